@@ -1,0 +1,41 @@
+//! `cargo xtask bench`: measured against the tools that exist.
+//!
+//! A claim of speed is a ratio to something people know, taken in one run on one
+//! machine. [`harness`] does the measuring; each other module here knows one
+//! comparison.
+
+mod harness;
+mod otf2;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Options of `cargo xtask bench`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// Reading and writing OTF2 archives, against libotf2
+    Otf2(otf2::Options),
+}
+
+impl Options {
+    /// Small enough for continuous integration, whose machines are too noisy
+    /// for goals: it shows that everything runs and that the answers agree.
+    pub(crate) fn smoke() -> Options {
+        Options { benchmark: Benchmark::Otf2(otf2::Options::smoke()) }
+    }
+}
+
+/// Runs one benchmark.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    match &options.benchmark {
+        Benchmark::Otf2(options) => otf2::run(workspace, options),
+    }
+}

@@ -1,0 +1,58 @@
+//! The Debian packages that tests need.
+//!
+//! The C library judges our archives in tests, and fuzzing needs a C++ compiler.
+//! Where we may install packages we do; elsewhere we say what is missing rather
+//! than let a test fail later for a reason that nobody can see.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+
+const PACKAGES: &[&str] = &["otf2-tools", "libotf2-trace-dev", "python3-otf2", "gcc", "g++"];
+
+/// Installs what is missing.
+pub(crate) fn run() -> Result<()> {
+    let missing: Vec<&str> =
+        PACKAGES.iter().copied().filter(|package| !is_installed(package)).collect();
+    if missing.is_empty() {
+        println!("all present: {}", PACKAGES.join(" "));
+        return Ok(());
+    }
+    println!("missing: {}", missing.join(" "));
+    let Some(prefix) = privilege() else {
+        bail!("cannot install packages here: install {} first", missing.join(" "));
+    };
+    process::run(&mut apt_get(prefix, &["update"]))?;
+    let mut install = apt_get(prefix, &["install", "-y", "--no-install-recommends"]);
+    process::run(install.args(missing))
+}
+
+fn is_installed(package: &str) -> bool {
+    let mut query = Command::new("dpkg-query");
+    query.args(["--show", "--showformat", "${db:Status-Status}", package]);
+    process::output(&mut query).is_ok_and(|status| status == "installed")
+}
+
+/// The words that make a command run as root; none if that cannot be had.
+fn privilege() -> Option<&'static [&'static str]> {
+    if !process::is_on_path("apt-get") {
+        return None;
+    }
+    let user = process::output(Command::new("id").arg("-u")).ok()?;
+    if user.trim() == "0" {
+        return Some(&["env"]);
+    }
+    let can_sudo = process::succeeds(Command::new("sudo").args(["-n", "true"]));
+    can_sudo.then_some(&["sudo", "-n", "env"])
+}
+
+fn apt_get(prefix: &[&str], arguments: &[&str]) -> Command {
+    let (program, rest) = prefix.split_first().unwrap_or((&"env", &[]));
+    let mut command = Command::new(program);
+    // Set through env(1): sudo drops the variables of its caller.
+    command.args(rest).arg("DEBIAN_FRONTEND=noninteractive");
+    command.arg("apt-get").args(arguments);
+    command
+}

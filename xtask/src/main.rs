@@ -1,0 +1,76 @@
+//! Every piece of automation of the project, as one Rust program.
+//!
+//! What a person types and what continuous integration runs is the same code,
+//! so neither can drift from the other, and no step depends on the dialect of a
+//! shell. One file a subcommand; this one only reads the command line.
+
+mod bench;
+mod ci;
+mod fuzz;
+mod process;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Automation of the Dwell project.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// One variant a subcommand.
+#[derive(Subcommand)]
+enum Task {
+    /// Check the structure of the project: dependencies, licences, sources
+    Tidy,
+    /// Run what continuous integration runs
+    Ci(ci::Options),
+    /// Fuzz the readers of untrusted input
+    Fuzz(fuzz::Options),
+    /// Measure against the tools that exist
+    Bench(bench::Options),
+}
+
+/// Prints the error itself: a backtrace through this program helps nobody whose
+/// test failed.
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments.task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> Result<()> {
+    let workspace = Workspace::load()?;
+    // From here on paths are relative to the root: short to read, and the same
+    // for everybody.
+    std::env::set_current_dir(&workspace.root).context("cannot enter the workspace")?;
+    match task {
+        Task::Tidy => tidy::run(&workspace),
+        Task::Ci(options) => ci::run(&workspace, options),
+        Task::Fuzz(options) => fuzz::run(&workspace, options),
+        Task::Bench(options) => bench::run(&workspace, options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,101 @@
+//! Running other programs.
+//!
+//! Every task here is mostly a list of programs to run. They share three wishes:
+//! the reader sees what was run, a failure names the command, and nothing runs
+//! in a directory other than the one that was meant.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A command for the cargo that runs this program, in the directory `root`.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(root);
+    command
+}
+
+/// Shows the command, runs it with our terminal, and fails when it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", display(command));
+    let status = command.status().with_context(|| format!("cannot run `{}`", display(command)))?;
+    if !status.success() {
+        bail!("`{}` failed: {status}", display(command));
+    }
+    Ok(())
+}
+
+/// Runs the command silently and gives what it wrote to standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run `{}`", display(command)))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!("`{}` failed: {}\n{}", display(command), output.status, errors.trim_end());
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` wrote something other than UTF-8", display(command)))
+}
+
+/// Whether the command runs and succeeds; its output is thrown away.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Whether a program of this name lies on the search path.
+pub(crate) fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// The command as a person would type it.
+pub(crate) fn display(command: &Command) -> String {
+    let mut words = vec![program_name(command.get_program())];
+    words.extend(command.get_args().map(quote));
+    words.join(" ")
+}
+
+/// The path of cargo itself only distracts; every other program is shown whole.
+fn program_name(program: &OsStr) -> String {
+    match Path::new(program).file_name() {
+        Some(name) if name == "cargo" => "cargo".to_owned(),
+        _ => quote(program),
+    }
+}
+
+fn quote(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    if word.is_empty() || word.contains([' ', '"', '$', '*', '\'', '\\']) {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    } else {
+        word.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_read_as_they_are_typed() {
+        let mut command = Command::new("/opt/toolchain/bin/cargo");
+        command.args(["test", "a b", "", "it's"]);
+        assert_eq!(display(&command), r"cargo test 'a b' '' 'it'\''s'");
+    }
+
+    #[test]
+    fn failure_names_the_command() {
+        let error = output(Command::new("false").arg("x")).expect_err("false fails");
+        assert!(error.to_string().starts_with("`false x` failed"), "{error}");
+    }
+}

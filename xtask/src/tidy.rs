@@ -1,0 +1,150 @@
+//! `cargo xtask tidy`: the structure of the project, held by a program.
+//!
+//! A rule that nobody checks is a wish. Each rule of `ARCHITECTURE.md` that a
+//! program can check is a module here, and each reports how much it looked at,
+//! so that a check which silently looks at nothing is seen. A check that could
+//! not be made says so and is never called ok.
+
+mod advisories;
+mod architecture;
+mod dependencies;
+mod fuzz_targets;
+mod layout;
+mod licences;
+mod sources;
+mod spdx;
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+use sources::SourceFile;
+
+/// Runs all checks, prints a line for each, and fails if any found a problem.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let files = sources::tracked(&workspace.root)?;
+    let checks = [
+        dependencies::check(workspace)?,
+        dependencies::check_externals(workspace),
+        architecture::check(&files),
+        licences::check(workspace),
+        licences::check_sources(workspace),
+        advisories::check(workspace)?,
+        layout::check_names(workspace),
+        layout::check_lints(workspace)?,
+        fuzz_targets::check(workspace)?,
+        sources::check_lengths(&files),
+        sources::check_whitespace(&files),
+        sources::check_private_paths(&files),
+    ];
+    let mut problems = 0;
+    for check in &checks {
+        println!("{check}");
+        problems += check.problems();
+    }
+    if problems > 0 {
+        bail!("tidy found {problems} problem(s)");
+    }
+    Ok(())
+}
+
+/// What one check found.
+#[derive(Debug)]
+pub(crate) struct Check {
+    name: &'static str,
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Checked { count: usize, what: &'static str, problems: Vec<Problem> },
+    NotChecked(&'static str),
+}
+
+/// One violation, and where to go to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    file: String,
+    line: Option<usize>,
+    message: String,
+}
+
+impl Check {
+    /// A check that looked at `count` things.
+    fn done(name: &'static str, count: usize, what: &'static str, problems: Vec<Problem>) -> Check {
+        let outcome = Outcome::Checked { count, what, problems };
+        Check { name, outcome }
+    }
+
+    /// A check that could not be made, and why.
+    fn not_done(name: &'static str, reason: &'static str) -> Check {
+        let outcome = Outcome::NotChecked(reason);
+        Check { name, outcome }
+    }
+
+    /// How many problems there are.
+    fn problems(&self) -> usize {
+        match &self.outcome {
+            Outcome::Checked { problems, .. } => problems.len(),
+            Outcome::NotChecked(_) => 0,
+        }
+    }
+}
+
+impl Problem {
+    /// A problem on one line, counted from 1.
+    fn at(file: &str, line: usize, message: impl Into<String>) -> Problem {
+        Problem { file: file.to_owned(), line: Some(line), message: message.into() }
+    }
+
+    /// A problem of a whole file or directory.
+    fn of(file: &str, message: impl Into<String>) -> Problem {
+        Problem { file: file.to_owned(), line: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            Outcome::NotChecked(reason) => write!(f, "{}: not checked ({reason})", self.name),
+            Outcome::Checked { count, what, problems } if problems.is_empty() => {
+                write!(f, "{}: {count} {what} ok", self.name)
+            }
+            Outcome::Checked { count, what, problems } => {
+                write!(f, "{}: {count} {what}, {} problem(s)", self.name, problems.len())?;
+                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_prints_one_line_and_its_problems() {
+        let check = Check::done("lengths", 3, "files", Vec::new());
+        assert_eq!(check.to_string(), "lengths: 3 files ok");
+        let problems = vec![Problem::at("a.rs", 7, "tab"), Problem::of("b", "absent")];
+        let check = Check::done("lengths", 3, "files", problems);
+        assert_eq!(check.to_string(), "lengths: 3 files, 2 problem(s)\n  a.rs:7: tab\n  b: absent");
+        assert_eq!(check.problems(), 2);
+    }
+
+    #[test]
+    fn an_omitted_check_is_never_ok() {
+        let check = Check::not_done("advisories", "no advisory database at hand");
+        assert_eq!(check.to_string(), "advisories: not checked (no advisory database at hand)");
+    }
+}

@@ -1,0 +1,286 @@
+//! Which crate may use which.
+//!
+//! Data flows one way through Dwell, and the crates follow it: nothing on the
+//! right is known to anything on its left. Cargo stops circles only; this table
+//! stops the convenient shortcut that turns layers into a lump. It is the table
+//! of `ARCHITECTURE.md`, and [`super::architecture`] keeps the two equal.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use super::{Check, Problem};
+use crate::workspace::{Dependency, DependencyKind, Package, Workspace};
+
+/// One row of the table.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The package.
+    pub(crate) name: &'static str,
+    /// The workspace crates it may use.
+    pub(crate) may_use: MayUse,
+}
+
+/// The third column of the table.
+#[derive(Debug)]
+pub(crate) enum MayUse {
+    /// These crates only.
+    Only(&'static [&'static str]),
+    /// Every crate of the product except these.
+    AllBut(&'static [&'static str]),
+}
+
+use MayUse::{AllBut, Only};
+
+/// The crates of the design, also those whose first code has not arrived yet.
+#[rustfmt::skip]
+pub(crate) const TABLE: &[Row] = &[
+    Row { name: "otf2", may_use: Only(&[]) },
+    Row { name: "cubex", may_use: Only(&[]) },
+    Row { name: "dwell-model", may_use: Only(&[]) },
+    Row { name: "dwell-measure", may_use: Only(&["dwell-model", "otf2"]) },
+    Row { name: "dwell-preload", may_use: Only(&["dwell-model", "dwell-measure"]) },
+    Row { name: "dwell-link", may_use: Only(&["dwell-model"]) },
+    Row { name: "dwell-symbols", may_use: Only(&["dwell-model"]) },
+    Row { name: "dwell-analyze", may_use: Only(&["dwell-model", "otf2", "cubex"]) },
+    Row { name: "dwell-mpi", may_use: Only(&["dwell-analyze"]) },
+    Row { name: "dwell-report", may_use: Only(&["cubex", "dwell-model"]) },
+    Row { name: "dwell-synth", may_use: Only(&["dwell-model", "otf2", "cubex"]) },
+    Row { name: "dwell-fortran", may_use: Only(&["dwell-model"]) },
+    Row { name: "dwell-export", may_use: Only(&["dwell-model", "otf2", "dwell-analyze"]) },
+    Row { name: "dwell-serve", may_use: Only(&["dwell-model", "dwell-report", "otf2", "dwell-analyze"]) },
+    Row { name: "dwell", may_use: AllBut(&["dwell-preload"]) },
+    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran"]) },
+    Row { name: "xtask", may_use: Only(&[]) },
+];
+
+/// What is no part of the product, so that "all" does not mean it.
+const TOOLING: &[&str] = &["dwell-fuzz", "xtask"];
+
+/// Tests of every crate may take their input from here.
+const FOR_TESTS: &str = "dwell-synth";
+
+/// Crates that are published alone and keep their dependencies few:
+/// the external packages each may use outside of tests.
+const EXTERNALS: &[(&str, &[&str])] =
+    &[("otf2", &[]), ("cubex", &["flate2", "memmap2", "quick-xml"])];
+
+/// The row of a crate.
+pub(crate) fn row(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.name == name)
+}
+
+impl Row {
+    /// The third column, spelt out.
+    pub(crate) fn allowed(&self) -> BTreeSet<&'static str> {
+        match self.may_use {
+            Only(names) => names.iter().copied().collect(),
+            AllBut(names) => self.all_but(names),
+        }
+    }
+
+    /// "All but these" for this row.
+    pub(crate) fn all_but(&self, names: &[&str]) -> BTreeSet<&'static str> {
+        TABLE
+            .iter()
+            .map(|row| row.name)
+            .filter(|name| *name != self.name)
+            .filter(|name| !TOOLING.contains(name) && !names.contains(name))
+            .collect()
+    }
+}
+
+/// Checks the dependencies between the crates of the workspace.
+pub(crate) fn check(workspace: &Workspace) -> Result<Check> {
+    let mut problems = Vec::new();
+    for package in &workspace.members {
+        let found = violations(package, |name| workspace.member(name).is_some());
+        problems.extend(located(workspace, package, &found)?);
+    }
+    let count = workspace.members.len();
+    Ok(Check::done("dependencies", count, "crates", problems))
+}
+
+/// Checks that crates published alone bring nothing along.
+pub(crate) fn check_externals(workspace: &Workspace) -> Check {
+    let mut problems = Vec::new();
+    let mut count = 0;
+    for (name, allowed) in EXTERNALS {
+        let Some(package) = workspace.member(name) else {
+            continue;
+        };
+        count += 1;
+        let file = workspace.relative(&package.manifest);
+        for dependency in foreign(package, allowed) {
+            if workspace.member(&dependency.name).is_none() {
+                let message = format!("{name} may not use the external `{}`", dependency.name);
+                problems.push(Problem::of(&file, message));
+            }
+        }
+    }
+    Check::done("external dependencies", count, "crates", problems)
+}
+
+/// Dependencies outside of tests that the list does not name.
+fn foreign<'a>(package: &'a Package, allowed: &'a [&str]) -> impl Iterator<Item = &'a Dependency> {
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.kind != DependencyKind::Dev)
+        .filter(|dependency| !allowed.contains(&dependency.name.as_str()))
+}
+
+/// A violation: the dependency at fault, if it is one, and what to say.
+type Violation = (Option<String>, String);
+
+fn violations(package: &Package, is_member: impl Fn(&str) -> bool) -> Vec<Violation> {
+    let Some(row) = row(&package.name) else {
+        let message = format!("`{}` is missing in the table of crates", package.name);
+        return vec![(None, message)];
+    };
+    let allowed = row.allowed();
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| is_member(&dependency.name))
+        .filter(|dependency| !allowed.contains(dependency.name.as_str()))
+        .filter(|dependency| !is_test_input(dependency))
+        .map(|dependency| {
+            let message = format!("`{}` may not use `{}`", package.name, dependency.name);
+            (Some(dependency.name.clone()), message)
+        })
+        .collect()
+}
+
+fn is_test_input(dependency: &Dependency) -> bool {
+    dependency.kind == DependencyKind::Dev && dependency.name == FOR_TESTS
+}
+
+/// Adds the line of the manifest to each violation.
+fn located(workspace: &Workspace, package: &Package, found: &[Violation]) -> Result<Vec<Problem>> {
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let file = workspace.relative(&package.manifest);
+    let manifest =
+        fs::read_to_string(&package.manifest).with_context(|| format!("cannot read {file}"))?;
+    Ok(found
+        .iter()
+        .map(|(dependency, message)| {
+            let line = dependency.as_deref().and_then(|name| line_of(&manifest, name));
+            Problem { file: file.clone(), line, message: message.clone() }
+        })
+        .collect())
+}
+
+/// The line on which a manifest asks for `name`, as far as a plain look can tell.
+fn line_of(manifest: &str, name: &str) -> Option<usize> {
+    let asks = |line: &str| {
+        line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+    };
+    manifest.lines().position(asks).map(|index| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, dependencies: &[(&str, DependencyKind)]) -> Package {
+        Package {
+            name: name.to_owned(),
+            version: "0.1.0".to_owned(),
+            license: None,
+            source: None,
+            manifest: "Cargo.toml".into(),
+            dependencies: dependencies
+                .iter()
+                .map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: *kind })
+                .collect(),
+            targets: Vec::new(),
+        }
+    }
+
+    fn messages(package: &Package) -> Vec<String> {
+        violations(package, |name| row(name).is_some())
+            .into_iter()
+            .map(|(_, message)| message)
+            .collect()
+    }
+
+    #[test]
+    fn every_name_in_the_table_has_a_row() {
+        for row in TABLE {
+            for name in row.allowed() {
+                assert!(super::row(name).is_some(), "{name} has no row");
+            }
+        }
+    }
+
+    #[test]
+    fn no_crate_may_use_what_may_use_it() {
+        for row in TABLE {
+            for name in row.allowed() {
+                let other = super::row(name).expect("has a row").allowed();
+                assert!(!other.contains(row.name), "{} and {name}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn all_three_tables_are_checked() {
+        use DependencyKind::{Build, Dev, Normal};
+        for kind in [Normal, Build, Dev] {
+            let found = messages(&package("otf2", &[("dwell-model", kind)]));
+            assert_eq!(found, ["`otf2` may not use `dwell-model`"]);
+        }
+        assert!(messages(&package("otf2", &[("serde", Normal)])).is_empty());
+        assert!(messages(&package("dwell-measure", &[("otf2", Normal)])).is_empty());
+    }
+
+    #[test]
+    fn tests_may_use_synthetic_traces_and_code_may_not() {
+        let dev = package("otf2", &[("dwell-synth", DependencyKind::Dev)]);
+        assert!(messages(&dev).is_empty());
+        let normal = package("otf2", &[("dwell-synth", DependencyKind::Normal)]);
+        assert_eq!(messages(&normal).len(), 1);
+    }
+
+    #[test]
+    fn all_but_leaves_out_what_is_named_and_the_tooling() {
+        let allowed = row("dwell").expect("has a row").allowed();
+        assert!(allowed.contains("dwell-serve") && allowed.contains("otf2"));
+        for name in ["dwell", "dwell-preload", "xtask", "dwell-fuzz"] {
+            assert!(!allowed.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_a_problem() {
+        assert_eq!(
+            messages(&package("dwell-utils", &[])),
+            ["`dwell-utils` is missing in the table of crates"]
+        );
+    }
+
+    #[test]
+    fn externals_are_for_tests_or_listed() {
+        let cubex = package(
+            "cubex",
+            &[
+                ("flate2", DependencyKind::Normal),
+                ("serde", DependencyKind::Normal),
+                ("proptest", DependencyKind::Dev),
+            ],
+        );
+        let found: Vec<_> = foreign(&cubex, EXTERNALS[1].1).map(|d| &d.name).collect();
+        assert_eq!(found, ["serde"]);
+    }
+
+    #[test]
+    fn the_line_of_a_dependency_is_found() {
+        let manifest = "[dependencies]\notf2-sys = \"1\"\notf2.workspace = true\n";
+        assert_eq!(line_of(manifest, "otf2"), Some(3));
+        assert_eq!(line_of(manifest, "cubex"), None);
+    }
+}

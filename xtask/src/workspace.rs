@@ -1,0 +1,222 @@
+//! What cargo knows about this workspace.
+//!
+//! Manifests are read by cargo alone: `cargo metadata` has resolved inheritance,
+//! renames and globs, which a second reader of TOML would get subtly wrong.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::process;
+
+/// The workspace: its own crates and everything they depend on.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    /// The directory of the root manifest.
+    pub(crate) root: PathBuf,
+    /// Where cargo puts what it builds.
+    pub(crate) target: PathBuf,
+    /// The crates of this workspace.
+    pub(crate) members: Vec<Package>,
+    /// All other packages in the dependency graph, for all platforms.
+    pub(crate) externals: Vec<Package>,
+}
+
+/// One package in the dependency graph.
+#[derive(Debug)]
+pub(crate) struct Package {
+    /// Its name in the registry.
+    pub(crate) name: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// Its licence expression, if it states one.
+    pub(crate) license: Option<String>,
+    /// Where it comes from; a package on disk has no source.
+    pub(crate) source: Option<String>,
+    /// Its `Cargo.toml`.
+    pub(crate) manifest: PathBuf,
+    /// What it asks for.
+    pub(crate) dependencies: Vec<Dependency>,
+    /// What is built from it.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One line of a package's dependency tables.
+#[derive(Debug, Clone)]
+pub(crate) struct Dependency {
+    /// The package asked for, under its own name.
+    pub(crate) name: String,
+    /// The table it stands in.
+    pub(crate) kind: DependencyKind,
+}
+
+/// The three tables of dependencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DependencyKind {
+    /// `[dependencies]`
+    Normal,
+    /// `[build-dependencies]`
+    Build,
+    /// `[dev-dependencies]`
+    Dev,
+}
+
+/// One thing built from a package.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether it is a program.
+    pub(crate) is_bin: bool,
+    /// Its root source file.
+    pub(crate) source: PathBuf,
+}
+
+impl Workspace {
+    /// Asks cargo about the workspace that this program belongs to.
+    pub(crate) fn load() -> Result<Workspace> {
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .context("CARGO_MANIFEST_DIR is not set: run this as `cargo xtask`")?;
+        let mut command = process::cargo(Path::new(&manifest));
+        command.args(["metadata", "--format-version", "1"]);
+        let text = process::output(&mut command)?;
+        let metadata = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
+        Workspace::from_metadata(&metadata).context("cannot understand cargo metadata")
+    }
+
+    /// The workspace member of this name.
+    pub(crate) fn member(&self, name: &str) -> Option<&Package> {
+        self.members.iter().find(|package| package.name == name)
+    }
+
+    /// A path as people name it: relative to the root.
+    pub(crate) fn relative(&self, path: &Path) -> String {
+        let shown = path.strip_prefix(&self.root).unwrap_or(path);
+        shown.display().to_string()
+    }
+
+    fn from_metadata(metadata: &Value) -> Result<Workspace> {
+        let member_ids = array(metadata, "workspace_members")?;
+        let mut members = Vec::new();
+        let mut externals = Vec::new();
+        for value in array(metadata, "packages")? {
+            let package = Package::from_metadata(value)?;
+            if member_ids.contains(&value["id"]) {
+                members.push(package);
+            } else {
+                externals.push(package);
+            }
+        }
+        members.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Workspace {
+            root: text(metadata, "workspace_root")?.into(),
+            target: text(metadata, "target_directory")?.into(),
+            members,
+            externals,
+        })
+    }
+}
+
+impl Package {
+    /// The directory of the manifest.
+    pub(crate) fn directory(&self) -> &Path {
+        self.manifest.parent().unwrap_or(Path::new(""))
+    }
+
+    fn from_metadata(value: &Value) -> Result<Package> {
+        Ok(Package {
+            name: text(value, "name")?.to_owned(),
+            version: text(value, "version")?.to_owned(),
+            license: optional(value, "license"),
+            source: optional(value, "source"),
+            manifest: text(value, "manifest_path")?.into(),
+            dependencies: array(value, "dependencies")?
+                .iter()
+                .map(Dependency::from_metadata)
+                .collect::<Result<_>>()?,
+            targets: array(value, "targets")?
+                .iter()
+                .map(Target::from_metadata)
+                .collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl Dependency {
+    fn from_metadata(value: &Value) -> Result<Dependency> {
+        let kind = match value["kind"].as_str() {
+            Some("dev") => DependencyKind::Dev,
+            Some("build") => DependencyKind::Build,
+            _ => DependencyKind::Normal,
+        };
+        let name = text(value, "name")?.to_owned();
+        Ok(Dependency { name, kind })
+    }
+}
+
+impl Target {
+    fn from_metadata(value: &Value) -> Result<Target> {
+        Ok(Target {
+            name: text(value, "name")?.to_owned(),
+            is_bin: array(value, "kind")?.iter().any(|kind| kind == "bin"),
+            source: text(value, "src_path")?.into(),
+        })
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
+    value[key].as_str().with_context(|| format!("`{key}` is missing or no string"))
+}
+
+fn optional(value: &Value, key: &str) -> Option<String> {
+    value[key].as_str().map(str::to_owned)
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
+    value[key].as_array().with_context(|| format!("`{key}` is missing or no array"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_split_into_members_and_externals() {
+        let metadata = serde_json::json!({
+            "workspace_root": "/w",
+            "target_directory": "/w/target",
+            "workspace_members": ["path+file:///w/crates/a#0.1.0"],
+            "packages": [
+                {
+                    "id": "path+file:///w/crates/a#0.1.0", "name": "a", "version": "0.1.0",
+                    "license": "MIT", "source": null, "manifest_path": "/w/crates/a/Cargo.toml",
+                    "dependencies": [
+                        {"name": "b", "kind": null}, {"name": "c", "kind": "dev"},
+                        {"name": "d", "kind": "build"},
+                    ],
+                    "targets": [{"name": "x", "kind": ["bin"], "src_path": "/w/crates/a/x.rs"}],
+                },
+                {
+                    "id": "registry+x#b@1.0.0", "name": "b", "version": "1.0.0", "license": null,
+                    "source": "registry+x", "manifest_path": "/r/b/Cargo.toml",
+                    "dependencies": [], "targets": [],
+                },
+            ],
+        });
+        let workspace = Workspace::from_metadata(&metadata).expect("valid metadata");
+        let a = workspace.member("a").expect("a is a member");
+        let kinds: Vec<_> = a.dependencies.iter().map(|d| d.kind).collect();
+        assert_eq!(kinds, [DependencyKind::Normal, DependencyKind::Dev, DependencyKind::Build]);
+        assert!(a.targets[0].is_bin);
+        assert_eq!(workspace.relative(&a.manifest), "crates/a/Cargo.toml");
+        assert_eq!(workspace.externals[0].name, "b");
+        assert!(workspace.member("b").is_none());
+    }
+
+    #[test]
+    fn a_missing_field_is_named() {
+        let error = Workspace::from_metadata(&serde_json::json!({})).expect_err("nothing there");
+        assert!(error.to_string().contains("workspace_members"), "{error}");
+    }
+}
