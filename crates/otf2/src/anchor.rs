@@ -1,0 +1,242 @@
+//! The anchor file: what kind of archive this is, and who wrote it.
+//!
+//! All numbers have fixed width, in the byte order of the second byte.
+//!
+//! | code | field |
+//! |---|---|
+//! | u8 | `03` |
+//! | u8 | byte order: `42` little, `23` big |
+//! | str | `OTF2` |
+//! | u8 | anchor format: 3; later ones append fields |
+//! | u8 | trace format: 2 |
+//! | u8 ×3 | version of the writer |
+//! | u64 | size of event chunks |
+//! | u64 | size of definition chunks |
+//! | u8 | file substrate: 1 for plain files |
+//! | u8 | compression: 1 for none |
+//! | u64 | number of locations |
+//! | u64 | number of global definitions |
+//! | str ×3 | machine name, creator, description |
+//! | u32 | number of properties, from anchor format 2 on |
+//! | str ×2 | name and value of each property |
+//! | u64 | trace id, from anchor format 2 on |
+//! | u32 ×2 | number of snapshots and of thumbnails, from anchor format 3 on |
+//! | u8 ×3 | `02 01 00` |
+
+use crate::chunk;
+use crate::error::{Error, ErrorKind, Result, Unsupported};
+use crate::wire::{ByteOrder, Fault, Input, Output};
+
+/// What the anchor file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Byte order of the anchor file. Chunks have an order of their own.
+    pub order: ByteOrder,
+    /// Version of the OTF2 library that wrote the archive.
+    pub version: (u8, u8, u8),
+    /// Size of event chunks.
+    pub events_chunk: u64,
+    /// Size of definition chunks.
+    pub defs_chunk: u64,
+    /// Number of locations, as stated.
+    pub locations: u64,
+    /// Number of global definitions, as stated.
+    pub definitions: u64,
+    /// Name of the machine.
+    pub machine: String,
+    /// Who wrote the archive.
+    pub creator: String,
+    /// What the archive holds.
+    pub description: String,
+    /// Names and values of properties. A name has parts joined by `::`, in upper case.
+    pub properties: Vec<(String, String)>,
+    /// A number that tells traces apart.
+    pub trace_id: u64,
+    /// Whether locations have snapshot files.
+    pub snapshots: u32,
+    /// Number of thumbnail files.
+    pub thumbnails: u32,
+}
+
+impl Default for Anchor {
+    fn default() -> Self {
+        Self {
+            order: ByteOrder::Little,
+            version: (3, 0, 2),
+            events_chunk: chunk::EVENTS_SIZE,
+            defs_chunk: chunk::DEFS_SIZE,
+            locations: 0,
+            definitions: 0,
+            machine: String::new(),
+            creator: String::new(),
+            description: String::new(),
+            properties: Vec::new(),
+            trace_id: 0,
+            snapshots: 0,
+            thumbnails: 0,
+        }
+    }
+}
+
+/// An anchor is read whole. The C library writes none above 256 KiB.
+pub(crate) const MOST: u64 = 16 * 1024 * 1024;
+
+const MAGIC: &[u8] = b"OTF2";
+const ANCHOR_FORMAT: u8 = 3;
+const TRACE_FORMAT: u8 = 2;
+const POSIX: u8 = 1;
+const UNCOMPRESSED: u8 = 1;
+
+impl Anchor {
+    /// Reads an anchor from the bytes of its file.
+    ///
+    /// # Errors
+    /// If the bytes are no anchor, are cut, or announce something that this crate does not read.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let order = match bytes {
+            &[chunk::control::HEADER, order, ..] => ByteOrder::from_mark(order),
+            _ => None,
+        };
+        let order = order.ok_or_else(|| Error::new(ErrorKind::NotAnAnchor))?;
+        let mut input = Input::new(bytes, 2, bytes.len(), order, None);
+        if input.str().map(|magic| magic.as_bytes() == MAGIC) != Ok(true) {
+            return Err(Error::new(ErrorKind::NotAnAnchor));
+        }
+        Self::fields(&mut input, order).map_err(|problem| match problem {
+            Problem::Kind(kind) => Error::new(kind),
+            Problem::Fault(fault) => Error::new(match fault {
+                Fault::Truncated | Fault::Unterminated => ErrorKind::Cut,
+                fault => ErrorKind::Record { id: chunk::control::HEADER, fault },
+            })
+            .at_byte(input.pos() as u64),
+        })
+    }
+
+    fn fields(input: &mut Input<'_>, order: ByteOrder) -> Result<Self, Problem> {
+        let anchor_format = input.u8()?;
+        if anchor_format == 0 {
+            return Err(ErrorKind::NotAnAnchor.into());
+        }
+        let trace_format = input.u8()?;
+        if trace_format > TRACE_FORMAT {
+            return Err(ErrorKind::Unsupported(Unsupported::Format(trace_format)).into());
+        }
+        let version = (input.u8()?, input.u8()?, input.u8()?);
+        let mut chunk_size = || {
+            let size = input.u64()?;
+            if (chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&size) {
+                Ok(size)
+            } else {
+                Err(Problem::from(ErrorKind::ChunkSize(size)))
+            }
+        };
+        let (events_chunk, defs_chunk) = (chunk_size()?, chunk_size()?);
+        match input.u8()? {
+            POSIX => {}
+            other => return Err(ErrorKind::Unsupported(Unsupported::Substrate(other)).into()),
+        }
+        match input.u8()? {
+            UNCOMPRESSED => {}
+            other => return Err(ErrorKind::Unsupported(Unsupported::Compression(other)).into()),
+        }
+        let mut anchor = Self {
+            order,
+            version,
+            events_chunk,
+            defs_chunk,
+            locations: input.u64()?,
+            definitions: input.u64()?,
+            machine: input.str()?.to_string(),
+            creator: input.str()?.to_string(),
+            description: input.str()?.to_string(),
+            ..Self::default()
+        };
+        if anchor_format >= 2 {
+            // No capacity from the count: a damaged one would be an allocation of any size.
+            for _ in 0..input.u32()? {
+                anchor.properties.push((input.str()?.to_string(), input.str()?.to_string()));
+            }
+            anchor.trace_id = input.u64()?;
+        }
+        if anchor_format >= 3 {
+            anchor.snapshots = input.u32()?;
+            anchor.thumbnails = input.u32()?;
+            // Later formats append fields before the end, so only this one can be checked.
+            if anchor_format == ANCHOR_FORMAT && input.u8()? != chunk::control::END_OF_FILE {
+                return Err(Fault::Truncated.into());
+            }
+        }
+        Ok(anchor)
+    }
+
+    /// The bytes of the anchor file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let text = |text: &String| text.len() + 1;
+        let texts = text(&self.machine) + text(&self.creator) + text(&self.description);
+        let properties: usize = self.properties.iter().map(|(n, v)| text(n) + text(v)).sum();
+        let mut bytes = vec![0; 128 + texts + properties];
+        let mut output = Output::new(&mut bytes, 0, self.order);
+        output.u8(chunk::control::HEADER);
+        output.u8(self.order.mark());
+        output.str(crate::Str::new(MAGIC));
+        output.u8(ANCHOR_FORMAT);
+        output.u8(TRACE_FORMAT);
+        let (major, minor, bugfix) = self.version;
+        [major, minor, bugfix].into_iter().for_each(|part| output.u8(part));
+        output.u64(self.events_chunk);
+        output.u64(self.defs_chunk);
+        output.u8(POSIX);
+        output.u8(UNCOMPRESSED);
+        output.u64(self.locations);
+        output.u64(self.definitions);
+        for text in [&self.machine, &self.creator, &self.description] {
+            output.str(text.as_str().into());
+        }
+        output.u32(u32::try_from(self.properties.len()).unwrap_or(u32::MAX));
+        for (name, value) in &self.properties {
+            output.str(name.as_str().into());
+            output.str(value.as_str().into());
+        }
+        output.u64(self.trace_id);
+        output.u32(self.snapshots);
+        output.u32(self.thumbnails);
+        let end = [chunk::control::END_OF_FILE, chunk::control::END_OF_BUFFER, 0];
+        end.into_iter().for_each(|byte| output.u8(byte));
+        let length = output.pos();
+        bytes.truncate(length);
+        bytes
+    }
+
+    /// Value of a property.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        self.properties.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a name can be that of a property: parts of capitals, digits and underscores, joined
+    /// by `::`, at least two of them.
+    pub fn is_property_name(name: &str) -> bool {
+        let part = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        };
+        name.contains("::") && name.split("::").all(part)
+    }
+}
+
+/// Either a kind of error, or what is wrong with the bytes.
+enum Problem {
+    Kind(ErrorKind),
+    Fault(Fault),
+}
+
+impl From<ErrorKind> for Problem {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Kind(kind)
+    }
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}

@@ -1,0 +1,364 @@
+//! Closing an archive whose writer died.
+//!
+//! What a killed process leaves behind is event files that are complete up to the commit mark (see
+//! [`encode`](crate::encode)), perhaps with reserved space behind it, and no anchor. [`close`] finds
+//! the last complete record of every file, cuts the file there, and writes what is missing: end
+//! marks, event counts, empty definition files, global definitions and the anchor. Nothing that is
+//! complete is lost, and what was closed once can be closed again without change.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::chunk::{self, HEADER, Header, control};
+use crate::def::{self, Definition};
+use crate::enums::{LocationGroupType, LocationType};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::id::{LocationGroupRef, LocationRef, SystemTreeNodeRef, Time};
+use crate::record::Scope;
+use crate::store::{self, Directory, FileKind, Store};
+use crate::value::{Attribute, List};
+use crate::wire::{Input, Wire};
+use crate::write::{ArchiveWriter, DefWriter, Options};
+
+/// What was found in the event file of a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedLocation {
+    /// The location.
+    pub location: LocationRef,
+    /// Number of complete events.
+    pub events: u64,
+    /// Time of the first and the last event, uncorrected; `None` without events.
+    pub times: Option<(Time, Time)>,
+    /// Bytes that the file has now.
+    pub bytes: u64,
+    /// Bytes that were cut off: reserved space, and at most one incomplete event.
+    pub cut: u64,
+}
+
+/// What closing an archive found.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// The locations, by id.
+    pub locations: Vec<ClosedLocation>,
+    /// Whether there were global definitions; if not, the caller was asked for them.
+    pub had_definitions: bool,
+}
+
+/// Closes the archive called `name` in a directory. `options` must state the chunk sizes it was
+/// written with. `define` is asked for global definitions if the archive has none;
+/// [`minimal_definitions`] are enough for any reader.
+///
+/// # Errors
+/// If the archive has an anchor, and so is complete, or its files cannot be read and written.
+pub fn close(
+    directory: impl AsRef<Path>,
+    name: &str,
+    options: &Options,
+    define: impl FnOnce(&Closed, &mut DefWriter) -> Result<()>,
+) -> Result<Closed> {
+    let store = Directory::new(directory.as_ref(), name);
+    let anchor = store.describe(FileKind::Anchor);
+    if anchor.exists() {
+        return Err(Error::new(ErrorKind::Exists).at(anchor));
+    }
+    let mut closed = Closed::default();
+    let writer = ArchiveWriter::open(directory.as_ref(), name, options.clone())?;
+    for location in event_files(&store.path().join(name))? {
+        let path = store.describe(FileKind::Events(location));
+        closed.locations.push(close_events(&path, location, options.events_chunk)?);
+        let path = store.describe(FileKind::LocalDefs(location));
+        if path.exists() {
+            close_definitions(&path, Scope::Local, options.defs_chunk)?;
+        } else {
+            writer.local_definitions(location)?.finish()?;
+        }
+    }
+    let path = store.describe(FileKind::GlobalDefs);
+    closed.had_definitions = path.exists();
+    if closed.had_definitions {
+        let tally = close_definitions(&path, Scope::Global, options.defs_chunk)?;
+        writer.set_counts(tally.locations, tally.records);
+    } else {
+        let mut definitions = writer.global_definitions()?;
+        define(&closed, &mut definitions)?;
+        definitions.finish()?;
+    }
+    writer.finish()?;
+    Ok(closed)
+}
+
+/// The least that makes an archive readable: a clock of nanoseconds, one node, and a process for
+/// each location. Ids in events refer to nothing then.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn minimal_definitions(closed: &Closed, definitions: &mut DefWriter) -> Result<()> {
+    let times = closed.locations.iter().filter_map(|location| location.times);
+    let begin = times.clone().map(|(first, _)| first.0).min().unwrap_or(0);
+    let end = times.map(|(_, last)| last.0).max().unwrap_or(0);
+    definitions.write(def::ClockProperties {
+        timer_resolution: 1_000_000_000,
+        global_offset: begin,
+        trace_length: end - begin,
+        realtime_timestamp: u64::MAX,
+    })?;
+    let node = SystemTreeNodeRef(0);
+    let name = definitions.string("recovered")?;
+    let class_name = definitions.string("node")?;
+    let parent = SystemTreeNodeRef::UNDEFINED;
+    definitions.write(def::SystemTreeNode { id: node, name, class_name, parent })?;
+    for (index, location) in (0..).zip(&closed.locations) {
+        let name = definitions.string(&format!("Location {}", location.location))?;
+        let location_group = LocationGroupRef(index);
+        definitions.write(def::LocationGroup {
+            id: location_group,
+            name,
+            location_group_type: LocationGroupType::Process,
+            system_tree_parent: node,
+            creating_location_group: LocationGroupRef::UNDEFINED,
+        })?;
+        definitions.write(def::Location {
+            id: location.location,
+            name,
+            location_type: LocationType::CpuThread,
+            number_of_events: location.events,
+            location_group,
+        })?;
+    }
+    Ok(())
+}
+
+/// The locations that have an event file.
+fn event_files(directory: &Path) -> Result<Vec<LocationRef>> {
+    let wrap = |error| Error::io(error).at(directory);
+    let mut locations = Vec::new();
+    for entry in fs::read_dir(directory).map_err(wrap)? {
+        let path = entry.map_err(wrap)?.path();
+        if path.extension().is_some_and(|extension| extension == "evt") {
+            let id = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+            locations.extend(id.map(LocationRef));
+        }
+    }
+    locations.sort_unstable();
+    Ok(locations)
+}
+
+/// Closes the event file of a location.
+///
+/// # Errors
+/// If the file cannot be read and written.
+pub fn close_events(path: &Path, location: LocationRef, chunk_size: u64) -> Result<ClosedLocation> {
+    let mut times: Option<(Time, Time)> = None;
+    let mut time = Time(0);
+    let file = Rewritten::close(path, chunk_size, Numbered::Yes, |chunk, at| {
+        let found = bundle(chunk, at, &mut time);
+        if let Found::Record(_) = found {
+            times = Some((times.map_or(time, |(first, _)| first), time));
+        }
+        found
+    })?;
+    let (events, bytes, cut) = (file.records, file.bytes, file.cut);
+    Ok(ClosedLocation { location, events, times, bytes, cut })
+}
+
+/// Numbers of a definition file.
+#[derive(Default)]
+struct Tally {
+    records: u64,
+    locations: u64,
+}
+
+fn close_definitions(path: &Path, scope: Scope, chunk_size: u64) -> Result<Tally> {
+    let mut tally = Tally::default();
+    Rewritten::close(path, chunk_size, Numbered::No, |chunk, at| {
+        let Some(frame) = chunk.frame(at, control::FIRST_DEFINITION, |_| false) else {
+            return chunk.end(at);
+        };
+        match Definition::read(scope, chunk.id(at), &mut chunk.input(frame.clone())) {
+            Ok(definition) => {
+                tally.records += 1;
+                tally.locations += u64::from(matches!(definition, Definition::Location(_)));
+                Found::Record(frame.end)
+            }
+            Err(_) => Found::Nothing,
+        }
+    })?;
+    Ok(tally)
+}
+
+/// What stands at a place in a chunk.
+enum Found {
+    /// A complete record that ends there.
+    Record(usize),
+    /// The end of the chunk.
+    EndOfChunk,
+    /// The end of the file.
+    EndOfFile,
+    /// Nothing that was completed.
+    Nothing,
+}
+
+/// An event with the timestamps and attributes before it.
+fn bundle(chunk: &Chunk<'_>, mut at: usize, time: &mut Time) -> Found {
+    let mut stamp = *time;
+    let begin = at;
+    loop {
+        match chunk.id(at) {
+            control::TIMESTAMP => match chunk.input(at + 1..at + 9).u64() {
+                Ok(ticks) => (stamp, at) = (Time(ticks), at + 9),
+                Err(_) => return Found::Nothing,
+            },
+            control::ATTRIBUTES => {
+                let frame = chunk.frame(at, control::ATTRIBUTES, |_| false);
+                let list = frame.clone().map(|frame| chunk.input(frame));
+                match (frame, list.map(|mut list| List::<'_, Attribute>::read(&mut list))) {
+                    (Some(frame), Some(Ok(_))) => at = frame.end,
+                    _ => return Found::Nothing,
+                }
+            }
+            _ => break,
+        }
+    }
+    let Some(frame) = chunk.frame(at, control::FIRST_EVENT, Event::is_single) else {
+        return if at == begin { chunk.end(at) } else { Found::Nothing };
+    };
+    match Event::read(Scope::Global, chunk.id(at), &mut chunk.input(frame.clone())) {
+        Ok(_) => {
+            *time = stamp;
+            Found::Record(frame.end)
+        }
+        Err(_) => Found::Nothing,
+    }
+}
+
+/// A chunk in memory.
+struct Chunk<'a> {
+    bytes: &'a [u8],
+    header: Header,
+}
+
+impl<'a> Chunk<'a> {
+    fn id(&self, at: usize) -> u8 {
+        self.bytes.get(at).copied().unwrap_or(control::END_OF_CHUNK)
+    }
+
+    fn input(&self, range: Range<usize>) -> Input<'a> {
+        Input::new(self.bytes, range.start, range.end, self.header.order, None)
+    }
+
+    /// Where the fields of a record stand, if there is one and it is complete.
+    fn frame(&self, at: usize, first_id: u8, single: fn(u8) -> bool) -> Option<Range<usize>> {
+        let &[id, length] = self.bytes.get(at..)?.first_chunk()?;
+        if id < first_id {
+            return None;
+        }
+        let frame = match (single(id), length) {
+            (true, 0xFF) => at + 1..at + 2,
+            (true, size) => at + 1..at + 2 + usize::from(size),
+            (false, 0xFF) => {
+                let length = self.input(at + 2..at + 10).u64().ok()?;
+                at + 10..(at + 10).checked_add(usize::try_from(length).ok()?)?
+            }
+            (false, length) => at + 2..at + 2 + usize::from(length),
+        };
+        (frame.end <= self.bytes.len()).then_some(frame)
+    }
+
+    fn end(&self, at: usize) -> Found {
+        match self.id(at) {
+            control::END_OF_CHUNK => Found::EndOfChunk,
+            control::END_OF_FILE => Found::EndOfFile,
+            _ => Found::Nothing,
+        }
+    }
+}
+
+/// Whether chunk headers count records: only those of event files do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbered {
+    Yes,
+    No,
+}
+
+/// A file that was cut behind its last complete record.
+struct Rewritten {
+    records: u64,
+    bytes: u64,
+    cut: u64,
+}
+
+impl Rewritten {
+    /// Walks over the chunks of a file as long as `look` finds records, and ends it there.
+    fn close(
+        path: &Path,
+        chunk_size: u64,
+        numbered: Numbered,
+        look: impl FnMut(&Chunk<'_>, usize) -> Found,
+    ) -> Result<Self> {
+        let wrap = |error| Error::io(error).at(path);
+        if !(chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&chunk_size) {
+            return Err(Error::new(ErrorKind::ChunkSize(chunk_size)).at(path));
+        }
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(wrap)?;
+        Self::walk(&file, chunk_size, numbered, look).map_err(wrap)
+    }
+
+    fn walk(
+        file: &File,
+        chunk_size: u64,
+        numbered: Numbered,
+        mut look: impl FnMut(&Chunk<'_>, usize) -> Found,
+    ) -> io::Result<Self> {
+        let size = file.metadata()?.len();
+        let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
+        let mut records = 0;
+        // Where the file ends, as far as is known: at first, as a header and nothing else.
+        let mut last = (0, HEADER, Header { order: Default::default(), first: 1, last: 0 });
+        let mut offset = 0;
+        while offset < size {
+            let length = store::read_full(file, offset, &mut memory)?;
+            let bytes = memory.get(..length).unwrap_or_default();
+            let Some(header) = bytes.first_chunk().and_then(Header::read) else {
+                break; // Reserved and never begun.
+            };
+            let chunk = Chunk { bytes, header };
+            let (begin, mut at) = (records, HEADER);
+            let found = loop {
+                match look(&chunk, at) {
+                    Found::Record(end) => (records, at) = (records + 1, end),
+                    other => break other,
+                }
+            };
+            let sealed = match numbered {
+                Numbered::Yes => Header { first: begin + 1, last: records, ..header },
+                Numbered::No => header,
+            };
+            last = (offset, at, sealed);
+            if sealed != header {
+                file.write_all_at(&sealed.to_bytes(), offset)?;
+            }
+            match found {
+                Found::EndOfFile => break,
+                // Not what a dying writer leaves: damage. Later chunks may be sound all the same.
+                Found::Nothing => {
+                    file.write_all_at(&[control::END_OF_CHUNK], offset + at as u64)?;
+                }
+                _ => {}
+            }
+            offset += chunk_size;
+        }
+        let (base, end, header) = last;
+        if size < HEADER as u64 || base == 0 && records == 0 {
+            file.write_all_at(&header.to_bytes(), 0)?;
+        }
+        let end = base + end as u64;
+        file.write_all_at(&[control::END_OF_FILE, control::END_OF_BUFFER], end)?;
+        let bytes = end + 2;
+        file.set_len(bytes)?;
+        Ok(Self { records, bytes, cut: size.saturating_sub(bytes) })
+    }
+}

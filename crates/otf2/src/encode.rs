@@ -1,0 +1,323 @@
+//! The encoder: events into chunk memory that the caller provides.
+//!
+//! It is meant for the inside of a measured program: no allocation, no lock, no system call, no
+//! panic, and it builds without the standard library. The chunk it leaves is in its final form, so
+//! a file that is mapped as chunk memory needs no copying afterwards.
+//!
+//! # The commit mark
+//!
+//! An event, with its timestamp and attributes, is written behind a byte that stays zero until all
+//! of it is in memory. Zero means *end of chunk*, and another zero stands behind the event. So at
+//! any instant, a reader of the memory, or of the file behind it after the process was killed, finds
+//! complete events and then the end. The memory need not be zeroed beforehand.
+//!
+//! # Example
+//!
+//! ```
+//! use otf2::encode::Encoder;
+//! use otf2::event::{Enter, Leave};
+//! use otf2::id::{RegionRef, Time};
+//!
+//! let mut chunk = vec![0_u8; 256 * 1024];
+//! let mut encoder = Encoder::new(chunk.as_mut_slice())?;
+//! encoder.write(Time(10), Enter { region: RegionRef(0) })?;
+//! encoder.write(Time(25), Leave { region: RegionRef(0) })?;
+//! let last = encoder.finish();
+//! assert_eq!(last.events, 2);
+//! assert_eq!(last.used, 18 + (9 + 1 + 1) + (9 + 1 + 1) + 2);
+//! # Ok::<(), otf2::encode::EncodeError>(())
+//! ```
+
+use core::fmt;
+use core::ops::DerefMut;
+
+use crate::chunk::{self, HEADER, Header, TIMESTAMP, control};
+use crate::event::AnyEvent;
+use crate::id::Time;
+use crate::mark::publish;
+use crate::record::{Any, framed, write_body};
+use crate::value::{Attribute, List};
+use crate::wire::{ByteOrder, Output, Wire};
+
+/// Bytes kept free behind the last event, for the end marks.
+const TAIL: usize = 2;
+
+/// Why an event could not be written. Nothing of it is in the chunk then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The chunk is full: [turn](Encoder::turn) to another and write again.
+    Full,
+    /// The event does not even fit into an empty chunk.
+    TooLarge,
+    /// The time lies before that of the last event.
+    TimeWentBack,
+    /// A record of unknown kind cannot be written.
+    Unknown,
+    /// Chunk memory must have between 256 KiB and 16 MiB.
+    ChunkSize,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "the chunk is full",
+            Self::TooLarge => "the record is larger than a chunk",
+            Self::TimeWentBack => "the time lies before that of the last event",
+            Self::Unknown => "a record of unknown kind cannot be written",
+            Self::ChunkSize => "chunk memory must have between 256 KiB and 16 MiB",
+        })
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+/// The last chunk of a location, complete.
+#[derive(Debug)]
+pub struct Finished<M> {
+    /// The chunk memory.
+    pub memory: M,
+    /// How much of it belongs into the file.
+    pub used: usize,
+    /// Number of events in all chunks.
+    pub events: u64,
+}
+
+/// Writes the events of one location, chunk after chunk.
+///
+/// The memory of a chunk may be borrowed (`&mut [u8]`) or owned (`Vec<u8>`, a memory map); its length
+/// is the size of the chunk.
+#[derive(Debug)]
+pub struct Encoder<M> {
+    chunk: M,
+    pos: usize,
+    order: ByteOrder,
+    /// Time of the last event.
+    time: u64,
+    /// No event in this chunk yet: the next one gets a timestamp in any case.
+    fresh: bool,
+    /// Number of the first event of this chunk.
+    first: u64,
+    /// Events written so far.
+    events: u64,
+}
+
+impl<M: DerefMut<Target = [u8]>> Encoder<M> {
+    /// Begins the events of a location in its first chunk.
+    ///
+    /// # Errors
+    /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
+    pub fn new(chunk: M) -> Result<Self, EncodeError> {
+        Self::with_order(chunk, ByteOrder::Little)
+    }
+
+    /// As [`Encoder::new`], in the given byte order. Little endian is the fast one.
+    ///
+    /// # Errors
+    /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
+    pub fn with_order(chunk: M, order: ByteOrder) -> Result<Self, EncodeError> {
+        check_size(&chunk)?;
+        let mut encoder = Self { chunk, pos: 0, order, time: 0, fresh: true, first: 1, events: 0 };
+        encoder.open();
+        Ok(encoder)
+    }
+
+    /// Starts the chunk with its header and an end right behind it.
+    fn open(&mut self) {
+        let header = Header { order: self.order, first: self.events + 1, last: self.events };
+        let [mark, rest @ ..] = header.to_bytes();
+        if let Some(([place, body @ ..], [end, ..])) = self.chunk.split_at_mut_checked(HEADER) {
+            *place = 0;
+            *end = control::END_OF_CHUNK;
+            body.copy_from_slice(&rest);
+            publish(place, mark);
+        }
+        self.pos = HEADER;
+        self.fresh = true;
+        self.first = self.events + 1;
+    }
+
+    /// Number of events written so far, in all chunks.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Bytes of the current chunk that are in use.
+    pub fn used(&self) -> usize {
+        self.pos
+    }
+
+    /// Time of the last event; 0 before the first.
+    pub fn last_time(&self) -> Time {
+        Time(self.time)
+    }
+
+    /// Writes an event.
+    ///
+    /// # Errors
+    /// [`EncodeError::Full`] if the chunk has no room left; the other kinds say what is wrong with
+    /// the event.
+    #[inline(always)]
+    pub fn write(&mut self, time: Time, event: impl AnyEvent) -> Result<(), EncodeError> {
+        self.record(time, List::default(), event)
+    }
+
+    /// Writes an event with attributes.
+    ///
+    /// # Errors
+    /// As [`Encoder::write`].
+    #[inline]
+    pub fn write_with(
+        &mut self,
+        time: Time,
+        attributes: List<'_, Attribute>,
+        event: impl AnyEvent,
+    ) -> Result<(), EncodeError> {
+        self.record(time, attributes, event)
+    }
+
+    /// Writes a record of any kind that carries a time.
+    #[inline(always)]
+    pub(crate) fn record(
+        &mut self,
+        time: Time,
+        attributes: List<'_, Attribute>,
+        record: impl Any,
+    ) -> Result<(), EncodeError> {
+        match self.order {
+            ByteOrder::Little => self.append(time, attributes, record, ByteOrder::Little),
+            ByteOrder::Big => self.append_swapped(time, attributes, record),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_swapped(
+        &mut self,
+        time: Time,
+        attributes: List<'_, Attribute>,
+        record: impl Any,
+    ) -> Result<(), EncodeError> {
+        self.append(time, attributes, record, ByteOrder::Big)
+    }
+
+    #[inline(always)]
+    fn append(
+        &mut self,
+        Time(time): Time,
+        attributes: List<'_, Attribute>,
+        record: impl Any,
+        order: ByteOrder,
+    ) -> Result<(), EncodeError> {
+        if time < self.time {
+            return Err(EncodeError::TimeWentBack);
+        }
+        let Some(framing) = record.framing() else {
+            return Err(EncodeError::Unknown);
+        };
+        let attribute_space = if attributes.is_empty() { 0 } else { framed(attributes.bound()) };
+        let space = (TIMESTAMP + TAIL) + attribute_space + framed(record.bound());
+        let start = self.pos;
+        let Some(window) = self.chunk.get_mut(start..).and_then(|rest| rest.get_mut(..space))
+        else {
+            return Err(if self.fresh { EncodeError::TooLarge } else { EncodeError::Full });
+        };
+
+        // The timestamp is stored in any case, and overwritten if it is not needed: that is faster
+        // than asking first. The first byte stays zero: it is the commit mark.
+        let stamped = time > self.time || self.fresh;
+        let mut output = Output::new(window, 0, order);
+        output.u8(0);
+        output.u64(time);
+        let mut lead = control::TIMESTAMP;
+        if !stamped {
+            output = Output::new(window, 0, order);
+        }
+        let mut id_byte = |output: &mut Output<'_>, id| {
+            let first = output.pos() == 0;
+            output.u8(if first { 0 } else { id });
+            lead = if first { id } else { lead };
+        };
+        if !attributes.is_empty() {
+            id_byte(&mut output, control::ATTRIBUTES);
+            output.u8(0);
+            let fields = output.pos();
+            attributes.write(&mut output);
+            output.length(fields);
+        }
+        id_byte(&mut output, record.id());
+        write_body(&record, framing, &mut output);
+        let used = output.pos();
+        output.u8(control::END_OF_CHUNK);
+
+        if let Some(place) = window.first_mut() {
+            publish(place, lead);
+        }
+        self.pos = start + used;
+        self.time = time;
+        self.fresh = false;
+        self.events += 1;
+        Ok(())
+    }
+
+    /// Completes the current chunk and goes on in another of the same size. Returns the complete
+    /// one, all of whose bytes belong into the file.
+    ///
+    /// # Errors
+    /// [`EncodeError::ChunkSize`] if the new memory is not of a chunk's size; the encoder goes on in
+    /// the old chunk then.
+    pub fn turn(&mut self, chunk: M) -> Result<M, EncodeError> {
+        check_size(&chunk)?;
+        self.complete();
+        let full = core::mem::replace(&mut self.chunk, chunk);
+        self.open();
+        Ok(full)
+    }
+
+    /// Completes the current chunk, hands it to `write`, and goes on in the same memory.
+    ///
+    /// # Errors
+    /// What `write` returns. The chunk is complete then, and no more can be written to it.
+    pub fn reuse<E>(&mut self, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.complete();
+        write(&self.chunk)?;
+        self.open();
+        Ok(())
+    }
+
+    /// Completes the last chunk.
+    pub fn finish(mut self) -> Finished<M> {
+        self.seal();
+        let used = self.pos + TAIL;
+        if let Some([a, b]) = self.chunk.get_mut(self.pos..used) {
+            *b = control::END_OF_BUFFER;
+            publish(a, control::END_OF_FILE);
+        }
+        Finished { memory: self.chunk, used, events: self.events }
+    }
+
+    /// Completes a chunk that others follow.
+    fn complete(&mut self) {
+        self.seal();
+        if let Some(rest) = self.chunk.get_mut(self.pos..) {
+            rest.fill(control::END_OF_CHUNK);
+        }
+        self.pos = self.chunk.len();
+    }
+
+    /// Writes the number of the last event into the chunk header.
+    fn seal(&mut self) {
+        let header = Header { order: self.order, first: self.first, last: self.events };
+        if let Some(place) = self.chunk.first_chunk_mut() {
+            *place = header.to_bytes();
+        }
+    }
+}
+
+fn check_size(chunk: &[u8]) -> Result<(), EncodeError> {
+    if (chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&(chunk.len() as u64)) {
+        Ok(())
+    } else {
+        Err(EncodeError::ChunkSize)
+    }
+}

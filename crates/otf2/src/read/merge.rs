@@ -1,0 +1,78 @@
+//! Events of several locations in one stream, ordered by time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::error::{Error, Result};
+use crate::id::{LocationRef, Time};
+use crate::read::events::{EventReader, EventRecord};
+
+/// Where a location stands in the merged order: time, then location, then its index.
+type Place = (Time, LocationRef, usize);
+
+/// Merges events by time; those of one time by location, and those of one location as they stand
+/// in its file.
+#[derive(Debug)]
+pub struct MergedReader {
+    readers: Vec<EventReader>,
+    /// The next event of each location that has one, but for the current.
+    next: BinaryHeap<Reverse<Place>>,
+    /// Index of the location whose event was returned last.
+    current: Option<usize>,
+    /// Errors met while looking ahead.
+    errors: VecDeque<Error>,
+}
+
+impl MergedReader {
+    pub(crate) fn new(readers: Vec<EventReader>) -> Self {
+        let indices = 0..readers.len();
+        let mut merged =
+            Self { readers, next: BinaryHeap::new(), current: None, errors: VecDeque::new() };
+        for index in indices {
+            let place = merged.place(index);
+            merged.next.extend(place.map(Reverse));
+        }
+        merged
+    }
+
+    /// Where the next event of a location stands; `None` if it has no more.
+    fn place(&mut self, index: usize) -> Option<Place> {
+        let reader = self.readers.get_mut(index)?;
+        match reader.peek_time() {
+            Ok(time) => time.map(|time| (time, reader.location(), index)),
+            Err(error) => {
+                self.errors.push_back(error);
+                None
+            }
+        }
+    }
+
+    /// The next event and the location it happened at; `None` behind the last.
+    ///
+    /// # Errors
+    /// If a location is damaged. It ends where its damage begins; the next call goes on with the
+    /// others.
+    #[allow(clippy::should_implement_trait)] // The event borrows the reader: no `Iterator` can.
+    pub fn next(&mut self) -> Result<Option<(LocationRef, EventRecord<'_>)>> {
+        let mine = self.current.take().and_then(|index| self.place(index));
+        // A location is often the earliest several times in a row: no need to touch the heap then.
+        let first = match (mine, self.next.peek()) {
+            (Some(mine), Some(Reverse(other))) if *other < mine => {
+                self.next.push(Reverse(mine));
+                self.next.pop().map(|Reverse(place)| place)
+            }
+            (Some(mine), _) => Some(mine),
+            (None, _) => self.next.pop().map(|Reverse(place)| place),
+        };
+        self.current = first.map(|place| place.2);
+        if let Some(error) = self.errors.pop_front() {
+            return Err(error);
+        }
+        let reader = self.current.and_then(|index| self.readers.get_mut(index));
+        let Some(reader) = reader else {
+            return Ok(None);
+        };
+        let location = reader.location();
+        Ok(reader.next()?.map(|record| (location, record)))
+    }
+}

@@ -1,0 +1,243 @@
+//! Records with times and attributes: the frame that event and snapshot files share.
+
+use std::cell::Cell;
+
+use crate::chunk::control;
+use crate::error::{ErrorKind, Result};
+use crate::event::Event;
+use crate::read::stream::{Frame, Need, Stream};
+use crate::wire::{ByteOrder, Fault, Input};
+
+/// A row of records, each with the time it happened at.
+#[derive(Debug)]
+pub(crate) struct Stamped {
+    pub(crate) stream: Stream,
+    /// Time of the record found last.
+    pub(crate) time: u64,
+    /// Number of the record found last.
+    pub(crate) number: u64,
+    /// The attribute list of the record found last, in the window; empty if it has none.
+    pub(crate) attributes: Frame,
+    /// The record found by [`Stamped::find`] and not yet taken.
+    found: Option<Frame>,
+    /// The end was reached, or an error met: nothing more comes from this chunk.
+    ended: Cell<bool>,
+    single: fn(u8) -> bool,
+}
+
+const NO_ATTRIBUTES: Frame = Frame { id: 0, start: 0, end: 0 };
+
+impl Stamped {
+    pub(crate) fn new(stream: Stream, single: fn(u8) -> bool) -> Self {
+        let number = stream.header.first.saturating_sub(1);
+        Self {
+            stream,
+            time: 0,
+            number,
+            attributes: NO_ATTRIBUTES,
+            found: None,
+            ended: Cell::new(false),
+            single,
+        }
+    }
+
+    /// Finds the next record without taking it, so that its time is known.
+    #[inline(always)]
+    pub(crate) fn find(&mut self) -> Result<Option<Frame>> {
+        if self.found.is_none() {
+            self.found = match self.find_plain() {
+                Some(frame) => Some(frame),
+                None => self.find_any()?,
+            };
+        }
+        Ok(self.found)
+    }
+
+    /// Takes the next record.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> Result<Option<Frame>> {
+        let frame = match self.found.take() {
+            Some(frame) => frame,
+            None => match self.find_plain() {
+                Some(frame) => frame,
+                None => match self.find_any()? {
+                    Some(frame) => frame,
+                    None => return Ok(None),
+                },
+            },
+        };
+        self.stream.pos = frame.end;
+        self.number += 1;
+        Ok(Some(frame))
+    }
+
+    /// Finds the next record if it is a usual one.
+    #[inline(always)]
+    fn find_plain(&mut self) -> Option<Frame> {
+        if self.ended.get() {
+            return None;
+        }
+        let order = self.stream.header.order;
+        let (frame, time) =
+            plain(self.stream.bytes(), self.stream.pos, self.time, order, self.single)?;
+        self.time = time;
+        self.attributes = NO_ATTRIBUTES;
+        Some(frame)
+    }
+
+    /// Whether the next record may be looked for in the window right away: none was found ahead,
+    /// and the end is not known to be here.
+    #[inline(always)]
+    pub(crate) fn is_running(&self) -> bool {
+        self.found.is_none() && !self.ended.get()
+    }
+
+    /// Every case: control bytes, attributes, long records, borders of the window and of chunks.
+    #[cold]
+    #[inline(never)]
+    fn find_any(&mut self) -> Result<Option<Frame>> {
+        if self.ended.get() {
+            return Ok(None);
+        }
+        let found = self.search();
+        self.ended.set(!matches!(found, Ok(Some(_))));
+        found
+    }
+
+    fn search(&mut self) -> Result<Option<Frame>> {
+        let mut attributes = NO_ATTRIBUTES;
+        // The record may stand behind its attributes: both must be in the window together, so the
+        // position moves only when both are.
+        let mut at = self.stream.pos;
+        loop {
+            if at >= self.stream.bytes().len() && at == self.stream.pos {
+                self.stream.peek()?;
+                at = self.stream.pos;
+            }
+            let Some(&id) = self.stream.bytes().get(at) else {
+                if at == self.stream.pos {
+                    self.stream.next_chunk()?; // A chunk filled to its last byte has no end.
+                } else {
+                    self.stream.need(Need(at + 1))?;
+                }
+                (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
+                continue;
+            };
+            match id {
+                control::END_OF_CHUNK => {
+                    self.stream.next_chunk()?;
+                    (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
+                }
+                control::END_OF_FILE => return Ok(None),
+                control::TIMESTAMP => {
+                    let bytes = self.stream.bytes();
+                    let order = self.stream.header.order;
+                    match Input::new(bytes, at + 1, at + 9, order, None).u64() {
+                        Ok(time) => {
+                            self.time = time;
+                            at += 9;
+                            self.stream.pos = at;
+                            attributes = NO_ATTRIBUTES;
+                        }
+                        Err(_) => {
+                            self.stream.need(Need(at + 9))?;
+                            at = self.stream.pos;
+                        }
+                    }
+                }
+                control::ATTRIBUTES => match self.stream.frame(at, |_| false) {
+                    Ok(frame) => {
+                        attributes = frame;
+                        at = frame.end;
+                    }
+                    Err(need) => {
+                        self.stream.need(need)?;
+                        (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
+                    }
+                },
+                control::FIRST_EVENT.. => match self.stream.frame(at, self.single) {
+                    Ok(frame) => {
+                        self.attributes = attributes;
+                        return Ok(Some(frame));
+                    }
+                    Err(need) => {
+                        self.stream.need(need)?;
+                        (at, attributes) = (self.stream.pos, NO_ATTRIBUTES);
+                    }
+                },
+                other => return Err(self.stream.error(at, ErrorKind::Control(other))),
+            }
+        }
+    }
+
+    /// Makes an error of what is wrong with a record, and ends the chunk.
+    #[cold]
+    pub(crate) fn fault(&self, frame: Frame, fault: Fault) -> crate::Error {
+        self.ended.set(true);
+        self.stream.error(frame.start, ErrorKind::Record { id: frame.id, fault })
+    }
+
+    /// Goes to the beginning of a chunk.
+    pub(crate) fn enter(&mut self, chunk: u64) -> Result<()> {
+        self.found = None;
+        self.ended.set(true); // Until the chunk turns out to be one.
+        self.stream.enter(chunk)?;
+        self.ended.set(false);
+        self.time = 0;
+        self.number = self.stream.header.first.saturating_sub(1);
+        Ok(())
+    }
+
+    /// Goes to the last chunk for which `before` holds, given its first number and time. Chunks are
+    /// ordered by both, so few headers are read.
+    pub(crate) fn enter_last(
+        &mut self,
+        mut before: impl FnMut(u64, Option<u64>) -> bool,
+    ) -> Result<()> {
+        let (mut low, mut high) = (0, self.stream.chunks());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let (header, time) = self.stream.chunk_head(middle)?;
+            if before(header.first, time) { low = middle } else { high = middle }
+        }
+        self.enter(low)
+    }
+}
+
+/// The usual case: at most a timestamp, then a short record, all of it in the window. Returns the
+/// record and its time.
+#[inline(always)]
+pub(crate) fn plain(
+    bytes: &[u8],
+    mut at: usize,
+    mut time: u64,
+    order: ByteOrder,
+    single: impl Fn(u8) -> bool,
+) -> Option<(Frame, u64)> {
+    if let Some(&[control::TIMESTAMP, a, b, c, d, e, f, g, h]) =
+        bytes.get(at..).and_then(<[u8]>::first_chunk)
+    {
+        let stamp = [a, b, c, d, e, f, g, h];
+        time = match order {
+            ByteOrder::Little => u64::from_le_bytes(stamp),
+            ByteOrder::Big => u64::from_be_bytes(stamp),
+        };
+        at += 9;
+    }
+    let &[id, length] = bytes.get(at..).and_then(<[u8]>::first_chunk)?;
+    let end = at + 2 + usize::from(length);
+    if id < control::FIRST_EVENT || length == 0xFF || end > bytes.len() {
+        return None;
+    }
+    Some((Frame { id, start: at + 2 - usize::from(single(id)), end }, time))
+}
+
+/// Framing of event files: a few records are a single number.
+pub(crate) fn event_single(id: u8) -> bool {
+    Event::is_single(id)
+}
+
+/// Framing of all other files.
+pub(crate) fn never_single(_: u8) -> bool {
+    false
+}

@@ -1,0 +1,221 @@
+//! A file as a row of chunks, seen through a window that moves forward.
+//!
+//! The window holds whole records only: a reader that finds less than it needs asks for more, and
+//! the window moves its tail to the front and reads on. It grows only for a record larger than
+//! itself, never above a chunk, and never reaches over the border of a chunk.
+
+use std::sync::Arc;
+
+use crate::chunk::{HEADER, Header, TIMESTAMP, control};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{FileKind, Store};
+use crate::wire::{ByteOrder, Fault, Input};
+
+/// Bytes read at once unless told otherwise: small enough to stay in the cache until decoded.
+pub(crate) const BLOCK: usize = 128 * 1024;
+/// The least window that makes sense.
+const LEAST_BLOCK: usize = 4 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    store: Arc<dyn Store>,
+    file: FileKind,
+    chunk_size: u64,
+    size: u64,
+    /// Number of the chunk under the window, from 0.
+    chunk: u64,
+    pub(crate) header: Header,
+    /// File offset of the first byte of the window.
+    base: u64,
+    window: Vec<u8>,
+    /// Bytes of the window that hold data.
+    filled: usize,
+    /// Where in the window the next record begins.
+    pub(crate) pos: usize,
+}
+
+/// A record found in the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) id: u8,
+    /// Where its fields begin.
+    pub(crate) start: usize,
+    /// Where it ends.
+    pub(crate) end: usize,
+}
+
+impl Stream {
+    /// Opens a file at its first chunk.
+    pub(crate) fn open(
+        store: Arc<dyn Store>,
+        file: FileKind,
+        chunk_size: u64,
+        block: usize,
+    ) -> Result<Self> {
+        let describe = |error: Error| error.at(store.describe(file)).in_location(file.location());
+        let size = store.size(file).map_err(|error| describe(Error::io(error)))?;
+        let block = block.clamp(LEAST_BLOCK, BLOCK.max(chunk_size as usize));
+        let mut stream = Self {
+            file,
+            chunk_size,
+            size,
+            chunk: 0,
+            header: Header { order: ByteOrder::Little, first: 1, last: 0 },
+            base: 0,
+            window: vec![0; block.min(size as usize)],
+            filled: 0,
+            pos: 0,
+            store,
+        };
+        stream.enter(0)?;
+        Ok(stream)
+    }
+
+    /// Number of chunks in the file.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.size.div_ceil(self.chunk_size)
+    }
+
+    /// Number of the current chunk, from 0.
+    pub(crate) fn chunk(&self) -> u64 {
+        self.chunk
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.window.get(..self.filled).unwrap_or_default()
+    }
+
+    /// Moves the window to the beginning of a chunk and reads its header.
+    pub(crate) fn enter(&mut self, chunk: u64) -> Result<()> {
+        self.chunk = chunk;
+        self.base = chunk.saturating_mul(self.chunk_size);
+        (self.filled, self.pos) = (0, 0);
+        if self.base >= self.size {
+            self.base = self.size;
+            return Err(self.error(0, ErrorKind::Cut));
+        }
+        self.fill(HEADER)?;
+        let header = self.bytes().first_chunk().ok_or(ErrorKind::Cut);
+        let header = header.and_then(|bytes| Header::read(bytes).ok_or(ErrorKind::Header));
+        self.header = header.map_err(|kind| self.error(0, kind))?;
+        self.pos = HEADER;
+        Ok(())
+    }
+
+    /// Goes on to the next chunk.
+    pub(crate) fn next_chunk(&mut self) -> Result<()> {
+        self.enter(self.chunk + 1)
+    }
+
+    /// Reads on until the window holds `need` bytes from the position, or the rest of the chunk.
+    /// Returns whether there is more than before.
+    #[cold]
+    pub(crate) fn fill(&mut self, need: usize) -> Result<bool> {
+        let chunk_end = (self.chunk + 1).saturating_mul(self.chunk_size).min(self.size);
+        let here = self.base + self.pos as u64;
+        let left = usize::try_from(chunk_end.saturating_sub(here)).unwrap_or(usize::MAX);
+        let have = self.filled - self.pos;
+        if have >= need.min(left) {
+            return Ok(false);
+        }
+        self.window.copy_within(self.pos..self.filled, 0);
+        (self.base, self.pos, self.filled) = (here, 0, have);
+        let want = self.window.len().max(need).min(left);
+        if want > self.window.len() {
+            self.window.resize(want, 0);
+        }
+        let place = self.window.get_mut(have..want).unwrap_or_default();
+        let read = self.store.read_at(self.file, here + have as u64, place);
+        let read = read.map_err(|error| self.error(have, ErrorKind::Io(error)))?;
+        self.filled += read;
+        Ok(read > 0)
+    }
+
+    /// Finds the extent of the record at `at`. `None` if the window ends before it; asking for more
+    /// bytes from the position on may help then.
+    ///
+    /// A record is an id, a length and fields, but for a few of old that are an id and one number
+    /// (`single`): there the length byte is the size of the number, so both end alike.
+    #[inline(always)]
+    pub(crate) fn frame(&self, at: usize, single: fn(u8) -> bool) -> Result<Frame, Need> {
+        let bytes = self.bytes();
+        let Some(&[id, length]) = bytes.get(at..).and_then(<[u8]>::first_chunk) else {
+            return Err(Need(at + 2));
+        };
+        let single = single(id);
+        let frame = if length != 0xFF {
+            let start = if single { at + 1 } else { at + 2 };
+            Frame { id, start, end: at + 2 + usize::from(length) }
+        } else if single {
+            Frame { id, start: at + 1, end: at + 2 }
+        } else {
+            let start = at + 10;
+            let mut input = Input::new(bytes, at + 2, start, self.header.order, None);
+            let Ok(length) = input.u64() else {
+                return Err(Need(start));
+            };
+            // A wild length asks for the rest of the chunk, and no more than that is read.
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            Frame { id, start, end: start.saturating_add(length) }
+        };
+        if frame.end <= bytes.len() { Ok(frame) } else { Err(Need(frame.end)) }
+    }
+
+    /// Reads on because a record needs the window to reach `end`; an error if the chunk ends first.
+    pub(crate) fn need(&mut self, Need(end): Need) -> Result<()> {
+        if self.fill(end.saturating_sub(self.pos))? {
+            return Ok(());
+        }
+        let id = self.bytes().get(self.pos).copied().unwrap_or_default();
+        let at_end = self.base + self.filled as u64 >= self.size;
+        Err(self.error(
+            self.pos,
+            if at_end { ErrorKind::Cut } else { ErrorKind::Record { id, fault: Fault::Truncated } },
+        ))
+    }
+
+    /// The byte at the position, reading on if need be; `None` at the end of the chunk.
+    pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
+        if self.pos >= self.filled {
+            self.fill(1)?;
+        }
+        Ok(self.bytes().get(self.pos).copied())
+    }
+
+    /// An error at a place in the window.
+    #[cold]
+    pub(crate) fn error(&self, at: usize, kind: ErrorKind) -> Error {
+        Error::new(kind)
+            .at(self.store.describe(self.file))
+            .in_location(self.file.location())
+            .at_byte(self.base + at as u64)
+    }
+
+    /// Header and first time of a chunk, without moving there.
+    pub(crate) fn chunk_head(&self, chunk: u64) -> Result<(Header, Option<u64>)> {
+        let mut head = [0; HEADER + TIMESTAMP];
+        let offset = chunk.saturating_mul(self.chunk_size);
+        let wrap = |error: Error| {
+            error
+                .at(self.store.describe(self.file))
+                .in_location(self.file.location())
+                .at_byte(offset)
+        };
+        let read = self.store.read_at(self.file, offset, &mut head);
+        let read = read.map_err(|error| wrap(Error::io(error)))?;
+        let bytes = head.get(..read).unwrap_or_default();
+        let header = bytes.first_chunk().and_then(Header::read);
+        let header = header.ok_or_else(|| wrap(Error::new(ErrorKind::Header)))?;
+        let mut input = Input::new(bytes, HEADER, bytes.len(), header.order, None);
+        let time = match input.u8() {
+            Ok(control::TIMESTAMP) => input.u64().ok(),
+            _ => None,
+        };
+        Ok((header, time))
+    }
+}
+
+/// The window must reach this far for the record to be in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Need(pub(crate) usize);

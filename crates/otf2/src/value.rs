@@ -1,0 +1,492 @@
+//! Values inside records: strings, typed attribute values, lists, and a view of any field by name.
+
+use core::fmt;
+
+use crate::enums::{CollectiveRoot, IoParadigmProperty, Type};
+use crate::id::{
+    AttributeRef, CallingContextRef, CartDimensionRef, CommRef, GroupRef, InterruptGeneratorRef,
+    IoFileRef, IoHandleRef, LocationGroupRef, LocationRef, MetricMemberRef, MetricRef,
+    ParameterRef, Rank, RefKind, RegionRef, RmaWinRef, SourceCodeLocationRef, StringRef, Time,
+};
+use crate::map::Maps;
+use crate::wire::{ByteOrder, Fault, Input, Output, Wire};
+
+/// A string as the archive holds it: bytes, usually UTF-8, without a zero.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Str<'a>(&'a [u8]);
+
+impl<'a> Str<'a> {
+    /// A string of these bytes, up to the first zero if there is one.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        match bytes.iter().position(|&b| b == 0) {
+            Some(end) => Self(bytes.get(..end).unwrap_or_default()),
+            None => Self(bytes),
+        }
+    }
+
+    /// The bytes, without the terminating zero.
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// The string, if it is valid UTF-8.
+    pub const fn to_str(self) -> Option<&'a str> {
+        match core::str::from_utf8(self.0) {
+            Ok(text) => Some(text),
+            Err(_) => None,
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Str<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text.as_bytes())
+    }
+}
+
+impl fmt::Display for Str<'_> {
+    /// Invalid UTF-8 becomes the replacement character.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.utf8_chunks().try_for_each(|chunk| {
+            f.write_str(chunk.valid())?;
+            if chunk.invalid().is_empty() { Ok(()) } else { f.write_str("\u{FFFD}") }
+        })
+    }
+}
+
+impl fmt::Debug for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+/// A value with its type: what an attribute holds, or a property of a definition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+#[allow(missing_docs)] // One variant for each `Type`, holding just that.
+pub enum AttributeValue {
+    Uint8(u8),
+    Uint16(u16),
+    Uint32(u32),
+    Uint64(u64),
+    Int8(i8),
+    Int16(i16),
+    Int32(i32),
+    Int64(i64),
+    Float(f32),
+    Double(f64),
+    String(StringRef),
+    Attribute(AttributeRef),
+    Location(LocationRef),
+    Region(RegionRef),
+    Group(GroupRef),
+    Metric(MetricRef),
+    Comm(CommRef),
+    Parameter(ParameterRef),
+    RmaWin(RmaWinRef),
+    SourceCodeLocation(SourceCodeLocationRef),
+    CallingContext(CallingContextRef),
+    InterruptGenerator(InterruptGeneratorRef),
+    IoFile(IoFileRef),
+    IoHandle(IoHandleRef),
+    LocationGroup(LocationGroupRef),
+    /// Type `NONE`, or one of a later version: a number of unknown meaning.
+    Other(Type, u64),
+}
+
+/// Dispatches on the variants that are plain fields; the fixed-width ones are handled by name.
+macro_rules! typed_values {
+    ($( $variant:ident )*) => {
+        impl AttributeValue {
+            /// The type of the value.
+            pub fn value_type(self) -> Type {
+                match self {
+                    Self::Uint8(_) => Type::Uint8,
+                    Self::Uint16(_) => Type::Uint16,
+                    Self::Int8(_) => Type::Int8,
+                    Self::Int16(_) => Type::Int16,
+                    Self::Float(_) => Type::Float,
+                    Self::Double(_) => Type::Double,
+                    $( Self::$variant(_) => Type::$variant, )*
+                    Self::Other(of, _) => of,
+                }
+            }
+
+            /// The value as a field that can be shown.
+            pub fn show(&self) -> Value<'_> {
+                match self {
+                    Self::Uint8(n) => Value::Unsigned(u64::from(*n)),
+                    Self::Uint16(n) => Value::Unsigned(u64::from(*n)),
+                    Self::Int8(n) => Value::Signed(i64::from(*n)),
+                    Self::Int16(n) => Value::Signed(i64::from(*n)),
+                    Self::Float(x) => Value::Float(f64::from(*x)),
+                    Self::Double(x) => Value::Float(*x),
+                    $( Self::$variant(value) => value.value(), )*
+                    Self::Other(_, raw) => Value::Unsigned(*raw),
+                }
+            }
+        }
+
+        impl<'a> Wire<'a> for AttributeValue {
+            const CODE: &'static str = "attr";
+
+            fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+                Ok(match Type::from(input.u8()?) {
+                    Type::Uint8 => Self::Uint8(input.u8()?),
+                    Type::Uint16 => Self::Uint16(input.u16()?),
+                    Type::Int8 => Self::Int8(input.u8()?.cast_signed()),
+                    Type::Int16 => Self::Int16(input.u16()?.cast_signed()),
+                    Type::Float => Self::Float(f32::from_bits(input.u32()?)),
+                    Type::Double => Self::Double(f64::from_bits(input.u64()?)),
+                    $( Type::$variant => Self::$variant(Wire::read(input)?), )*
+                    other => Self::Other(other, input.v64()?),
+                })
+            }
+
+            fn write(self, output: &mut Output<'_>) {
+                output.u8(self.value_type().into());
+                match self {
+                    Self::Uint8(n) => output.u8(n),
+                    Self::Uint16(n) => output.u16(n),
+                    Self::Int8(n) => output.u8(n.cast_unsigned()),
+                    Self::Int16(n) => output.u16(n.cast_unsigned()),
+                    Self::Float(x) => output.u32(x.to_bits()),
+                    Self::Double(x) => output.u64(x.to_bits()),
+                    $( Self::$variant(value) => value.write(output), )*
+                    Self::Other(_, raw) => output.v64(raw),
+                }
+            }
+
+            fn bound(self) -> usize {
+                10
+            }
+
+            fn value(&self) -> Value<'_> {
+                Value::Typed(*self)
+            }
+        }
+    };
+}
+
+typed_values! {
+    Uint32 Uint64 Int32 Int64 String Attribute Location Region Group Metric Comm Parameter RmaWin
+    SourceCodeLocation CallingContext InterruptGenerator IoFile IoHandle LocationGroup
+}
+
+/// An attribute of an event: extra data beside the fields of the record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attribute {
+    /// Which attribute.
+    pub attribute: AttributeRef,
+    /// Its value.
+    pub value: AttributeValue,
+}
+
+/// One value of a metric event. The eight bytes mean what `value_type` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricValue {
+    /// `Int64`, `Uint64` or `Double`.
+    pub value_type: Type,
+    /// The bits.
+    pub bits: u64,
+}
+
+impl MetricValue {
+    /// An unsigned count.
+    pub const fn unsigned(value: u64) -> Self {
+        Self { value_type: Type::Uint64, bits: value }
+    }
+
+    /// A signed number.
+    pub const fn signed(value: i64) -> Self {
+        Self { value_type: Type::Int64, bits: value.cast_unsigned() }
+    }
+
+    /// A real number.
+    pub const fn real(value: f64) -> Self {
+        Self { value_type: Type::Double, bits: value.to_bits() }
+    }
+}
+
+/// A property of an I/O paradigm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IoProperty {
+    /// Which property.
+    pub property: IoParadigmProperty,
+    /// Its value.
+    pub value: AttributeValue,
+}
+
+/// A pair of fields that travel one after the other.
+macro_rules! pair_fields {
+    ($( $type:ident { $a:ident, $b:ident } show $value:expr; )*) => {
+        $(
+            impl<'a> Wire<'a> for $type {
+                const CODE: &'static str = "pair";
+                fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+                    Ok(Self { $a: Wire::read(input)?, $b: Wire::read(input)? })
+                }
+                fn write(self, output: &mut Output<'_>) {
+                    self.$a.write(output);
+                    self.$b.write(output);
+                }
+                fn bound(self) -> usize { self.$a.bound() + self.$b.bound() }
+                fn value(&self) -> Value<'_> { $value(self) }
+            }
+        )*
+    };
+}
+
+pair_fields! {
+    Attribute { attribute, value } show |a: &Attribute| Value::Attribute(*a);
+    MetricValue { value_type, bits } show |m: &MetricValue| Value::Metric(*m);
+    IoProperty { property, value } show |p: &IoProperty| Value::IoProperty(*p);
+}
+
+/// What can stand in a list; says how lists of it are counted.
+///
+/// Sealed: only the fields of this crate can implement it.
+pub trait Element<'a>: Wire<'a> {
+    /// Whether the count is a single byte rather than a compressed number.
+    const SHORT_COUNT: bool;
+}
+
+macro_rules! elements {
+    ($( $type:ident $short:literal; )*) => {
+        $( impl Element<'_> for $type { const SHORT_COUNT: bool = $short; } )*
+    };
+}
+
+elements! {
+    Attribute false;
+    MetricValue true;
+    IoProperty true;
+    StringRef false;
+    MetricMemberRef true;
+    CartDimensionRef true;
+    u32 true;
+    u64 false;
+}
+
+/// Bound of what the format cannot hold: more than any chunk, and safe to add to.
+const UNWRITABLE: usize = usize::MAX / 2;
+
+/// A list inside a record.
+///
+/// Read from an archive, it borrows the bytes and decodes as it is walked; to write one, make it
+/// from a slice. Either way nothing is allocated.
+///
+/// ```
+/// use otf2::List;
+/// let members = [0_u64, 1, 2];
+/// let list = List::from(&members[..]);
+/// assert_eq!(list.iter().sum::<u64>(), 3);
+/// ```
+#[derive(Clone, Copy)]
+pub struct List<'a, T>(Repr<'a, T>);
+
+#[derive(Clone, Copy)]
+enum Repr<'a, T> {
+    /// Checked on reading: the bytes are those of `count` elements.
+    Wire {
+        bytes: &'a [u8],
+        maps: Option<&'a Maps>,
+        count: u32,
+        order: ByteOrder,
+    },
+    Slice(&'a [T]),
+}
+
+impl<'a, T: Element<'a>> List<'a, T> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Repr::Wire { count, .. } => count as usize,
+            Repr::Slice(slice) => slice.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements, in order.
+    pub fn iter(&self) -> Iter<'a, T> {
+        let input = match self.0 {
+            Repr::Wire { bytes, maps, order, .. } => Input::new(bytes, 0, bytes.len(), order, maps),
+            Repr::Slice(_) => Input::new(&[], 0, 0, ByteOrder::Little, None),
+        };
+        Iter { list: *self, input, at: 0 }
+    }
+}
+
+impl<'a, T> From<&'a [T]> for List<'a, T> {
+    fn from(slice: &'a [T]) -> Self {
+        Self(Repr::Slice(slice))
+    }
+}
+
+impl<T> Default for List<'_, T> {
+    fn default() -> Self {
+        Self(Repr::Slice(&[]))
+    }
+}
+
+impl<'a, T: Element<'a>> IntoIterator for List<'a, T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element<'a> + PartialEq> PartialEq for List<'a, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<'a, T: Element<'a> + fmt::Debug> fmt::Debug for List<'a, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Walks a [`List`].
+#[derive(Clone)]
+pub struct Iter<'a, T> {
+    list: List<'a, T>,
+    input: Input<'a>,
+    at: usize,
+}
+
+impl<'a, T: Element<'a>> Iterator for Iter<'a, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        if self.at == self.list.len() {
+            return None;
+        }
+        let item = match self.list.0 {
+            Repr::Wire { .. } => T::read(&mut self.input).ok(),
+            Repr::Slice(slice) => slice.get(self.at).copied(),
+        };
+        self.at += 1;
+        item
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.list.len() - self.at;
+        (left, Some(left))
+    }
+}
+
+impl<'a, T: Element<'a>> Wire<'a> for List<'a, T> {
+    const CODE: &'static str = if T::SHORT_COUNT { "list8" } else { "list32" };
+
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+        let count = if T::SHORT_COUNT { u32::from(input.u8()?) } else { input.v32()? };
+        let begin = *input;
+        // Every element takes at least a byte, so a wild count ends at the end of the record.
+        for _ in 0..count {
+            T::read(input)?;
+            input.check()?;
+        }
+        let (bytes, order, maps) = begin.until(input);
+        Ok(Self(Repr::Wire { bytes, maps, count, order }))
+    }
+
+    fn write(self, output: &mut Output<'_>) {
+        // The bound of a longer list is too large for any chunk: it never comes here.
+        let count = self.len() as u32;
+        if T::SHORT_COUNT {
+            output.u8(count as u8);
+        } else {
+            output.v32(count);
+        }
+        self.iter().for_each(|item| item.write(output));
+    }
+
+    fn bound(self) -> usize {
+        let most = if T::SHORT_COUNT { u32::from(u8::MAX) } else { u32::MAX };
+        match u32::try_from(self.len()) {
+            Ok(count) if count <= most => {
+                let head = if T::SHORT_COUNT { 1 } else { 5 };
+                head + self.iter().map(Wire::bound).sum::<usize>()
+            }
+            _ => UNWRITABLE,
+        }
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::List(self)
+    }
+}
+
+/// A list, seen without the type of its elements.
+pub trait Items {
+    /// Calls `visit` with each element.
+    fn each(&self, visit: &mut dyn FnMut(Value<'_>));
+    /// Number of elements.
+    fn count(&self) -> usize;
+}
+
+impl<'a, T: Element<'a>> Items for List<'a, T> {
+    fn each(&self, visit: &mut dyn FnMut(Value<'_>)) {
+        self.iter().for_each(|item| visit(item.value()));
+    }
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
+/// A field of a record, seen without its type: for printing and comparing.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Value<'v> {
+    /// A number.
+    Unsigned(u64),
+    /// A signed number.
+    Signed(i64),
+    /// A real number.
+    Float(f64),
+    /// A moment, in ticks.
+    Time(Time),
+    /// A rank; undefined means all or none.
+    Rank(Rank),
+    /// The root of a collective.
+    Root(CollectiveRoot),
+    /// A reference to a definition.
+    Ref(RefKind, u64),
+    /// A reference to nothing.
+    Undefined(RefKind),
+    /// One of several names.
+    Enum {
+        /// The number on disk.
+        code: u32,
+        /// The name, if known.
+        name: Option<&'static str>,
+    },
+    /// Several of several names.
+    Flags {
+        /// The bits set.
+        bits: u32,
+        /// The bits that have names.
+        names: &'static [(u32, &'static str)],
+    },
+    /// Text that stands in the record itself.
+    Text(Str<'v>),
+    /// A value with a type of its own.
+    Typed(AttributeValue),
+    /// An attribute with its value.
+    Attribute(Attribute),
+    /// A value of a metric.
+    Metric(MetricValue),
+    /// A property of an I/O paradigm.
+    IoProperty(IoProperty),
+    /// Several values.
+    List(&'v dyn Items),
+    /// Pairs of local and global ids.
+    Map(crate::map::IdMapRef<'v>),
+}

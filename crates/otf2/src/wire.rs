@@ -1,0 +1,649 @@
+//! How single fields travel: compressed numbers, fixed numbers, strings, lists.
+//!
+//! | code | bytes |
+//! |---|---|
+//! | u8, u16, u64, f32, f64 | fixed width, byte order of the chunk |
+//! | v32, v64 | a size byte n, then the n low-order bytes; 0 is `00`, all ones is `FF` |
+//! | s32, s64 | as v32 and v64, but every negative value has full width |
+//! | str | the bytes and a zero |
+//! | list8, list32 | a count (u8 or v32), then the elements |
+//!
+//! [`Input`] never reads outside its slice and never trusts a count, so a damaged record costs no
+//! more than its own bytes. [`Output`] never writes outside its slice: what does not fit moves the
+//! position past the end, which the caller checks once for each record.
+
+use crate::enums::{BitSet, CollectiveRoot, MappingType, Named};
+use crate::id::{
+    AttributeRef, CallingContextRef, CallpathRef, CallsiteRef, CartDimensionRef, CartTopologyRef,
+    CommRef, GroupRef, Id, InterruptGeneratorRef, IoFileRef, IoHandleRef, IoParadigmRef,
+    LocationGroupRef, LocationRef, LockId, MarkerRef, MatchingId, MetricMemberRef, MetricRef,
+    ParameterRef, Rank, RefKind, RegionRef, RequestId, RmaWinRef, SourceCodeLocationRef, StringRef,
+    SystemTreeNodeRef, Time,
+};
+use crate::map::Maps;
+use crate::value::{Str, Value};
+
+/// Byte order of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum ByteOrder {
+    /// Least significant byte first; what this crate writes unless told otherwise.
+    #[default]
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+impl ByteOrder {
+    /// The byte that says so in a chunk header.
+    pub(crate) const fn mark(self) -> u8 {
+        match self {
+            Self::Little => 0x42,
+            Self::Big => 0x23,
+        }
+    }
+
+    /// The order that a chunk header states, if it states one.
+    pub(crate) const fn from_mark(mark: u8) -> Option<Self> {
+        match mark {
+            0x42 => Some(Self::Little),
+            0x23 => Some(Self::Big),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with the bytes of a record. Where it is wrong is known to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The bytes end inside a field.
+    Truncated,
+    /// A compressed number announces more bytes than its type has.
+    NumberSize(u8),
+    /// The fields need more bytes than the record announces.
+    Overrun,
+    /// A string has no terminating zero inside its record.
+    Unterminated,
+    /// A mapping table has a mode that is neither dense nor sparse.
+    MapMode(u8),
+}
+
+impl core::fmt::Display for Fault {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("the bytes end inside a record"),
+            Self::NumberSize(n) => {
+                write!(f, "a number announces {n} bytes, more than its type has")
+            }
+            Self::Overrun => f.write_str("the fields need more bytes than the record announces"),
+            Self::Unterminated => f.write_str("a string has no end"),
+            Self::MapMode(mode) => write!(f, "a mapping table has the unknown mode {mode}"),
+        }
+    }
+}
+
+/// Keeps the n low-order bytes of a number.
+const MASK: [u64; 9] = [
+    0,
+    0xFF,
+    0xFFFF,
+    0xFF_FFFF,
+    0xFFFF_FFFF,
+    0xFF_FFFF_FFFF,
+    0xFFFF_FFFF_FFFF,
+    0xFF_FFFF_FFFF_FFFF,
+    u64::MAX,
+];
+
+/// A position in the bytes of one record.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The record and, usually, bytes after it: reading eight bytes at once needs them.
+    bytes: &'a [u8],
+    pos: usize,
+    /// Where the record ends, as it announces itself.
+    end: usize,
+    order: ByteOrder,
+    maps: Option<&'a Maps>,
+}
+
+impl<'a> Input<'a> {
+    #[inline(always)]
+    pub(crate) fn new(
+        bytes: &'a [u8],
+        pos: usize,
+        end: usize,
+        order: ByteOrder,
+        maps: Option<&'a Maps>,
+    ) -> Self {
+        Self { bytes, pos, end, order, maps }
+    }
+
+    /// Where it is in the bytes.
+    #[cfg(feature = "std")]
+    pub(crate) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    /// Fails if the fields read so far reach beyond the end of the record.
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.pos <= self.end { Ok(()) } else { Err(Fault::Overrun) }
+    }
+
+    /// The bytes from here to where `later` is, and how to read them again.
+    pub(crate) fn until(&self, later: &Self) -> (&'a [u8], ByteOrder, Option<&'a Maps>) {
+        let bytes = self.bytes.get(self.pos..later.pos).unwrap_or_default();
+        (bytes, self.order, self.maps)
+    }
+
+    /// Whether fields follow: later versions of the format append some.
+    #[inline(always)]
+    pub(crate) fn has_more(&self) -> bool {
+        self.pos < self.end
+    }
+
+    #[inline(always)]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let bytes = self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk);
+        let bytes = *bytes.ok_or(Fault::Truncated)?;
+        self.pos += N;
+        Ok(bytes)
+    }
+
+    #[inline(always)]
+    pub(crate) fn u8(&mut self) -> Result<u8, Fault> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    #[inline(always)]
+    pub(crate) fn u16(&mut self) -> Result<u16, Fault> {
+        let bytes = self.array()?;
+        Ok(match self.order {
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn u32(&mut self) -> Result<u32, Fault> {
+        let bytes = self.array()?;
+        Ok(match self.order {
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn u64(&mut self) -> Result<u64, Fault> {
+        let bytes = self.array()?;
+        Ok(match self.order {
+            ByteOrder::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn v64(&mut self) -> Result<u64, Fault> {
+        if self.order == ByteOrder::Little
+            && let Some(&[size, a, b, c, d, e, f, g, h]) =
+                self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk::<9>)
+            && let Some(&mask) = MASK.get(usize::from(size))
+        {
+            self.pos += 1 + usize::from(size);
+            return Ok(u64::from_le_bytes([a, b, c, d, e, f, g, h]) & mask);
+        }
+        self.number(8)
+    }
+
+    #[inline(always)]
+    pub(crate) fn v32(&mut self) -> Result<u32, Fault> {
+        if self.order == ByteOrder::Little
+            && let Some(&[size, a, b, c, d]) =
+                self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk::<5>)
+            && size <= 4
+            && let Some(&mask) = MASK.get(usize::from(size))
+        {
+            self.pos += 1 + usize::from(size);
+            return Ok(u32::from_le_bytes([a, b, c, d]) & mask as u32);
+        }
+        // A size byte `FF` gives all ones of either width, so cutting is right.
+        Ok(self.number(4)? as u32)
+    }
+
+    /// A compressed number, byte by byte: big endian, close to the end of the bytes, or all ones.
+    #[cold]
+    #[inline(never)]
+    fn number(&mut self, most: u8) -> Result<u64, Fault> {
+        let size = self.u8()?;
+        if size == 0xFF {
+            return Ok(u64::MAX);
+        }
+        if size > most {
+            return Err(Fault::NumberSize(size));
+        }
+        let end = self.pos + usize::from(size);
+        let bytes = self.bytes.get(self.pos..end).ok_or(Fault::Truncated)?;
+        self.pos = end;
+        let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        Ok(match self.order {
+            ByteOrder::Little => bytes.iter().rev().fold(0, join),
+            ByteOrder::Big => bytes.iter().fold(0, join),
+        })
+    }
+
+    pub(crate) fn str(&mut self) -> Result<Str<'a>, Fault> {
+        let rest = self.bytes.get(self.pos..self.end).ok_or(Fault::Truncated)?;
+        let length = rest.iter().position(|&b| b == 0).ok_or(Fault::Unterminated)?;
+        self.pos += length + 1;
+        Ok(Str::new(rest.get(..length).unwrap_or_default()))
+    }
+
+    /// The global id for a local one.
+    #[inline(always)]
+    fn mapped(&self, mapping: Option<MappingType>, id: u64) -> u64 {
+        match (self.maps, mapping) {
+            (Some(maps), Some(mapping)) => maps.global(mapping, id),
+            _ => id,
+        }
+    }
+}
+
+/// A position in memory that is being written.
+pub struct Output<'c> {
+    bytes: &'c mut [u8],
+    pos: usize,
+    order: ByteOrder,
+}
+
+impl<'c> Output<'c> {
+    #[inline(always)]
+    pub(crate) fn new(bytes: &'c mut [u8], pos: usize, order: ByteOrder) -> Self {
+        Self { bytes, pos, order }
+    }
+
+    #[inline(always)]
+    pub(crate) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    #[inline(always)]
+    fn array<const N: usize>(&mut self, value: [u8; N], advance: usize) {
+        if let Some(place) = self.bytes.get_mut(self.pos..).and_then(<[u8]>::first_chunk_mut) {
+            *place = value;
+        }
+        self.pos += advance;
+    }
+
+    #[inline(always)]
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.array([value], 1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.array(
+            match self.order {
+                ByteOrder::Little => value.to_le_bytes(),
+                ByteOrder::Big => value.to_be_bytes(),
+            },
+            2,
+        );
+    }
+
+    #[inline(always)]
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.array(
+            match self.order {
+                ByteOrder::Little => value.to_le_bytes(),
+                ByteOrder::Big => value.to_be_bytes(),
+            },
+            4,
+        );
+    }
+
+    #[inline(always)]
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.array(
+            match self.order {
+                ByteOrder::Little => value.to_le_bytes(),
+                ByteOrder::Big => value.to_be_bytes(),
+            },
+            8,
+        );
+    }
+
+    /// Stores all eight bytes and advances over those that count; the rest are zeros.
+    #[inline(always)]
+    pub(crate) fn v64(&mut self, value: u64) {
+        let (size, value) = if value == u64::MAX {
+            (0xFF, 0)
+        } else {
+            ((71 - value.leading_zeros() as u8) / 8, value)
+        };
+        let length = if size == 0xFF { 0 } else { size };
+        let [a, b, c, d, e, f, g, h] = match self.order {
+            ByteOrder::Little => value.to_le_bytes(),
+            ByteOrder::Big => {
+                (value.checked_shl(64 - 8 * u32::from(length)).unwrap_or(0)).to_be_bytes()
+            }
+        };
+        self.array([size, a, b, c, d, e, f, g, h], 1 + usize::from(length));
+    }
+
+    /// As [`Output::v64`], with four bytes.
+    #[inline(always)]
+    pub(crate) fn v32(&mut self, value: u32) {
+        let (size, value) = if value == u32::MAX {
+            (0xFF, 0)
+        } else {
+            ((39 - value.leading_zeros() as u8) / 8, value)
+        };
+        let length = if size == 0xFF { 0 } else { size };
+        let [a, b, c, d] = match self.order {
+            ByteOrder::Little => value.to_le_bytes(),
+            ByteOrder::Big => {
+                (value.checked_shl(32 - 8 * u32::from(length)).unwrap_or(0)).to_be_bytes()
+            }
+        };
+        self.array([size, a, b, c, d], 1 + usize::from(length));
+    }
+
+    pub(crate) fn str(&mut self, value: Str<'_>) {
+        let bytes = value.as_bytes();
+        let end = self.pos + bytes.len();
+        if let Some(place) = self.bytes.get_mut(self.pos..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.pos = end;
+        self.u8(0);
+    }
+
+    /// Writes the length of the record whose fields began at `start`, the byte before them.
+    #[inline(always)]
+    pub(crate) fn length(&mut self, start: usize) {
+        let length = self.pos.saturating_sub(start);
+        match u8::try_from(length) {
+            Ok(short) if short < 0xFF => {
+                if let Some(place) = self.bytes.get_mut(start - 1) {
+                    *place = short;
+                }
+            }
+            _ => self.long_length(start),
+        }
+    }
+
+    /// Moves the fields to make room for the long form of the length.
+    #[cold]
+    #[inline(never)]
+    fn long_length(&mut self, start: usize) {
+        let end = self.pos;
+        self.pos += 8;
+        if !self.fits() {
+            return; // The caller sees that.
+        }
+        self.bytes.copy_within(start..end, start + 8);
+        let mut head = Output::new(self.bytes, start - 1, self.order);
+        head.u8(0xFF);
+        head.u64((end - start) as u64);
+    }
+
+    /// Whether everything written so far fitted.
+    #[inline(always)]
+    pub(crate) fn fits(&self) -> bool {
+        self.pos <= self.bytes.len()
+    }
+}
+
+/// A field: how it is read, written, bounded and shown.
+///
+/// Sealed by the privacy of this module: the set of encodings is the format's.
+pub trait Wire<'a>: Copy {
+    /// Name of the encoding, for the byte tables.
+    const CODE: &'static str;
+    /// Reads the field.
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault>;
+    /// Writes the field.
+    fn write(self, output: &mut Output<'_>);
+    /// The most bytes that writing may touch.
+    fn bound(self) -> usize;
+    /// The field as a value that can be shown.
+    fn value(&self) -> Value<'_>;
+}
+
+/// Fields that are one number: the code, the reader's type, and how to get in and out of it.
+macro_rules! number_fields {
+    ($( $type:ty as $code:ident($bound:literal): $from:expr, $into:expr, $value:expr; )*) => {
+        $(
+            impl<'a> Wire<'a> for $type {
+                const CODE: &'static str = stringify!($code);
+                #[inline(always)]
+                fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+                    Ok($from(input.$code()?))
+                }
+                #[inline(always)]
+                fn write(self, output: &mut Output<'_>) { output.$code($into(self)); }
+                #[inline(always)]
+                fn bound(self) -> usize { $bound }
+                fn value(&self) -> Value<'_> { $value(*self) }
+            }
+        )*
+    };
+}
+
+number_fields! {
+    u8 as u8(1): |n| n, |n| n, |n| Value::Unsigned(u64::from(n));
+    u32 as v32(5): |n| n, |n| n, |n| Value::Unsigned(u64::from(n));
+    u64 as v64(9): |n| n, |n| n, Value::Unsigned;
+    Time as u64(8): Time, |t: Time| t.0, |t: Time| Value::Time(t);
+    Rank as v32(5): Rank, |r: Rank| r.0, |r: Rank| Value::Rank(r);
+    RequestId as v64(9): RequestId, |r: RequestId| r.0, |r: RequestId| Value::Unsigned(r.0);
+    MatchingId as v64(9): MatchingId, |r: MatchingId| r.0, |r: MatchingId| Value::Unsigned(r.0);
+    LockId as v64(9): LockId, |r: LockId| r.0, |r: LockId| Value::Unsigned(r.0);
+    CollectiveRoot as v32(5): CollectiveRoot::from, u32::from, Value::Root;
+}
+
+/// `f64` is stored as it is.
+impl<'a> Wire<'a> for f64 {
+    const CODE: &'static str = "f64";
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+        Ok(f64::from_bits(input.u64()?))
+    }
+    fn write(self, output: &mut Output<'_>) {
+        output.u64(self.to_bits());
+    }
+    fn bound(self) -> usize {
+        8
+    }
+    fn value(&self) -> Value<'_> {
+        Value::Float(*self)
+    }
+}
+
+/// Signed numbers: a negative one has its top bit set and so takes all eight bytes by itself, but
+/// for -1, which must not become the `FF` that unsigned numbers use.
+impl<'a> Wire<'a> for i64 {
+    const CODE: &'static str = "s64";
+    #[inline(always)]
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+        Ok(input.v64()?.cast_signed())
+    }
+    #[inline(always)]
+    fn write(self, output: &mut Output<'_>) {
+        if self == -1 {
+            output.u8(8);
+            output.u64(u64::MAX);
+        } else {
+            output.v64(self.cast_unsigned());
+        }
+    }
+    #[inline(always)]
+    fn bound(self) -> usize {
+        9
+    }
+    fn value(&self) -> Value<'_> {
+        Value::Signed(*self)
+    }
+}
+
+impl<'a> Wire<'a> for i32 {
+    const CODE: &'static str = "s32";
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+        Ok(input.v32()?.cast_signed())
+    }
+    fn write(self, output: &mut Output<'_>) {
+        if self == -1 {
+            output.u8(4);
+            output.u32(u32::MAX);
+        } else {
+            output.v32(self.cast_unsigned());
+        }
+    }
+    fn bound(self) -> usize {
+        5
+    }
+    fn value(&self) -> Value<'_> {
+        Value::Signed(i64::from(*self))
+    }
+}
+
+impl<'a> Wire<'a> for Str<'a> {
+    const CODE: &'static str = "str";
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+        input.str()
+    }
+    fn write(self, output: &mut Output<'_>) {
+        output.str(self);
+    }
+    fn bound(self) -> usize {
+        self.as_bytes().len() + 1
+    }
+    fn value(&self) -> Value<'_> {
+        Value::Text(*self)
+    }
+}
+
+/// Ids: a number that a mapping table may translate on reading.
+macro_rules! id_fields {
+    ($( $type:ident as $code:ident($bound:literal) $(by $mapping:ident)?; )*) => {
+        $(
+            impl<'a> Wire<'a> for $type {
+                const CODE: &'static str = stringify!($code);
+                #[inline(always)]
+                fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+                    let id = input.$code()?;
+                    let mapping = id_fields!(@mapping $($mapping)?);
+                    // The global id is cut to the width of the field, as the C library does.
+                    Ok(Self(input.mapped(mapping, u64::from(id)) as _))
+                }
+                #[inline(always)]
+                fn write(self, output: &mut Output<'_>) { output.$code(self.0); }
+                #[inline(always)]
+                fn bound(self) -> usize { $bound }
+                fn value(&self) -> Value<'_> {
+                    if self.is_undefined() {
+                        Value::Undefined(Self::KIND)
+                    } else {
+                        Value::Ref(Self::KIND, self.raw())
+                    }
+                }
+            }
+        )*
+    };
+    (@mapping) => { None };
+    (@mapping $mapping:ident) => { Some(MappingType::$mapping) };
+}
+
+id_fields! {
+    StringRef as v32(5) by String;
+    AttributeRef as v32(5) by Attribute;
+    SystemTreeNodeRef as v32(5);
+    LocationGroupRef as v32(5) by LocationGroup;
+    LocationRef as v64(9) by Location;
+    RegionRef as v32(5) by Region;
+    CallsiteRef as v32(5);
+    CallpathRef as v32(5);
+    GroupRef as v32(5) by Group;
+    MetricMemberRef as v32(5);
+    MetricRef as v32(5) by Metric;
+    CommRef as v32(5) by Comm;
+    ParameterRef as v32(5) by Parameter;
+    RmaWinRef as v32(5) by RmaWin;
+    CartDimensionRef as v32(5);
+    CartTopologyRef as v32(5);
+    SourceCodeLocationRef as v32(5) by SourceCodeLocation;
+    CallingContextRef as v32(5) by CallingContext;
+    InterruptGeneratorRef as v32(5) by InterruptGenerator;
+    IoFileRef as v32(5) by IoFile;
+    IoHandleRef as v32(5) by IoHandle;
+    MarkerRef as v32(5);
+}
+
+/// The one id of a single byte, which no mapping table maps.
+impl<'a> Wire<'a> for IoParadigmRef {
+    const CODE: &'static str = "u8";
+    fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
+        Ok(Self(input.u8()?))
+    }
+    fn write(self, output: &mut Output<'_>) {
+        output.u8(self.0);
+    }
+    fn bound(self) -> usize {
+        1
+    }
+    fn value(&self) -> Value<'_> {
+        if self.is_undefined() {
+            Value::Undefined(RefKind::IoParadigm)
+        } else {
+            Value::Ref(RefKind::IoParadigm, self.raw())
+        }
+    }
+}
+
+macro_rules! enum_fields {
+    ($( $type:ident )*) => {
+        $(
+            impl<'a> Wire<'a> for crate::enums::$type {
+                const CODE: &'static str = "u8";
+                #[inline(always)]
+                fn read(input: &mut Input<'a>) -> Result<Self, Fault> { Ok(Self::from(input.u8()?)) }
+                #[inline(always)]
+                fn write(self, output: &mut Output<'_>) { output.u8(self.into()); }
+                #[inline(always)]
+                fn bound(self) -> usize { 1 }
+                fn value(&self) -> Value<'_> { Value::Enum { code: self.code(), name: self.name() } }
+            }
+        )*
+    };
+}
+
+enum_fields! {
+    SystemTreeDomain LocationGroupType LocationType RegionRole GroupType Base MetricOccurrence
+    MetricType MetricMode MetricScope RecorderKind ParameterType CartPeriodicity
+    InterruptGeneratorMode IoParadigmClass IoParadigmProperty IoAccessMode MeasurementMode
+    CollectiveOp RmaSyncType LockType RmaAtomicType IoSeekOption IoOperationMode MappingType Type
+    Paradigm ParadigmClass ParadigmProperty ThumbnailType MarkerSeverity MarkerScope
+}
+
+macro_rules! flag_fields {
+    ($( $type:ident )*) => {
+        $(
+            impl<'a> Wire<'a> for crate::enums::$type {
+                const CODE: &'static str = "v32";
+                #[inline(always)]
+                fn read(input: &mut Input<'a>) -> Result<Self, Fault> { Ok(Self(input.v32()?)) }
+                #[inline(always)]
+                fn write(self, output: &mut Output<'_>) { output.v32(self.0); }
+                #[inline(always)]
+                fn bound(self) -> usize { 5 }
+                fn value(&self) -> Value<'_> { Value::Flags { bits: self.bits(), names: Self::BITS } }
+            }
+        )*
+    };
+}
+
+flag_fields! {
+    RegionFlag GroupFlag IoParadigmFlag IoHandleFlag IoStatusFlag CommFlag RmaWinFlag RmaSyncLevel
+    IoCreationFlag IoOperationFlag
+}

@@ -1,0 +1,211 @@
+//! Writing files of records without times: definitions, markers, thumbnails.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::chunk::{HEADER, Header, MAX_SIZE, control};
+use crate::def::{self, AnyDefinition, Definition};
+use crate::encode::EncodeError;
+use crate::error::{Error, ErrorKind, Result};
+use crate::id::StringRef;
+use crate::marker::{AnyMarker, MarkerRecord};
+use crate::record::{Any, Record, framed, write_body};
+use crate::thumbnail::{AnyThumbnail, Thumbnail};
+use crate::value::Str;
+use crate::wire::{ByteOrder, Output};
+
+/// Bytes kept free behind the last record, for the end marks.
+const TAIL: usize = 2;
+
+/// No record whose bound is above this can fit a chunk: numbers take at least a ninth of theirs.
+const MOST: usize = 9 * MAX_SIZE as usize;
+
+/// What was written to a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordSummary {
+    /// Number of records.
+    pub records: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Numbers of the archive that its anchor states.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) locations: AtomicU64,
+    pub(crate) definitions: AtomicU64,
+}
+
+/// Writes the records of one file.
+#[derive(Debug)]
+pub struct RecordWriter<R> {
+    file: File,
+    path: PathBuf,
+    order: ByteOrder,
+    chunk_size: usize,
+    /// The current chunk; grows up to the size of one.
+    chunk: Vec<u8>,
+    used: usize,
+    summary: RecordSummary,
+    locations: u64,
+    strings: HashMap<String, StringRef>,
+    counts: Option<Arc<Counts>>,
+    kind: PhantomData<fn(R)>,
+}
+
+/// Writes definitions.
+pub type DefWriter = RecordWriter<Definition<'static>>;
+/// Writes markers.
+pub type MarkerWriter = RecordWriter<MarkerRecord<'static>>;
+/// Writes the records of a thumbnail.
+pub type ThumbnailWriter = RecordWriter<Thumbnail<'static>>;
+
+impl<R> RecordWriter<R> {
+    pub(crate) fn create(
+        path: PathBuf,
+        chunk_size: u64,
+        order: ByteOrder,
+        counts: Option<Arc<Counts>>,
+    ) -> Result<Self> {
+        let file = File::create(&path).map_err(|error| Error::io(error).at(&path))?;
+        let mut writer = Self {
+            file,
+            path,
+            order,
+            chunk_size: usize::try_from(chunk_size).unwrap_or(usize::MAX),
+            chunk: Vec::new(),
+            used: 0,
+            summary: RecordSummary::default(),
+            locations: 0,
+            strings: HashMap::new(),
+            counts,
+            kind: PhantomData,
+        };
+        writer.open();
+        Ok(writer)
+    }
+
+    fn open(&mut self) {
+        self.chunk.clear();
+        // Only event chunks are numbered; all others say 1 and 0.
+        let header = Header { order: self.order, first: 1, last: 0 };
+        self.chunk.extend_from_slice(&header.to_bytes());
+        self.used = HEADER;
+    }
+
+    fn record(&mut self, record: &impl Any) -> Result<()> {
+        self.encode(record).map_err(|error| Error::new(ErrorKind::Encode(error)).at(&self.path))?;
+        // The true size is known only now, and may be far below its bound: a list of small numbers.
+        if self.chunk.len() + TAIL > self.chunk_size {
+            let record = self.chunk.split_off(self.used);
+            self.flush()?;
+            self.chunk.extend_from_slice(&record);
+        }
+        self.used = self.chunk.len();
+        self.summary.records += 1;
+        Ok(())
+    }
+
+    /// Puts a record behind what is used of the chunk, which may become longer than it may be.
+    fn encode(&mut self, record: &impl Any) -> Result<(), EncodeError> {
+        let framing = record.framing().ok_or(EncodeError::Unknown)?;
+        let bound = framed(record.bound());
+        if bound > MOST {
+            return Err(EncodeError::TooLarge);
+        }
+        self.chunk.resize(self.used + bound, 0);
+        let mut output = Output::new(&mut self.chunk, self.used, self.order);
+        output.u8(record.id());
+        write_body(record, framing, &mut output);
+        let end = output.pos();
+        self.chunk.truncate(end);
+        if HEADER + (end - self.used) + TAIL > self.chunk_size {
+            return Err(EncodeError::TooLarge);
+        }
+        Ok(())
+    }
+
+    /// Writes a full chunk to the file.
+    fn flush(&mut self) -> Result<()> {
+        self.chunk.resize(self.chunk_size, control::END_OF_CHUNK);
+        self.append()?;
+        self.open();
+        Ok(())
+    }
+
+    fn append(&mut self) -> Result<()> {
+        self.file.write_all(&self.chunk).map_err(|error| Error::io(error).at(&self.path))?;
+        self.summary.bytes += self.chunk.len() as u64;
+        Ok(())
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(mut self) -> Result<RecordSummary> {
+        self.chunk.truncate(self.used); // A record that failed may stand behind.
+        self.chunk.extend_from_slice(&[control::END_OF_FILE, control::END_OF_BUFFER]);
+        self.append()?;
+        if let Some(counts) = &self.counts {
+            counts.definitions.store(self.summary.records, Ordering::Relaxed);
+            counts.locations.store(self.locations, Ordering::Relaxed);
+        }
+        Ok(self.summary)
+    }
+}
+
+impl DefWriter {
+    /// Writes a definition.
+    ///
+    /// A definition must come after those it refers to, and in the global file the ids of one kind
+    /// should run 0, 1, 2 …: `otf2-print` warns otherwise.
+    ///
+    /// # Errors
+    /// If the record is larger than a chunk or the file cannot be written.
+    pub fn write(&mut self, definition: impl AnyDefinition) -> Result<()> {
+        self.record(&definition)?;
+        self.locations += u64::from(definition.id() == def::Location::ID);
+        Ok(())
+    }
+
+    /// The id of a string; writes its definition at first use. Ids run 0, 1, 2 …, so do not write
+    /// string definitions yourself as well.
+    ///
+    /// # Errors
+    /// As [`DefWriter::write`].
+    pub fn string(&mut self, text: &str) -> Result<StringRef> {
+        if let Some(&id) = self.strings.get(text) {
+            return Ok(id);
+        }
+        let id = StringRef(self.strings.len() as u32);
+        self.write(def::String { id, string: Str::from(text) })?;
+        self.strings.insert(text.into(), id);
+        Ok(id)
+    }
+}
+
+impl MarkerWriter {
+    /// Writes a marker or the definition of one.
+    ///
+    /// # Errors
+    /// If the record is larger than a chunk or the file cannot be written.
+    pub fn write(&mut self, record: impl AnyMarker) -> Result<()> {
+        self.record(&record)
+    }
+}
+
+impl ThumbnailWriter {
+    /// Writes the header or a sample.
+    ///
+    /// # Errors
+    /// If the record is larger than a chunk or the file cannot be written.
+    pub fn write(&mut self, record: impl AnyThumbnail) -> Result<()> {
+        self.record(&record)
+    }
+}

@@ -1,0 +1,213 @@
+//! Archives whose writer died: with chunks in mapped files, killed at any moment.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use memmap2::{MmapMut, MmapOptions};
+use otf2::Archive;
+use otf2::close::{close, close_events, minimal_definitions};
+use otf2::encode::{EncodeError, Encoder};
+use otf2::event::{Enter, Event, Leave, RmaGet};
+use otf2::id::{LocationRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
+use otf2::write::Options;
+
+const CHUNK: u64 = 256 * 1024;
+const LOCATION: LocationRef = LocationRef(3);
+
+fn options() -> Options {
+    Options { events_chunk: CHUNK, defs_chunk: CHUNK, ..Options::default() }
+}
+
+/// The i-th event that the writer writes. Kinds and lengths vary, so that borders fall anywhere.
+fn event(i: u64) -> (Time, Event<'static>) {
+    let event = match i % 3 {
+        0 => Enter { region: RegionRef(1 << (i % 31)) }.into(),
+        1 => {
+            let (win, remote) = (RmaWinRef(0), Rank((i % 1000) as u32));
+            RmaGet { win, remote, bytes: 1 << (i % 63), matching_id: MatchingId(i) }.into()
+        }
+        _ => Leave { region: RegionRef((i % 5) as u32) }.into(),
+    };
+    (Time(i / 4 * 10), event)
+}
+
+/// A chunk of the file, with space behind it.
+fn chunk(path: &Path, number: u64) -> MmapMut {
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
+    file.set_len((number + 1) * CHUNK).unwrap();
+    // SAFETY: nobody else changes the file while it is mapped; whoever reads it does so afterwards.
+    #[allow(unsafe_code)]
+    unsafe { MmapOptions::new().offset(number * CHUNK).len(CHUNK as usize).map_mut(&file) }.unwrap()
+}
+
+/// Not a test: the writer that the test below kills. It counts in a second file, after each event.
+#[test]
+#[ignore = "run by another test"]
+fn write_until_killed() {
+    let Some(directory) = std::env::var_os("OTF2_TEST_DIRECTORY") else { return };
+    let directory = Path::new(&directory);
+    let path = directory.join("traces/3.evt");
+    let mut counter = chunk(&directory.join("counter"), 0);
+    let mut encoder = Encoder::new(chunk(&path, 0)).unwrap();
+    let mut chunks = 1;
+    for i in 0.. {
+        let (time, event) = event(i);
+        match encoder.write(time, event) {
+            Ok(()) => {}
+            Err(EncodeError::Full) => {
+                encoder.turn(chunk(&path, chunks)).unwrap();
+                chunks += 1;
+                encoder.write(time, event).unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+        counter[..8].copy_from_slice(&(i + 1).to_le_bytes());
+        if chunks > 200 {
+            std::thread::sleep(Duration::from_secs(60)); // Enough is enough.
+        }
+    }
+}
+
+/// Checks that the archive holds just the first events, and returns how many.
+fn check(directory: &Path) -> u64 {
+    let archive = Archive::open(directory).unwrap();
+    let definitions = archive.definitions().unwrap();
+    let location = definitions.location(LOCATION).unwrap();
+    let mut reader = archive.events(LOCATION).unwrap();
+    let mut count = 0;
+    while let Some(record) = reader.next().unwrap() {
+        assert_eq!((record.time, record.event), event(count));
+        count += 1;
+        assert_eq!(record.number.0, count);
+    }
+    assert_eq!(location.number_of_events, count);
+    count
+}
+
+#[test]
+fn what_a_killed_process_wrote_is_there() {
+    let mut chunks = 0;
+    for round in 0..12_u64 {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        fs::create_dir(directory.join("traces")).unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "write_until_killed"])
+            .env("OTF2_TEST_DIRECTORY", directory)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begin = Instant::now();
+        let counter = || {
+            let bytes = fs::read(directory.join("counter")).unwrap_or_default();
+            bytes.first_chunk().copied().map_or(0, u64::from_le_bytes)
+        };
+        while counter() == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(30), "the writer did not start");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(round * round * 700));
+        child.kill().unwrap(); // SIGKILL: it cannot tidy up.
+        child.wait().unwrap();
+
+        let closed = close(directory, "traces", &options(), minimal_definitions).unwrap();
+        let [location] = &closed.locations[..] else { panic!("one location") };
+        let events = check(directory);
+        // The counter may lag behind by the event that was committed last.
+        assert!(events == counter() || events == counter() + 1, "{events}, {}", counter());
+        assert_eq!(location.events, events);
+        chunks += location.bytes.div_ceil(CHUNK);
+        accepted_by_otf2_print(directory);
+    }
+    assert!(chunks > 12, "some files had several chunks");
+}
+
+/// The C library reads it without a word.
+fn accepted_by_otf2_print(directory: &Path) {
+    let print =
+        Command::new("otf2-print").arg("--silent").arg(directory.join("traces.otf2")).output();
+    match print {
+        Ok(output) => {
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && words.is_empty(), "{words}");
+        }
+        Err(_) if std::env::var_os("DWELL_REQUIRE_OTF2").is_some() => panic!("no otf2-print here"),
+        Err(_) => eprintln!("skipped: otf2-print is not installed"),
+    }
+}
+
+/// A process may die between any two stores. Of those inside one event, the last is the commit mark;
+/// so the memory before it, with anything at all behind, reads as the events before.
+#[test]
+fn an_uncommitted_event_is_not_there() {
+    let mut memory = vec![0xAA; CHUNK as usize]; // Dirty on purpose.
+    let mut encoder = Encoder::new(memory.as_mut_slice()).unwrap();
+    let mut ends = vec![encoder.used()];
+    for i in 0..200 {
+        let (time, event) = event(i);
+        encoder.write(time, event).unwrap();
+        ends.push(encoder.used());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("3.evt");
+    for (events, &end) in ends.iter().enumerate() {
+        let mut file = memory.clone();
+        file[end] = 0; // The first byte of the next event: not committed yet.
+        fs::write(&path, &file).unwrap();
+        let closed = close_events(&path, LOCATION, CHUNK).unwrap();
+        assert_eq!((closed.events, closed.bytes), (events as u64, end as u64 + 2));
+        assert_eq!(closed.cut, CHUNK - closed.bytes);
+    }
+}
+
+#[test]
+fn closing_twice_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("traces")).unwrap();
+    let path = directory.join("traces/3.evt");
+    let mut encoder = Encoder::new(chunk(&path, 0)).unwrap();
+    for i in 0..30_000 {
+        let (time, event) = event(i);
+        if encoder.write(time, event) == Err(EncodeError::Full) {
+            encoder.turn(chunk(&path, 1)).unwrap();
+            encoder.write(time, event).unwrap();
+        }
+    }
+    drop(encoder);
+    close(directory, "traces", &options(), minimal_definitions).unwrap();
+    assert_eq!(check(directory), 30_000);
+    let files = || {
+        ["traces/3.evt", "traces/3.def", "traces.def"].map(|f| fs::read(directory.join(f)).unwrap())
+    };
+    let before = files();
+
+    let error = close(directory, "traces", &options(), minimal_definitions).unwrap_err();
+    assert!(error.to_string().contains("there is an archive already"), "{error}");
+    fs::remove_file(directory.join("traces.otf2")).unwrap();
+    let closed = close(directory, "traces", &options(), |_, _| panic!("has definitions")).unwrap();
+    assert!(closed.had_definitions);
+    assert_eq!(before, files());
+    assert_eq!(check(directory), 30_000);
+}
+
+/// Files that were reserved but never begun, or are empty, become empty event files.
+#[test]
+fn files_without_events_become_empty() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("traces")).unwrap();
+    fs::write(directory.join("traces/0.evt"), []).unwrap();
+    fs::write(directory.join("traces/1.evt"), [0; 300_000]).unwrap();
+    fs::write(directory.join("traces/2.evt"), [0xFF; 1000]).unwrap();
+    let closed = close(directory, "traces", &options(), minimal_definitions).unwrap();
+    assert_eq!(
+        closed.locations.iter().map(|l| (l.events, l.bytes)).collect::<Vec<_>>(),
+        [(0, 20); 3]
+    );
+    accepted_by_otf2_print(directory);
+}
