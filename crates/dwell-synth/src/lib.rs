@@ -1,0 +1,21 @@
+//! Synthetic traces with known answers.
+//!
+//! A detector of wait states can only be trusted if its answers are known from elsewhere. The
+//! archives made here come with a [`Truth`]: what they hold, and where the construction allows it the
+//! exact severity of each pattern in integer nanoseconds, from a formula and not from the trace.
+//!
+//! * [`srumma`]: the communication of a matrix multiplication with non-blocking gets, of any size.
+//! * [`random`]: a legal mix of all operations, for comparing detectors with one another.
+//!
+//! The same options give the same bytes, for any number of threads.
+
+pub mod random;
+mod rng;
+pub mod srumma;
+mod truth;
+mod world;
+
+pub use truth::{Severities, Totals, Truth};
+
+/// Called with the number of locations that are complete, from any thread.
+pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);

@@ -1,0 +1,353 @@
+//! A matrix multiplication with one-sided communication, as SRUMMA does it.
+//!
+//! The ranks form a grid of `rows` × `columns`. Each owns a block of the result and multiplies
+//! `blocks` pairs of input blocks, which it fetches ahead by non-blocking gets: one from its row, one
+//! from its column, never from itself. It waits for a pair just before it needs it. After all pairs
+//! comes an all-fence and a barrier; that is a round, and there are `rounds` of them.
+//!
+//! # The schedule
+//!
+//! Times are nanoseconds. Step k of a round begins at T(k) = T(0) + k·[`STEP`], and rank p is there
+//! after a random delay, W(p, k) = T(k) + d(p, k), 0 ≤ d < [`DELAY`]. What it does then:
+//!
+//! | call | from | until |
+//! |---|---|---|
+//! | `ARMCI_Wait` for the block of A, owner a | e₁ = W(p, k) | x₁ = max(e₁, W(a, k)) + [`TRANSFER`] |
+//! | `ARMCI_Wait` for the block of B, owner b | e₂ = x₁ + [`GAP`] | x₂ = max(e₂, W(b, k)) + [`TRANSFER`] |
+//! | compute | | |
+//! | `ARMCI_NbGet`, twice, for step k + 1 | T(k) + [`ISSUE`] | |
+//! | compute | | W(p, k + 1) |
+//!
+//! The gets of step 0 are issued at T(0) - [`STEP`] + [`ISSUE`]. A get is served when its owner is in
+//! a call that progresses: a wait, a fence or a barrier does (`progress=always`), a non-blocking get
+//! does not (`progress=never`). After [`ISSUE`] all ranks have left the waits of step k, so the first
+//! call of the owner that can serve a get of p is its first wait of step k + 1.
+//!
+//! # The answer
+//!
+//! * `wait_for_progress` of rank p in step k: max(0, W(a, k) - e₁) + max(0, W(b, k) - e₂).
+//! * `wait_for_progress_multi`: 0. Nothing is outstanding when the all-fence begins.
+//! * `barrier_wait` of rank p in a round: max over all q of E(q) - E(p), E being the enter time of the
+//!   barrier, E(p) = T([`Options::blocks`]) + d(p, blocks).
+//! * `barrier_completion` of rank p: c(p) - min over all q of c(q), c being the random time below
+//!   [`COMPLETION`] by which its barrier ends later than it could.
+//!
+//! Sums are over all ranks, steps and rounds.
+
+use std::path::Path;
+
+use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole, RmaSyncLevel};
+use otf2::event::{
+    Enter, Leave, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteNonBlocking,
+};
+use otf2::id::{MatchingId, Rank, RegionRef, Time};
+use otf2::write::EventWriter;
+use rayon::prelude::*;
+
+use crate::world::{self, RegionRow, WINDOW, World};
+use crate::{Progress, Severities, Totals, Truth, rng};
+
+/// From one step to the next.
+pub const STEP: u64 = 100_000;
+/// Delays are below this.
+pub const DELAY: u64 = 40_000;
+/// A get takes this long once it is served.
+pub const TRANSFER: u64 = 1_500;
+/// Between the two waits of a step.
+pub const GAP: u64 = 100;
+/// Phase of a step at which the gets of the next are issued: later than any wait lasts.
+pub const ISSUE: u64 = 60_000;
+/// Barriers end up to this much later than they could.
+pub const COMPLETION: u64 = 2_000;
+
+/// A non-blocking get takes this long.
+const NBGET: u64 = 300;
+/// Between an enter and the record inside the call, and between that and the leave.
+const INSIDE: u64 = 40;
+/// An all-fence takes this long, and ends before any rank is in the barrier.
+const FENCE: u64 = 400;
+/// A barrier ends at least this long after the last has entered.
+const BARRIER: u64 = 3_000;
+/// Bytes of a block: 64 × 64 numbers of 8 bytes.
+const BLOCK: u64 = 64 * 64 * 8;
+
+const _: () = assert!(DELAY + 2 * TRANSFER + GAP < ISSUE, "waits must end before gets are issued");
+const _: () = assert!(ISSUE + 2 * NBGET + FENCE < STEP, "a step must hold all its calls");
+
+/// What to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Number of ranks, at least 2.
+    pub ranks: u64,
+    /// Pairs of blocks that each rank multiplies in a round.
+    pub blocks: u64,
+    /// Multiplications.
+    pub rounds: u64,
+    /// Seed of the random delays.
+    pub seed: u64,
+}
+
+/// Severities by rank are listed up to this many ranks.
+const LISTED: u64 = 4096;
+
+const MAIN: RegionRef = RegionRef(0);
+const NB_GET: RegionRef = RegionRef(1);
+const WAIT: RegionRef = RegionRef(2);
+const ALL_FENCE: RegionRef = RegionRef(3);
+const ARMCI_BARRIER: RegionRef = RegionRef(4);
+
+const REGIONS: &[RegionRow] = &[
+    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
+    RegionRow {
+        name: "ARMCI_NbGet",
+        role: RegionRole::Rma,
+        meaning: "layer=armci operation=get progress=never",
+    },
+    RegionRow {
+        name: "ARMCI_Wait",
+        role: RegionRole::Rma,
+        meaning: "layer=armci operation=wait progress=always",
+    },
+    RegionRow {
+        name: "ARMCI_AllFence",
+        role: RegionRole::Rma,
+        meaning: "layer=armci operation=complete_remote progress=always",
+    },
+    RegionRow {
+        name: "ARMCI_Barrier",
+        role: RegionRole::Barrier,
+        meaning: "layer=armci operation=barrier progress=always",
+    },
+];
+
+/// The schedule of a run.
+#[derive(Clone, Copy)]
+struct Plan {
+    ranks: u64,
+    blocks: u64,
+    rounds: u64,
+    seed: u64,
+    rows: u64,
+    columns: u64,
+}
+
+impl From<&Options> for Plan {
+    /// Makes the grid as close to a square as the number of ranks allows.
+    fn from(&Options { ranks, blocks, rounds, seed }: &Options) -> Self {
+        let divisors = (1..).take_while(|r| r * r <= ranks).filter(|r| ranks.is_multiple_of(*r));
+        let rows = divisors.last().unwrap_or(1);
+        Self { ranks, blocks, rounds, seed, rows, columns: ranks / rows }
+    }
+}
+
+impl Plan {
+    /// Owners of the blocks of A and B that rank p needs in a step. Ranks of one row begin with
+    /// different blocks, so that not all ask the same owner at once.
+    fn owners(&self, p: u64, step: u64) -> (u64, u64) {
+        let Self { rows, columns, .. } = *self;
+        let (row, column) = (p / columns, p % columns);
+        // In a row or column of one, the others of the whole grid stand in.
+        let anyone = |shift: u64| (p + 1 + (step + shift) % (self.ranks - 1)) % self.ranks;
+        let a = match columns {
+            1 => anyone(0),
+            _ => row * columns + (column + 1 + (step + row) % (columns - 1)) % columns,
+        };
+        let b = match rows {
+            1 => anyone(1),
+            _ => (row + 1 + (step + column) % (rows - 1)) % rows * columns + column,
+        };
+        (a, b)
+    }
+
+    /// T(0) of a round. Before it lies a step in which the first gets are issued, behind it `blocks`
+    /// steps and one for the barrier.
+    fn begin(&self, round: u64) -> u64 {
+        STEP + round * (self.blocks + 2) * STEP
+    }
+
+    /// W(p, k), or for k = blocks the enter time of the barrier.
+    fn arrival(&self, p: u64, round: u64, step: u64) -> u64 {
+        let delay = rng::at(self.seed, [p, round, step]) % DELAY;
+        self.begin(round) + step * STEP + delay
+    }
+
+    /// How much later than it could the barrier of a round ends for rank p.
+    fn lateness(&self, p: u64, round: u64) -> u64 {
+        rng::at(self.seed, [p, round, u64::MAX]) % COMPLETION
+    }
+
+    /// Calls of rank p in a step.
+    fn waits(&self, p: u64, round: u64, step: u64) -> [Wait; 2] {
+        let (a, b) = self.owners(p, step);
+        let wait = |enter: u64, owner: u64| {
+            let served = enter.max(self.arrival(owner, round, step));
+            Wait { enter, waited: served - enter, leave: served + TRANSFER }
+        };
+        let first = wait(self.arrival(p, round, step), a);
+        [first, wait(first.leave + GAP, b)]
+    }
+
+    /// What the barrier of a round is for all ranks.
+    fn barrier(&self, round: u64) -> Barrier {
+        let ranks = || (0..self.ranks).into_par_iter();
+        Barrier {
+            last_enter: ranks().map(|p| self.arrival(p, round, self.blocks)).max().unwrap_or(0),
+            least_lateness: ranks().map(|p| self.lateness(p, round)).min().unwrap_or(0),
+        }
+    }
+
+    /// Time of the last event that any rank can have.
+    fn duration(&self) -> u64 {
+        self.begin(self.rounds) + STEP
+    }
+
+    /// Severities of a rank, by the formulas above.
+    fn severities(&self, p: u64, barriers: &[Barrier]) -> Severities {
+        let mut sum = Severities::default();
+        for (round, barrier) in (0..).zip(barriers) {
+            for step in 0..self.blocks {
+                sum.wait_for_progress +=
+                    self.waits(p, round, step).map(|w| w.waited).iter().sum::<u64>();
+            }
+            sum.barrier_wait += barrier.last_enter - self.arrival(p, round, self.blocks);
+            sum.barrier_completion += self.lateness(p, round) - barrier.least_lateness;
+        }
+        sum
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Wait {
+    enter: u64,
+    waited: u64,
+    leave: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Barrier {
+    last_enter: u64,
+    least_lateness: u64,
+}
+
+/// Makes an archive in a directory, and `truth.json` beside it.
+///
+/// # Errors
+/// If there is an archive already, or files cannot be written.
+pub fn generate(
+    options: &Options,
+    directory: &Path,
+    progress: Progress<'_>,
+) -> otf2::Result<Truth> {
+    let Options { ranks, blocks, rounds, seed } = *options;
+    let plan = &Plan::from(options);
+    let archive = world::create(directory, "SRUMMA, synthetic", ranks, seed)?;
+    let barriers: Vec<Barrier> = (0..rounds).map(|round| plan.barrier(round)).collect();
+    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
+    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
+        write_rank(plan, rank, &barriers, events)
+    })?;
+
+    let mut truth = Truth::new(
+        "srumma",
+        &[("ranks", ranks), ("blocks", blocks), ("rounds", rounds), ("seed", seed)],
+    );
+    totals.iter().for_each(|part| truth.totals += *part);
+    let severities: Vec<Severities> =
+        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
+    let mut sum = Severities::default();
+    severities.iter().for_each(|part| sum += *part);
+    truth.severities_ns = Some(sum);
+    if ranks <= LISTED {
+        truth.severities_ns_by_rank = severities;
+    }
+
+    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
+    let world = World {
+        events: &counts,
+        duration: plan.duration(),
+        paradigm: Paradigm::User, // OTF2 has none for ARMCI.
+        paradigm_name: "ARMCI",
+        regions: REGIONS,
+        window: "ARMCI memory",
+        attributes: &[],
+    };
+    world.finish(archive)?;
+    Ok(truth)
+}
+
+/// Writes the events of a rank.
+fn write_rank(
+    plan: &Plan,
+    p: u64,
+    barriers: &[Barrier],
+    events: &mut EventWriter,
+) -> otf2::Result<Totals> {
+    let mut totals = Totals::default();
+    events.write(Time(0), Enter { region: MAIN })?;
+    for (round, barrier) in (0..).zip(barriers) {
+        let begin = plan.begin(round);
+        write_gets(plan, p, begin - STEP, 0, events, &mut totals)?;
+        for step in 0..plan.blocks {
+            // The pair of this step was issued last.
+            let pair = totals.gets - 2;
+            for (index, wait) in (0..).zip(plan.waits(p, round, step)) {
+                let matching_id = MatchingId(pair + index);
+                let done = RmaOpCompleteNonBlocking { win: WINDOW, matching_id };
+                events.write(Time(wait.enter), Enter { region: WAIT })?;
+                events.write(Time(wait.leave - INSIDE), done)?;
+                events.write(Time(wait.leave), Leave { region: WAIT })?;
+            }
+            if step + 1 < plan.blocks {
+                write_gets(plan, p, begin + step * STEP, step + 1, events, &mut totals)?;
+            }
+        }
+
+        let enter = plan.arrival(p, round, plan.blocks);
+        let fence = begin + (plan.blocks - 1) * STEP + ISSUE;
+        events.write(Time(fence), Enter { region: ALL_FENCE })?;
+        events.write(Time(fence + FENCE), Leave { region: ALL_FENCE })?;
+        let end = barrier.last_enter + BARRIER + plan.lateness(p, round);
+        events.write(Time(enter), Enter { region: ARMCI_BARRIER })?;
+        events.write(Time(enter + INSIDE), RmaCollectiveBegin {})?;
+        events.write(
+            Time(end),
+            RmaCollectiveEnd {
+                collective_op: CollectiveOp::Barrier,
+                sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
+                win: WINDOW,
+                root: CollectiveRoot::None,
+                bytes_sent: 0,
+                bytes_received: 0,
+            },
+        )?;
+        events.write(Time(end + INSIDE), Leave { region: ARMCI_BARRIER })?;
+        totals.collectives += 1;
+    }
+    totals.duration_ns = plan.duration();
+    events.write(Time(plan.duration()), Leave { region: MAIN })?;
+    Ok(totals)
+}
+
+/// Writes the two gets that rank p issues for a step.
+fn write_gets(
+    plan: &Plan,
+    p: u64,
+    begin: u64,
+    step: u64,
+    events: &mut EventWriter,
+    totals: &mut Totals,
+) -> otf2::Result<()> {
+    let (a, b) = plan.owners(p, step);
+    let mut enter = begin + ISSUE;
+    for owner in [a, b] {
+        let (remote, matching_id) = (Rank(owner as u32), MatchingId(totals.gets));
+        let get = RmaGet { win: WINDOW, remote, bytes: BLOCK, matching_id };
+        events.write(Time(enter), Enter { region: NB_GET })?;
+        events.write(Time(enter + INSIDE), get)?;
+        enter += NBGET;
+        events.write(Time(enter - GAP), Leave { region: NB_GET })?;
+        totals.gets += 1;
+        totals.bytes_get += BLOCK;
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! What is known about a synthetic archive: `truth.json` beside it.
+
+use std::path::Path;
+use std::{fs, io};
+
+use serde::Serialize;
+
+/// Everything known about an archive.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Truth {
+    /// Kind of archive: the name of the generator.
+    pub kind: String,
+    /// The options it was made with.
+    pub options: serde_json::Map<String, serde_json::Value>,
+    /// What it holds.
+    pub totals: Totals,
+    /// Severities over all locations, in nanoseconds; absent where no formula is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severities_ns: Option<Severities>,
+    /// The same for each rank, in archives that are small enough to list them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub severities_ns_by_rank: Vec<Severities>,
+}
+
+/// What an archive holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Locations; one for each rank.
+    pub locations: u64,
+    /// Events of all kinds.
+    pub events: u64,
+    /// Get operations.
+    pub gets: u64,
+    /// Put operations.
+    pub puts: u64,
+    /// Atomic operations.
+    pub atomics: u64,
+    /// Bytes that gets fetched.
+    pub bytes_get: u64,
+    /// Bytes that puts stored.
+    pub bytes_put: u64,
+    /// Collective operations, counted once for each rank that takes part.
+    pub collectives: u64,
+    /// Locks acquired.
+    pub locks: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Bytes of event files.
+    pub event_bytes: u64,
+    /// Time of the last event, in nanoseconds from the beginning.
+    pub duration_ns: u64,
+}
+
+/// Severities in nanoseconds, by the ids of the patterns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Severities {
+    /// Waits for a single target to enter a call that progresses.
+    pub wait_for_progress: u64,
+    /// Waits for several targets.
+    pub wait_for_progress_multi: u64,
+    /// Waits at barriers for the last to enter.
+    pub barrier_wait: u64,
+    /// Time in barriers after the first has left.
+    pub barrier_completion: u64,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.locations += other.locations;
+        self.events += other.events;
+        self.gets += other.gets;
+        self.puts += other.puts;
+        self.atomics += other.atomics;
+        self.bytes_get += other.bytes_get;
+        self.bytes_put += other.bytes_put;
+        self.collectives += other.collectives;
+        self.locks += other.locks;
+        self.messages += other.messages;
+        self.event_bytes += other.event_bytes;
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+    }
+}
+
+impl std::ops::AddAssign for Severities {
+    fn add_assign(&mut self, other: Self) {
+        self.wait_for_progress += other.wait_for_progress;
+        self.wait_for_progress_multi += other.wait_for_progress_multi;
+        self.barrier_wait += other.barrier_wait;
+        self.barrier_completion += other.barrier_completion;
+    }
+}
+
+impl Truth {
+    /// What is known before anything is made.
+    pub(crate) fn new(kind: &str, options: &[(&str, u64)]) -> Self {
+        let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        Self { kind: kind.into(), options, ..Self::default() }
+    }
+
+    /// Writes `truth.json` into the directory of the archive.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn write(&self, directory: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        fs::write(directory.join("truth.json"), text)
+    }
+}

@@ -1,0 +1,213 @@
+//! The definitions that all synthetic archives share: a machine, its processes, one window.
+
+use std::path::Path;
+
+use otf2::enums::{
+    GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, ParadigmClass, RegionFlag,
+    RegionRole, RmaWinFlag, SystemTreeDomain, Type,
+};
+use otf2::id::{
+    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, RegionRef, RmaWinRef,
+    StringRef, SystemTreeNodeRef,
+};
+use otf2::write::{ArchiveWriter, DefWriter, EventWriter, Options};
+use otf2::{List, def, enums};
+use rayon::prelude::*;
+
+use crate::{Progress, Totals};
+
+/// The window that all one-sided operations use.
+pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
+/// The communicator of all ranks.
+pub(crate) const WORLD: CommRef = CommRef(0);
+
+/// Ranks on one node of the synthetic machine.
+const RANKS_PER_NODE: u64 = 64;
+
+/// A region of a synthetic program.
+pub(crate) struct RegionRow {
+    pub(crate) name: &'static str,
+    pub(crate) role: RegionRole,
+    /// What the call is and whether it progresses, for those who cannot know it by name:
+    /// `layer=… operation=… progress=never|always`.
+    pub(crate) meaning: &'static str,
+}
+
+/// What differs between archives.
+pub(crate) struct World<'w> {
+    /// Events of each rank; its length is the number of ranks.
+    pub(crate) events: &'w [u64],
+    /// Clock of the trace: everything lies in `0..=duration` nanoseconds.
+    pub(crate) duration: u64,
+    pub(crate) paradigm: Paradigm,
+    pub(crate) paradigm_name: &'static str,
+    /// Region ids are their places in this list.
+    pub(crate) regions: &'w [RegionRow],
+    pub(crate) window: &'static str,
+    /// Names of attributes that hold a 64-bit number; their ids are their places in this list.
+    pub(crate) attributes: &'w [&'static str],
+}
+
+/// Makes the archive of a synthetic program.
+pub(crate) fn create(
+    directory: &Path,
+    description: &str,
+    ranks: u64,
+    seed: u64,
+) -> otf2::Result<ArchiveWriter> {
+    let options = Options {
+        creator: format!("dwell-synth {}", env!("CARGO_PKG_VERSION")),
+        machine: "synthetic".into(),
+        description: description.into(),
+        trace_id: seed | 1,
+        defs_chunk: Options::defs_chunk_for(ranks),
+        ..Options::default()
+    };
+    ArchiveWriter::create(directory, "traces", options)
+}
+
+/// Writes the event files of all ranks, from as many threads as there are. `write` makes the events
+/// of a rank and says what it made; counts of events and bytes are added here.
+pub(crate) fn write_ranks<R: Send>(
+    archive: &ArchiveWriter,
+    ranks: impl IndexedParallelIterator<Item = (u64, R)>,
+    progress: Progress<'_>,
+    write: impl Fn(u64, R, &mut EventWriter) -> otf2::Result<Totals> + Sync,
+) -> otf2::Result<Vec<Totals>> {
+    ranks
+        .map_init(chunk_memory, |memory, (rank, of)| {
+            let location = LocationRef(rank);
+            let mut events = archive.events_in(location, std::mem::take(memory))?;
+            let totals = write(rank, of, &mut events)?;
+            let summary = events.finish()?;
+            *memory = summary.memory;
+            archive.local_definitions(location)?.finish()?;
+            progress(1);
+            let (events, event_bytes) = (summary.events, summary.bytes);
+            Ok(Totals { locations: 1, events, event_bytes, ..totals })
+        })
+        .collect()
+}
+
+/// Memory for the event chunks of a location, used again and again by one thread.
+fn chunk_memory() -> Vec<u8> {
+    vec![0; otf2::chunk::EVENTS_SIZE as usize]
+}
+
+impl World<'_> {
+    /// Writes all global definitions and completes the archive.
+    pub(crate) fn finish(&self, archive: ArchiveWriter) -> otf2::Result<()> {
+        let mut defs = archive.global_definitions()?;
+        self.write(&mut defs)?;
+        defs.finish()?;
+        archive.finish()
+    }
+
+    fn write(&self, defs: &mut DefWriter) -> otf2::Result<()> {
+        defs.write(def::ClockProperties {
+            timer_resolution: 1_000_000_000,
+            global_offset: 0,
+            trace_length: self.duration,
+            realtime_timestamp: u64::MAX,
+        })?;
+        let empty = defs.string("")?;
+        let name = defs.string(self.paradigm_name)?;
+        defs.write(def::Paradigm {
+            paradigm: self.paradigm,
+            name,
+            paradigm_class: ParadigmClass::Process,
+        })?;
+        self.system(defs)?;
+        self.regions(defs, name)?;
+        for (id, text) in (0..).zip(self.attributes) {
+            let (id, name, description) = (AttributeRef(id), defs.string(text)?, empty);
+            defs.write(def::Attribute { id, name, kind: Type::Uint64, description })?;
+        }
+
+        let ranks = self.events.len() as u64;
+        let all: Vec<u64> = (0..ranks).collect();
+        let mut group = |id, group_type, group_flags, members: &[u64]| {
+            let members = List::from(members);
+            let (id, paradigm) = (GroupRef(id), self.paradigm);
+            defs.write(def::Group { id, name: empty, group_type, paradigm, group_flags, members })
+        };
+        group(0, GroupType::CommLocations, GroupFlag::NONE, &all)?;
+        group(1, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, &all)?;
+        defs.write(def::Comm {
+            id: WORLD,
+            name: empty,
+            group: GroupRef(1),
+            parent: CommRef::UNDEFINED,
+            flags: enums::CommFlag::NONE,
+        })?;
+        let name = defs.string(self.window)?;
+        let (id, comm, flags) = (WINDOW, WORLD, RmaWinFlag::NONE);
+        defs.write(def::RmaWin { id, name, comm, flags })
+    }
+
+    /// The machine, its nodes, and a process with one thread for each rank.
+    fn system(&self, defs: &mut DefWriter) -> otf2::Result<()> {
+        let mut node = |id: u32, name: &str, class: &str, parent| {
+            let id = SystemTreeNodeRef(id);
+            let (name, class_name) = (defs.string(name)?, defs.string(class)?);
+            defs.write(def::SystemTreeNode { id, name, class_name, parent })
+        };
+        let nodes = (self.events.len() as u64).div_ceil(RANKS_PER_NODE) as u32;
+        node(0, "synthetic machine", "machine", SystemTreeNodeRef::UNDEFINED)?;
+        for number in 0..nodes {
+            node(1 + number, &format!("node{number:04}"), "node", SystemTreeNodeRef(0))?;
+        }
+        for number in 0..=nodes {
+            let domain = [SystemTreeDomain::Machine, SystemTreeDomain::SharedMemory];
+            defs.write(def::SystemTreeNodeDomain {
+                system_tree_node: SystemTreeNodeRef(number),
+                system_tree_domain: domain[usize::from(number > 0)],
+            })?;
+        }
+        for rank in 0..self.events.len() as u64 {
+            let name = defs.string(&format!("Rank {rank}"))?;
+            defs.write(def::LocationGroup {
+                id: LocationGroupRef(rank as u32),
+                name,
+                location_group_type: LocationGroupType::Process,
+                system_tree_parent: SystemTreeNodeRef(1 + (rank / RANKS_PER_NODE) as u32),
+                creating_location_group: LocationGroupRef::UNDEFINED,
+            })?;
+        }
+        let name = defs.string("Master thread")?;
+        for (rank, &number_of_events) in (0..).zip(self.events) {
+            defs.write(def::Location {
+                id: LocationRef(rank),
+                name,
+                location_type: LocationType::CpuThread,
+                number_of_events,
+                location_group: LocationGroupRef(rank as u32),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn regions(&self, defs: &mut DefWriter, source_file: StringRef) -> otf2::Result<()> {
+        for (id, row) in (0..).zip(self.regions) {
+            let name = defs.string(row.name)?;
+            let description = match row.meaning {
+                "" => StringRef::UNDEFINED,
+                text => defs.string(text)?,
+            };
+            let user = row.role == RegionRole::Function;
+            defs.write(def::Region {
+                id: RegionRef(id),
+                name,
+                canonical_name: name,
+                description,
+                region_role: row.role,
+                paradigm: if user { Paradigm::User } else { self.paradigm },
+                region_flags: RegionFlag::NONE,
+                source_file: if user { StringRef::UNDEFINED } else { source_file },
+                begin_line_number: 0,
+                end_line_number: 0,
+            })?;
+        }
+        Ok(())
+    }
+}
