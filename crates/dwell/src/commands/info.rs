@@ -1,0 +1,435 @@
+//! `dwell info`: what an archive holds, from reading all of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use otf2::id::LocationRef;
+use otf2::read::{Definitions, EventReader, EventRecord, Visitor};
+use otf2::store::FileKind;
+use otf2::{Archive, Event};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::progress;
+
+/// Arguments of `dwell info`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if the archive is sound, 1 if something in it is damaged, 2 if it \
+    cannot be read at all.\n\nExample: dwell info run/traces.otf2 --json | jq .events"
+)]
+pub(crate) struct Args {
+    /// The archive: its directory, or its `.otf2` file.
+    archive: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Threads to read with; as many as there are cores if not given.
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+}
+
+/// Everything that is told about an archive.
+#[derive(Debug, Serialize)]
+struct Info {
+    archive: PathBuf,
+    creator: String,
+    machine: String,
+    description: String,
+    otf2_version: String,
+    trace_id: String,
+    properties: BTreeMap<String, String>,
+    events_chunk_bytes: u64,
+    definitions_chunk_bytes: u64,
+    clock: Option<Clock>,
+    locations: u64,
+    location_groups: u64,
+    system_tree_nodes: u64,
+    events: u64,
+    events_with_attributes: u64,
+    unknown_records: u64,
+    /// Times of the first and the last event, corrected, in ticks.
+    first_time: Option<u64>,
+    last_time: Option<u64>,
+    span_seconds: Option<f64>,
+    records: BTreeMap<&'static str, u64>,
+    definitions: BTreeMap<&'static str, u64>,
+    snapshots: u32,
+    markers: u64,
+    thumbnails: u32,
+    bytes: Bytes,
+    damage: Vec<String>,
+    damage_count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Clock {
+    ticks_per_second: u64,
+    global_offset: u64,
+    length_ticks: u64,
+    /// Nanoseconds since 1970 UTC of the global offset.
+    realtime_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Bytes {
+    events: u64,
+    definitions: u64,
+    total: u64,
+}
+
+/// Damage is listed up to here; the rest is only counted.
+const LISTED_DAMAGE: usize = 20;
+
+/// What was counted at some locations.
+struct Tally {
+    /// By the number of the record.
+    records: [u64; 256],
+    with_attributes: u64,
+    times: Option<(u64, u64)>,
+    bytes: Bytes,
+    damage: Vec<String>,
+    damage_count: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            records: [0; 256],
+            with_attributes: 0,
+            times: None,
+            bytes: Bytes::default(),
+            damage: Vec::new(),
+            damage_count: 0,
+        }
+    }
+}
+
+impl Visitor for Tally {
+    #[inline(always)]
+    fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
+        self.records[usize::from(record.event.id())] += 1;
+        self.with_attributes += u64::from(!record.attributes.is_empty());
+        let time = record.time.0;
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Tally {
+    fn events(&self) -> u64 {
+        self.records.iter().sum()
+    }
+
+    fn report(&mut self, problem: &dyn Display) {
+        self.damage_count += 1;
+        if self.damage.len() < LISTED_DAMAGE {
+            self.damage.push(problem.to_string());
+        }
+    }
+
+    /// Adds what was counted at other, later locations.
+    fn join(mut self, other: Self) -> Self {
+        self.records.iter_mut().zip(other.records).for_each(|(sum, part)| *sum += part);
+        self.with_attributes += other.with_attributes;
+        self.times = match (self.times, other.times) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        self.bytes.events += other.bytes.events;
+        self.bytes.definitions += other.bytes.definitions;
+        let room = LISTED_DAMAGE.saturating_sub(self.damage.len());
+        self.damage.extend(other.damage.into_iter().take(room));
+        self.damage_count += other.damage_count;
+        self
+    }
+
+    /// Reads all events, and goes on behind damage with the next chunk.
+    fn read(&mut self, reader: &mut EventReader) {
+        loop {
+            match reader.visit(self) {
+                Ok(_) => return,
+                Err(error) => self.report(&error),
+            }
+            loop {
+                match reader.skip_chunk() {
+                    Ok(true) => break,
+                    Ok(false) => return,
+                    Err(error) => self.report(&error),
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let archive = Archive::open(&args.archive)?;
+    let definitions = archive.definitions()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
+    let tally = pool.install(|| read_locations(&archive, &definitions));
+    let info = summarise(args, &archive, &definitions, tally)?;
+
+    let mut output = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut output, &info)?;
+        writeln!(output)?;
+    } else {
+        print(&info, &mut output)?;
+    }
+    Ok(if info.damage_count == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn read_locations(archive: &Archive, definitions: &Definitions) -> Tally {
+    let locations: Vec<_> = definitions.locations().collect();
+    let bar = progress::bar(locations.len() as u64, "locations");
+    let tally = locations
+        .par_iter()
+        .map(|location| {
+            let tally = read_location(archive, location.id, location.number_of_events);
+            bar.inc(1);
+            tally
+        })
+        .reduce(Tally::default, Tally::join);
+    bar.finish_and_clear();
+    tally
+}
+
+fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally {
+    let mut tally = Tally::default();
+    let size = |file| archive.size(file).ok().flatten().unwrap_or(0);
+    tally.bytes.events = size(FileKind::Events(location));
+    tally.bytes.definitions = size(FileKind::LocalDefs(location));
+    let tables = archive.local_tables(location);
+    for warning in &tables.warnings {
+        tally.report(warning);
+    }
+    match archive.events_with(location, &tables, READ_WINDOW) {
+        Ok(mut reader) => tally.read(&mut reader),
+        Err(error) => tally.report(&error),
+    }
+    let events = tally.events();
+    if stated != u64::MAX && stated != events {
+        tally.report(&format_args!(
+            "location {location}: its definition states {stated} events, its file holds {events}"
+        ));
+    }
+    tally
+}
+
+/// Bytes of a file that are in memory at a time.
+const READ_WINDOW: usize = 128 * 1024;
+
+fn summarise(
+    args: &Args,
+    archive: &Archive,
+    definitions: &Definitions,
+    mut tally: Tally,
+) -> anyhow::Result<Info> {
+    if let Some(warning) = definitions.warning() {
+        tally.report(warning);
+    }
+    let mut kinds = BTreeMap::<&'static str, u64>::new();
+    for definition in definitions.iter() {
+        *kinds.entry(definition.name()).or_default() += 1;
+    }
+    let count = |name| kinds.get(name).copied().unwrap_or(0);
+    let (location_groups, system_tree_nodes) = (count("LocationGroup"), count("SystemTreeNode"));
+
+    let anchor = archive.anchor();
+    for (what, stated, found) in [
+        ("locations", anchor.locations, definitions.locations().len() as u64),
+        ("definitions", anchor.definitions, definitions.len() as u64),
+    ] {
+        if stated != found {
+            tally.report(&format_args!("the anchor states {stated} {what}, there are {found}"));
+        }
+    }
+    let markers = count_markers(archive, &mut tally);
+    let mut bytes = tally.bytes;
+    bytes.definitions += archive.size(FileKind::GlobalDefs)?.unwrap_or(0);
+    bytes.total = bytes.events
+        + bytes.definitions
+        + archive.size(FileKind::Anchor)?.unwrap_or(0)
+        + archive.size(FileKind::Markers)?.unwrap_or(0);
+
+    let mut records: BTreeMap<_, _> = Event::KINDS
+        .iter()
+        .map(|&(id, name)| (name, tally.records[usize::from(id)]))
+        .filter(|&(_, count)| count > 0)
+        .collect();
+    let unknown = tally.events() - records.values().sum::<u64>();
+    if unknown > 0 {
+        records.insert("Unknown", unknown);
+    }
+    let clock = definitions.clock();
+    let span_seconds = clock
+        .zip(tally.times)
+        .map(|(clock, (first, last))| (last - first) as f64 / clock.timer_resolution.max(1) as f64);
+    let (major, minor, bugfix) = anchor.version;
+    Ok(Info {
+        archive: args.archive.clone(),
+        creator: anchor.creator.clone(),
+        machine: anchor.machine.clone(),
+        description: anchor.description.clone(),
+        otf2_version: format!("{major}.{minor}.{bugfix}"),
+        trace_id: format!("{:016x}", anchor.trace_id),
+        properties: anchor.properties.iter().cloned().collect(),
+        events_chunk_bytes: anchor.events_chunk,
+        definitions_chunk_bytes: anchor.defs_chunk,
+        clock: clock.map(|clock| Clock {
+            ticks_per_second: clock.timer_resolution,
+            global_offset: clock.global_offset,
+            length_ticks: clock.trace_length,
+            realtime_ns: Some(clock.realtime_timestamp).filter(|&time| time != u64::MAX),
+        }),
+        locations: definitions.locations().len() as u64,
+        location_groups,
+        system_tree_nodes,
+        events: tally.events(),
+        events_with_attributes: tally.with_attributes,
+        unknown_records: unknown + definitions.unknown(),
+        first_time: tally.times.map(|times| times.0),
+        last_time: tally.times.map(|times| times.1),
+        span_seconds,
+        records,
+        definitions: kinds,
+        snapshots: anchor.snapshots,
+        markers,
+        thumbnails: anchor.thumbnails,
+        bytes,
+        damage: tally.damage,
+        damage_count: tally.damage_count,
+    })
+}
+
+fn count_markers(archive: &Archive, tally: &mut Tally) -> u64 {
+    let mut count = 0;
+    let mut read = || -> otf2::Result<()> {
+        if let Some(mut markers) = archive.markers()? {
+            while markers.next()?.is_some() {
+                count += 1;
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = read() {
+        tally.report(&error);
+    }
+    count
+}
+
+/// The same for a person.
+fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
+    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+    let mut row = |name: &str, value: String| writeln!(output, "{name:<14} {value}");
+    row("archive", info.archive.display().to_string())?;
+    row("written by", format!("{} (OTF2 {})", or_dash(&info.creator), info.otf2_version))?;
+    row("machine", or_dash(&info.machine))?;
+    if !info.description.is_empty() {
+        row("description", info.description.clone())?;
+    }
+    for (name, value) in &info.properties {
+        row("property", format!("{name} = {value}"))?;
+    }
+    match &info.clock {
+        Some(clock) => row("clock", format!("{} ticks a second", grouped(clock.ticks_per_second)))?,
+        None => row("clock", "not defined".into())?,
+    }
+    match info.span_seconds {
+        Some(seconds) => row("time span", format!("{seconds:.6} s"))?,
+        None => row("time span", "no events".into())?,
+    }
+    row(
+        "locations",
+        format!(
+            "{} in {} groups on {} system nodes",
+            grouped(info.locations),
+            grouped(info.location_groups),
+            grouped(info.system_tree_nodes)
+        ),
+    )?;
+    let each = info.bytes.events as f64 / info.events.max(1) as f64;
+    row(
+        "events",
+        format!("{} in {} ({each:.1} bytes each)", grouped(info.events), size(info.bytes.events)),
+    )?;
+    row(
+        "definitions",
+        format!("{} in {}", grouped(info.definitions.values().sum()), size(info.bytes.definitions)),
+    )?;
+    for (name, count) in
+        [("markers", info.markers), ("with attributes", info.events_with_attributes)]
+    {
+        if count > 0 {
+            row(name, grouped(count))?;
+        }
+    }
+
+    writeln!(output, "\nrecords")?;
+    let mut records: Vec<_> = info.records.iter().collect();
+    records.sort_by_key(|&(name, &count)| (std::cmp::Reverse(count), *name));
+    for (name, &count) in records {
+        let share = 100.0 * count as f64 / info.events.max(1) as f64;
+        writeln!(output, "  {name:<30} {:>20} {share:>6.1} %", grouped(count))?;
+    }
+    if info.damage_count == 0 {
+        return writeln!(output, "\nsound: every record could be read");
+    }
+    writeln!(output, "\n{} problems:", grouped(info.damage_count))?;
+    for problem in &info.damage {
+        writeln!(output, "  {problem}")?;
+    }
+    if info.damage_count > info.damage.len() as u64 {
+        writeln!(output, "  … and {} more", grouped(info.damage_count - info.damage.len() as u64))?;
+    }
+    Ok(())
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of bytes in the unit that suits it.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{} B", grouped(bytes)),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, size};
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size(9_999), "9,999 B");
+        assert_eq!(size(10_000), "10.0 kB");
+        assert_eq!(size(5_400_000_000), "5400.0 MB");
+        assert_eq!(size(54_000_000_000), "54.0 GB");
+    }
+}

@@ -1,0 +1,5 @@
+//! The subcommands: arguments, then a library call, then output.
+
+pub(crate) mod info;
+pub(crate) mod print;
+pub(crate) mod synth;

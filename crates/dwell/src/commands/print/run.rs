@@ -1,0 +1,356 @@
+//! Reads the parts of an archive that are asked for, and hands their records to a printer.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+
+use anyhow::Result;
+use otf2::id::{LocationRef, Time};
+use otf2::marker::MarkerRecord;
+use otf2::read::{MergedReader, SnapshotReader};
+use otf2::{Archive, Definition, Error, EventRecord};
+
+use super::names::Names;
+use super::select::{self, Kinds, Window};
+use super::{Args, Printer, Section};
+
+/// Memory for the windows of all event files that are merged.
+const MEMORY: usize = 256 << 20;
+
+/// One run of the command.
+pub(super) struct Session<'a, W> {
+    archive: Archive,
+    args: &'a Args,
+    printer: Box<dyn Printer>,
+    kinds: Kinds,
+    names: Names,
+    out: W,
+    /// The line being put together.
+    line: Vec<u8>,
+    /// Records that the section may still print.
+    left: u64,
+    damaged: bool,
+}
+
+impl<'a, W: Write> Session<'a, W> {
+    pub(super) fn new(
+        archive: Archive,
+        args: &'a Args,
+        printer: Box<dyn Printer>,
+        out: W,
+    ) -> Result<Self> {
+        Ok(Self {
+            archive,
+            args,
+            printer,
+            kinds: Kinds::new(&args.records)?,
+            names: Names::default(),
+            out,
+            line: Vec::new(),
+            left: 0,
+            damaged: false,
+        })
+    }
+
+    /// Prints everything. Returns whether the archive is sound.
+    pub(super) fn print(mut self) -> Result<bool> {
+        let Args { definitions, anchor, mappings, clock_offsets, markers, snapshots, all, .. } =
+            *self.args;
+        let local = mappings || clock_offsets || all;
+        let other = definitions || anchor || local || markers || snapshots;
+        let events = self.args.events || all || !other;
+        if anchor || all {
+            self.begin(Section::Anchor)?;
+            self.printer.anchor(&mut self.line, self.archive.anchor());
+            self.write_line()?;
+        }
+        // All but the anchor speaks of things that are defined here.
+        if definitions || local || events || markers || snapshots {
+            self.definitions(definitions || all)?;
+        }
+        let locations = if local || events || snapshots {
+            select::locations(&self.names.locations, &self.args.locations)?
+        } else {
+            Vec::new()
+        };
+        let window = Window::new(self.args.from, self.args.to, self.names.clock)?;
+        if local {
+            self.local_definitions(&locations)?;
+        }
+        if events {
+            self.begin(Section::Events)?;
+            if self.args.by_location || locations.len() == 1 {
+                self.events_by_location(&locations, window)?;
+            } else {
+                self.events_merged(locations.clone(), window)?;
+            }
+        }
+        // Where nobody asked for them, no heading needs to say that there are none.
+        if snapshots || (all && self.archive.anchor().snapshots > 0) {
+            self.snapshots(&locations, window)?;
+        }
+        if markers || all {
+            self.markers(window)?;
+        }
+        self.out.flush()?;
+        Ok(!self.damaged)
+    }
+
+    fn begin(&mut self, section: Section) -> io::Result<()> {
+        self.left = self.args.limit.unwrap_or(u64::MAX);
+        self.printer.section(&mut self.line, section);
+        self.write_line()
+    }
+
+    fn write_line(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.line)?;
+        self.line.clear();
+        Ok(())
+    }
+
+    fn warn(&mut self, error: &Error) {
+        self.damaged = true;
+        let _ = writeln!(io::stderr(), "dwell: warning: {error}");
+    }
+
+    /// Whether a record may be printed; counts it.
+    fn admit(&mut self, kind: &str) -> bool {
+        let admitted = self.left > 0 && self.kinds.contains(kind);
+        self.left -= u64::from(admitted);
+        admitted
+    }
+
+    fn definitions(&mut self, print: bool) -> Result<()> {
+        let mut reader = self.archive.global_definitions()?;
+        if print {
+            self.begin(Section::Definitions)?;
+        }
+        loop {
+            match reader.next() {
+                Ok(Some(definition)) => {
+                    self.names.add(&definition);
+                    if print && self.admit(definition.name()) {
+                        self.printer.definition(&mut self.line, &self.names, &definition);
+                        self.write_line()?;
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => self.warn(&error),
+            }
+        }
+    }
+
+    fn local_definitions(&mut self, locations: &[LocationRef]) -> Result<()> {
+        self.begin(Section::LocalDefinitions)?;
+        let mappings = self.args.mappings || self.args.all;
+        let clock_offsets = self.args.clock_offsets || self.args.all;
+        for &location in locations {
+            let mut reader = match self.archive.local_definitions(location) {
+                Ok(Some(reader)) => reader,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.warn(&error);
+                    continue;
+                }
+            };
+            loop {
+                match reader.next() {
+                    Ok(Some(definition)) => {
+                        let asked = match definition {
+                            Definition::MappingTable(_) => mappings,
+                            Definition::ClockOffset(_) => clock_offsets,
+                            _ => false,
+                        };
+                        if asked && self.admit(definition.name()) {
+                            let Self { printer, line, names, .. } = self;
+                            printer.local_definition(line, names, location, &definition);
+                            self.write_line()?;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => self.warn(&error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, location: LocationRef, record: &EventRecord<'_>) -> io::Result<()> {
+        if self.admit(record.event.name()) {
+            self.printer.event(&mut self.line, &self.names, location, record);
+            self.write_line()?;
+        }
+        Ok(())
+    }
+
+    fn events_by_location(&mut self, locations: &[LocationRef], window: Window) -> Result<()> {
+        for &location in locations {
+            let tables = self.archive.local_tables(location);
+            tables.warnings.iter().for_each(|error| self.warn(error));
+            let mut reader = match self.archive.events_with(location, &tables, MEMORY) {
+                Ok(reader) => reader,
+                Err(error) => {
+                    self.warn(&error);
+                    continue;
+                }
+            };
+            let mut result =
+                if window.from > Time(0) { reader.seek_time(window.from) } else { Ok(()) };
+            while self.left > 0 {
+                let next = match result {
+                    Ok(()) => reader.next(),
+                    Err(error) => Err(error),
+                };
+                result = Ok(());
+                match next {
+                    Ok(Some(record)) if record.time > window.to => break,
+                    // The damage may have been in the way of the search for the beginning.
+                    Ok(Some(record)) if record.time < window.from => {}
+                    Ok(Some(record)) => self.event(location, &record)?,
+                    Ok(None) => break,
+                    Err(error) => {
+                        let damage = error.is_damage();
+                        self.warn(&error);
+                        match reader.skip_chunk() {
+                            Ok(true) if damage => {}
+                            Err(error) if damage => result = Err(error),
+                            _ => break,
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn events_merged(&mut self, mut locations: Vec<LocationRef>, window: Window) -> Result<()> {
+        let Some(mut merged) = self.merge(&mut locations) else {
+            return Ok(());
+        };
+        while self.left > 0 {
+            match merged.next() {
+                Ok(Some((_, record))) if record.time > window.to => break,
+                Ok(Some((_, record))) if record.time < window.from => {}
+                Ok(Some((location, record))) => self.event(location, &record)?,
+                Ok(None) => break,
+                Err(error) => self.warn(&error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the events of all locations that have any to read.
+    fn merge(&mut self, locations: &mut Vec<LocationRef>) -> Option<MergedReader> {
+        for &location in locations.iter() {
+            let tables = self.archive.local_tables(location);
+            tables.warnings.iter().for_each(|error| self.warn(error));
+        }
+        loop {
+            match self.archive.merged(locations.iter().copied(), MEMORY) {
+                Ok(merged) => return Some(merged),
+                Err(error) => {
+                    self.warn(&error);
+                    // One bad file must not hide the others.
+                    let before = locations.len();
+                    locations.retain(|&location| Some(location) != error.location());
+                    if locations.len() == before {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn snapshots(&mut self, locations: &[LocationRef], window: Window) -> Result<()> {
+        self.begin(Section::Snapshots)?;
+        let mut readers = Vec::new();
+        for &location in locations {
+            match self.archive.snapshots(location) {
+                Ok(Some(reader)) => readers.push((location, reader)),
+                Ok(None) => {}
+                Err(error) => self.warn(&error),
+            }
+        }
+        if self.args.by_location {
+            for (location, mut reader) in readers {
+                while let Some((_, line)) = self.snapshot(location, &mut reader, window) {
+                    self.snapshot_line(&line)?;
+                }
+            }
+            return Ok(());
+        }
+        // Records cannot wait for their turn, but their lines can.
+        let mut heap = BinaryHeap::new();
+        for (index, (location, reader)) in readers.iter_mut().enumerate() {
+            let first = self.snapshot(*location, reader, window);
+            heap.extend(first.map(|(time, line)| Reverse((time, *location, index, line))));
+        }
+        while let Some(Reverse((_, location, index, line))) = heap.pop() {
+            self.snapshot_line(&line)?;
+            if let Some((_, reader)) = readers.get_mut(index) {
+                let next = self.snapshot(location, reader, window);
+                heap.extend(next.map(|(time, line)| Reverse((time, location, index, line))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Time and text of the next snapshot record that is asked for.
+    fn snapshot(
+        &mut self,
+        location: LocationRef,
+        reader: &mut SnapshotReader,
+        window: Window,
+    ) -> Option<(Time, Vec<u8>)> {
+        loop {
+            match reader.next() {
+                Ok(Some(record)) => {
+                    let time = record.time;
+                    if window.contains(time) && self.kinds.contains(record.snapshot.name()) {
+                        let mut line = Vec::new();
+                        self.printer.snapshot(&mut line, &self.names, location, &record);
+                        return Some((time, line));
+                    }
+                }
+                Ok(None) => return None,
+                Err(error) => self.warn(&error),
+            }
+        }
+    }
+
+    fn snapshot_line(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.left > 0 {
+            self.left -= 1;
+            self.out.write_all(line)?;
+        }
+        Ok(())
+    }
+
+    fn markers(&mut self, window: Window) -> Result<()> {
+        let mut reader = match self.archive.markers() {
+            Ok(Some(reader)) => reader,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                self.warn(&error);
+                return Ok(());
+            }
+        };
+        self.begin(Section::Markers)?;
+        loop {
+            match reader.next() {
+                Ok(Some(record)) => {
+                    let asked = match record {
+                        MarkerRecord::Marker(marker) => window.contains(Time(marker.time)),
+                        _ => true,
+                    };
+                    if asked && self.admit(record.name()) {
+                        self.printer.marker(&mut self.line, &self.names, &record);
+                        self.write_line()?;
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => self.warn(&error),
+            }
+        }
+    }
+}

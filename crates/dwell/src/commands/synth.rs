@@ -1,0 +1,116 @@
+//! `dwell synth`: archives whose content and wait states are known.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args as ClapArgs, Subcommand, value_parser};
+use dwell_synth::{Progress, Truth, random, srumma};
+
+use crate::progress;
+
+/// Arguments of `dwell synth`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Debug, Subcommand)]
+enum Kind {
+    /// A matrix multiplication: non-blocking gets, waits, all-fences, barriers. Its waits are exact.
+    #[command(after_help = SRUMMA_HELP)]
+    Srumma {
+        #[command(flatten)]
+        common: Common,
+        /// Pairs of blocks that each rank multiplies in a round; each pair is two gets.
+        #[arg(long, default_value_t = 16, value_parser = value_parser!(u64).range(1..=1_000_000))]
+        blocks: u64,
+        /// Multiplications, each ended by an all-fence and a barrier.
+        #[arg(long, default_value_t = 2, value_parser = value_parser!(u64).range(1..=100_000))]
+        rounds: u64,
+    },
+    /// A legal mix of all operations, for comparing detectors with one another.
+    #[command(after_help = RANDOM_HELP)]
+    Random {
+        #[command(flatten)]
+        common: Common,
+        /// Parts of the run, each ended by a collective.
+        #[arg(long, default_value_t = 8, value_parser = value_parser!(u64).range(1..=1_000_000))]
+        segments: u64,
+        /// One-sided operations of each rank in a segment.
+        #[arg(long, default_value_t = 32, value_parser = value_parser!(u64).range(0..=1_000_000))]
+        operations: u64,
+    },
+}
+
+const SRUMMA_HELP: &str = "\
+Makes ranks x blocks x rounds x 2 gets. DIR gets `traces.otf2` with its files, and `truth.json` with \
+totals and the severity of each pattern in nanoseconds. The same options give the same bytes.
+
+Example: dwell synth srumma -o /tmp/srumma --ranks 64 --blocks 100";
+
+const RANDOM_HELP: &str = "\
+DIR gets `traces.otf2` with its files, and `truth.json` with what it holds. All events are kept in \
+memory until they are written: about 80 bytes an event. The same options give the same bytes.
+
+Example: dwell synth random -o /tmp/random --ranks 8 --seed 7";
+
+#[derive(Debug, ClapArgs)]
+struct Common {
+    /// Directory to make the archive in; it must not hold one already.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Number of ranks.
+    #[arg(long, default_value_t = 8, value_parser = value_parser!(u64).range(2..=16_777_216))]
+    ranks: u64,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads to use; as many as there are cores if not given.
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args.kind {
+        Kind::Srumma { ref common, blocks, rounds } => {
+            let options =
+                srumma::Options { ranks: common.ranks, blocks, rounds, seed: common.seed };
+            make(common, |directory, progress| srumma::generate(&options, directory, progress))
+        }
+        Kind::Random { ref common, segments, operations } => {
+            let options =
+                random::Options { ranks: common.ranks, segments, operations, seed: common.seed };
+            make(common, |directory, progress| random::generate(&options, directory, progress))
+        }
+    }
+}
+
+/// Makes the archive on the given number of threads, and says what was made.
+fn make(
+    common: &Common,
+    generate: impl FnOnce(&Path, Progress<'_>) -> otf2::Result<Truth> + Send,
+) -> anyhow::Result<ExitCode> {
+    let directory = &common.output;
+    let bar = progress::bar(common.ranks, "locations");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(common.threads).build()?;
+    let truth = pool.install(|| generate(directory, &|locations| bar.inc(locations)));
+    bar.finish_and_clear();
+    let truth = truth?;
+    truth
+        .write(directory)
+        .with_context(|| format!("{}: cannot write truth.json", directory.display()))?;
+    let totals = truth.totals;
+    println!(
+        "{}: {} locations, {} events, {} gets, {} puts, {} bytes of events",
+        directory.display(),
+        totals.locations,
+        totals.events,
+        totals.gets,
+        totals.puts,
+        totals.event_bytes
+    );
+    println!("next: dwell info {}", directory.display());
+    Ok(ExitCode::SUCCESS)
+}

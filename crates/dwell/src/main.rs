@@ -1,0 +1,51 @@
+//! The command line of Dwell: one file a subcommand, glue only.
+
+mod commands;
+mod progress;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Shows where one-sided parallel programs dwell in wait states, why, and what would remove the wait.
+#[derive(Debug, Parser)]
+#[command(name = "dwell", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the definitions and events of an archive.
+    Print(commands::print::Args),
+    /// Tell what an archive holds: who wrote it, how much of what, and whether it is sound.
+    Info(commands::info::Args),
+    /// Make an archive whose content and wait states are known.
+    Synth(commands::synth::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Print(args) => commands::print::run(&args),
+        Command::Info(args) => commands::info::run(&args),
+        Command::Synth(args) => commands::synth::run(&args),
+    };
+    match result {
+        Ok(code) => code,
+        // A reader that has seen enough, such as `head`, closes the pipe: that is no error.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "dwell: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

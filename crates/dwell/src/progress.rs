@@ -1,0 +1,18 @@
+//! Progress of long work: a bar on a terminal, nothing elsewhere.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar that counts up to `total`, with rate and time left. It is drawn on standard error, only if
+/// that is a terminal, and only once the work has taken a moment.
+pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+    let template =
+        format!("{{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, {{eta}} left)");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,340 @@
+//! `dwell print` against `otf2-print`, line by line, and against itself.
+
+#[path = "print/everything.rs"]
+mod everything;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs, io};
+
+use otf2::marker::MarkerRecord;
+use otf2::snapshot::Snapshot;
+use otf2::{Definition, Event};
+use serde_json::Value;
+
+/// Whether a missing tool or archive is an error.
+fn required() -> bool {
+    env::var_os("DWELL_REQUIRE_OTF2").is_some_and(|value| value == "1")
+}
+
+fn skip(why: &str) {
+    assert!(!required(), "{why}");
+    eprintln!("skipped: {why}");
+}
+
+fn dwell(archive: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    command.arg("print").arg(archive).args(args);
+    command.output().expect("the binary of this crate runs")
+}
+
+/// What `dwell print` says about a sound archive.
+fn printed(archive: &Path, args: &[&str]) -> Vec<u8> {
+    let output = dwell(archive, args);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complaint.is_empty(), "{args:?}: {complaint}");
+    output.stdout
+}
+
+/// What `otf2-print` says, or `None` if there is none.
+fn otf2_print(archive: &Path, args: &[&str]) -> Option<Vec<u8>> {
+    let mut command = Command::new("otf2-print");
+    // Dates are those of the local time zone there, and of UTC here.
+    command.env("TZ", "UTC").args(args).arg(archive.join("traces.otf2"));
+    let output = match command.output() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        output => output.expect("otf2-print runs"),
+    };
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "otf2-print {args:?}: {} {complaint}", output.status);
+    assert!(complaint.is_empty(), "otf2-print {args:?}: {complaint}");
+    Some(output.stdout)
+}
+
+/// Lines, without the banner and blank lines.
+fn lines(text: &[u8]) -> Vec<String> {
+    let lines = text.split(|&b| b == b'\n').map(|line| line.escape_ascii().to_string());
+    lines.filter(|line| !line.is_empty() && line != "=== OTF2-PRINT ===").collect()
+}
+
+/// Compares the two programs. Returns the number of lines, or `None` if there is nothing to compare.
+fn compare(archive: &Path, theirs: &[&str], ours: &[&str]) -> Option<usize> {
+    let Some(expected) = otf2_print(archive, theirs) else {
+        skip("otf2-print not installed");
+        return None;
+    };
+    let (expected, found) = (lines(&expected), lines(&printed(archive, ours)));
+    for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
+        assert_eq!(found, expected, "line {number} of {}, {ours:?}", archive.display());
+    }
+    assert_eq!(found.len(), expected.len(), "{}, {ours:?}", archive.display());
+    Some(found.len())
+}
+
+/// A directory that goes away.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("dwell-print-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What a test fails on is worth a look.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// The archive with every record, and how many events it has.
+fn everything(name: &str) -> (Scratch, u64) {
+    let scratch = Scratch::new(name);
+    let events = everything::write(&scratch.0).expect("the archive can be written");
+    (scratch, events)
+}
+
+/// Archives that Score-P wrote.
+fn measured() -> Vec<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let found: Vec<_> = ["mpi_waits", "shmem_ops", "shmem_ops_tcp"]
+        .iter()
+        .map(|name| data.join(name))
+        .filter(|path| path.join("traces.otf2").exists())
+        .collect();
+    if found.is_empty() {
+        skip("no archives of Score-P");
+    }
+    found
+}
+
+/// What to ask either program for.
+const SECTIONS: &[(&[&str], &[&str])] = &[
+    (&[], &[]),
+    (&["-G"], &["-d"]),
+    (&["-I"], &["--anchor"]),
+    (&["-M"], &["--mappings"]),
+    (&["-C"], &["--clock-offsets"]),
+    (&["-M", "-C"], &["--mappings", "--clock-offsets"]),
+    (&["-L", "1"], &["-l", "1"]),
+    (&["-M", "-L", "1"], &["--mappings", "-l", "1"]),
+];
+
+#[test]
+fn measured_archives_look_as_in_otf2_print() {
+    for archive in measured() {
+        for (theirs, ours) in SECTIONS {
+            if compare(&archive, theirs, ours).is_none() {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_record_looks_as_in_otf2_print() {
+    let (scratch, events) = everything("otf2");
+    let Some(found) = compare(&scratch.0, &["--no-snapshots"], &[]) else {
+        return;
+    };
+    assert!(found as u64 > events);
+    for (theirs, ours) in &SECTIONS[1..] {
+        let mut theirs = theirs.to_vec();
+        theirs.push("--no-snapshots");
+        compare(&scratch.0, &theirs, ours);
+    }
+    compare(&scratch.0, &[], &["--events", "--snapshots"]);
+    compare(&scratch.0, &["-A"], &["--anchor", "-d", "--events", "--snapshots"]);
+    compare(
+        &scratch.0,
+        &["--no-snapshots", "--time", "1000100", "1000600"],
+        &["--from", "1000100", "--to", "1000600"],
+    );
+}
+
+#[test]
+fn the_archive_has_every_record() {
+    let (scratch, _) = everything("complete");
+    let mut seen = BTreeSet::new();
+    for object in json(&scratch.0, &["--all"]) {
+        for family in ["record", "definition", "snapshot", "marker_record"] {
+            if let Some(kind) = object[family].as_str() {
+                seen.insert((family, kind.to_owned()));
+            }
+        }
+    }
+    for (family, kinds) in [
+        ("record", Event::KINDS),
+        ("definition", Definition::KINDS),
+        ("snapshot", Snapshot::KINDS),
+        ("marker_record", MarkerRecord::KINDS),
+    ] {
+        for (_, kind) in kinds {
+            assert!(seen.contains(&(family, (*kind).to_owned())), "{family} {kind}");
+        }
+    }
+}
+
+fn json(archive: &Path, args: &[&str]) -> Vec<Value> {
+    let args = [args, &["--format", "json"]].concat();
+    let text = String::from_utf8(printed(archive, &args)).expect("JSON is UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn number(object: &Value, key: &str) -> u64 {
+    object[key].as_u64().expect(key)
+}
+
+#[test]
+fn json_has_every_event_in_order() {
+    let (scratch, events) = everything("json");
+    let all = json(&scratch.0, &[]);
+    assert_eq!(all.len() as u64, events);
+    let order = |object: &Value| {
+        (number(object, "time"), number(object, "location"), number(object, "number"))
+    };
+    assert!(all.iter().map(order).is_sorted());
+
+    let put = all.iter().find(|object| object["record"] == "RmaPut" && object["remote"].is_null());
+    let put = put.expect("a put to nowhere");
+    assert!(put["win"].is_number() && put["matching_id"].is_number());
+    assert!(put["attributes"].is_array());
+    let create = all.iter().find(|object| {
+        object["record"] == "IoCreateHandle"
+            && object["status_flags"].as_array().is_some_and(|flags| flags.len() == 2)
+    });
+    assert_eq!(create.expect("two flags")["status_flags"][0], "CLOSE_ON_EXEC");
+}
+
+#[test]
+fn filters_select_what_they_say() {
+    let (scratch, _) = everything("filters");
+    let all = json(&scratch.0, &[]);
+    let expect = |args: &[&str], wanted: &dyn Fn(&Value) -> bool| {
+        let found = json(&scratch.0, args);
+        let expected: Vec<_> = all.iter().filter(|object| wanted(object)).cloned().collect();
+        assert!(!expected.is_empty(), "{args:?} selects nothing");
+        assert!(found == expected, "{args:?}: {} found, {} expected", found.len(), expected.len());
+    };
+    let location = |object: &Value| number(object, "location");
+    let time = |object: &Value| number(object, "time");
+    let big = everything::LOCATIONS[2].0;
+    expect(&["-l", "1"], &|object| location(object) == 1);
+    expect(&["-l", "0,1"], &|object| location(object) < 2);
+    expect(&["-l", "0-1000", "-l", "0"], &|object| location(object) < 2);
+    expect(&["-l", &big.to_string()], &|object| location(object) == big);
+    expect(&["-r", "RmaGet"], &|object| object["record"] == "RmaGet");
+    expect(&["-r", "rma_get", "-r", "PARAMETER_INT64"], &|object| {
+        object["record"] == "RmaGet" || object["record"] == "ParameterInt"
+    });
+    expect(&["--from", "1000200", "--to", "1000300"], &|object| {
+        (1_000_200..=1_000_300).contains(&time(object))
+    });
+    // The clock has a nanosecond a tick, and the trace begins at 1,000,000.
+    expect(&["--from", "0.5us", "--to", "0.001ms"], &|object| {
+        (1_000_500..=1_001_000).contains(&time(object))
+    });
+    for from in ["0", "1000000", "1000777", "1001500"] {
+        let least: u64 = from.parse().expect("a number");
+        expect(&["-l", "1", "--from", from, "-r", "Enter"], &|object| {
+            location(object) == 1 && time(object) >= least && object["record"] == "Enter"
+        });
+    }
+    let mut sorted = all.clone();
+    sorted.sort_by_key(|object| (location(object), number(object, "number")));
+    assert!(json(&scratch.0, &["--by-location"]) == sorted);
+    assert!(json(&scratch.0, &["--limit", "10"]) == all[..10]);
+    assert!(json(&scratch.0, &["--limit", "0"]).is_empty());
+}
+
+#[test]
+fn text_and_json_have_the_same_records() {
+    let (scratch, _) = everything("both");
+    for args in [&["--by-location"][..], &["-d"], &["--markers"], &["--snapshots", "--by-location"]]
+    {
+        let objects = json(&scratch.0, args).len();
+        let text = printed(&scratch.0, args);
+        let records = lines(&text).iter().filter(|line| !line.starts_with([' ', '=', '-'])).count();
+        // The line of column titles is none.
+        assert_eq!(records - 1, objects, "{args:?}");
+    }
+}
+
+/// Events of locations in a directory; the file of one is cut or scribbled upon.
+fn damage(name: &str, harm: impl FnOnce(&Path)) -> (Scratch, u64) {
+    let (scratch, events) = everything(name);
+    harm(&scratch.0.join("traces/1.evt"));
+    (scratch, events)
+}
+
+fn check_damage(archive: &Path, args: &[&str], code: i32, says: &str) -> usize {
+    let output = dwell(archive, args);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{complaint}");
+    assert!(complaint.contains(says), "{complaint}");
+    output.stdout.iter().filter(|&&b| b == b'\n').count()
+}
+
+#[test]
+fn damage_is_told_and_the_rest_is_printed() {
+    let json = ["--format", "json"];
+    let json_by_location = ["--format", "json", "--by-location"];
+
+    let (cut, events) = damage("cut", |path| {
+        let bytes = fs::read(path).expect("readable");
+        fs::write(path, &bytes[..bytes.len() / 2]).expect("writable");
+    });
+    for args in [&json[..], &json_by_location] {
+        let printed = check_damage(&cut.0, args, 1, "dwell: warning: ") as u64;
+        assert!(events / 2 < printed && printed < events, "{printed} of {events}");
+        assert!(check_damage(&cut.0, args, 1, "traces/1.evt: location 1: byte ") > 0);
+    }
+    assert!(check_damage(&cut.0, &["-l", "0", "--format", "json"], 0, "") > 0);
+
+    let (gone, events) = damage("gone", |path| fs::remove_file(path).expect("removable"));
+    for args in [&json[..], &json_by_location] {
+        let printed = check_damage(&gone.0, args, 1, "traces/1.evt") as u64;
+        assert_eq!(printed, events / 3 * 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let (scratch, _) = everything("errors");
+    let nothing = scratch.0.join("nothing");
+    assert_eq!(check_damage(&nothing, &[], 2, "nothing"), 0);
+    assert_eq!(check_damage(&scratch.0, &["-l", "77"], 2, "no location 77"), 0);
+    assert_eq!(check_damage(&scratch.0, &["-r", "RmaGot"], 2, "RmaGot"), 0);
+    assert_eq!(check_damage(&scratch.0, &["--from", "soon"], 2, "soon"), 0);
+}
+
+#[test]
+fn the_help_explains_every_option() {
+    let output = Command::new(env!("CARGO_BIN_EXE_dwell")).args(["print", "--help"]).output();
+    let help = String::from_utf8(output.expect("help is printed").stdout).expect("UTF-8");
+    for option in [
+        "--events",
+        "--definitions",
+        "--anchor",
+        "--mappings",
+        "--clock-offsets",
+        "--markers",
+        "--snapshots",
+        "--all",
+        "--location",
+        "--by-location",
+        "--from",
+        "--to",
+        "--record",
+        "--limit",
+        "--format",
+        "Examples:",
+    ] {
+        assert!(help.contains(option), "{option}");
+    }
+}
