@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs, io};
 
+use otf2::enums::LocationType;
+use otf2::event::Enter;
+use otf2::id::{LocationGroupRef, LocationRef, RegionRef, StringRef, Time};
 use otf2::marker::MarkerRecord;
 use otf2::snapshot::Snapshot;
-use otf2::{Definition, Event};
+use otf2::write::{ArchiveWriter, Options};
+use otf2::{Definition, Event, def};
 use serde_json::Value;
 
 /// Whether a missing tool or archive is an error.
@@ -265,41 +269,114 @@ fn text_and_json_have_the_same_records() {
     }
 }
 
-/// Events of locations in a directory; the file of one is cut or scribbled upon.
-fn damage(name: &str, harm: impl FnOnce(&Path)) -> (Scratch, u64) {
+/// The archive with every record, with something done to one of its files.
+fn damaged(name: &str, file: &str, harm: impl FnOnce(&Path)) -> (Scratch, u64) {
     let (scratch, events) = everything(name);
-    harm(&scratch.0.join("traces/1.evt"));
+    harm(&scratch.0.join(file));
     (scratch, events)
 }
 
-fn check_damage(archive: &Path, args: &[&str], code: i32, says: &str) -> usize {
+fn cut(path: &Path) {
+    let bytes = fs::read(path).expect("the file is there");
+    fs::write(path, &bytes[..bytes.len() / 2]).expect("the file can be written");
+}
+
+/// Prints and checks the exit code and what is said. Returns the lines of output.
+fn check(archive: &Path, args: &[&str], code: i32, says: &str) -> Vec<String> {
     let output = dwell(archive, args);
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{complaint}");
-    assert!(complaint.contains(says), "{complaint}");
-    output.stdout.iter().filter(|&&b| b == b'\n').count()
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {complaint}");
+    assert!(complaint.contains(says), "{args:?}: {complaint}");
+    lines(&output.stdout)
 }
 
 #[test]
 fn damage_is_told_and_the_rest_is_printed() {
-    let json = ["--format", "json"];
-    let json_by_location = ["--format", "json", "--by-location"];
+    let merged = &["--format", "json"][..];
+    let by_location = &["--format", "json", "--by-location"][..];
 
-    let (cut, events) = damage("cut", |path| {
-        let bytes = fs::read(path).expect("readable");
-        fs::write(path, &bytes[..bytes.len() / 2]).expect("writable");
-    });
-    for args in [&json[..], &json_by_location] {
-        let printed = check_damage(&cut.0, args, 1, "dwell: warning: ") as u64;
-        assert!(events / 2 < printed && printed < events, "{printed} of {events}");
-        assert!(check_damage(&cut.0, args, 1, "traces/1.evt: location 1: byte ") > 0);
+    let (archive, events) = damaged("cut", "traces/1.evt", cut);
+    for args in [merged, by_location] {
+        let says = "traces/1.evt: location 1: byte ";
+        let printed = check(&archive.0, args, 1, says).len() as u64;
+        assert!(events / 3 * 2 < printed && printed < events, "{printed} of {events}");
+        check(&archive.0, args, 1, "dwell: warning: ");
     }
-    assert!(check_damage(&cut.0, &["-l", "0", "--format", "json"], 0, "") > 0);
+    check(&archive.0, &["-l", "0"], 0, "");
 
-    let (gone, events) = damage("gone", |path| fs::remove_file(path).expect("removable"));
-    for args in [&json[..], &json_by_location] {
-        let printed = check_damage(&gone.0, args, 1, "traces/1.evt") as u64;
+    let remove = |path: &Path| fs::remove_file(path).expect("the file is there");
+    let (archive, events) = damaged("gone", "traces/1.evt", remove);
+    for args in [merged, by_location] {
+        let printed = check(&archive.0, args, 1, "traces/1.evt").len() as u64;
         assert_eq!(printed, events / 3 * 2);
+    }
+
+    let (archive, _) = damaged("local", "traces/1.def", cut);
+    for args in [merged, by_location, &["--mappings"]] {
+        assert!(check(&archive.0, args, 1, "traces/1.def").len() > 3);
+    }
+
+    let (archive, _) = damaged("global", "traces.def", cut);
+    let printed = check(&archive.0, &["-d"], 1, "traces.def");
+    assert!(printed.iter().any(|line| line.starts_with("STRING ")));
+}
+
+/// Number of events of the long archive.
+const LONG: u64 = 200_000;
+
+/// Writes an archive of one location whose events fill several chunks.
+fn long(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let write = || {
+        let options = Options { events_chunk: 256 << 10, ..Options::default() };
+        let archive = ArchiveWriter::create(&scratch.0, "traces", options)?;
+        let id = LocationRef(0);
+        let mut events = archive.events(id)?;
+        for number in 0..LONG {
+            events.write(Time(1_000 + number), Enter { region: RegionRef(number as u32) })?;
+        }
+        let number_of_events = events.finish()?.events;
+        let mut defs = archive.global_definitions()?;
+        defs.write(def::Location {
+            id,
+            name: StringRef::UNDEFINED,
+            location_type: LocationType::CpuThread,
+            number_of_events,
+            location_group: LocationGroupRef::UNDEFINED,
+        })?;
+        defs.finish()?;
+        archive.finish()
+    };
+    write().expect("the archive can be written");
+    scratch
+}
+
+#[test]
+fn a_long_location_is_searched_by_time() {
+    let archive = long("long");
+    for first in [0, 1_000, 1_001, 90_000, 120_345, 200_999, 201_000, 300_000] {
+        let first: u64 = first;
+        let found = json(&archive.0, &["--from", &first.to_string(), "--to", "150000"]);
+        let times: Vec<_> = found.iter().map(|object| number(object, "time")).collect();
+        let expected: Vec<_> = (first.max(1_000)..=150_000.min(999 + LONG)).collect();
+        assert!(times == expected, "from {first}: {} found", times.len());
+    }
+}
+
+#[test]
+fn what_stands_behind_damage_is_printed() {
+    let archive = long("behind");
+    let path = archive.0.join("traces/0.evt");
+    let mut bytes = fs::read(&path).expect("the file is there");
+    let at = (2 << 18) + 5_000;
+    bytes[at..at + 64].fill(0xFF);
+    fs::write(&path, bytes).expect("the file can be written");
+    for args in [&["--format", "json"][..], &["--format", "json", "--from", "50000"]] {
+        let printed = check(&archive.0, args, 1, "traces/0.evt: location 0: byte ");
+        assert!(printed.last().is_some_and(|line| line.contains("\"time\":200999,")), "{args:?}");
+        let first = if args.len() == 2 { 1_000 } else { 50_000 };
+        assert!(printed.len() as u64 > (1_000 + LONG - first) * 3 / 4);
+        assert!((printed.len() as u64) < 1_000 + LONG - first);
     }
 }
 
@@ -307,10 +384,10 @@ fn damage_is_told_and_the_rest_is_printed() {
 fn what_cannot_be_done_is_said() {
     let (scratch, _) = everything("errors");
     let nothing = scratch.0.join("nothing");
-    assert_eq!(check_damage(&nothing, &[], 2, "nothing"), 0);
-    assert_eq!(check_damage(&scratch.0, &["-l", "77"], 2, "no location 77"), 0);
-    assert_eq!(check_damage(&scratch.0, &["-r", "RmaGot"], 2, "RmaGot"), 0);
-    assert_eq!(check_damage(&scratch.0, &["--from", "soon"], 2, "soon"), 0);
+    assert!(check(&nothing, &[], 2, "nothing").is_empty());
+    assert!(check(&scratch.0, &["-l", "77"], 2, "no location 77").is_empty());
+    assert!(check(&scratch.0, &["-r", "RmaGot"], 2, "RmaGot").is_empty());
+    assert!(check(&scratch.0, &["--from", "soon"], 2, "soon").is_empty());
 }
 
 #[test]

@@ -17,6 +17,9 @@ use super::{Args, Printer, Section};
 /// Memory for the windows of all event files that are merged.
 const MEMORY: usize = 256 << 20;
 
+/// Memory for the window of an event file that is read alone.
+const WINDOW: usize = 128 << 10;
+
 /// One run of the command.
 pub(super) struct Session<'a, W> {
     archive: Archive,
@@ -187,7 +190,7 @@ impl<'a, W: Write> Session<'a, W> {
         for &location in locations {
             let tables = self.archive.local_tables(location);
             tables.warnings.iter().for_each(|error| self.warn(error));
-            let mut reader = match self.archive.events_with(location, &tables, MEMORY) {
+            let mut reader = match self.archive.events_with(location, &tables, WINDOW) {
                 Ok(reader) => reader,
                 Err(error) => {
                     self.warn(&error);

@@ -1,0 +1,142 @@
+//! The command line as a person meets it: help texts, exit codes, messages.
+//!
+//! `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell --test cli` writes the expected texts anew; look at the
+//! difference before committing it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn dwell(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dwell")).args(args).env("COLUMNS", "100").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Holds a text against the golden file of that name.
+fn golden(name: &str, actual: &str) {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("DWELL_UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(expected == actual, "{} differs; this is what came:\n{actual}", file.display());
+}
+
+#[test]
+fn help_says_what_each_command_does() {
+    for (name, args) in [
+        ("help.txt", &["--help"][..]),
+        ("help-print.txt", &["print", "--help"]),
+        ("help-info.txt", &["info", "--help"]),
+        ("help-synth.txt", &["synth", "--help"]),
+        ("help-synth-srumma.txt", &["synth", "srumma", "--help"]),
+        ("help-synth-random.txt", &["synth", "random", "--help"]),
+    ] {
+        let output = dwell(args);
+        assert!(output.status.success());
+        golden(name, &text(&output.stdout));
+    }
+}
+
+/// An archive to look at.
+fn srumma(directory: &Path) -> PathBuf {
+    let archive = directory.join("srumma");
+    let output = dwell(&["synth", "srumma", "-o", path(&archive), "--ranks", "6", "--blocks", "5"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.stderr.is_empty(), "silent when not on a terminal");
+    archive
+}
+
+#[test]
+fn info_counts_what_synth_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = srumma(directory.path());
+    let output = dwell(&["info", path(&archive), "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "silent when not on a terminal");
+    let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let truth = std::fs::read(archive.join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_slice(&truth).unwrap();
+    assert_eq!(info["locations"], truth["totals"]["locations"]);
+    assert_eq!(info["events"], truth["totals"]["events"]);
+    assert_eq!(info["records"]["RmaGet"], truth["totals"]["gets"]);
+    assert_eq!(info["bytes"]["events"], truth["totals"]["event_bytes"]);
+    assert_eq!(info["last_time"], truth["totals"]["duration_ns"]);
+    assert_eq!(info["damage_count"], 0);
+    for threads in ["1", "2", "7"] {
+        let again = dwell(&["info", path(&archive), "--json", "--threads", threads]);
+        assert_eq!(again.stdout, output.stdout, "{threads} threads");
+    }
+}
+
+#[test]
+fn info_for_a_person() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = srumma(directory.path());
+    let output = dwell(&["info", path(&archive)]);
+    golden("info.txt", &text(&output.stdout).replace(path(&archive), "ARCHIVE"));
+}
+
+#[test]
+fn info_names_damage_and_says_so_in_its_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = srumma(directory.path());
+    let events = archive.join("traces/4.evt");
+    let bytes = std::fs::read(&events).unwrap();
+    std::fs::write(&events, &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::remove_file(archive.join("traces/5.evt")).unwrap();
+
+    let output = dwell(&["info", path(&archive)]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = text(&output.stdout);
+    assert!(report.contains("traces/4.evt: location 4: byte "), "{report}");
+    assert!(report.contains("the file ends without an end mark"), "{report}");
+    assert!(report.contains("traces/5.evt: location 5: no such file"), "{report}");
+    assert!(!report.contains("sound"), "{report}");
+}
+
+#[test]
+fn errors_say_what_where_and_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let nothing = directory.path().join("nothing");
+    for (args, expected) in [
+        (vec!["info", path(&nothing)], "nothing: give the `.otf2` file of an archive"),
+        (vec!["info", path(directory.path())], "no `.otf2` file here"),
+        (vec!["print", path(directory.path())], "no `.otf2` file here"),
+    ] {
+        let output = dwell(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let message = text(&output.stderr);
+        assert!(message.starts_with("dwell: ") && message.contains(expected), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+
+    let archive = srumma(directory.path());
+    let again = dwell(&["synth", "random", "-o", path(&archive)]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("there is an archive already"));
+}
+
+/// `head` closes the pipe when it has seen enough: that is not an error.
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("srumma");
+    let ranks = ["--ranks", "64", "--blocks", "50"];
+    dwell(&[&["synth", "srumma", "-o", path(&archive)][..], &ranks].concat());
+    let command = format!(
+        "set -o pipefail; {} print {} | head -n 3",
+        env!("CARGO_BIN_EXE_dwell"),
+        archive.display()
+    );
+    let output = Command::new("bash").args(["-c", &command]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+}
