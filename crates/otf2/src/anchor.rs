@@ -108,7 +108,7 @@ impl Anchor {
                 Fault::Truncated | Fault::Unterminated => ErrorKind::Cut,
                 fault => ErrorKind::Record { id: chunk::control::HEADER, fault },
             })
-            .at_byte(input.pos() as u64),
+            .at_byte((bytes.len() - input.left()) as u64),
         })
     }
 

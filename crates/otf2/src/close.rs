@@ -178,7 +178,7 @@ fn close_definitions(path: &Path, scope: Scope, chunk_size: u64) -> Result<Tally
         let Some(frame) = chunk.frame(at, control::FIRST_DEFINITION, |_| false) else {
             return chunk.end(at);
         };
-        match Definition::read(scope, chunk.id(at), &mut chunk.input(frame.clone())) {
+        match Definition::read(scope, chunk.id(at), chunk.input(frame.clone())) {
             Ok(definition) => {
                 tally.records += 1;
                 tally.locations += u64::from(matches!(definition, Definition::Location(_)));
@@ -214,7 +214,7 @@ fn bundle(chunk: &Chunk<'_>, mut at: usize, time: &mut Time) -> Found {
             },
             control::ATTRIBUTES => {
                 let frame = chunk.frame(at, control::ATTRIBUTES, |_| false);
-                let list = frame.clone().map(|frame| chunk.input(frame));
+                let list = frame.clone().map(|frame| chunk.input(frame.start + 1..frame.end));
                 match (frame, list.map(|mut list| List::<'_, Attribute>::read(&mut list))) {
                     (Some(frame), Some(Ok(_))) => at = frame.end,
                     _ => return Found::Nothing,
@@ -226,7 +226,7 @@ fn bundle(chunk: &Chunk<'_>, mut at: usize, time: &mut Time) -> Found {
     let Some(frame) = chunk.frame(at, control::FIRST_EVENT, Event::is_single) else {
         return if at == begin { chunk.end(at) } else { Found::Nothing };
     };
-    match Event::read(Scope::Global, chunk.id(at), &mut chunk.input(frame.clone())) {
+    match Event::read(Scope::Global, chunk.id(at), chunk.input(frame.clone())) {
         Ok(_) => {
             *time = stamp;
             Found::Record(frame.end)
@@ -250,7 +250,8 @@ impl<'a> Chunk<'a> {
         Input::new(self.bytes, range.start, range.end, self.header.order, None)
     }
 
-    /// Where the fields of a record stand, if there is one and it is complete.
+    /// Where a record stands from the last byte before its fields on, if there is one and it is
+    /// complete.
     fn frame(&self, at: usize, first_id: u8, single: fn(u8) -> bool) -> Option<Range<usize>> {
         let &[id, length] = self.bytes.get(at..)?.first_chunk()?;
         if id < first_id {
@@ -258,12 +259,11 @@ impl<'a> Chunk<'a> {
         }
         let frame = match (single(id), length) {
             (true, 0xFF) => at + 1..at + 2,
-            (true, size) => at + 1..at + 2 + usize::from(size),
             (false, 0xFF) => {
                 let length = self.input(at + 2..at + 10).u64().ok()?;
-                at + 10..(at + 10).checked_add(usize::try_from(length).ok()?)?
+                at + 9..(at + 10).checked_add(usize::try_from(length).ok()?)?
             }
-            (false, length) => at + 2..at + 2 + usize::from(length),
+            (_, length) => at + 1..at + 2 + usize::from(length),
         };
         (frame.end <= self.bytes.len()).then_some(frame)
     }

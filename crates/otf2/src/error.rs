@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Encode(EncodeError),
     /// There is an archive already.
     Exists,
+    /// A property that the C library would not read, by its name.
+    Property(String),
 }
 
 /// What this crate does not read.
@@ -191,6 +193,11 @@ impl fmt::Display for ErrorKind {
             Self::DuplicateMap => f.write_str("a second mapping table for the same kind of id"),
             Self::ClockOrder => f.write_str("clock offsets whose times do not rise"),
             Self::Encode(error) => error.fmt(f),
+            Self::Property(name) => write!(
+                f,
+                "property `{name}`: a name is two or more parts of capitals, digits and underscores \
+                 joined by `::`, and a value is not empty"
+            ),
             Self::Exists => f.write_str(
                 "there is an archive already; choose another directory or remove this one",
             ),

@@ -156,9 +156,10 @@ macro_rules! records {
         }
 
         impl<'a> $enum<'a> {
-            /// Reads the fields of record `id`, as it means in a file of this scope.
+            /// Reads the fields of record `id`, as it means in a file of this scope. The input begins
+            /// with the last byte of the length, which only some records have.
             #[inline(always)]
-            pub(crate) fn read(scope: Scope, id: u8, input: &mut Input<'a>) -> Result<Self, Fault> {
+            pub(crate) fn read(scope: Scope, id: u8, input: Input<'a>) -> Result<Self, Fault> {
                 Self::read_then(scope, id, input, Keep)
             }
 
@@ -169,12 +170,17 @@ macro_rules! records {
             pub(crate) fn read_then<T: Then<Self>>(
                 scope: Scope,
                 id: u8,
-                input: &mut Input<'a>,
+                input: Input<'a>,
                 then: T,
             ) -> Result<T::Output, Fault> {
                 match id {
                     $( $id if crate::record::records!(@in $framing scope) => {
-                        let record = <$name $(<$life>)? as Record<'a>>::read(input)?;
+                        // An input for each kind: those that are not in memory stay in registers.
+                        let mut input = input;
+                        if !matches!(<$name $(<$life>)? as Record<'a>>::FRAMING, Framing::Single) {
+                            input.skip()?;
+                        }
+                        let record = <$name $(<$life>)? as Record<'a>>::read(&mut input)?;
                         input.check()?;
                         Ok(then.then(Self::$name(record)))
                     } )*

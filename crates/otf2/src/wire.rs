@@ -95,19 +95,21 @@ const MASK: [u64; 9] = [
     u64::MAX,
 ];
 
-/// A position in the bytes of one record.
+/// What is left to read of one record.
+///
+/// A slice that shrinks rather than a position that grows: a field costs one comparison then.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The record and, usually, bytes after it: reading eight bytes at once needs them.
-    bytes: &'a [u8],
-    pos: usize,
-    /// Where the record ends, as it announces itself.
-    end: usize,
+    /// The rest of the record and, usually, bytes after it: reading eight bytes at once needs them.
+    rest: &'a [u8],
+    /// How many bytes of `rest` lie behind the record, as it announces itself.
+    behind: usize,
     order: ByteOrder,
     maps: Option<&'a Maps>,
 }
 
 impl<'a> Input<'a> {
+    /// The fields that stand in `bytes` from `pos` to `end`.
     #[inline(always)]
     pub(crate) fn new(
         bytes: &'a [u8],
@@ -116,39 +118,57 @@ impl<'a> Input<'a> {
         order: ByteOrder,
         maps: Option<&'a Maps>,
     ) -> Self {
-        Self { bytes, pos, end, order, maps }
+        let rest = bytes.get(pos..).unwrap_or_default();
+        Self::before(rest, bytes.len().saturating_sub(end), order, maps)
     }
 
-    /// Where it is in the bytes.
+    /// The fields at the beginning of `rest`, with `behind` bytes after them.
+    #[inline(always)]
+    pub(crate) fn before(
+        rest: &'a [u8],
+        behind: usize,
+        order: ByteOrder,
+        maps: Option<&'a Maps>,
+    ) -> Self {
+        Self { rest, behind, order, maps }
+    }
+
+    /// How many bytes are left, those behind the record included.
     #[cfg(feature = "std")]
-    pub(crate) fn pos(&self) -> usize {
-        self.pos
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
     }
 
     /// Fails if the fields read so far reach beyond the end of the record.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if self.pos <= self.end { Ok(()) } else { Err(Fault::Overrun) }
+        if self.rest.len() >= self.behind { Ok(()) } else { Err(Fault::Overrun) }
     }
 
     /// The bytes from here to where `later` is, and how to read them again.
     pub(crate) fn until(&self, later: &Self) -> (&'a [u8], ByteOrder, Option<&'a Maps>) {
-        let bytes = self.bytes.get(self.pos..later.pos).unwrap_or_default();
-        (bytes, self.order, self.maps)
+        let length = self.rest.len().saturating_sub(later.rest.len());
+        (self.rest.get(..length).unwrap_or_default(), self.order, self.maps)
     }
 
     /// Whether fields follow: later versions of the format append some.
     #[inline(always)]
     pub(crate) fn has_more(&self) -> bool {
-        self.pos < self.end
+        self.rest.len() > self.behind
+    }
+
+    /// Leaves out a byte.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self) -> Result<(), Fault> {
+        self.rest = self.rest.get(1..).ok_or(Fault::Truncated)?;
+        Ok(())
     }
 
     #[inline(always)]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let bytes = self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk);
-        let bytes = *bytes.ok_or(Fault::Truncated)?;
-        self.pos += N;
-        Ok(bytes)
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or(Fault::Truncated)?;
+        self.rest = rest;
+        Ok(*bytes)
     }
 
     #[inline(always)]
@@ -187,11 +207,11 @@ impl<'a> Input<'a> {
     #[inline(always)]
     pub(crate) fn v64(&mut self) -> Result<u64, Fault> {
         if self.order == ByteOrder::Little
-            && let Some(&[size, a, b, c, d, e, f, g, h]) =
-                self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk::<9>)
+            && let Some(&[size, a, b, c, d, e, f, g, h]) = self.rest.first_chunk::<9>()
             && let Some(&mask) = MASK.get(usize::from(size))
+            && let Some(rest) = self.rest.get(1 + usize::from(size)..)
         {
-            self.pos += 1 + usize::from(size);
+            self.rest = rest;
             return Ok(u64::from_le_bytes([a, b, c, d, e, f, g, h]) & mask);
         }
         self.number(8)
@@ -200,44 +220,32 @@ impl<'a> Input<'a> {
     #[inline(always)]
     pub(crate) fn v32(&mut self) -> Result<u32, Fault> {
         if self.order == ByteOrder::Little
-            && let Some(&[size, a, b, c, d]) =
-                self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk::<5>)
+            && let Some(&[size, a, b, c, d]) = self.rest.first_chunk::<5>()
             && size <= 4
             && let Some(&mask) = MASK.get(usize::from(size))
+            && let Some(rest) = self.rest.get(1 + usize::from(size)..)
         {
-            self.pos += 1 + usize::from(size);
+            self.rest = rest;
             return Ok(u32::from_le_bytes([a, b, c, d]) & mask as u32);
         }
         // A size byte `FF` gives all ones of either width, so cutting is right.
         Ok(self.number(4)? as u32)
     }
 
-    /// A compressed number, byte by byte: big endian, close to the end of the bytes, or all ones.
-    #[cold]
-    #[inline(never)]
+    /// A compressed number that is not plain: see [`number`].
+    #[inline(always)]
     fn number(&mut self, most: u8) -> Result<u64, Fault> {
-        let size = self.u8()?;
-        if size == 0xFF {
-            return Ok(u64::MAX);
-        }
-        if size > most {
-            return Err(Fault::NumberSize(size));
-        }
-        let end = self.pos + usize::from(size);
-        let bytes = self.bytes.get(self.pos..end).ok_or(Fault::Truncated)?;
-        self.pos = end;
-        let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-        Ok(match self.order {
-            ByteOrder::Little => bytes.iter().rev().fold(0, join),
-            ByteOrder::Big => bytes.iter().fold(0, join),
-        })
+        let (value, rest) = number(self.rest, self.order, most)?;
+        self.rest = rest;
+        Ok(value)
     }
 
     pub(crate) fn str(&mut self) -> Result<Str<'a>, Fault> {
-        let rest = self.bytes.get(self.pos..self.end).ok_or(Fault::Truncated)?;
-        let length = rest.iter().position(|&b| b == 0).ok_or(Fault::Unterminated)?;
-        self.pos += length + 1;
-        Ok(Str::new(rest.get(..length).unwrap_or_default()))
+        let length = self.rest.len().checked_sub(self.behind).ok_or(Fault::Truncated)?;
+        let bytes = self.rest.get(..length).unwrap_or_default();
+        let end = bytes.iter().position(|&byte| byte == 0).ok_or(Fault::Unterminated)?;
+        self.rest = self.rest.get(end + 1..).unwrap_or_default();
+        Ok(Str::new(bytes.get(..end).unwrap_or_default()))
     }
 
     /// The global id for a local one.
@@ -248,6 +256,29 @@ impl<'a> Input<'a> {
             _ => id,
         }
     }
+}
+
+/// A compressed number, byte by byte: big endian, close to the end of the bytes, or all ones.
+/// Returns it and the bytes behind it.
+///
+/// Not a method, because a call with `&mut Input` would keep the input in memory where registers do.
+#[cold]
+#[inline(never)]
+fn number(bytes: &[u8], order: ByteOrder, most: u8) -> Result<(u64, &[u8]), Fault> {
+    let (&size, rest) = bytes.split_first().ok_or(Fault::Truncated)?;
+    if size == 0xFF {
+        return Ok((u64::MAX, rest));
+    }
+    if size > most {
+        return Err(Fault::NumberSize(size));
+    }
+    let (bytes, rest) = rest.split_at_checked(usize::from(size)).ok_or(Fault::Truncated)?;
+    let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+    let value = match order {
+        ByteOrder::Little => bytes.iter().rev().fold(0, join),
+        ByteOrder::Big => bytes.iter().fold(0, join),
+    };
+    Ok((value, rest))
 }
 
 /// A position in memory that is being written.

@@ -336,13 +336,12 @@ fn read(store: Memory, bytes: usize) -> (usize, usize) {
             _ => errors += 1,
         }
     }
-    if let Ok(mut merged) = archive.merged(LOCATIONS, 1 << 16) {
-        loop {
-            match merged.next() {
-                Ok(Some(_)) => count.one(),
-                Ok(None) => break,
-                Err(_) => errors += 1,
-            }
+    let mut merged = archive.merged(LOCATIONS, 1 << 16);
+    loop {
+        match merged.next() {
+            Ok(Some(_)) => count.one(),
+            Ok(None) => break,
+            Err(_) => errors += 1,
         }
     }
     match archive.markers() {

@@ -60,7 +60,7 @@ fn few_files_are_open_whatever_is_read() {
     let before = open_files();
 
     // All merged, with every location alive at once.
-    let mut merged = archive.merged(locations.iter().copied(), 16 << 20).unwrap();
+    let mut merged = archive.merged(locations.iter().copied(), 16 << 20);
     let mut expected = 0;
     while let Some((location, record)) = merged.next().unwrap() {
         assert_eq!((record.time.0, location.0), (expected, expected % LOCATIONS));

@@ -28,8 +28,10 @@ use otf2::value::IoProperty;
 use otf2::write::{ArchiveWriter, DefWriter, Options};
 use otf2::{Attribute, AttributeValue, List, MetricValue, Str, marker, snapshot};
 
-/// Enough rounds for every constant of the largest enumeration.
+/// Enough rounds for every constant of the largest enumeration in definitions: region roles.
 const ROUNDS: usize = 40;
+/// The same for events: paradigms.
+const EVENT_ROUNDS: usize = 26;
 
 /// Locations of the archive: not dense, as those of Score-P are not.
 pub(crate) const LOCATIONS: [LocationRef; 3] =
@@ -427,7 +429,7 @@ pub(crate) fn write(directory: &Path) -> otf2::Result<u64> {
     for (at, &location) in LOCATIONS.iter().enumerate() {
         let mut writer = archive.events(location)?;
         let mut time = 1_000_000 + at as u64;
-        for round in 0..ROUNDS {
+        for round in 0..EVENT_ROUNDS {
             for (index, mut event) in events(round + at).into_iter().enumerate() {
                 if let Event::BufferFlush(flush) = &mut event {
                     // libotf2 corrects what follows as if it came after the flush.

@@ -121,9 +121,7 @@ impl Archive {
         match self.local_definitions(location) {
             Ok(Some(reader)) => LocalTables::read(reader),
             Ok(None) => LocalTables::default(),
-            Err(error) => {
-                LocalTables { warnings: [Arc::new(error)].into(), ..LocalTables::default() }
-            }
+            Err(error) => LocalTables { warnings: vec![error], ..LocalTables::default() },
         }
     }
 
@@ -152,19 +150,25 @@ impl Archive {
 
     /// Streams the events of several locations merged by time, in about `memory` bytes.
     ///
-    /// # Errors
-    /// If an event file is missing or has no beginning.
+    /// A location that cannot be read does not hide the others: the reader returns its error and goes
+    /// on.
     pub fn merged(
         &self,
         locations: impl IntoIterator<Item = LocationRef>,
         memory: usize,
-    ) -> Result<MergedReader> {
+    ) -> MergedReader {
         let locations: Vec<_> = locations.into_iter().collect();
         let window = memory / locations.len().max(1);
-        let readers = locations
-            .into_iter()
-            .map(|location| self.events_with(location, &self.local_tables(location), window));
-        Ok(MergedReader::new(readers.collect::<Result<_>>()?))
+        let mut merged = MergedReader::default();
+        for location in locations {
+            let tables = self.local_tables(location);
+            match self.events_with(location, &tables, window) {
+                Ok(reader) => merged.add(reader),
+                Err(error) => merged.report(error),
+            }
+            tables.warnings.into_iter().for_each(|warning| merged.report(warning));
+        }
+        merged
     }
 
     /// Streams the snapshots of a location; `None` if it has no such file.

@@ -142,8 +142,15 @@ impl EventReader {
     /// As [`EventReader::next`].
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) -> Result<bool> {
         loop {
-            if self.records.is_running() && self.visit_window(visitor)?.is_break() {
-                return Ok(true);
+            if self.records.is_running() {
+                // Two copies of the loop, so that the one without tables does not ask for them.
+                let flow = match (&self.maps, &self.clock) {
+                    (None, None) => self.visit_window::<V, false>(visitor)?,
+                    _ => self.visit_window::<V, true>(visitor)?,
+                };
+                if flow.is_break() {
+                    return Ok(true);
+                }
             }
             match self.visit_one(visitor)? {
                 Some(ControlFlow::Continue(())) => {}
@@ -154,40 +161,45 @@ impl EventReader {
     }
 
     /// Shows what can be shown without moving the window.
-    #[inline(always)]
-    fn visit_window<V: Visitor>(&mut self, visitor: &mut V) -> Result<ControlFlow<()>> {
+    #[inline(never)]
+    fn visit_window<V: Visitor, const TABLES: bool>(
+        &mut self,
+        visitor: &mut V,
+    ) -> Result<ControlFlow<()>> {
         if self.records.stream.header.order == ByteOrder::Big {
             return Ok(ControlFlow::Continue(())); // One at a time will do.
         }
         let bytes = self.records.stream.bytes();
-        let maps = self.maps.as_deref();
+        let maps = if TABLES { self.maps.as_deref() } else { None };
         // State in local variables: it stays in registers from event to event.
-        let (mut at, mut raw, mut number) =
-            (self.records.stream.pos, self.records.time, self.records.number);
+        let mut rest = bytes.get(self.records.stream.pos..).unwrap_or_default();
+        let (mut raw, mut number) = (self.records.time, self.records.number);
         let mut flow = Ok(ControlFlow::Continue(()));
-        while let Some((frame, stamp)) = plain(bytes, at, raw, ByteOrder::Little, event_single) {
-            (at, raw) = (frame.end, stamp);
+        while let Some(found) = plain(rest, raw, ByteOrder::Little) {
+            (rest, raw) = (found.next, found.time);
             number += 1;
             let time = match &mut self.clock {
-                None => Time(raw),
-                Some(clock) => clock.correct(Time(raw)),
+                Some(clock) if TABLES => clock.correct(Time(raw)),
+                _ => Time(raw),
             };
-            let clock = self.clock.as_ref();
+            let clock = if TABLES { self.clock.as_ref() } else { None };
             let show = Show { visitor, time, number: EventNumber(number), clock };
-            let mut input = Input::new(bytes, frame.start, frame.end, ByteOrder::Little, maps);
-            match Event::read_then(Scope::Global, frame.id, &mut input, show) {
+            let input = Input::before(found.body, rest.len(), ByteOrder::Little, maps);
+            match Event::read_then(Scope::Global, found.id, input, show) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => {
                     flow = Ok(ControlFlow::Break(()));
                     break;
                 }
                 Err(fault) => {
+                    let start = bytes.len() - found.body.len();
+                    let frame = Frame { id: found.id, start, end: bytes.len() - rest.len() };
                     flow = Err(self.records.fault(frame, fault));
                     break;
                 }
             }
         }
-        self.records.stream.pos = at;
+        self.records.stream.pos = bytes.len() - rest.len();
         self.records.time = raw;
         self.records.number = number;
         flow
@@ -242,13 +254,13 @@ impl EventReader {
     ) -> Result<(Event<'_>, List<'_, Attribute>), Fault> {
         let bytes = self.records.stream.bytes();
         let maps = self.maps.as_deref();
-        let mut input = Input::new(bytes, frame.start, frame.end, order, maps);
-        let event = Event::read(Scope::Global, frame.id, &mut input)?;
+        let input = Input::new(bytes, frame.start, frame.end, order, maps);
+        let event = Event::read(Scope::Global, frame.id, input)?;
         let list = self.records.attributes;
         let attributes = if list.end == 0 {
             List::default()
         } else {
-            Wire::read(&mut Input::new(bytes, list.start, list.end, order, maps))?
+            Wire::read(&mut Input::new(bytes, list.start + 1, list.end, order, maps))?
         };
         Ok((event, attributes))
     }

@@ -105,8 +105,8 @@ impl Definitions {
             Some(before) => self.records.get(before)?.end,
             None => 0,
         };
-        let mut input = Input::new(&self.bytes, start, entry.end, entry.order, None);
-        Definition::read(Scope::Global, entry.id, &mut input).ok()
+        let input = Input::new(&self.bytes, start, entry.end, entry.order, None);
+        Definition::read(Scope::Global, entry.id, input).ok()
     }
 
     /// Number of definitions.

@@ -9,14 +9,14 @@ use crate::map::Maps;
 use crate::read::records::DefReader;
 
 /// Mapping tables and clock offsets of a location.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct LocalTables {
     /// How ids are translated.
     pub maps: Arc<Maps>,
     /// How times are corrected.
     pub clock: Clock,
     /// What was wrong with the definitions of the location, if anything was.
-    pub warnings: Vec<Arc<Error>>,
+    pub warnings: Vec<Error>,
 }
 
 impl LocalTables {
@@ -38,12 +38,12 @@ impl LocalTables {
                 Ok(Some(_)) => None,
                 Ok(None) => break,
                 Err(error) => {
-                    tables.warnings.push(Arc::new(error));
+                    tables.warnings.push(error);
                     break;
                 }
             };
             if let Some(kind) = problem {
-                tables.warnings.push(Arc::new(reader.error(kind)));
+                tables.warnings.push(reader.error(kind));
             }
         }
         tables.maps = Arc::new(maps);

@@ -12,27 +12,27 @@ type Place = (Time, LocationRef, usize);
 
 /// Merges events by time; those of one time by location, and those of one location as they stand
 /// in its file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct MergedReader {
     readers: Vec<EventReader>,
     /// The next event of each location that has one, but for the current.
     next: BinaryHeap<Reverse<Place>>,
     /// Index of the location whose event was returned last.
     current: Option<usize>,
-    /// Errors met while looking ahead.
+    /// Errors met on opening and while looking ahead.
     errors: VecDeque<Error>,
 }
 
 impl MergedReader {
-    pub(crate) fn new(readers: Vec<EventReader>) -> Self {
-        let indices = 0..readers.len();
-        let mut merged =
-            Self { readers, next: BinaryHeap::new(), current: None, errors: VecDeque::new() };
-        for index in indices {
-            let place = merged.place(index);
-            merged.next.extend(place.map(Reverse));
-        }
-        merged
+    pub(crate) fn add(&mut self, reader: EventReader) {
+        self.readers.push(reader);
+        let place = self.place(self.readers.len() - 1);
+        self.next.extend(place.map(Reverse));
+    }
+
+    /// Keeps an error for the caller of [`MergedReader::next`].
+    pub(crate) fn report(&mut self, error: Error) {
+        self.errors.push_back(error);
     }
 
     /// Where the next event of a location stands; `None` if it has no more.
@@ -66,7 +66,7 @@ impl MergedReader {
         };
         self.current = first.map(|place| place.2);
         if let Some(error) = self.errors.pop_front() {
-            return Err(error);
+            return Err(error); // The event stays where it is for the next call.
         }
         let reader = self.current.and_then(|index| self.readers.get_mut(index));
         let Some(reader) = reader else {

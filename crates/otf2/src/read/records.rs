@@ -17,7 +17,7 @@ pub trait Content {
     /// What a record of it is.
     type Record<'a>;
     #[doc(hidden)]
-    fn read<'a>(scope: Scope, id: u8, input: &mut Input<'a>) -> Result<Self::Record<'a>, Fault>;
+    fn read<'a>(scope: Scope, id: u8, input: Input<'a>) -> Result<Self::Record<'a>, Fault>;
 }
 
 macro_rules! contents {
@@ -29,7 +29,7 @@ macro_rules! contents {
 
             impl Content for $name {
                 type Record<'a> = $record<'a>;
-                fn read<'a>(scope: Scope, id: u8, input: &mut Input<'a>) -> Result<$record<'a>, Fault> {
+                fn read<'a>(scope: Scope, id: u8, input: Input<'a>) -> Result<$record<'a>, Fault> {
                     $record::read(scope, id, input)
                 }
             }
@@ -96,8 +96,8 @@ impl<C: Content> RecordReader<C> {
         self.stream.pos = frame.end;
         let order = self.stream.header.order;
         let bytes = self.stream.bytes();
-        let mut input = Input::new(bytes, frame.start, frame.end, order, None);
-        match C::read(self.scope, frame.id, &mut input) {
+        let input = Input::new(bytes, frame.start, frame.end, order, None);
+        match C::read(self.scope, frame.id, input) {
             Ok(record) => {
                 self.ended = false;
                 let bytes = bytes.get(frame.start..frame.end).unwrap_or_default();

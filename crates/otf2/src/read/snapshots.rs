@@ -43,13 +43,13 @@ impl SnapshotReader {
         let stream = &self.records.stream;
         let (bytes, order) = (stream.bytes(), stream.header.order);
         let read = || {
-            let mut input = Input::new(bytes, frame.start, frame.end, order, None);
-            let snapshot = Snapshot::read(Scope::Global, frame.id, &mut input)?;
+            let input = Input::new(bytes, frame.start, frame.end, order, None);
+            let snapshot = Snapshot::read(Scope::Global, frame.id, input)?;
             let list = self.records.attributes;
             let attributes = if list.end == 0 {
                 List::default()
             } else {
-                Wire::read(&mut Input::new(bytes, list.start, list.end, order, None))?
+                Wire::read(&mut Input::new(bytes, list.start + 1, list.end, order, None))?
             };
             Ok(SnapshotRecord { time: Time(self.records.time), attributes, snapshot })
         };

@@ -77,10 +77,12 @@ impl Stamped {
         if self.ended.get() {
             return None;
         }
-        let order = self.stream.header.order;
-        let (frame, time) =
-            plain(self.stream.bytes(), self.stream.pos, self.time, order, self.single)?;
-        self.time = time;
+        let bytes = self.stream.bytes();
+        let rest = bytes.get(self.stream.pos..)?;
+        let found = plain(rest, self.time, self.stream.header.order)?;
+        let at = |rest: &[u8]| bytes.len() - rest.len();
+        let frame = Frame { id: found.id, start: at(found.body), end: at(found.next) };
+        self.time = found.time;
         self.attributes = NO_ATTRIBUTES;
         Some(frame)
     }
@@ -204,32 +206,41 @@ impl Stamped {
     }
 }
 
-/// The usual case: at most a timestamp, then a short record, all of it in the window. Returns the
-/// record and its time.
+/// A usual record: at most a timestamp, then a short record, all of it in the window.
+pub(crate) struct Plain<'a> {
+    pub(crate) id: u8,
+    pub(crate) time: u64,
+    /// The window from the byte behind the id on.
+    pub(crate) body: &'a [u8],
+    /// The window from the next record on.
+    pub(crate) next: &'a [u8],
+}
+
+/// More than a timestamp and a short record take.
+const ROOM: usize = 9 + 2 + 0xFF + 9;
+
+/// Finds the record at the beginning of `rest` if it is a usual one.
 #[inline(always)]
-pub(crate) fn plain(
-    bytes: &[u8],
-    mut at: usize,
-    mut time: u64,
-    order: ByteOrder,
-    single: impl Fn(u8) -> bool,
-) -> Option<(Frame, u64)> {
-    if let Some(&[control::TIMESTAMP, a, b, c, d, e, f, g, h]) =
-        bytes.get(at..).and_then(<[u8]>::first_chunk)
-    {
+pub(crate) fn plain(mut rest: &[u8], mut time: u64, order: ByteOrder) -> Option<Plain<'_>> {
+    // Room for the longest of them: one comparison here instead of one at each step.
+    if rest.len() < ROOM {
+        return None;
+    }
+    if let &[control::TIMESTAMP, a, b, c, d, e, f, g, h, ref record @ ..] = rest {
         let stamp = [a, b, c, d, e, f, g, h];
         time = match order {
             ByteOrder::Little => u64::from_le_bytes(stamp),
             ByteOrder::Big => u64::from_be_bytes(stamp),
         };
-        at += 9;
+        rest = record;
     }
-    let &[id, length] = bytes.get(at..).and_then(<[u8]>::first_chunk)?;
-    let end = at + 2 + usize::from(length);
-    if id < control::FIRST_EVENT || length == 0xFF || end > bytes.len() {
+    let (&id, body) = rest.split_first()?;
+    let &length = body.first()?;
+    if id < control::FIRST_EVENT || length == 0xFF {
         return None;
     }
-    Some((Frame { id, start: at + 2 - usize::from(single(id)), end }, time))
+    let next = body.get(1 + usize::from(length)..)?;
+    Some(Plain { id, time, body, next })
 }
 
 /// Framing of event files: a few records are a single number.

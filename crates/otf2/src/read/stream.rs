@@ -38,7 +38,7 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) id: u8,
-    /// Where its fields begin.
+    /// The last byte before its fields; a single number, which has no length, begins there itself.
     pub(crate) start: usize,
     /// Where it ends.
     pub(crate) end: usize,
@@ -143,21 +143,19 @@ impl Stream {
         let Some(&[id, length]) = bytes.get(at..).and_then(<[u8]>::first_chunk) else {
             return Err(Need(at + 2));
         };
-        let single = single(id);
         let frame = if length != 0xFF {
-            let start = if single { at + 1 } else { at + 2 };
-            Frame { id, start, end: at + 2 + usize::from(length) }
-        } else if single {
+            Frame { id, start: at + 1, end: at + 2 + usize::from(length) }
+        } else if single(id) {
             Frame { id, start: at + 1, end: at + 2 }
         } else {
-            let start = at + 10;
-            let mut input = Input::new(bytes, at + 2, start, self.header.order, None);
+            let fields = at + 10;
+            let mut input = Input::new(bytes, at + 2, fields, self.header.order, None);
             let Ok(length) = input.u64() else {
-                return Err(Need(start));
+                return Err(Need(fields));
             };
             // A wild length asks for the rest of the chunk, and no more than that is read.
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            Frame { id, start, end: start.saturating_add(length) }
+            Frame { id, start: fields - 1, end: fields.saturating_add(length) }
         };
         if frame.end <= bytes.len() { Ok(frame) } else { Err(Need(frame.end)) }
     }

@@ -109,6 +109,11 @@ impl ArchiveWriter {
                 return Err(Error::new(ErrorKind::ChunkSize(size)).at(store.path()));
             }
         }
+        for (name, value) in &options.properties {
+            if !Anchor::is_property_name(name) || value.is_empty() {
+                return Err(Error::new(ErrorKind::Property(name.clone())).at(store.path()));
+            }
+        }
         Ok(Self { store, options, counts: Arc::default(), thumbnails: AtomicU32::new(0) })
     }
 

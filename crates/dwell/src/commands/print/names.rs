@@ -31,10 +31,13 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     fn insert(&mut self, id: u64, item: T) {
-        match usize::try_from(id) {
-            Ok(at) if at == self.dense.len() => self.dense.push(item),
-            Ok(at) if at < self.dense.len() => self.dense[at] = item,
-            _ => drop(self.sparse.insert(id, item)),
+        let at = usize::try_from(id).unwrap_or(usize::MAX);
+        if let Some(place) = self.dense.get_mut(at) {
+            *place = item;
+        } else if at == self.dense.len() {
+            self.dense.push(item);
+        } else {
+            self.sparse.insert(id, item);
         }
     }
 
@@ -102,7 +105,9 @@ impl Names {
         let Some((kind, id)) = definition.key() else {
             return;
         };
-        if let Definition::String(string) = definition {
+        if let Definition::String(string) = definition
+            && !string.id.is_undefined()
+        {
             self.strings.insert(id, string.string.as_bytes().into());
         }
         let name = self.name_of(definition);
@@ -148,7 +153,12 @@ impl Names {
     fn add_details(&mut self, definition: &Definition<'_>) {
         match definition {
             Definition::ClockProperties(clock) => self.clock = Some(*clock),
-            Definition::Location(location) => self.locations.push(location.id),
+            // One that is defined twice has its events once all the same.
+            Definition::Location(location)
+                if self.find(RefKind::Location, location.id.raw()).is_none() =>
+            {
+                self.locations.push(location.id);
+            }
             Definition::Paradigm(paradigm) => {
                 let name = self.string(paradigm.name);
                 self.paradigms.insert(u64::from(paradigm.paradigm.code()), name);
@@ -220,7 +230,11 @@ impl Names {
 
     /// The bare name of a definition.
     fn raw(&self, kind: RefKind, id: u64) -> Option<&[u8]> {
-        self.raw_name(self.names.get(&kind)?.get(id)?)
+        self.raw_name(self.find(kind, id)?)
+    }
+
+    fn find(&self, kind: RefKind, id: u64) -> Option<&Name> {
+        self.names.get(&kind)?.get(id)
     }
 
     fn label(&self, out: &mut Vec<u8>, name: &Name, id: u64) {
@@ -238,7 +252,7 @@ impl Names {
 
     /// Writes `"name" <id>`.
     pub(super) fn reference(&self, out: &mut Vec<u8>, kind: RefKind, id: u64) {
-        match self.names.get(&kind).and_then(|table| table.get(id)) {
+        match self.find(kind, id) {
             Some(name) => self.label(out, name, id),
             None => number::invalid(out, id),
         }

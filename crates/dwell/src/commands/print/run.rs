@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use otf2::id::{LocationRef, Time};
 use otf2::marker::MarkerRecord;
-use otf2::read::{MergedReader, SnapshotReader};
+use otf2::read::SnapshotReader;
 use otf2::{Archive, Definition, Error, EventRecord};
 
 use super::names::Names;
@@ -85,7 +85,7 @@ impl<'a, W: Write> Session<'a, W> {
             if self.args.by_location || locations.len() == 1 {
                 self.events_by_location(&locations, window)?;
             } else {
-                self.events_merged(locations.clone(), window)?;
+                self.events_merged(&locations, window)?;
             }
         }
         // Where nobody asked for them, no heading needs to say that there are none.
@@ -226,10 +226,8 @@ impl<'a, W: Write> Session<'a, W> {
         Ok(())
     }
 
-    fn events_merged(&mut self, mut locations: Vec<LocationRef>, window: Window) -> Result<()> {
-        let Some(mut merged) = self.merge(&mut locations) else {
-            return Ok(());
-        };
+    fn events_merged(&mut self, locations: &[LocationRef], window: Window) -> Result<()> {
+        let mut merged = self.archive.merged(locations.iter().copied(), MEMORY);
         while self.left > 0 {
             match merged.next() {
                 Ok(Some((_, record))) if record.time > window.to => break,
@@ -242,55 +240,34 @@ impl<'a, W: Write> Session<'a, W> {
         Ok(())
     }
 
-    /// Opens the events of all locations that have any to read.
-    fn merge(&mut self, locations: &mut Vec<LocationRef>) -> Option<MergedReader> {
-        for &location in locations.iter() {
-            let tables = self.archive.local_tables(location);
-            tables.warnings.iter().for_each(|error| self.warn(error));
-        }
-        loop {
-            match self.archive.merged(locations.iter().copied(), MEMORY) {
-                Ok(merged) => return Some(merged),
-                Err(error) => {
-                    self.warn(&error);
-                    // One bad file must not hide the others.
-                    let before = locations.len();
-                    locations.retain(|&location| Some(location) != error.location());
-                    if locations.len() == before {
-                        return None;
-                    }
-                }
-            }
-        }
-    }
-
     fn snapshots(&mut self, locations: &[LocationRef], window: Window) -> Result<()> {
         self.begin(Section::Snapshots)?;
+        // Records cannot wait for their turn, but their lines can.
+        let mut heap = BinaryHeap::new();
         let mut readers = Vec::new();
         for &location in locations {
-            match self.archive.snapshots(location) {
-                Ok(Some(reader)) => readers.push((location, reader)),
-                Ok(None) => {}
-                Err(error) => self.warn(&error),
-            }
-        }
-        if self.args.by_location {
-            for (location, mut reader) in readers {
+            let mut reader = match self.archive.snapshots(location) {
+                Ok(Some(reader)) => reader,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.warn(&error);
+                    continue;
+                }
+            };
+            if self.args.by_location {
                 while let Some((_, line)) = self.snapshot(location, &mut reader, window) {
                     self.snapshot_line(&line)?;
                 }
+            } else {
+                let first = self.snapshot(location, &mut reader, window);
+                let index = readers.len();
+                heap.extend(first.map(|(time, line)| Reverse((time, location, index, line))));
+                readers.push(reader);
             }
-            return Ok(());
-        }
-        // Records cannot wait for their turn, but their lines can.
-        let mut heap = BinaryHeap::new();
-        for (index, (location, reader)) in readers.iter_mut().enumerate() {
-            let first = self.snapshot(*location, reader, window);
-            heap.extend(first.map(|(time, line)| Reverse((time, *location, index, line))));
         }
         while let Some(Reverse((_, location, index, line))) = heap.pop() {
             self.snapshot_line(&line)?;
-            if let Some((_, reader)) = readers.get_mut(index) {
+            if let Some(reader) = readers.get_mut(index) {
                 let next = self.snapshot(location, reader, window);
                 heap.extend(next.map(|(time, line)| Reverse((time, location, index, line))));
             }
