@@ -460,3 +460,15 @@ fn missing_files_are_survived() {
         assert_eq!(errors > 0, !optional, "{file:?}");
     }
 }
+
+/// Found by fuzzing: a header that numbers its first event near the end of all numbers.
+#[test]
+fn a_header_may_number_events_as_it_likes() {
+    let store = small();
+    let size = total(&store);
+    let file = FileKind::Events(LOCATIONS[1]);
+    let mut bytes = store.get(file).unwrap().to_vec();
+    bytes[2..10].fill(0xFF);
+    let (_, records) = check(&store, file, bytes, size);
+    assert!(records > 150, "{records}");
+}

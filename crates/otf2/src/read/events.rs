@@ -177,7 +177,7 @@ impl EventReader {
         let mut flow = Ok(ControlFlow::Continue(()));
         while let Some(found) = plain(rest, raw, ByteOrder::Little) {
             (rest, raw) = (found.next, found.time);
-            number += 1;
+            number = number.wrapping_add(1);
             let time = match &mut self.clock {
                 Some(clock) if TABLES => clock.correct(Time(raw)),
                 _ => Time(raw),
@@ -292,7 +292,7 @@ impl EventReader {
     /// If the file is damaged or cannot be read.
     pub fn seek_event(&mut self, number: EventNumber) -> Result<()> {
         self.records.enter_last(|first, _| first <= number.0)?;
-        while self.records.number + 1 < number.0 && self.records.take()?.is_some() {}
+        while self.records.number.saturating_add(1) < number.0 && self.records.take()?.is_some() {}
         Ok(())
     }
 

@@ -74,7 +74,7 @@ impl SnapshotReader {
             self.records.take()?;
         }
         let number = start.unwrap_or(0);
-        self.records.enter_last(|first, _| first <= number + 1)?;
+        self.records.enter_last(|first, _| first <= number.saturating_add(1))?;
         while self.records.number < number && self.records.take()?.is_some() {}
         Ok(())
     }

@@ -67,7 +67,8 @@ impl Stamped {
             },
         };
         self.stream.pos = frame.end;
-        self.number += 1;
+        // Wrapping, because a damaged header may number its first event as it likes.
+        self.number = self.number.wrapping_add(1);
         Ok(Some(frame))
     }
 
