@@ -1,0 +1,57 @@
+//! The words in which Dwell speaks of communication, whatever the runtime.
+//!
+//! Between a program's `shmem_int_get` and a finding about it lie a recorder, an analysis and several
+//! views. None of them knows the name of a function. They know:
+//!
+//! * [`operation`]: the generic operations, what completes and what progresses;
+//! * [`layer`]: whose call it is, where several libraries are stacked;
+//! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
+//! * [`shmem`]: the adapter for OpenSHMEM.
+//!
+//! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
+//! that the compiler has sorted and checked.
+//!
+//! # Example
+//!
+//! ```
+//! use dwell_model::operation::{Mode, Operation};
+//! use dwell_model::shmem;
+//! use dwell_model::table::Arg;
+//!
+//! // void shmem_int_get(int *dest, const int *source, size_t nelems, int pe);
+//! let row = shmem::TABLE.find("shmem_int_get").ok_or("no such function")?;
+//! assert_eq!(row.operation, Operation::Get);
+//! assert_eq!(row.mode, Mode::Blocking);
+//! assert_eq!(row.places.target, Some(Arg(3)));
+//! assert_eq!(row.places.remote, Some(Arg(1)));
+//!
+//! // Ten elements from process 7:
+//! let call = [0x7000, 0x1000, 10, 7];
+//! assert_eq!(row.places.bytes.of(|at| call[at.index()]), 40);
+//! # Ok::<(), &str>(())
+//! ```
+//!
+//! # How to add a runtime
+//!
+//! 1. A module like [`shmem`]: `const fn`s that make a [`Row`](table::Row) from a name and a type,
+//!    one for each shape of signature; a list of [families](table::Family); a static
+//!    [`Table`](table::Table) of them through [`table::sorted`].
+//! 2. If a function is none of the [operations](operation::Operation), it is `Other`, until a pattern
+//!    needs it.
+//! 3. [Progress](operation::Progress) as it was measured (`examples/progress-probe`), with a table in
+//!    the module's documentation. What was not measured is left as it is, conditional.
+//! 4. A test like `tests/shmem_coverage.rs`, against what `nm -D` and the headers say. What is left
+//!    out is on a list with its reason.
+//! 5. The prefixes of its functions in [`layer`].
+//!
+//! # Limits
+//!
+//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. OpenSHMEM is the only adapter so
+//! far; what it covers is said [there](shmem).
+
+#![no_std]
+
+pub mod layer;
+pub mod operation;
+pub mod shmem;
+pub mod table;

@@ -1,0 +1,345 @@
+//! Generic operations: what a call of any runtime is, in words that fit them all.
+//!
+//! The recorder, the analysis and the views know these and no function names. So `shmem_int_get`,
+//! `MPI_Get` and `_gfortran_caf_get` are all [`Operation::Get`], and a pattern written once serves
+//! every runtime.
+//!
+//! Three kinds of completion must not be mixed. [`Order`](Operation::Order) completes nothing: it
+//! only promises a sequence. [`CompleteLocal`](Operation::CompleteLocal) says that buffers of the
+//! origin may be used again. [`CompleteRemote`](Operation::CompleteRemote) says that the data are at
+//! the target. Only the last waits for a target.
+
+use core::fmt;
+
+/// What a call is.
+///
+/// How much it moves, where to and with whom is not said here but in the
+/// [places](crate::table::Places) of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Writes to memory of a target. With a [signal](crate::table::Signal) in its places, the target
+    /// is told as well, in the same call.
+    Put,
+    /// Reads from memory of a target.
+    Get,
+    /// Changes or reads memory of a target in one indivisible step.
+    Atomic(Atomic),
+    /// Tells a target something, and moves no data.
+    Signal,
+    /// Earlier operations take effect before later ones. Nothing completes (`shmem_fence`).
+    Order,
+    /// Earlier operations are complete at the origin (`MPI_Win_flush_local`).
+    CompleteLocal,
+    /// Earlier operations are complete at their targets (`shmem_quiet`, `ARMCI_Fence`).
+    CompleteRemote,
+    /// Waits for operations that have a handle.
+    WaitHandle,
+    /// Asks whether operations that have a handle are complete.
+    TestHandle,
+    /// A group acts together.
+    Collective(Collective),
+    /// Takes a lock, and waits until it has it.
+    Lock,
+    /// Gives a lock back.
+    Unlock,
+    /// Takes a lock if it is free.
+    TryLock,
+    /// Waits until memory of the own process was changed by another.
+    WaitChange,
+    /// Asks whether memory of the own process was changed by another.
+    TestChange,
+    /// Obtains memory that others can reach.
+    Allocate,
+    /// Gives such memory back.
+    Deallocate,
+    /// Changes the size of such memory.
+    Reallocate,
+    /// Starts the runtime.
+    Initialise,
+    /// Ends the runtime.
+    Finalise,
+    /// Ends the program, from any process, without returning.
+    Exit,
+    /// Asks the runtime for something that it knows by itself.
+    Query,
+    /// Makes a context: a stream of operations that is ordered and completed by itself.
+    CreateContext,
+    /// Ends a context.
+    DestroyContext,
+    /// Makes a group of processes.
+    CreateGroup,
+    /// Ends a group of processes.
+    DestroyGroup,
+    /// Speaks to a tool, not to the runtime (`shmem_pcontrol`).
+    Control,
+    /// Anything else. It is a region and nothing more.
+    Other,
+}
+
+impl Operation {
+    /// The name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Atomic(_) => "atomic",
+            Self::Signal => "signal",
+            Self::Order => "order",
+            Self::CompleteLocal => "complete local",
+            Self::CompleteRemote => "complete remote",
+            Self::WaitHandle => "wait for handle",
+            Self::TestHandle => "test handle",
+            Self::Collective(which) => which.name(),
+            Self::Lock => "lock",
+            Self::Unlock => "unlock",
+            Self::TryLock => "try lock",
+            Self::WaitChange => "wait for change",
+            Self::TestChange => "test for change",
+            Self::Allocate => "allocate",
+            Self::Deallocate => "deallocate",
+            Self::Reallocate => "reallocate",
+            Self::Initialise => "initialise",
+            Self::Finalise => "finalise",
+            Self::Exit => "exit",
+            Self::Query => "query",
+            Self::CreateContext => "create context",
+            Self::DestroyContext => "destroy context",
+            Self::CreateGroup => "create group",
+            Self::DestroyGroup => "destroy group",
+            Self::Control => "control",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether the call moves data between its process and one target, on its own account.
+    pub const fn is_one_sided(self) -> bool {
+        matches!(self, Self::Put | Self::Get | Self::Atomic(_) | Self::Signal)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What an atomic operation does to the memory of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Atomic {
+    /// Stores a value.
+    Set,
+    /// Reads the value.
+    Fetch,
+    /// Stores a value and returns the former one.
+    Swap,
+    /// Stores a value if the former one equals another; returns the former one.
+    CompareSwap,
+    /// Adds a value.
+    Add,
+    /// Adds one.
+    Increment,
+    /// Adds a value and returns the former one.
+    FetchAdd,
+    /// Adds one and returns the former value.
+    FetchIncrement,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Bitwise and; returns the former value.
+    FetchAnd,
+    /// Bitwise or; returns the former value.
+    FetchOr,
+    /// Bitwise exclusive or; returns the former value.
+    FetchXor,
+}
+
+impl Atomic {
+    /// Whether a value travels back, so that the origin waits for the target.
+    pub const fn fetches(self) -> bool {
+        match self {
+            Self::Fetch
+            | Self::Swap
+            | Self::CompareSwap
+            | Self::FetchAdd
+            | Self::FetchIncrement
+            | Self::FetchAnd
+            | Self::FetchOr
+            | Self::FetchXor => true,
+            Self::Set | Self::Add | Self::Increment | Self::And | Self::Or | Self::Xor => false,
+        }
+    }
+
+    /// Number of values that travel to the target: bytes sent are this times the element size.
+    pub const fn operands(self) -> u8 {
+        match self {
+            Self::Fetch | Self::Increment | Self::FetchIncrement => 0,
+            Self::CompareSwap => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Which collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Collective {
+    /// All arrive before any leaves, and earlier operations are complete (`shmem_barrier`).
+    Barrier,
+    /// All arrive before any leaves; nothing is promised about memory (`shmem_sync`).
+    Sync,
+    /// The root's data go to all.
+    Broadcast,
+    /// Everyone's data go to all, each contributing as much as it likes (`shmem_collect`).
+    AllGatherVarying,
+    /// Everyone's data go to all, each contributing the same amount (`shmem_fcollect`).
+    AllGather,
+    /// Everyone has a different block for everyone.
+    AllToAll,
+    /// Everyone's data are combined, and the result goes to all (`shmem_int_sum_to_all`).
+    AllReduce,
+}
+
+impl Collective {
+    /// The name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Sync => "sync",
+            Self::Broadcast => "broadcast",
+            Self::AllGatherVarying => "all-gather, varying",
+            Self::AllGather => "all-gather",
+            Self::AllToAll => "all-to-all",
+            Self::AllReduce => "all-reduce",
+        }
+    }
+
+    /// Who must wait for whom, which decides the pattern that applies.
+    pub const fn shape(self) -> Shape {
+        match self {
+            Self::Barrier | Self::Sync => Shape::Barrier,
+            Self::Broadcast => Shape::OneToAll,
+            Self::AllGatherVarying | Self::AllGather | Self::AllToAll | Self::AllReduce => {
+                Shape::AllToAll
+            }
+        }
+    }
+}
+
+/// Who waits for whom in a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Shape {
+    /// Everyone waits for the last to arrive; no data.
+    Barrier,
+    /// Everyone waits for the root.
+    OneToAll,
+    /// The root waits for everyone.
+    AllToOne,
+    /// Everyone waits for everyone, since it has something from each.
+    AllToAll,
+}
+
+/// Whether the buffers of a call may be used again when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// On return the operation is complete at the origin.
+    Blocking,
+    /// On return the operation has been started; a later call completes it.
+    NonBlocking,
+}
+
+/// Whether a process inside this call serves the requests of others.
+///
+/// Where communication progresses in software, a get waits until its target enters the library.
+/// But not every call helps: `shmem_my_pe` returns a number and looks at no network. The analysis
+/// reports a wait between two bounds where a call is [`Conditional`](Self::Conditional): as if it had
+/// served, and as if it had not.
+///
+/// The value is the runtime's, not the standard's, so every row has an [`Evidence`] beside it and
+/// every table says [where it was measured](crate::table::Table::measured_on). What nobody knows is
+/// `Conditional`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Progress {
+    /// Requests of others wait until the call is over.
+    Never,
+    /// It depends: on what is outstanding, on the size, on whether the call had to wait. Or nobody
+    /// knows.
+    Conditional,
+    /// Requests of others are served while the call lasts, if it acts on another process.
+    Always,
+}
+
+impl Progress {
+    /// What holds for one call, when its target is known.
+    ///
+    /// An operation of a process on itself is a copy in memory: measured with a get from itself, it
+    /// serves nobody.
+    #[must_use]
+    pub const fn towards(self, target: Whom) -> Self {
+        match target {
+            Whom::Itself => Self::Never,
+            Whom::Another => self,
+        }
+    }
+}
+
+/// The target of one call, seen from its origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Whom {
+    /// The process that calls.
+    Itself,
+    /// Any other.
+    Another,
+}
+
+/// How a value of [`Progress`] is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// A process looped over a call of this family while a request of another was pending.
+    Measured,
+    /// It follows from what the call must do, or nothing is known and the value is `Conditional`.
+    Assumed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomics_send_and_receive() {
+        // As the records of other tools count them: (kind, values sent, values received).
+        let cases = [
+            (Atomic::Swap, 1, true),
+            (Atomic::CompareSwap, 2, true),
+            (Atomic::FetchAdd, 1, true),
+            (Atomic::FetchIncrement, 0, true),
+            (Atomic::Add, 1, false),
+            (Atomic::Increment, 0, false),
+            (Atomic::Set, 1, false),
+            (Atomic::Fetch, 0, true),
+            (Atomic::FetchXor, 1, true),
+            (Atomic::Or, 1, false),
+        ];
+        for (kind, sent, fetches) in cases {
+            assert_eq!((kind.operands(), kind.fetches()), (sent, fetches), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_served_by_a_copy_in_memory() {
+        assert_eq!(Progress::Always.towards(Whom::Itself), Progress::Never);
+        assert_eq!(Progress::Always.towards(Whom::Another), Progress::Always);
+    }
+
+    #[test]
+    fn a_broadcast_waits_for_its_root() {
+        assert_eq!(Collective::Broadcast.shape(), Shape::OneToAll);
+        assert_eq!(Collective::AllReduce.shape(), Shape::AllToAll);
+        assert_eq!(Operation::Collective(Collective::Sync).name(), "sync");
+    }
+}

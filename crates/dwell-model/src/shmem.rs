@@ -1,0 +1,99 @@
+//! The table of OpenSHMEM.
+//!
+//! Every function of OpenSHMEM 1.5, the extensions of Open MPI 4.1 (`shmemx_`), and what SGI called a
+//! few of them before (`start_pes`, `shmalloc`).
+//!
+//! | module | families |
+//! |---|---|
+//! | `rma` | put and get: single values, blocks, strided, non-blocking, with a signal |
+//! | `atomics` | atomic operations, under new and old names, non-blocking |
+//! | `sync` | fence, quiet, wait, test, signals, locks |
+//! | `collectives` | barrier, sync, broadcast, collect, all-to-all, reductions, on sets and on teams |
+//! | `setup` | beginning and end, memory, questions, contexts, teams |
+//!
+//! # What is covered
+//!
+//! The C names. A test holds the table against the library and the headers of Open MPI's OpenSHMEM
+//! where they are installed: a function that the library exports and the table lacks fails it, unless
+//! it is on the list [`NOT_HOOKED`]; so does any type that differs from the header's. That library has
+//! 913 of the functions here. The others came with OpenSHMEM 1.5, or are atomics for types that Open
+//! MPI leaves out; they were compared once, by machine, with every synopsis in the text of the
+//! standard.
+//!
+//! # What is not
+//!
+//! * The Fortran names (`shmem_put_` and others). Debian's build of Open MPI exports none, so there
+//!   is nothing to hold them against.
+//! * What came with OpenSHMEM 1.6: `ibput`, `ibget`, `signal_set`, `signal_add`, `pe_quiet`, scans,
+//!   sessions, `team_ptr`, `query_initialized`. Extensions of other implementations.
+//! * The type-generic names of C11 (`shmem_put`) are macros over functions of this table, and no
+//!   functions themselves.
+//! * [Progress](crate::operation::Progress) was measured on one runtime only, see
+//!   [`Table::measured_on`].
+//!
+//! # What Rust cannot write
+//!
+//! `shmem_longdouble_p`, `shmem_longdouble_g` and their forms with a context pass a `long double`
+//! [by value](crate::table::Row::by_value_long_double), and `shmem_pcontrol` is
+//! [variadic](crate::table::Arguments::is_variadic). They are in the table; their hooks need a stub
+//! in assembly, or knowledge of the calling convention.
+
+mod atomics;
+mod collectives;
+mod rma;
+mod setup;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use crate::layer::Layer;
+use crate::table::{self, Family, Row, Table};
+
+/// Everything, in chapters of families.
+const CHAPTERS: &[&[Family]] = &[
+    setup::FAMILIES,
+    rma::PAIRED,
+    rma::FAMILIES,
+    atomics::PAIRED,
+    atomics::FAMILIES,
+    sync::FAMILIES,
+    collectives::FAMILIES,
+];
+
+static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
+
+/// Every function of OpenSHMEM.
+pub static TABLE: Table =
+    Table { layer: Layer::Shmem, measured_on: "Open MPI 4.1.4, UCX over TCP", rows: &ROWS };
+
+/// The families that the table was made from. A name may occur more than once, for typed and sized
+/// functions.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    CHAPTERS.iter().copied().flatten()
+}
+
+/// Functions that a library may export under names of OpenSHMEM and that are left alone, each with the
+/// reason.
+pub const NOT_HOOKED: &[(&str, &str)] = &[
+    ("_shmem_clear_lock", "internal to Open MPI: what shmem_clear_lock calls, in no header"),
+    ("_shmem_set_lock", "internal to Open MPI: what shmem_set_lock calls, in no header"),
+    ("_shmem_test_lock", "internal to Open MPI: what shmem_test_lock calls, in no header"),
+    ("shmem_api_logger_output", "internal to Open MPI: a variable, not a function"),
+    ("shmem_ds_reset", "internal to Open MPI, in no header"),
+    ("shmem_internal_mutex_alloc", "internal to Open MPI: a variable, not a function"),
+    ("shmem_lock_finalize", "internal to Open MPI, in no header"),
+    ("shmem_lock_init", "internal to Open MPI, in no header"),
+    (
+        "my_pe",
+        "any library may have a function of this name with other arguments, which a hook would spoil",
+    ),
+    (
+        "num_pes",
+        "any library may have a function of this name with other arguments, which a hook would spoil",
+    ),
+    (
+        "globalexit",
+        "any library may have a function of this name with other arguments, which a hook would spoil",
+    ),
+];

@@ -1,0 +1,229 @@
+//! Tables: everything Dwell knows about a runtime's functions, as constant data.
+//!
+//! An adapter is a [`Table`]; each function of the runtime is a [`Row`]. Hooks are made from the
+//! rows, and what the recorder needs at run time it finds in the same rows. Rows come from
+//! [families](Family): one description, many types.
+//!
+//! Invariants, which the compiler holds: rows are sorted by name, and no name occurs twice.
+
+mod ctype;
+mod places;
+mod row;
+
+pub use ctype::{Arguments, CType, MAX_ARGUMENTS};
+pub use places::{
+    Arg, Bytes, Condition, Element, Group, Kind, Members, Operand, Places, Signal, Strides,
+    Success, Watch,
+};
+pub use row::{Absent, Row, Symbol};
+
+use crate::layer::Layer;
+
+/// Every function of one runtime that is hooked.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// The layer it belongs to.
+    pub layer: Layer,
+    /// The runtime and transport on which [progress](crate::operation::Progress) was measured.
+    /// Elsewhere a measured value is no more than a guess.
+    pub measured_on: &'static str,
+    /// The functions, sorted by name.
+    pub rows: &'static [Row],
+}
+
+impl Table {
+    /// The row of a function.
+    pub fn find(&self, name: &str) -> Option<&'static Row> {
+        let index = self.rows.binary_search_by(|row| row.name().cmp(name)).ok()?;
+        self.rows.get(index)
+    }
+}
+
+/// Functions that differ only in the type they are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// What they have in common.
+    pub name: &'static str,
+    /// The functions, in the order in which they were described.
+    pub rows: &'static [Row],
+}
+
+/// How many functions these families have.
+pub const fn count(chapters: &[&[Family]]) -> usize {
+    let mut count = 0;
+    let mut chapter = 0;
+    while chapter < chapters.len() {
+        let mut family = 0;
+        while family < chapters[chapter].len() {
+            count += chapters[chapter][family].rows.len();
+            family += 1;
+        }
+        chapter += 1;
+    }
+    count
+}
+
+/// The functions of these families, sorted by name: the rows of a table.
+///
+/// The compiler does this step by step, so steps are what is saved: it sorts positions and not rows,
+/// and compares names sixteen bytes at a time.
+///
+/// # Panics
+///
+/// If two functions have one name, a name is longer than 48 bytes, or `N` is not their
+/// [number](count). Tables are constants, so this fails to compile.
+pub const fn sorted<const N: usize>(chapters: &[&[Family]]) -> [Row; N] {
+    let given = flat::<N>(chapters);
+    let mut keys = [[0; 3]; N];
+    let mut heap = [0; N];
+    let mut index = 0;
+    while index < N {
+        keys[index] = key(given[index].name());
+        heap[index] = index;
+        index += 1;
+    }
+
+    let mut root = N / 2;
+    while root > 0 {
+        root -= 1;
+        let item = heap[root];
+        sink(&mut heap, item, root, N, &keys);
+    }
+    let mut end = N;
+    while end > 1 {
+        end -= 1;
+        let last = heap[end];
+        heap[end] = heap[0];
+        sink(&mut heap, last, 0, end, &keys);
+    }
+
+    let mut rows = given;
+    let mut index = 0;
+    while index < N {
+        rows[index] = given[heap[index]];
+        let ascends = index == 0 || less(&keys[heap[index - 1]], &keys[heap[index]]);
+        assert!(ascends, "two rows for one function");
+        index += 1;
+    }
+    rows
+}
+
+/// A name, sixteen bytes to a number.
+type Key = [u128; 3];
+
+/// A name as numbers that stand in the same order as the bytes of names do.
+const fn key(name: &str) -> Key {
+    let bytes = name.as_bytes();
+    assert!(bytes.len() <= 48, "a longer name than any known function");
+    let mut key = [0_u128; 3];
+    let mut index = 0;
+    while index < bytes.len() {
+        key[index / 16] |= (bytes[index] as u128) << (120 - 8 * (index % 16));
+        index += 1;
+    }
+    key
+}
+
+const fn less(one: &Key, other: &Key) -> bool {
+    if one[0] != other[0] {
+        one[0] < other[0]
+    } else if one[1] != other[1] {
+        one[1] < other[1]
+    } else {
+        one[2] < other[2]
+    }
+}
+
+/// Puts `item` into the hole at `root`, or further down, so that no name comes after its parent's.
+const fn sink<const N: usize>(
+    heap: &mut [usize; N],
+    item: usize,
+    root: usize,
+    end: usize,
+    keys: &[Key; N],
+) {
+    let mut hole = root;
+    loop {
+        let mut child = 2 * hole + 1;
+        if child >= end {
+            break;
+        }
+        if child + 1 < end && less(&keys[heap[child]], &keys[heap[child + 1]]) {
+            child += 1;
+        }
+        if !less(&keys[item], &keys[heap[child]]) {
+            break;
+        }
+        heap[hole] = heap[child];
+        hole = child;
+    }
+    heap[hole] = item;
+}
+
+/// The rows as they come.
+const fn flat<const N: usize>(chapters: &[&[Family]]) -> [Row; N] {
+    assert!(N > 0 && N == count(chapters));
+    let mut rows: [Option<Row>; N] = [None; N];
+    let mut next = 0;
+    let mut chapter = 0;
+    while chapter < chapters.len() {
+        let mut family = 0;
+        while family < chapters[chapter].len() {
+            let of = chapters[chapter][family].rows;
+            let mut row = 0;
+            while row < of.len() {
+                rows[next] = Some(of[row]);
+                next += 1;
+                row += 1;
+            }
+            family += 1;
+        }
+        chapter += 1;
+    }
+    let Some(any) = rows[0] else { panic!("the first row is there, there are N") };
+    let mut all = [any; N];
+    let mut index = 0;
+    while index < N {
+        if let Some(row) = rows[index] {
+            all[index] = row;
+        }
+        index += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Operation;
+
+    const fn query(text: &'static str) -> Row {
+        Row::new(Symbol::terminated(text), Operation::Query, CType::Int, &[])
+    }
+
+    const FIRST: &[Family] = &[
+        Family { name: "one", rows: &[query("m\0"), query("b\0")] },
+        Family { name: "two", rows: &[query("mm\0")] },
+    ];
+    const SECOND: &[Family] = &[Family { name: "three", rows: &[query("a\0"), query("z\0")] }];
+    static ROWS: [Row; 5] = sorted(&[FIRST, SECOND]);
+    const TABLE: Table = Table { layer: Layer::Shmem, measured_on: "nothing", rows: &ROWS };
+
+    #[test]
+    fn rows_are_sorted_and_found() {
+        assert!(ROWS.iter().map(Row::name).eq(["a", "b", "m", "mm", "z"]));
+        for row in &ROWS {
+            assert_eq!(TABLE.find(row.name()).map(Row::name), Some(row.name()));
+        }
+        for missing in ["", "aa", "mmm", "zz", "A"] {
+            assert_eq!(TABLE.find(missing), None);
+        }
+    }
+
+    #[test]
+    fn a_symbol_has_two_views() {
+        let symbol = Symbol::terminated("shmem_init\0");
+        assert_eq!(symbol.name(), "shmem_init");
+        assert_eq!(symbol.c_str(), c"shmem_init");
+    }
+}

@@ -1,0 +1,523 @@
+//! Where a function keeps what the recorder wants to know.
+
+use super::ctype::CType;
+
+/// The position of an argument, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Arg(pub u8);
+
+impl Arg {
+    /// The position as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    const fn later(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    const fn all_later(place: Option<Self>) -> Option<Self> {
+        match place {
+            Some(at) => Some(at.later()),
+            None => None,
+        }
+    }
+}
+
+/// What one element is: a type of C, or so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Element {
+    /// Its type, `Void` if the function says only how large it is.
+    pub ctype: CType,
+    /// Its size in bytes.
+    pub size: u8,
+}
+
+impl Element {
+    /// An element of this type.
+    pub const fn of(ctype: CType) -> Self {
+        Self { ctype, size: ctype.size() }
+    }
+
+    /// An element of so many bytes.
+    pub const fn bytes(size: u8) -> Self {
+        Self { ctype: CType::Void, size }
+    }
+}
+
+/// How many bytes a call moves, or allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bytes {
+    /// None, or nobody can tell from the arguments.
+    None,
+    /// Always so many.
+    Fixed(u8),
+    /// An argument counts elements of so many bytes.
+    Counted {
+        /// Number of elements.
+        count: Arg,
+        /// Size of each.
+        size: u8,
+    },
+    /// Two arguments are multiplied.
+    Product {
+        /// Number of elements.
+        count: Arg,
+        /// Size of each.
+        size: Arg,
+    },
+}
+
+impl Bytes {
+    /// The bytes of one call, whose arguments `argument` gives.
+    ///
+    /// What does not fit is the largest number. A count in C may be a signed type: give 0 for a
+    /// negative one.
+    #[inline]
+    pub fn of(self, argument: impl Fn(Arg) -> u64) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Fixed(bytes) => u64::from(bytes),
+            Self::Counted { count, size } => argument(count).saturating_mul(u64::from(size)),
+            Self::Product { count, size } => argument(count).saturating_mul(argument(size)),
+        }
+    }
+
+    const fn later(self) -> Self {
+        match self {
+            Self::None | Self::Fixed(_) => self,
+            Self::Counted { count, size } => Self::Counted { count: count.later(), size },
+            Self::Product { count, size } => {
+                Self::Product { count: count.later(), size: size.later() }
+            }
+        }
+    }
+}
+
+/// Distances between elements, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Strides {
+    /// At the destination.
+    pub destination: Arg,
+    /// At the source.
+    pub source: Arg,
+}
+
+/// Who takes part in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// The caller alone: the call is not collective.
+    Caller,
+    /// Every process.
+    World,
+    /// `start + i · 2^log_stride` for i below `size`.
+    ActiveSet {
+        /// First member.
+        start: Arg,
+        /// Logarithm to base 2 of the distance between members.
+        log_stride: Arg,
+        /// Number of members.
+        size: Arg,
+    },
+    /// The members of a team or communicator.
+    Team(Arg),
+}
+
+impl Group {
+    /// Whether others take part.
+    pub const fn is_collective(self) -> bool {
+        !matches!(self, Self::Caller)
+    }
+
+    const fn later(self) -> Self {
+        match self {
+            Self::Caller | Self::World => self,
+            Self::ActiveSet { start, log_stride, size } => Self::ActiveSet {
+                start: start.later(),
+                log_stride: log_stride.later(),
+                size: size.later(),
+            },
+            Self::Team(team) => Self::Team(team.later()),
+        }
+    }
+}
+
+/// Who will be in a group that a call makes, as ranks of the group it is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Members {
+    /// `start + i · stride` for i below `size`.
+    Strided {
+        /// First member.
+        start: Arg,
+        /// Distance between members.
+        stride: Arg,
+        /// Number of members.
+        size: Arg,
+    },
+    /// Rows of `width` members, and the columns across them: two groups.
+    Grid {
+        /// Length of a row.
+        width: Arg,
+    },
+}
+
+impl Members {
+    const fn later(self) -> Self {
+        match self {
+            Self::Strided { start, stride, size } => {
+                Self::Strided { start: start.later(), stride: stride.later(), size: size.later() }
+            }
+            Self::Grid { width } => Self::Grid { width: width.later() },
+        }
+    }
+}
+
+/// How many of the watched values must have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Watch {
+    /// There is one.
+    One,
+    /// All of several.
+    All,
+    /// One of several.
+    Any,
+    /// At least one of several, and all that have are reported.
+    Some,
+}
+
+/// What a call waits for, or asks about: memory of its own process that others write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Condition {
+    /// The address that is watched: of one value, or the first of several.
+    pub address: Arg,
+    /// Size of one value in bytes.
+    pub size: u8,
+    /// How many of them must fulfil it.
+    pub watch: Watch,
+    /// Number of values, if there may be several.
+    pub count: Option<Arg>,
+    /// An array of flags that takes single values out, or a null pointer.
+    pub mask: Option<Arg>,
+    /// The comparison, in the runtime's own numbers. `None`: the value must differ from `operand`.
+    pub comparison: Option<Arg>,
+    /// What the value is compared with; `None` if the call only reads.
+    pub operand: Option<Operand>,
+}
+
+impl Condition {
+    /// One value of so many bytes.
+    pub const fn one(address: Arg, size: u8) -> Self {
+        Self {
+            address,
+            size,
+            watch: Watch::One,
+            count: None,
+            mask: None,
+            comparison: None,
+            operand: None,
+        }
+    }
+
+    const fn later(self) -> Self {
+        Self {
+            address: self.address.later(),
+            size: self.size,
+            watch: self.watch,
+            count: Arg::all_later(self.count),
+            mask: Arg::all_later(self.mask),
+            comparison: Arg::all_later(self.comparison),
+            operand: match self.operand {
+                Some(Operand::Value(at)) => Some(Operand::Value(at.later())),
+                Some(Operand::Array(at)) => Some(Operand::Array(at.later())),
+                None => None,
+            },
+        }
+    }
+}
+
+/// What is compared with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// The argument itself.
+    Value(Arg),
+    /// An array, with one value for each that is watched.
+    Array(Arg),
+}
+
+/// How a put tells its target that the data are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Signal {
+    /// Address at the target.
+    pub address: Arg,
+    /// Size of the signal in bytes.
+    pub size: u8,
+    /// The value that is stored or added.
+    pub value: Arg,
+    /// What is done with it, in the runtime's own numbers.
+    pub action: Arg,
+}
+
+impl Signal {
+    const fn later(self) -> Self {
+        Self {
+            address: self.address.later(),
+            size: self.size,
+            value: self.value.later(),
+            action: self.action.later(),
+        }
+    }
+}
+
+/// What a returned value says of success: a lock that was taken, a condition that holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Success {
+    /// Nothing: whoever returns has succeeded.
+    Unsaid,
+    /// 0 is success.
+    Zero,
+    /// Anything but 0 is success.
+    NotZero,
+    /// Anything but the largest number is success.
+    NotMax,
+}
+
+/// Where a function keeps what the recorder wants to know.
+///
+/// Addresses are called `remote` when they are looked up at the target, as symmetric addresses of
+/// OpenSHMEM are: the recorder turns them into offsets in the symmetric memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Places {
+    /// The process acted on: its rank in the whole program, or in the team of the context.
+    pub target: Option<Arg>,
+    /// How much is moved or allocated.
+    pub bytes: Bytes,
+    /// The address at the target.
+    pub remote: Option<Arg>,
+    /// Distances between elements. `None`: they are adjacent.
+    pub strides: Option<Strides>,
+    /// The context of the operation. `None`: the default one.
+    pub context: Option<Arg>,
+    /// What a later call completes it by.
+    pub handle: Option<Arg>,
+    /// Who takes part.
+    pub group: Group,
+    /// The root of a collective operation, as a rank of its group.
+    pub root: Option<Arg>,
+    /// The lock.
+    pub lock: Option<Arg>,
+    /// What is waited for or tested.
+    pub condition: Option<Condition>,
+    /// How the target of a put is told.
+    pub signal: Option<Signal>,
+    /// Memory that is given back or changes its size.
+    pub memory: Option<Arg>,
+    /// Where the handle of what was made is stored.
+    pub created: Option<Arg>,
+    /// Where the handle of the second thing made is stored.
+    pub also_created: Option<Arg>,
+    /// Who will be in the group that is made.
+    pub members: Option<Members>,
+    /// What the returned value says.
+    pub success: Success,
+}
+
+impl Places {
+    /// Nothing is anywhere.
+    pub const NOWHERE: Self = Self {
+        target: None,
+        bytes: Bytes::None,
+        remote: None,
+        strides: None,
+        context: None,
+        handle: None,
+        group: Group::Caller,
+        root: None,
+        lock: None,
+        condition: None,
+        signal: None,
+        memory: None,
+        created: None,
+        also_created: None,
+        members: None,
+        success: Success::Unsaid,
+    };
+
+    /// Everything one argument later, since one was put before the first.
+    pub(super) const fn later(self) -> Self {
+        Self {
+            target: Arg::all_later(self.target),
+            bytes: self.bytes.later(),
+            remote: Arg::all_later(self.remote),
+            strides: match self.strides {
+                Some(Strides { destination, source }) => {
+                    Some(Strides { destination: destination.later(), source: source.later() })
+                }
+                None => None,
+            },
+            context: Arg::all_later(self.context),
+            handle: Arg::all_later(self.handle),
+            group: self.group.later(),
+            root: Arg::all_later(self.root),
+            lock: Arg::all_later(self.lock),
+            condition: match self.condition {
+                Some(condition) => Some(condition.later()),
+                None => None,
+            },
+            signal: match self.signal {
+                Some(signal) => Some(signal.later()),
+                None => None,
+            },
+            memory: Arg::all_later(self.memory),
+            created: Arg::all_later(self.created),
+            also_created: Arg::all_later(self.also_created),
+            members: match self.members {
+                Some(members) => Some(members.later()),
+                None => None,
+            },
+            success: self.success,
+        }
+    }
+
+    /// Calls `visit` with every position named here, and the types that may stand there.
+    ///
+    /// A table's own test uses it: a position that does not exist, or a count that is a pointer, is
+    /// a mistake in the table.
+    pub fn each(&self, mut visit: impl FnMut(&'static str, Arg, Kind)) {
+        let mut see = |name, place: Option<Arg>, kind| {
+            if let Some(at) = place {
+                visit(name, at, kind);
+            }
+        };
+        see("target", self.target, Kind::Integer);
+        match self.bytes {
+            Bytes::None | Bytes::Fixed(_) => {}
+            Bytes::Counted { count, .. } => see("count", Some(count), Kind::Integer),
+            Bytes::Product { count, size } => {
+                see("count", Some(count), Kind::Integer);
+                see("size", Some(size), Kind::Integer);
+            }
+        }
+        see("remote", self.remote, Kind::Pointer);
+        if let Some(strides) = self.strides {
+            see("destination stride", Some(strides.destination), Kind::Integer);
+            see("source stride", Some(strides.source), Kind::Integer);
+        }
+        see("context", self.context, Kind::Handle);
+        see("handle", self.handle, Kind::Handle);
+        match self.group {
+            Group::Caller | Group::World => {}
+            Group::ActiveSet { start, log_stride, size } => {
+                see("set start", Some(start), Kind::Integer);
+                see("set stride", Some(log_stride), Kind::Integer);
+                see("set size", Some(size), Kind::Integer);
+            }
+            Group::Team(team) => see("team", Some(team), Kind::Handle),
+        }
+        see("root", self.root, Kind::Integer);
+        see("lock", self.lock, Kind::Pointer);
+        if let Some(condition) = self.condition {
+            see("watched address", Some(condition.address), Kind::Pointer);
+            see("watched count", condition.count, Kind::Integer);
+            see("mask", condition.mask, Kind::Pointer);
+            see("comparison", condition.comparison, Kind::Integer);
+            match condition.operand {
+                None => {}
+                Some(Operand::Value(at)) => see("operand", Some(at), Kind::Integer),
+                Some(Operand::Array(at)) => see("operands", Some(at), Kind::Pointer),
+            }
+        }
+        if let Some(signal) = self.signal {
+            see("signal address", Some(signal.address), Kind::Pointer);
+            see("signal value", Some(signal.value), Kind::Integer);
+            see("signal action", Some(signal.action), Kind::Integer);
+        }
+        see("memory", self.memory, Kind::Pointer);
+        see("created", self.created, Kind::Pointer);
+        see("also created", self.also_created, Kind::Pointer);
+        match self.members {
+            None => {}
+            Some(Members::Strided { start, stride, size }) => {
+                see("first member", Some(start), Kind::Integer);
+                see("member stride", Some(stride), Kind::Integer);
+                see("member count", Some(size), Kind::Integer);
+            }
+            Some(Members::Grid { width }) => see("grid width", Some(width), Kind::Integer),
+        }
+    }
+}
+
+/// What sort of argument a place wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Any integer.
+    Integer,
+    /// A pointer.
+    Pointer,
+    /// A pointer or an integer: runtimes differ.
+    Handle,
+}
+
+impl Kind {
+    /// Whether an argument of this type can be of this sort.
+    pub const fn accepts(self, ctype: CType) -> bool {
+        let pointer = matches!(ctype, CType::Pointer);
+        let integer = !pointer
+            && !matches!(
+                ctype,
+                CType::Void
+                    | CType::Float
+                    | CType::Double
+                    | CType::LongDouble
+                    | CType::ComplexFloat
+                    | CType::ComplexDouble
+            );
+        match self {
+            Self::Integer => integer,
+            Self::Pointer => pointer,
+            Self::Handle => pointer || integer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_and_never_wrap() {
+        let arguments = [0, 3, u64::MAX];
+        let argument = |at: Arg| arguments[at.index()];
+        assert_eq!(Bytes::None.of(argument), 0);
+        assert_eq!(Bytes::Fixed(8).of(argument), 8);
+        assert_eq!(Bytes::Counted { count: Arg(1), size: 4 }.of(argument), 12);
+        assert_eq!(Bytes::Counted { count: Arg(2), size: 4 }.of(argument), u64::MAX);
+        assert_eq!(Bytes::Product { count: Arg(1), size: Arg(1) }.of(argument), 9);
+    }
+
+    #[test]
+    fn everything_moves_by_one() {
+        let mut all = Places::NOWHERE;
+        all.target = Some(Arg(0));
+        all.bytes = Bytes::Counted { count: Arg(1), size: 4 };
+        all.strides = Some(Strides { destination: Arg(2), source: Arg(3) });
+        all.condition = Some(Condition {
+            comparison: Some(Arg(5)),
+            operand: Some(Operand::Value(Arg(6))),
+            ..Condition::one(Arg(4), 4)
+        });
+        all.group = Group::Team(Arg(7));
+        let (mut before, mut after) = ([None; 8], [None; 8]);
+        let mut next = 0;
+        all.each(|name, at, _| {
+            before[next] = Some((name, at.0 + 1));
+            next += 1;
+        });
+        next = 0;
+        all.later().each(|name, at, _| {
+            after[next] = Some((name, at.0));
+            next += 1;
+        });
+        assert_eq!(next, 8);
+        assert_eq!(before, after);
+    }
+}

@@ -1,0 +1,27 @@
+//! Holds the sizes of C types against the C compiler.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use dwell_model::table::CType;
+
+#[test]
+fn sizes_are_the_compilers() {
+    let mut source = String::from("#include <stddef.h>\n#include <stdint.h>\n");
+    for ctype in CType::ALL.iter().filter(|ctype| **ctype != CType::Void) {
+        let (name, size) = (ctype.c_name(), ctype.size());
+        source += &format!("_Static_assert(sizeof({name}) == {size}, \"{name}\");\n");
+    }
+    let compiler = Command::new("cc")
+        .args(["-std=c11", "-fsyntax-only", "-x", "c", "-"])
+        .stdin(Stdio::piped())
+        .spawn();
+    let Ok(mut compiler) = compiler else {
+        eprintln!("skipped: no C compiler");
+        return;
+    };
+    let mut input = compiler.stdin.take().expect("it was asked for");
+    input.write_all(source.as_bytes()).expect("it reads");
+    drop(input);
+    assert!(compiler.wait().expect("it ends").success(), "{source}");
+}
