@@ -94,8 +94,8 @@ pub struct Encoder<M> {
     order: ByteOrder,
     /// Time of the last event.
     time: u64,
-    /// No event in this chunk yet: the next one gets a timestamp in any case.
-    fresh: bool,
+    /// Events from this time on get a timestamp: all in a new chunk, then those later than the last.
+    stamp_from: u64,
     /// Number of the first event of this chunk.
     first: u64,
     /// Events written so far.
@@ -117,7 +117,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
     pub fn with_order(chunk: M, order: ByteOrder) -> Result<Self, EncodeError> {
         check_size(&chunk)?;
-        let mut encoder = Self { chunk, pos: 0, order, time: 0, fresh: true, first: 1, events: 0 };
+        let mut encoder =
+            Self { chunk, pos: 0, order, time: 0, stamp_from: 0, first: 1, events: 0 };
         encoder.open();
         Ok(encoder)
     }
@@ -133,7 +134,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             publish(place, mark);
         }
         self.pos = HEADER;
-        self.fresh = true;
+        self.stamp_from = 0;
         self.first = self.events + 1;
     }
 
@@ -159,7 +160,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// the event.
     #[inline(always)]
     pub fn write(&mut self, time: Time, event: impl AnyEvent) -> Result<(), EncodeError> {
-        self.record(time, List::default(), event)
+        match self.order {
+            ByteOrder::Little => self.append(time, NoAttributes, event, ByteOrder::Little),
+            ByteOrder::Big => self.append_swapped(time, List::default(), event),
+        }
     }
 
     /// Writes an event with attributes.
@@ -185,6 +189,9 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         record: impl Any,
     ) -> Result<(), EncodeError> {
         match self.order {
+            ByteOrder::Little if attributes.is_empty() => {
+                self.append(time, NoAttributes, record, ByteOrder::Little)
+            }
             ByteOrder::Little => self.append(time, attributes, record, ByteOrder::Little),
             ByteOrder::Big => self.append_swapped(time, attributes, record),
         }
@@ -205,7 +212,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     fn append(
         &mut self,
         Time(time): Time,
-        attributes: List<'_, Attribute>,
+        attributes: impl Before,
         record: impl Any,
         order: ByteOrder,
     ) -> Result<(), EncodeError> {
@@ -215,37 +222,33 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         let Some(framing) = record.framing() else {
             return Err(EncodeError::Unknown);
         };
-        let attribute_space = if attributes.is_empty() { 0 } else { framed(attributes.bound()) };
-        let space = (TIMESTAMP + TAIL) + attribute_space + framed(record.bound());
+        let space = (TIMESTAMP + TAIL) + attributes.space() + framed(record.bound());
         let start = self.pos;
         let Some(window) = self.chunk.get_mut(start..).and_then(|rest| rest.get_mut(..space))
         else {
-            return Err(if self.fresh { EncodeError::TooLarge } else { EncodeError::Full });
+            let fresh = start == HEADER;
+            return Err(if fresh { EncodeError::TooLarge } else { EncodeError::Full });
         };
 
         // The timestamp is stored in any case, and overwritten if it is not needed: that is faster
         // than asking first. The first byte stays zero: it is the commit mark.
-        let stamped = time > self.time || self.fresh;
         let mut output = Output::new(window, 0, order);
         output.u8(0);
         output.u64(time);
         let mut lead = control::TIMESTAMP;
-        if !stamped {
+        let mut first = false;
+        if time < self.stamp_from {
             output = Output::new(window, 0, order);
+            first = true;
         }
-        let mut id_byte = |output: &mut Output<'_>, id| {
-            let first = output.pos() == 0;
+        if let Some(id) = attributes.id() {
             output.u8(if first { 0 } else { id });
-            lead = if first { id } else { lead };
-        };
-        if !attributes.is_empty() {
-            id_byte(&mut output, control::ATTRIBUTES);
-            output.u8(0);
-            let fields = output.pos();
+            (lead, first) = (if first { id } else { lead }, false);
             attributes.write(&mut output);
-            output.length(fields);
         }
-        id_byte(&mut output, record.id());
+        let id = record.id();
+        output.u8(if first { 0 } else { id });
+        lead = if first { id } else { lead };
         write_body(&record, framing, &mut output);
         let used = output.pos();
         output.u8(control::END_OF_CHUNK);
@@ -255,7 +258,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         }
         self.pos = start + used;
         self.time = time;
-        self.fresh = false;
+        self.stamp_from = time.saturating_add(1);
         self.events += 1;
         Ok(())
     }
@@ -311,6 +314,52 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         if let Some(place) = self.chunk.first_chunk_mut() {
             *place = header.to_bytes();
         }
+    }
+}
+
+/// What stands between the timestamp and the record. Most events have nothing there, and the compiler
+/// then sees that.
+trait Before: Copy {
+    /// The most bytes it takes.
+    fn space(self) -> usize;
+    /// Its first byte, if there is anything.
+    fn id(self) -> Option<u8>;
+    /// Writes what follows its first byte.
+    fn write(self, output: &mut Output<'_>);
+}
+
+#[derive(Clone, Copy)]
+struct NoAttributes;
+
+impl Before for NoAttributes {
+    #[inline(always)]
+    fn space(self) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn id(self) -> Option<u8> {
+        None
+    }
+
+    #[inline(always)]
+    fn write(self, _: &mut Output<'_>) {}
+}
+
+impl Before for List<'_, Attribute> {
+    fn space(self) -> usize {
+        if self.is_empty() { 0 } else { framed(self.bound()) }
+    }
+
+    fn id(self) -> Option<u8> {
+        (!self.is_empty()).then_some(control::ATTRIBUTES)
+    }
+
+    fn write(self, output: &mut Output<'_>) {
+        output.u8(0);
+        let fields = output.pos();
+        Wire::write(self, output);
+        output.length(fields, self.bound());
     }
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn write_body(record: &impl Any, framing: Framing, output: &mut Outpu
             output.u8(0);
             let fields = output.pos();
             record.write(output);
-            output.length(fields);
+            output.length(fields, record.bound());
         }
     }
 }

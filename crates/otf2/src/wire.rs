@@ -391,17 +391,18 @@ impl<'c> Output<'c> {
         self.u8(0);
     }
 
-    /// Writes the length of the record whose fields began at `start`, the byte before them.
+    /// Writes the length of the record whose fields began at `start` and take at most `bound` bytes
+    /// into the byte before them.
     #[inline(always)]
-    pub(crate) fn length(&mut self, start: usize) {
+    pub(crate) fn length(&mut self, start: usize, bound: usize) {
         let length = self.pos.saturating_sub(start);
-        match u8::try_from(length) {
-            Ok(short) if short < 0xFF => {
-                if let Some(place) = self.bytes.get_mut(start - 1) {
-                    *place = short;
-                }
+        // The bound of most records is known to the compiler, and with it that this is the case.
+        if bound < 0xFF || length < 0xFF {
+            if let Some(place) = self.bytes.get_mut(start - 1) {
+                *place = length as u8;
             }
-            _ => self.long_length(start),
+        } else {
+            self.long_length(start);
         }
     }
 
