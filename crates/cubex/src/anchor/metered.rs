@@ -1,0 +1,64 @@
+//! A stream that stops giving once an allowance is used up.
+//!
+//! The XML reader keeps one tag or one text in memory at a time. Nothing in the format bounds these,
+//! and a compressed document can be a thousand times larger than its file; so both are metered here.
+
+use std::io::{self, BufRead, Read};
+
+/// A stream with an allowance for the next piece and one for everything.
+pub(super) struct Metered<R> {
+    inner: R,
+    piece: u64,
+    total: u64,
+    /// What was used up, if anything.
+    pub(super) exceeded: Option<&'static str>,
+}
+
+impl<R: BufRead> Metered<R> {
+    pub(super) fn new(inner: R, total: u64) -> Self {
+        Self { inner, piece: 0, total, exceeded: None }
+    }
+
+    /// Allows that many bytes for the next piece.
+    pub(super) fn allow(&mut self, bytes: u64) {
+        self.piece = bytes;
+    }
+}
+
+impl<R: BufRead> BufRead for Metered<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let bytes = self.inner.fill_buf()?;
+        if !bytes.is_empty() {
+            if self.piece == 0 {
+                self.exceeded = Some("a tag or text of more than 1 MiB");
+            } else if self.total == 0 {
+                self.exceeded = Some("a document far larger than its compressed form");
+            }
+            if self.exceeded.is_some() {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+        }
+        // No more than is left of the allowance, lest it be passed in one step.
+        let most =
+            bytes.len().min(usize::try_from(self.piece.min(self.total)).unwrap_or(usize::MAX));
+        Ok(bytes.get(..most).unwrap_or_default())
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.inner.consume(amount);
+        self.piece = self.piece.saturating_sub(amount as u64);
+        self.total = self.total.saturating_sub(amount as u64);
+    }
+}
+
+impl<R: BufRead> Read for Metered<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.fill_buf()?;
+        let length = bytes.len().min(out.len());
+        if let (Some(to), Some(from)) = (out.get_mut(..length), bytes.get(..length)) {
+            to.copy_from_slice(from);
+        }
+        self.consume(length);
+        Ok(length)
+    }
+}

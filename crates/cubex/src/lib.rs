@@ -1,0 +1,139 @@
+//! Read Cube 4 reports (`.cubex`) on demand and write them, in pure Rust.
+//!
+//! A Cube report is what Score-P, Scalasca and other performance tools leave behind: for every
+//! metric, call path and location (thread) of a parallel program a value. CubeGUI, pyCubexR, hatchet
+//! and Extra-P read it. This crate reads such reports without loading them, however large, writes
+//! them row by row in any order, and never trusts a byte of a damaged file.
+//!
+//! * [`Report`] opens a report; [`Report::meta`] says what it is about, [`Report::values`] gives rows.
+//! * [`MetaBuilder`] and [`ReportWriter`] make one.
+//!
+//! # Reading
+//!
+//! ```no_run
+//! use cubex::Report;
+//!
+//! let report = Report::open("profile.cubex")?;
+//! let meta = report.meta();
+//! let time = meta.find_metric("time").expect("every Score-P profile has it");
+//! let values = report.values(time)?;
+//! for cnode in meta.cnodes_in_order() {
+//!     let name = meta.callee(cnode).map(|region| region.name).unwrap_or_default();
+//!     if let Some(row) = values.inclusive(cnode)? {
+//!         let total: f64 = meta.locations().filter_map(|location| row.number(location)).sum();
+//!         println!("{total:12.6} {name}");
+//!     }
+//! }
+//! # Ok::<(), cubex::Error>(())
+//! ```
+//!
+//! Opening lists the members of the file and reads `anchor.xml` into flat tables with every string
+//! kept once. [Values](Report::values) of a metric read its index at first, and then each row when
+//! it is asked for. With a [cache](OpenOptions::cache) a report of 294,912 locations opens in less
+//! than a tenth of a second.
+//!
+//! # The file
+//!
+//! A `.cubex` file is a plain [tar archive](Member), never compressed as a whole:
+//!
+//! | member | holds |
+//! |---|---|
+//! | `anchor.xml` | metrics, call tree, system tree, topologies; may be gzip-compressed by itself |
+//! | `N.index` | which call paths metric N has rows for |
+//! | `N.data` | the rows, one value a location |
+//! | `ghost_N.index`, `ghost_N.data` | the same for [ghost](VizType::Ghost) metrics |
+//! | others | [extra members](Report::extras) that tools have put there |
+//!
+//! The index:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 11 | `CUBEX.INDEX` |
+//! | 11 | 4 | u32 1, in the byte order of index and values |
+//! | 15 | 2 | u16 version, 0 |
+//! | 17 | 1 | 1: sparse, 3: dense |
+//! | 18 | 4 | sparse: u32 n, the number of rows present |
+//! | 22 | 4 n | sparse: n × u32 row numbers, rising |
+//!
+//! What number the row of a call path has depends on the [kind](MetricKind) of the metric. The data:
+//!
+//! | offset | bytes | plain |
+//! |---|---|---|
+//! | 0 | 10 | `CUBEX.DATA` |
+//! | 10 | … | the rows that the index names, one after the other |
+//!
+//! | offset | bytes | compressed |
+//! |---|---|---|
+//! | 0 | 11 | `ZCUBEX.DATA` |
+//! | 11 | 8 | u64 m, number of entries |
+//! | 19 | 24 m | a row: u64 place among all plain values, u64 place of its compressed bytes after this table, u64 number of these |
+//! | 19 + 24 m | … | a zlib stream for each row |
+//!
+//! The layouts of values are in [`DataType`]'s module, [`value`].
+//!
+//! # The 512-byte trap
+//!
+//! cubelib and everybody else disagree on where the next member begins after one of exactly 512 k
+//! bytes, and one of them loses all that follows. Reading takes both. Writing adds a newline to
+//! `anchor.xml`; any other member of such a size is followed by a small member called `cubex-pad.N`
+//! that leads both rules to the same place.
+//!
+//! # Limits
+//!
+//! * Derived metrics are kept with their expressions, and written again, but not computed.
+//! * Sums of histograms and scaling functions are not defined by the format: their rows can be read,
+//!   not converted between inclusive and exclusive.
+//! * What is written is never compressed, and is little-endian. Both are read, as is big-endian.
+//! * Memory: opening takes at most 1 MiB and 32 times the bytes of `anchor.xml` (after
+//!   decompression, where at most 200 times its size in the file and 4 MiB are taken); honest
+//!   documents take about a third of their size. A row takes the bytes of its values, eight for
+//!   integers of any width, and there is never memory for a row of which the file does not hold the
+//!   bytes.
+//! * A tag or text of `anchor.xml` has at most 1 MiB, elements nest at most 65,536 deep, and there are
+//!   no entities but the predefined.
+//! * Text must be UTF-8.
+//! * Unix only: files are read at offsets without a position of their own.
+
+#![forbid(unsafe_code)]
+// What comes from a file must not panic.
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
+
+mod anchor;
+mod error;
+pub mod id;
+mod links;
+pub mod meta;
+mod read;
+mod source;
+mod tar;
+mod text;
+pub mod value;
+pub mod write;
+
+pub use error::{Error, ErrorKind, Result};
+pub use id::{CnodeId, GroupId, LocationId, MetricId, RegionId, SystemNodeId, TopologyId};
+pub use meta::{
+    Attribute, Cnode, Coordinate, Dimension, Expression, ExpressionKind, Group, Location, Meta,
+    MetaBuilder, Metric, MetricKind, Owner, Parameter, ParameterKind, Place, Region, SystemNode,
+    Topology, VizType,
+};
+pub use read::{Cache, OpenOptions, Report, Values};
+pub use tar::Member;
+pub use value::{ByteOrder, Cells, CellsRef, DataType, Row, TauAtomic};
+pub use write::{MetricWriter, ReportWriter, Rows, WriteOptions};
+
+/// Reports and their writers go from thread to thread.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Report>();
+    shared::<Values<'_>>();
+    shared::<ReportWriter>();
+    shared::<MetricWriter>();
+    shared::<Error>();
+};
+
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,340 @@
+//! Writing a report, row by row in any order.
+//!
+//! The metadata is complete when writing begins; values then come as they are ready: several metrics
+//! at once, call paths in any order, from as many threads as there are. What a metric costs depends
+//! on what is known of it:
+//!
+//! | [`Rows`] | a row goes | memory | disk |
+//! |---|---|---|---|
+//! | [`All`](Rows::All), [`Listed`](Rows::Listed) | straight to its place in the report | a bit a row | the report |
+//! | [`Spooled`](Rows::Spooled) | to a spool file, and to its place in the end | 16 bytes a row written | the spooled rows twice |
+//!
+//! Encoding takes a buffer of 256 KiB for each row being written at the moment. Nothing else grows
+//! with the number of values.
+//!
+//! The report appears under its name when it is [finished](ReportWriter::finish); until then it is
+//! called `NAME.part`, and it is deleted if the writer is dropped; two writers of one report at the
+//! same time would write into each other's. The same calls in the same order
+//! give the same bytes, and the order of rows does not matter: there is no clock and no address in
+//! them.
+//!
+//! What is written keeps to what other readers can take: sparse indices unless a dense one is asked
+//! for, since pyCubexR reads no dense ones; all rows of metrics whose missing rows it fails on
+//! (`MINDOUBLE`, `MAXDOUBLE`, `TAU_ATOMIC`, `RATE`, `COMPLEX`); and at least one row of every metric
+//! that is begun.
+
+mod check;
+mod metric;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+pub use metric::{MetricWriter, Rows};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::id::MetricId;
+use crate::meta::Meta;
+use crate::read::Report;
+use crate::{anchor, tar};
+
+use metric::{Placed, Spooled};
+
+/// How to write a report.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// Whether metrics with [all rows](Rows::All) get a dense index. It saves four bytes a row, and
+    /// pyCubexR and what builds on it cannot read the report.
+    pub dense_index: bool,
+}
+
+/// Writes one report. It can be shared between threads.
+///
+/// Where a call fails because the disk does, part of a row or of an extra member may be missing in
+/// the report: drop the writer then, and there will be none.
+///
+/// ```
+/// use cubex::{Cnode, Group, Location, MetaBuilder, Metric, Region, Report, Rows, SystemNode};
+/// use cubex::ReportWriter;
+///
+/// let mut builder = MetaBuilder::new();
+/// let visits = builder.metric(None, Metric { uniq_name: "visits", ..Metric::default() });
+/// let main = builder.region(Region { name: "main", ..Region::default() });
+/// let root = builder.cnode(None, Cnode { region: main, ..Cnode::default() });
+/// let machine = builder.system_node(None, SystemNode::default());
+/// let process = builder.group(machine, Group::default());
+/// builder.location(process, Location::default());
+/// builder.location(process, Location::default());
+///
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("small.cubex");
+/// let writer = ReportWriter::create(&path, builder.finish()?)?;
+/// writer.metric(visits, Rows::All)?.write(root, &[1_u64, 2])?;
+/// writer.finish()?;
+///
+/// let report = Report::open(&path)?;
+/// let row = report.values(visits)?.row(root)?;
+/// assert_eq!(row.unwrap().cells(), &cubex::Cells::Unsigned(vec![1, 2]));
+/// # Ok::<(), cubex::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ReportWriter {
+    shared: Arc<Shared>,
+}
+
+/// What a report and the writers of its metrics have in common.
+#[derive(Debug)]
+struct Shared {
+    meta: Arc<Meta>,
+    options: WriteOptions,
+    path: PathBuf,
+    part: PathBuf,
+    file: File,
+    state: Mutex<State>,
+    spool: OnceLock<File>,
+    /// Whether the report is still being written. Whoever writes a row holds this for reading.
+    open: RwLock<bool>,
+    /// Whether it has its name.
+    named: AtomicBool,
+}
+
+/// Where the report ends so far, and what is in it.
+#[derive(Debug, Default)]
+struct State {
+    end: u64,
+    pads: u32,
+    begun: Vec<bool>,
+    extras: Vec<String>,
+    /// Metrics whose missing rows are not zeros.
+    unfilled: Vec<Arc<Placed>>,
+    spooled: Vec<Arc<Spooled>>,
+    spool_end: u64,
+}
+
+impl ReportWriter {
+    /// Begins a report; one that is there already stays until the new one is finished.
+    ///
+    /// # Errors
+    /// If the file cannot be created, or other readers could not read this metadata.
+    pub fn create(path: impl Into<PathBuf>, meta: impl Into<Arc<Meta>>) -> Result<Self> {
+        Self::create_with(path, meta, WriteOptions::default())
+    }
+
+    /// As [`ReportWriter::create`], with options.
+    ///
+    /// # Errors
+    /// As [`ReportWriter::create`].
+    pub fn create_with(
+        path: impl Into<PathBuf>,
+        meta: impl Into<Arc<Meta>>,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let (path, meta) = (path.into(), meta.into());
+        check::meta(&meta).map_err(|error| error.at(&path))?;
+        let mut part = path.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let mut open = File::options();
+        open.read(true).write(true).create(true).truncate(true);
+        let file = open.open(&part).map_err(|error| Error::io(error).at(&part))?;
+        let begun = vec![false; meta.metrics().len()];
+        Ok(Self {
+            shared: Arc::new(Shared {
+                meta,
+                options,
+                path,
+                part,
+                file,
+                state: Mutex::new(State { begun, ..State::default() }),
+                spool: OnceLock::new(),
+                open: RwLock::new(true),
+                named: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    /// The metadata of the report.
+    pub fn meta(&self) -> &Arc<Meta> {
+        &self.shared.meta
+    }
+
+    /// Begins the values of a metric. Members stand in the report in the order of these calls,
+    /// spooled ones by id after all others.
+    ///
+    /// A metric that is never begun has no values in the report: cubelib takes them as zeros,
+    /// pyCubexR says that they are missing.
+    ///
+    /// # Errors
+    /// If the metric was begun before, is derived, or has values of an unknown type; or if the file
+    /// cannot be written.
+    pub fn metric(&self, metric: MetricId, rows: Rows<'_>) -> Result<MetricWriter> {
+        MetricWriter::begin(&self.shared, metric, rows).map_err(|error| error.at(&self.shared.path))
+    }
+
+    /// Adds a file of the caller's own to the report, of exactly `size` bytes.
+    ///
+    /// # Errors
+    /// If the name is taken or not free to use, or if reading or writing fails.
+    pub fn extra(&self, name: &str, size: u64, mut contents: impl Read) -> Result<()> {
+        let shared = &*self.shared;
+        let fail = |error: Error| error.at(&shared.path).in_member(name);
+        if !tar::is_free_name(name) {
+            let what = "an extra member needs a short name that is not one of the report's own";
+            return Err(fail(Error::invalid(what)));
+        }
+        let mut state = shared.state();
+        if state.extras.iter().any(|taken| taken == name) {
+            return Err(fail(Error::invalid("there is an extra member of this name already")));
+        }
+        let mut at = shared.allot(&mut state, name, size).map_err(fail)?;
+        state.extras.push(name.to_owned());
+        drop(state);
+        let mut buffer = vec![0; 64 * 1024];
+        let mut left = size;
+        while left > 0 {
+            let part = buffer.get_mut(..left.min(64 * 1024) as usize).unwrap_or_default();
+            contents.read_exact(part).map_err(|error| fail(ErrorKind::Io(error).into()))?;
+            shared.put(&shared.file, at, part).map_err(fail)?;
+            at += part.len() as u64;
+            left -= part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Adds all extra members of another report.
+    ///
+    /// # Errors
+    /// As [`ReportWriter::extra`].
+    pub fn copy_extras(&self, report: &Report) -> Result<()> {
+        report.extras().try_for_each(|member| {
+            self.extra(member.name(), member.size(), report.open_member(member))
+        })
+    }
+
+    /// Completes the report and gives it its name. Rows that were promised and not written are
+    /// zeros.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(self) -> Result<()> {
+        let shared = &*self.shared;
+        // Whoever is writing a row ends first, and nobody begins another.
+        let mut open = shared.open.write().unwrap_or_else(PoisonError::into_inner);
+        *open = false;
+        self.complete().map_err(|error| error.at(&shared.path))
+    }
+
+    fn complete(&self) -> Result<()> {
+        let shared = &*self.shared;
+        let unfilled = std::mem::take(&mut shared.state().unfilled);
+        unfilled.iter().try_for_each(|metric| metric.fill(shared))?;
+        let mut spooled = std::mem::take(&mut shared.state().spooled);
+        spooled.sort_by_key(|metric| metric.metric);
+        spooled.iter().try_for_each(|metric| metric.assemble(shared))?;
+        let mut state = shared.state();
+        let header = state.end;
+        // The size is known only when the document is written, so its header comes after it.
+        let mut out = Counting::new(&shared.file, header + tar::BLOCK).map_err(Error::io)?;
+        anchor::write(&shared.meta, &mut out).map_err(Error::io)?;
+        if out.count.is_multiple_of(tar::BLOCK) {
+            out.write_all(b"\n").map_err(Error::io)?;
+        }
+        let size = out.finish().map_err(Error::io)?;
+        if tar::header_length(size) != tar::BLOCK {
+            return Err(ErrorKind::Limit("a document of 8 GiB").into());
+        }
+        shared.put(&shared.file, header, &tar::header("anchor.xml", size))?;
+        state.end = header + tar::BLOCK + size;
+        let trailer = tar::trailer(size, &mut state.pads);
+        let end = state.end + trailer.len() as u64 + 2 * tar::BLOCK;
+        // What was never written reads as zeros: filling, the end mark, rows without a value.
+        shared.file.set_len(end).map_err(Error::io)?;
+        fs::rename(&shared.part, &shared.path).map_err(Error::io)?;
+        shared.named.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for ReportWriter {
+    fn drop(&mut self) {
+        *self.shared.open.write().unwrap_or_else(PoisonError::into_inner) = false;
+        if !self.shared.named.load(Ordering::Relaxed) {
+            let _ = fs::remove_file(&self.shared.part);
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for a member of `size` bytes, writes what stands around it, and gives the place
+    /// of its contents.
+    fn allot(&self, state: &mut State, name: &str, size: u64) -> Result<u64> {
+        let header = tar::header(name, size);
+        let contents = state.end + header.len() as u64;
+        self.put(&self.file, state.end, &header)?;
+        let end = contents.checked_add(size).ok_or(ErrorKind::Limit("a member of 2^64 bytes"))?;
+        let trailer = tar::trailer(size, &mut state.pads);
+        if trailer.len() as u64 >= tar::BLOCK {
+            self.put(&self.file, end, &trailer)?;
+        }
+        state.end = end + trailer.len() as u64;
+        Ok(contents)
+    }
+
+    /// Writes bytes at a place of a file.
+    fn put(&self, file: &File, at: u64, bytes: &[u8]) -> Result<()> {
+        file.write_all_at(bytes, at).map_err(|error| Error::io(error).at(&self.part))
+    }
+
+    /// The spool file, made when first needed. It has no name, so it is gone when closed.
+    fn spool(&self) -> Result<&File> {
+        if let Some(file) = self.spool.get() {
+            return Ok(file);
+        }
+        let mut path = self.part.clone().into_os_string();
+        path.push(".spool");
+        let path = Path::new(&path);
+        let mut open = File::options();
+        open.read(true).write(true).create(true).truncate(true);
+        let file = open.open(path).map_err(|error| Error::io(error).at(path))?;
+        fs::remove_file(path).map_err(|error| Error::io(error).at(path))?;
+        Ok(self.spool.get_or_init(|| file))
+    }
+}
+
+/// A buffered stream into a file that knows how much went through it.
+struct Counting<'a> {
+    out: BufWriter<&'a File>,
+    count: u64,
+}
+
+impl<'a> Counting<'a> {
+    fn new(mut file: &'a File, at: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(at))?;
+        Ok(Self { out: BufWriter::with_capacity(256 * 1024, file), count: 0 })
+    }
+
+    fn finish(mut self) -> io::Result<u64> {
+        self.out.flush()?;
+        Ok(self.count)
+    }
+}
+
+impl Write for Counting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.count += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
