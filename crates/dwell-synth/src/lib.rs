@@ -1,4 +1,4 @@
-//! Synthetic traces with known answers.
+//! Synthetic traces and reports with known answers.
 //!
 //! A detector of wait states can only be trusted if its answers are known from elsewhere. The
 //! archives made here come with a [`Truth`]: what they hold, and where the construction allows it the
@@ -6,10 +6,12 @@
 //!
 //! * [`srumma`]: the communication of a matrix multiplication with non-blocking gets, of any size.
 //! * [`random`]: a legal mix of all operations, for comparing detectors with one another.
+//! * [`report`]: reports of any size.
 //!
 //! The same options give the same bytes, for any number of threads.
 
 pub mod random;
+pub mod report;
 mod rng;
 pub mod srumma;
 mod truth;
@@ -17,5 +19,5 @@ mod world;
 
 pub use truth::{Severities, Totals, Truth};
 
-/// Called with the number of locations that are complete, from any thread.
+/// Called with the number of locations or metrics that are complete, from any thread.
 pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);

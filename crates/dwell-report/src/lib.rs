@@ -1,0 +1,27 @@
+//! Queries over reports: what a person or a program asks of one.
+//!
+//! * [`Query`]: the value of any metric, at any call path, on any part of the system.
+//! * [`Summary`]: how a value is spread over locations.
+//! * [`ranking`](Query::ranking): the call paths with the most of something.
+//! * [`compare`]: two reports, matched by metric and call path.
+//! * [`transform`]: a report with its call tree cut, merged or mapped anew.
+//!
+//! Values are read from the report when they are asked for. Integers are added as integers, and the
+//! order of additions is that of the file, so the same question has the same answer to the last bit.
+
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod compare;
+mod path;
+mod query;
+mod ranking;
+mod summary;
+pub mod transform;
+mod waits;
+
+pub use compare::{Change, Comparison, Difference, compare};
+pub use cubex::{Error, Result};
+pub use query::{Call, Flavour, Part, Query};
+pub use ranking::{Ranked, Ranking};
+pub use summary::Summary;
+pub use waits::{Wait, wait};

@@ -1,0 +1,311 @@
+//! The value of any metric, at any call path, on any part of the system.
+
+use std::path::Path;
+
+use cubex::{
+    Cells, CnodeId, DataType, GroupId, LocationId, Meta, MetricId, MetricKind, Report, Result, Row,
+    SystemNodeId,
+};
+
+use crate::path;
+use crate::summary::Summary;
+
+/// Whether what lies below is counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Flavour {
+    /// With everything below.
+    #[default]
+    Inclusive,
+    /// Without.
+    Exclusive,
+}
+
+/// Where in the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// Everywhere.
+    #[default]
+    All,
+    /// At a call path.
+    Path(CnodeId, Flavour),
+}
+
+/// Where in the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Everywhere.
+    #[default]
+    All,
+    /// On a node of the system tree, with the nodes below.
+    Node(SystemNodeId),
+    /// In a process.
+    Group(GroupId),
+    /// At a location.
+    Location(LocationId),
+}
+
+/// A report and the questions to it.
+#[derive(Debug)]
+pub struct Query {
+    report: Report,
+}
+
+impl From<Report> for Query {
+    fn from(report: Report) -> Self {
+        Self { report }
+    }
+}
+
+impl Query {
+    /// Opens a report, with a cache of its document beside it if that is large.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no report.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let report = cubex::OpenOptions::new().cache(cubex::Cache::Beside).open(path)?;
+        Ok(Self { report })
+    }
+
+    /// The report.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Its metrics, call paths and locations.
+    pub fn meta(&self) -> &Meta {
+        self.report.meta()
+    }
+
+    /// The name of the last region of a call path, with its parameters.
+    pub fn call_name(&self, cnode: CnodeId) -> String {
+        path::name(self.meta(), cnode)
+    }
+
+    /// A call path as text: its regions from the root on, joined by ` / `.
+    pub fn call_path(&self, cnode: CnodeId) -> String {
+        path::text(self.meta(), cnode)
+    }
+
+    /// The call paths that a text means: the whole path, or its last regions.
+    pub fn find_paths(&self, text: &str) -> Vec<CnodeId> {
+        path::find(self.meta(), text)
+    }
+
+    /// Whether the values of a metric can be read: it is stored, and each value is one number.
+    pub fn is_readable(&self, metric: MetricId) -> bool {
+        self.meta().metric(metric).is_some_and(|metric| {
+            !metric.kind.is_derived() && metric.data_type().is_some_and(is_summable)
+        })
+    }
+
+    /// The values of a metric somewhere in the program, one for each location.
+    ///
+    /// # Errors
+    /// If the report is damaged, or the values of the metric are not stored or not numbers.
+    pub fn row(&self, metric: MetricId, call: Call) -> Result<Vec<f64>> {
+        let mut sum = Numbers::zeros(self.meta().locations().len());
+        match call {
+            Call::All => {
+                for root in self.meta().root_cnodes().collect::<Vec<_>>() {
+                    self.add(metric, root, Flavour::Inclusive, &mut sum)?;
+                }
+            }
+            Call::Path(cnode, flavour) => self.add(metric, cnode, flavour, &mut sum)?,
+        }
+        Ok(sum.into_values())
+    }
+
+    fn add(
+        &self,
+        metric: MetricId,
+        cnode: CnodeId,
+        flavour: Flavour,
+        sum: &mut Numbers,
+    ) -> Result<()> {
+        let values = self.report.values(metric)?;
+        let row = match flavour {
+            Flavour::Inclusive => values.inclusive(cnode)?,
+            Flavour::Exclusive => values.exclusive(cnode)?,
+        };
+        if let Some(row) = row {
+            sum.add(&row);
+        }
+        Ok(())
+    }
+
+    /// The value of a metric, summed up over a part of the system.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn value(&self, metric: MetricId, call: Call, part: Part) -> Result<f64> {
+        let row = self.row(metric, call)?;
+        let locations = self.locations(part);
+        Ok(locations.filter_map(|location| row.get(location.index())).sum())
+    }
+
+    /// The value of a metric less those of its sub-metrics.
+    ///
+    /// # Errors
+    /// As [`Query::row`], for the metric or one below it.
+    pub fn own_value(&self, metric: MetricId, call: Call, part: Part) -> Result<f64> {
+        let mut value = self.value(metric, call, part)?;
+        for child in self.meta().metric_children(metric).collect::<Vec<_>>() {
+            if self.is_readable(child) {
+                value -= self.value(child, call, part)?;
+            }
+        }
+        Ok(value)
+    }
+
+    /// How a metric is spread over locations.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn summary(&self, metric: MetricId, call: Call) -> Result<Summary> {
+        Ok(Summary::of(&self.row(metric, call)?))
+    }
+
+    /// The locations of a part of the system, by id.
+    pub fn locations(&self, part: Part) -> impl Iterator<Item = LocationId> + '_ {
+        let meta = self.meta();
+        meta.locations().filter(move |&location| {
+            let group = || meta.group_of_location(location);
+            match part {
+                Part::All => true,
+                Part::Location(wanted) => location == wanted,
+                Part::Group(wanted) => group() == Some(wanted),
+                Part::Node(wanted) => {
+                    let node = group().and_then(|group| meta.node_of_group(group));
+                    std::iter::successors(node, |&node| meta.system_node_parent(node))
+                        .any(|node| node == wanted)
+                }
+            }
+        })
+    }
+
+    /// Where a location is: its process and, if that has several, its own name.
+    pub fn location_name(&self, location: LocationId) -> String {
+        let meta = self.meta();
+        let own = meta.location(location).map_or("?", |location| location.name);
+        let Some(group) = meta.group_of_location(location) else {
+            return own.to_owned();
+        };
+        let process = meta.group(group).map_or("?", |group| group.name);
+        if meta.locations_of(group).nth(1).is_some() {
+            format!("{process}, {own}")
+        } else {
+            process.to_owned()
+        }
+    }
+
+    /// Sum over all locations of every call path that has a stored row, inclusive and exclusive, in
+    /// one pass over the rows.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub(crate) fn totals(&self, metric: MetricId) -> Result<Totals> {
+        let meta = self.meta();
+        let values = self.report.values(metric)?;
+        let kind = meta.metric(metric).map(|metric| metric.kind);
+        let mut stored = vec![0.0; meta.cnodes().len()];
+        for cnode in meta.cnodes() {
+            if let Some(row) = values.row(cnode)?
+                && let Some(place) = stored.get_mut(cnode.index())
+            {
+                *place = total(&row);
+            }
+        }
+        let mut other = stored.clone();
+        // Children before parents: what flows upwards has then arrived.
+        let order: Vec<CnodeId> = meta.cnodes_in_order().collect();
+        for &cnode in order.iter().rev() {
+            let Some(parent) = meta.cnode_parent(cnode) else { continue };
+            let of_child = match kind {
+                Some(MetricKind::Inclusive) => stored.get(cnode.index()).map(|value| -value),
+                _ => other.get(cnode.index()).copied(),
+            };
+            if let (Some(of_child), Some(place)) = (of_child, other.get_mut(parent.index())) {
+                *place += of_child;
+            }
+        }
+        Ok(match kind {
+            Some(MetricKind::Inclusive) => Totals { inclusive: stored, exclusive: other },
+            _ => Totals { inclusive: other, exclusive: stored },
+        })
+    }
+}
+
+/// Values of all call paths, summed up over locations.
+pub(crate) struct Totals {
+    inclusive: Vec<f64>,
+    exclusive: Vec<f64>,
+}
+
+impl Totals {
+    pub(crate) fn get(&self, cnode: CnodeId, flavour: Flavour) -> f64 {
+        let values = match flavour {
+            Flavour::Inclusive => &self.inclusive,
+            Flavour::Exclusive => &self.exclusive,
+        };
+        values.get(cnode.index()).copied().unwrap_or(0.0)
+    }
+}
+
+/// Whether values of a type can be added up over locations: extremes and rates cannot.
+fn is_summable(data_type: DataType) -> bool {
+    use DataType::{Double, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64};
+    matches!(data_type, Uint8 | Uint16 | Uint32 | Uint64 | Int8 | Int16 | Int32 | Int64 | Double)
+}
+
+/// The sum of a row. Integers are added as such: large counts stay exact.
+fn total(row: &Row) -> f64 {
+    match row.cells() {
+        Cells::Unsigned(values) => {
+            values.iter().map(|&value| u128::from(value)).sum::<u128>() as f64
+        }
+        Cells::Signed(values) => values.iter().map(|&value| i128::from(value)).sum::<i128>() as f64,
+        Cells::Double(values) => values.iter().sum(),
+        _ => numbers(row).sum(),
+    }
+}
+
+fn numbers(row: &Row) -> impl Iterator<Item = f64> + '_ {
+    (0..row.len() as u32).map(|index| row.number(LocationId(index)).unwrap_or(0.0))
+}
+
+/// Rows added up, as integers as long as all are.
+enum Numbers {
+    Integers(Vec<i128>),
+    Reals(Vec<f64>),
+}
+
+impl Numbers {
+    fn zeros(count: usize) -> Self {
+        Self::Integers(vec![0; count])
+    }
+
+    fn add(&mut self, row: &Row) {
+        match (&mut *self, row.cells()) {
+            (Self::Integers(sum), Cells::Unsigned(values)) => {
+                sum.iter_mut().zip(values).for_each(|(sum, &value)| *sum += i128::from(value));
+            }
+            (Self::Integers(sum), Cells::Signed(values)) => {
+                sum.iter_mut().zip(values).for_each(|(sum, &value)| *sum += i128::from(value));
+            }
+            (Self::Integers(sum), _) => {
+                let reals = sum.iter().map(|&value| value as f64);
+                *self = Self::Reals(reals.zip(numbers(row)).map(|(a, b)| a + b).collect());
+            }
+            (Self::Reals(sum), _) => {
+                sum.iter_mut().zip(numbers(row)).for_each(|(sum, value)| *sum += value);
+            }
+        }
+    }
+
+    fn into_values(self) -> Vec<f64> {
+        match self {
+            Self::Integers(sum) => sum.into_iter().map(|value| value as f64).collect(),
+            Self::Reals(sum) => sum,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The call paths with the most of something.
+
+use cubex::{CnodeId, LocationId, MetricId, Result};
+
+use crate::path;
+use crate::query::{Call, Flavour, Part, Query};
+use crate::summary::Summary;
+
+/// A call path and what it has of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// The call path.
+    pub cnode: CnodeId,
+    /// Its value, summed up over all locations.
+    pub value: f64,
+    /// Its share of the whole, or 0 if the whole is 0.
+    pub share: f64,
+}
+
+/// Call paths in the order of their values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// The metric.
+    pub metric: MetricId,
+    /// The value of the whole program.
+    pub total: f64,
+    /// The call paths, the greatest value first; those without any are left out.
+    pub paths: Vec<Ranked>,
+}
+
+impl Query {
+    /// Ranks call paths by a metric. Equal values are ordered by id. With `below`, only call paths
+    /// at or below that one take part.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn ranking(
+        &self,
+        metric: MetricId,
+        flavour: Flavour,
+        below: Option<CnodeId>,
+    ) -> Result<Ranking> {
+        let meta = self.meta();
+        let totals = self.totals(metric)?;
+        let total = match below {
+            Some(cnode) => totals.get(cnode, Flavour::Inclusive),
+            None => meta.root_cnodes().map(|root| totals.get(root, Flavour::Inclusive)).sum(),
+        };
+        let takes_part = |cnode: CnodeId| match below {
+            Some(below) => path::ancestors(meta, cnode).any(|ancestor| ancestor == below),
+            None => true,
+        };
+        let mut paths: Vec<Ranked> = meta
+            .cnodes()
+            .filter(|&cnode| takes_part(cnode))
+            .map(|cnode| {
+                let value = totals.get(cnode, flavour);
+                let share = if total == 0.0 { 0.0 } else { value / total };
+                Ranked { cnode, value, share }
+            })
+            .filter(|ranked| ranked.value > 0.0)
+            .collect();
+        paths.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.cnode.cmp(&b.cnode)));
+        Ok(Ranking { metric, total, paths })
+    }
+
+    /// The locations with the most of a metric at a call path, with their values, the greatest first.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn worst_locations(
+        &self,
+        metric: MetricId,
+        call: Call,
+        most: usize,
+    ) -> Result<Vec<(LocationId, f64)>> {
+        let row = self.row(metric, call)?;
+        let mut locations: Vec<(LocationId, f64)> =
+            self.locations(Part::All).zip(row).filter(|&(_, value)| value > 0.0).collect();
+        locations.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        locations.truncate(most);
+        Ok(locations)
+    }
+
+    /// How a metric is spread over processes rather than locations.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn process_summary(&self, metric: MetricId, call: Call) -> Result<Summary> {
+        let row = self.row(metric, call)?;
+        let meta = self.meta();
+        let mut values = vec![0.0; meta.groups().len()];
+        for (location, value) in meta.locations().zip(row) {
+            let group = meta.group_of_location(location);
+            if let Some(place) = group.and_then(|group| values.get_mut(group.index())) {
+                *place += value;
+            }
+        }
+        Ok(Summary::of(&values))
+    }
+}

@@ -1,0 +1,100 @@
+//! Which metrics are wait states, and what they mean.
+//!
+//! The names are those of Scalasca where it has them; other layers have the same names behind their
+//! own prefix (`shmem_…`, `armci_…`), so a name is recognised by its end.
+
+/// A kind of wait state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// End of the metric's name.
+    pub name: &'static str,
+    /// What happened.
+    pub meaning: &'static str,
+    /// What can be done about it.
+    pub remedy: &'static str,
+}
+
+/// The wait state that a metric is, if it is one.
+pub fn wait(uniq_name: &str) -> Option<&'static Wait> {
+    // What caused a wait, and waits sorted by cause, are other views of the same time.
+    if uniq_name.starts_with("delay_") || uniq_name.contains("direct_") {
+        return None;
+    }
+    // The longest end decides: `latesender_wo` is not `latesender`.
+    WAITS
+        .iter()
+        .filter(|wait| {
+            let rest = uniq_name.strip_suffix(wait.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
+        })
+        .max_by_key(|wait| wait.name.len())
+}
+
+macro_rules! waits {
+    ($( $name:literal: $meaning:literal; $remedy:literal; )*) => {
+        &[$( Wait { name: $name, meaning: $meaning, remedy: $remedy }, )*]
+    };
+}
+
+const WAITS: &[Wait] = waits! {
+    "latesender": "a receive was posted before the message was sent";
+        "Let the sender send earlier, or give the receiver other work first.";
+    "latesender_wo": "a message was waited for while another one was already there";
+        "Receive messages in the order in which they arrive.";
+    "latereceiver": "a send waited until the receive was posted";
+        "Post the receive earlier, or send without blocking.";
+    "barrier_wait": "a barrier waited for the last to arrive";
+        "Balance the work before it, or synchronise fewer processes.";
+    "wait_nxn": "an all-to-all operation waited for the last to arrive";
+        "Balance the work before it, or use a non-blocking collective.";
+    "latebroadcast": "a broadcast waited for its root";
+        "Let the root broadcast earlier.";
+    "earlyreduce": "the root of a reduction waited for the others";
+        "Give the root other work before it, or balance the others.";
+    "earlyscan": "a scan waited for the ranks before";
+        "Balance the work of the lower ranks.";
+    "wait_at_fence": "a fence waited for the last to arrive";
+        "Balance the work between fences, or synchronise with single partners.";
+    "early_fence": "a fence waited for operations that were still under way";
+        "Start the operations earlier in the epoch.";
+    "late_post": "an access epoch waited until its target exposed the window";
+        "Let the target post earlier.";
+    "early_wait": "the end of an exposure epoch waited for the origins";
+        "Give the target other work before it waits.";
+    "late_complete": "an exposure epoch lasted until its origin completed, though no transfer was left";
+        "Complete the access epoch right after the last operation.";
+    "lock_competition": "a lock was held by another process";
+        "Hold locks for a shorter time, or use several locks.";
+    "lock_contention": "a lock was held by another process";
+        "Hold locks for a shorter time, or use several locks.";
+    "wait_for_progress": "an operation waited until its target entered the library";
+        "Let the target call the library now and then, or use a progress thread.";
+    "wait_for_progress_multi": "operations waited until their targets entered the library";
+        "Let the targets call the library now and then, or use a progress thread.";
+    "late_signal": "a flag was waited for before it was raised";
+        "Raise the flag earlier, or give the waiting process other work.";
+    "late_partner": "a synchronisation waited for its last partner";
+        "Balance the work of the partners.";
+    "wait_at_create": "a window or allocation waited for the last to arrive";
+        "Create windows outside of loops.";
+    "wait_at_free": "freeing a window or allocation waited for the last to arrive";
+        "Free windows outside of loops.";
+};
+
+#[cfg(test)]
+mod tests {
+    use super::wait;
+
+    #[test]
+    fn names_are_recognised_by_their_end() {
+        assert_eq!(wait("mpi_latesender").map(|w| w.name), Some("latesender"));
+        assert_eq!(wait("mpi_latesender_wo").map(|w| w.name), Some("latesender_wo"));
+        let progress = wait("shmem_rma_comm_wait_for_progress");
+        assert_eq!(progress.map(|w| w.name), Some("wait_for_progress"));
+        assert_eq!(wait("barrier_wait").map(|w| w.name), Some("barrier_wait"));
+        assert_eq!(wait("time"), None);
+        assert_eq!(wait("delay_latesender"), None);
+        assert_eq!(wait("mpi_wait_indirect_latesender"), None);
+        assert_eq!(wait("isolatesender"), None);
+    }
+}

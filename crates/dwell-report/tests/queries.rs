@@ -1,0 +1,237 @@
+//! Queries held against the formula that the values of a synthetic report come from.
+
+use std::path::Path;
+
+use cubex::{CnodeId, GroupId, LocationId, MetricId, Report, SystemNodeId};
+use dwell_report::transform::{self, CallTree};
+use dwell_report::{Call, Change, Flavour, Part, Query, Summary, compare};
+use dwell_synth::report::{BRANCHES, Options, generate};
+
+const OPTIONS: Options =
+    Options { locations: 150, paths: 60, metrics: 6, dense: 2, sparsity: 0.9, seed: 11 };
+
+fn make(options: &Options, path: &Path) -> Query {
+    generate(options, path, &|_| {}).unwrap();
+    Query::open(path).unwrap()
+}
+
+fn parent(path: u32) -> Option<u32> {
+    path.checked_sub(1).map(|before| before / BRANCHES)
+}
+
+/// Whether a call path is another or below it, going up one by one.
+fn is_below(mut path: u32, root: u32) -> bool {
+    loop {
+        if path == root {
+            return true;
+        }
+        match parent(path) {
+            Some(up) => path = up,
+            None => return false,
+        }
+    }
+}
+
+/// The sum of exclusive values, term by term.
+fn brute(options: &Options, metric: u32, call: Call, locations: &[u32]) -> f64 {
+    let paths = (0..options.paths).filter(|&path| match call {
+        Call::All => true,
+        Call::Path(cnode, Flavour::Exclusive) => path == cnode.0,
+        Call::Path(cnode, Flavour::Inclusive) => is_below(path, cnode.0),
+    });
+    let value = |path: u32, l: u32| options.value(MetricId(metric), CnodeId(path), l);
+    paths.flat_map(|path| locations.iter().map(move |&l| value(path, l))).sum()
+}
+
+#[test]
+fn every_combination_equals_the_formula() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let all: Vec<u32> = (0..OPTIONS.locations).collect();
+    let parts: [(Part, Vec<u32>); 5] = [
+        (Part::All, all.clone()),
+        (Part::Location(LocationId(7)), vec![7]),
+        (Part::Group(GroupId(149)), vec![149]),
+        (Part::Node(SystemNodeId(0)), all.clone()),
+        (Part::Node(SystemNodeId(2)), (64..128).collect()),
+    ];
+    for metric in 0..OPTIONS.metrics {
+        let mut calls = vec![Call::All];
+        for path in (0..OPTIONS.paths).step_by(7) {
+            for flavour in [Flavour::Inclusive, Flavour::Exclusive] {
+                calls.push(Call::Path(CnodeId(path), flavour));
+            }
+        }
+        for call in calls {
+            for (part, locations) in &parts {
+                let expected = brute(&OPTIONS, metric, call, locations);
+                let value = query.value(MetricId(metric), call, *part).unwrap();
+                assert_eq!(value, expected, "metric {metric}, {call:?}, {part:?}");
+            }
+            let row = query.row(MetricId(metric), call).unwrap();
+            for &l in &[0, 63, 149] {
+                assert_eq!(row[l as usize], brute(&OPTIONS, metric, call, &[l]));
+            }
+            assert_eq!(query.summary(MetricId(metric), call).unwrap(), Summary::of(&row));
+        }
+    }
+}
+
+#[test]
+fn rankings_are_complete_and_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let all: Vec<u32> = (0..OPTIONS.locations).collect();
+    for metric in 0..OPTIONS.metrics {
+        for flavour in [Flavour::Inclusive, Flavour::Exclusive] {
+            for below in [None, Some(CnodeId(2))] {
+                let ranking = query.ranking(MetricId(metric), flavour, below).unwrap();
+                let mut expected: Vec<(f64, u32)> = (0..OPTIONS.paths)
+                    .filter(|&path| below.is_none_or(|root| is_below(path, root.0)))
+                    .map(|path| {
+                        (brute(&OPTIONS, metric, Call::Path(CnodeId(path), flavour), &all), path)
+                    })
+                    .filter(|&(value, _)| value > 0.0)
+                    .collect();
+                expected.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                let found: Vec<(f64, u32)> =
+                    ranking.paths.iter().map(|path| (path.value, path.cnode.0)).collect();
+                assert_eq!(found, expected);
+                let whole = below.map_or(Call::All, |root| Call::Path(root, Flavour::Inclusive));
+                assert_eq!(ranking.total, brute(&OPTIONS, metric, whole, &all));
+            }
+        }
+    }
+    let at = Call::Path(CnodeId(3), Flavour::Exclusive);
+    let worst = query.worst_locations(MetricId(0), at, 5).unwrap();
+    let row = query.row(MetricId(0), at).unwrap();
+    assert_eq!(worst[0].1, row.iter().copied().fold(0.0, f64::max));
+    assert!(worst.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+}
+
+#[test]
+fn call_paths_are_found_by_their_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let text = query.call_path(CnodeId(22));
+    assert_eq!(text, "function_0 / function_1 / function_5 / function_22");
+    for wanted in
+        [text.as_str(), "function_22", "function_5/function_22", " function_5 / function_22 "]
+    {
+        assert_eq!(query.find_paths(wanted), [CnodeId(22)], "{wanted}");
+    }
+    assert!(query.find_paths("function_1 / function_22").is_empty());
+    assert!(query.find_paths("").is_empty());
+}
+
+#[test]
+fn a_report_does_not_differ_from_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let comparison = compare(&query, &query, &[]).unwrap();
+    assert!(comparison.is_empty());
+    assert_eq!(comparison.totals.len() as u32, OPTIONS.metrics);
+    assert_eq!(comparison.worse(0.0, 0.0).count(), 0);
+}
+
+/// Writes a report again with one exclusive row changed.
+fn rewrite(report: &Report, output: &Path, at: CnodeId, factor: f64) {
+    let meta = report.meta();
+    let writer = cubex::ReportWriter::create(output, std::sync::Arc::clone(meta)).unwrap();
+    for metric in meta.metrics() {
+        let rows = writer.metric(metric, cubex::Rows::Spooled).unwrap();
+        let values = report.values(metric).unwrap();
+        let extra: Vec<f64> = match values.exclusive(at).unwrap() {
+            Some(row) if metric == MetricId(0) => {
+                let number = |l| row.number(LocationId(l)).unwrap() * (factor - 1.0);
+                (0..row.len() as u32).map(number).collect()
+            }
+            _ => vec![0.0; meta.locations().len()],
+        };
+        for cnode in values.stored().collect::<Vec<_>>() {
+            let row = values.row(cnode).unwrap().unwrap();
+            let changed = is_below(at.0, cnode.0);
+            let value = |l: u32| {
+                row.number(LocationId(l)).unwrap() + if changed { extra[l as usize] } else { 0.0 }
+            };
+            let row: Vec<f64> = (0..row.len() as u32).map(value).collect();
+            rows.write(cnode, &row).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn the_slower_call_path_comes_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let before = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let path = directory.path().join("b.cubex");
+    rewrite(before.report(), &path, CnodeId(13), 1.10);
+    let after = Query::open(&path).unwrap();
+    let comparison = compare(&before, &after, &[]).unwrap();
+    let first = &comparison.differences[0];
+    assert_eq!(first.path, before.call_path(CnodeId(13)));
+    assert_eq!((first.metric.as_str(), first.change), ("time", Change::More));
+    assert!((first.relative() - 0.10).abs() < 1e-9, "{}", first.relative());
+    let significant = comparison.differences.iter().filter(|d| d.relative().abs() > 1e-9);
+    assert_eq!(significant.count(), 1, "only its own time, not that of its callers");
+    assert_eq!(comparison.worse(0.05, 0.0001).count(), 1);
+    assert_eq!(comparison.worse(0.15, 0.0001).count(), 0, "below the threshold");
+    assert_eq!(comparison.worse(0.05, 0.5).count(), 0, "too small a part of the whole");
+    let back = compare(&after, &before, &[]).unwrap();
+    assert_eq!(back.differences[0].change, Change::Less);
+    assert_eq!(back.worse(0.05, 0.0001).count(), 0);
+}
+
+#[test]
+fn a_cut_report_has_the_values_below_its_root() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let output = directory.path().join("cut.cubex");
+    let tree = CallTree::cut(query.meta(), CnodeId(2));
+    transform::write(query.report(), &tree, &output).unwrap();
+    let cut = Query::open(&output).unwrap();
+    let below: Vec<u32> = (0..OPTIONS.paths).filter(|&path| is_below(path, 2)).collect();
+    assert_eq!(cut.meta().cnodes().len(), below.len());
+    for path in below {
+        let old = CnodeId(path);
+        let name = query.call_name(old);
+        let [new] = cut.find_paths(&name)[..] else { panic!("one `{name}`") };
+        for metric in query.meta().metrics() {
+            for flavour in [Flavour::Inclusive, Flavour::Exclusive] {
+                let expected = query.row(metric, Call::Path(old, flavour)).unwrap();
+                assert_eq!(cut.row(metric, Call::Path(new, flavour)).unwrap(), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn remapped_call_paths_keep_their_sum() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = make(&OPTIONS, &directory.path().join("a.cubex"));
+    let meta = query.meta();
+    // Two flat functions: one for even numbers, one for odd; and the root is left out.
+    let tree = CallTree::remapped(meta, |cnode| {
+        let region = |number| meta.regions().nth(number).unwrap();
+        (cnode.0 > 0).then(|| vec![region((cnode.0 % 2) as usize)])
+    });
+    assert_eq!(tree.len(), 2);
+    let output = directory.path().join("flat.cubex");
+    transform::write(query.report(), &tree, &output).unwrap();
+    let flat = Query::open(&output).unwrap();
+    let all: Vec<u32> = (0..OPTIONS.locations).collect();
+    for metric in 0..OPTIONS.metrics {
+        let odd: f64 = (0..OPTIONS.paths)
+            .filter(|path| path % 2 == 1)
+            .map(|path| {
+                brute(&OPTIONS, metric, Call::Path(CnodeId(path), Flavour::Exclusive), &all)
+            })
+            .sum();
+        let [one] = flat.find_paths("function_1")[..] else { panic!("one function_1") };
+        let at = Call::Path(one, Flavour::Inclusive);
+        assert_eq!(flat.value(MetricId(metric), at, Part::All).unwrap(), odd);
+    }
+    let merged = CallTree::merged(meta);
+    assert_eq!(merged.len(), meta.cnodes().len(), "nothing here visits the same regions twice");
+}
