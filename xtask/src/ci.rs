@@ -42,7 +42,7 @@ struct Step {
 
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
-    Step { name: "install", quick: false, run: |_| install::run() },
+    Step { name: "install", quick: false, run: install::run },
     Step { name: "fmt", quick: true, run: fmt },
     Step { name: "clippy", quick: true, run: clippy },
     Step { name: "docs", quick: true, run: docs },
@@ -134,8 +134,11 @@ fn build(workspace: &Workspace) -> Result<()> {
 fn test(workspace: &Workspace) -> Result<()> {
     let mut command = cargo(&workspace.root);
     command.arg("test").args(ALL_BUT_FUZZ);
-    // A test against the C library may be skipped on a laptop, never here.
-    command.env("DWELL_REQUIRE_OTF2", "1");
+    // A test against the tools of others may be skipped on a laptop, never here.
+    for tool in ["OTF2", "PYCUBEXR", "SHMEM"] {
+        command.env(format!("DWELL_REQUIRE_{tool}"), "1");
+    }
+    command.env("PYTHONPATH", install::python_path(workspace));
     process::run(&mut command)
 }
 

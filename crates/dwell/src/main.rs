@@ -1,6 +1,8 @@
 //! The command line of Dwell: one file a subcommand, glue only.
 
 mod commands;
+mod format;
+mod listing;
 mod progress;
 
 use std::io::{self, Write};
@@ -22,7 +24,11 @@ enum Command {
     Print(commands::print::Args),
     /// Tell what an archive holds: who wrote it, how much of what, and whether it is sound.
     Info(commands::info::Args),
-    /// Make an archive whose content and wait states are known.
+    /// Show a report: where the time goes, the largest waits, trees, rankings, locations.
+    Report(commands::report::Args),
+    /// Compare two reports; exit code 1 if something got worse.
+    Compare(commands::compare::Args),
+    /// Make an archive or a report whose content and wait states are known.
     Synth(commands::synth::Args),
 }
 
@@ -30,6 +36,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Print(args) => commands::print::run(&args),
         Command::Info(args) => commands::info::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
     };
     match result {

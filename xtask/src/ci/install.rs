@@ -1,19 +1,48 @@
-//! The Debian packages that tests need.
+//! The packages that tests need.
 //!
-//! The C library judges our archives in tests, and fuzzing needs a C++ compiler.
-//! Where we may install packages we do; elsewhere we say what is missing rather
-//! than let a test fail later for a reason that nobody can see.
+//! The C library judges our archives in tests, pyCubexR our reports, Open MPI's
+//! OpenSHMEM our tables, and fuzzing needs a C++ compiler. Where we may install
+//! packages we do; elsewhere we say what is missing rather than let a test fail
+//! later for a reason that nobody can see.
 
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::process;
+use crate::workspace::Workspace;
 
-const PACKAGES: &[&str] = &["otf2-tools", "libotf2-trace-dev", "python3-otf2", "gcc", "g++"];
+#[rustfmt::skip]
+const PACKAGES: &[&str] = &[
+    "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "gcc", "g++",
+];
 
 /// Installs what is missing.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    debian_packages()?;
+    python_packages(workspace)
+}
+
+/// Where Python packages are kept, away from those of the machine: a `PYTHONPATH`.
+pub(crate) fn python_path(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("python")
+}
+
+fn python_packages(workspace: &Workspace) -> Result<()> {
+    let place = python_path(workspace);
+    let mut import = Command::new("python3");
+    import.args(["-c", "import pycubexr"]).env("PYTHONPATH", &place);
+    if process::succeeds(&mut import) {
+        println!("present: pycubexr");
+        return Ok(());
+    }
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(place).arg("pycubexr");
+    process::run(&mut pip).context("pycubexr reads our reports in tests and could not be installed")
+}
+
+fn debian_packages() -> Result<()> {
     let missing: Vec<&str> =
         PACKAGES.iter().copied().filter(|package| !is_installed(package)).collect();
     if missing.is_empty() {

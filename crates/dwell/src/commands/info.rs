@@ -14,6 +14,7 @@ use otf2::{Archive, Event};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::format::{self, grouped};
 use crate::progress;
 
 /// Arguments of `dwell info`.
@@ -356,11 +357,19 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     let each = info.bytes.events as f64 / info.events.max(1) as f64;
     row(
         "events",
-        format!("{} in {} ({each:.1} bytes each)", grouped(info.events), size(info.bytes.events)),
+        format!(
+            "{} in {} ({each:.1} bytes each)",
+            grouped(info.events),
+            format::bytes(info.bytes.events as f64)
+        ),
     )?;
     row(
         "definitions",
-        format!("{} in {}", grouped(info.definitions.values().sum()), size(info.bytes.definitions)),
+        format!(
+            "{} in {}",
+            grouped(info.definitions.values().sum()),
+            format::bytes(info.bytes.definitions as f64)
+        ),
     )?;
     for (name, count) in
         [("markers", info.markers), ("with attributes", info.events_with_attributes)]
@@ -388,48 +397,4 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "  … and {} more", grouped(info.damage_count - info.damage.len() as u64))?;
     }
     Ok(())
-}
-
-/// A number with its digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A number of bytes in the unit that suits it.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{} B", grouped(bytes)),
-        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{grouped, size};
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(grouped(12_345_678), "12,345,678");
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(size(9_999), "9,999 B");
-        assert_eq!(size(10_000), "10.0 kB");
-        assert_eq!(size(5_400_000_000), "5400.0 MB");
-        assert_eq!(size(54_000_000_000), "54.0 GB");
-    }
 }

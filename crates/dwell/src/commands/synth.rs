@@ -1,11 +1,11 @@
-//! `dwell synth`: archives whose content and wait states are known.
+//! `dwell synth`: archives and reports whose content is known.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand, value_parser};
-use dwell_synth::{Progress, Truth, random, srumma};
+use dwell_synth::{Progress, Truth, random, report, srumma};
 
 use crate::progress;
 
@@ -41,6 +41,30 @@ enum Kind {
         /// One-sided operations of each rank in a segment.
         #[arg(long, default_value_t = 32, value_parser = value_parser!(u64).range(0..=1_000_000))]
         operations: u64,
+    },
+    /// A Cube report of any size, for tests of scale.
+    Report {
+        /// The `.cubex` file to make.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Number of locations.
+        #[arg(long, default_value_t = 64, value_parser = value_parser!(u32).range(1..))]
+        locations: u32,
+        /// Number of call paths.
+        #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
+        paths: u32,
+        /// Number of metrics.
+        #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
+        metrics: u32,
+        /// How many of the metrics have values everywhere.
+        #[arg(long, default_value_t = 3)]
+        dense: u32,
+        /// Share of call paths at which the other metrics have no values of their own.
+        #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
+        sparsity: f64,
+        /// Seed of everything random.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
 }
 
@@ -83,6 +107,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let options =
                 random::Options { ranks: common.ranks, segments, operations, seed: common.seed };
             make(common, |directory, progress| random::generate(&options, directory, progress))
+        }
+        Kind::Report { ref output, locations, paths, metrics, dense, sparsity, seed } => {
+            let options = report::Options { locations, paths, metrics, dense, sparsity, seed };
+            let bar = progress::bar(u64::from(metrics), "metrics");
+            let made = report::generate(&options, output, &|metrics| bar.inc(metrics));
+            bar.finish_and_clear();
+            let made = made?;
+            println!("{}: {} rows, {} bytes of values", output.display(), made.rows, made.bytes);
+            println!("next: dwell report {}", output.display());
+            Ok(ExitCode::SUCCESS)
         }
     }
 }

@@ -1,0 +1,179 @@
+//! `dwell report`: what a report says, for a person first.
+
+mod views;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use cubex::CnodeId;
+use dwell_report::Query;
+use dwell_report::transform::{self, CallTree};
+
+use crate::listing::{self, Style};
+
+/// Arguments of `dwell report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without --tree, --metric, --locations or --metrics: a summary. Call paths are regions joined by ` / `; \
+--path takes the whole path or its last regions.
+
+Examples:
+  dwell report run                                    where the time goes, the largest waits
+  dwell report run --tree time                        the call tree with its times
+  dwell report run --metric mpi_latesender --top 5    the five call paths with the most of it
+  dwell report run --locations --path MPI_Barrier     how a call is spread over processes
+  dwell report run --cut solve --write solve.cubex    a report of one call path")]
+pub(crate) struct Args {
+    /// The report: a `.cubex` file, or a directory that holds one.
+    report: PathBuf,
+    /// Show the call tree with the values of this metric.
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["locations", "metrics"])]
+    tree: Option<String>,
+    /// Rank call paths by their own value of this metric; with --locations, show it there.
+    #[arg(long, value_name = "METRIC", conflicts_with = "metrics")]
+    metric: Option<String>,
+    /// Show how a metric is spread over locations.
+    #[arg(long, conflicts_with = "metrics")]
+    locations: bool,
+    /// List all metrics with their values.
+    #[arg(long)]
+    metrics: bool,
+    /// Look only at this call path and what it calls.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// How many rows to show at most.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+    /// How many levels of the call tree to show.
+    #[arg(long, default_value_t = 6, value_name = "N")]
+    depth: usize,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print comma-separated values.
+    #[arg(long)]
+    csv: bool,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    color: Colour,
+    /// Write a report whose root is this call path, with --write.
+    #[arg(long, value_name = "PATH", requires = "write", conflicts_with = "merge")]
+    cut: Option<String>,
+    /// Write a report in which call paths with the same regions are one, with --write.
+    #[arg(long, requires = "write")]
+    merge: bool,
+    /// The `.cubex` file to write.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args.color {
+        Colour::Auto => {}
+        Colour::Always => console::set_colors_enabled(true),
+        Colour::Never => console::set_colors_enabled(false),
+    }
+    let path = find(&args.report)?;
+    let query = Query::open(&path)?;
+    if let Some(output) = &args.write {
+        return write(args, &query, output);
+    }
+    let below = args.path.as_deref().map(|text| one_path(&query, text)).transpose()?;
+    let metric = |name: &str| {
+        query.meta().find_metric(name).with_context(|| {
+            format!("{}: no metric `{name}`; --metrics lists them", path.display())
+        })
+    };
+    let listings = if args.metrics {
+        vec![views::metrics(&query, below)?]
+    } else if let Some(name) = &args.tree {
+        vec![views::tree(&query, metric(name)?, below, args.top, args.depth)?]
+    } else if args.locations {
+        let name = args.metric.as_deref().unwrap_or("time");
+        views::locations(&query, metric(name)?, below, args.top)?
+    } else if let Some(name) = &args.metric {
+        vec![views::ranking(&query, metric(name)?, below, args.top)?]
+    } else {
+        views::summary(&query, &path, below, args.top)?
+    };
+    let style = match (args.json, args.csv) {
+        (true, _) => Style::Json,
+        (_, true) => Style::Csv,
+        _ => Style::Text,
+    };
+    listing::print(&listings, style, listing::width())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Names of reports in an experiment directory, the most telling first.
+const NAMES: [&str; 4] = ["trace.cubex", "scout.cubex", "summary.cubex", "profile.cubex"];
+
+/// The report that a path means.
+pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    if let Some(found) = NAMES.iter().map(|name| path.join(name)).find(|file| file.exists()) {
+        return Ok(found);
+    }
+    let read = || -> std::io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            let file = entry?.path();
+            if file.extension().is_some_and(|extension| extension == "cubex") {
+                files.push(file);
+            }
+        }
+        files.sort();
+        Ok(files)
+    };
+    let files = read().with_context(|| path.display().to_string())?;
+    match files.as_slice() {
+        [file] => Ok(file.clone()),
+        [] => bail!("{}: no `.cubex` file here", path.display()),
+        _ => bail!("{}: {} `.cubex` files here; name one", path.display(), files.len()),
+    }
+}
+
+/// The one call path that a text means.
+fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
+    match query.find_paths(text).as_slice() {
+        [cnode] => Ok(*cnode),
+        [] => bail!("no call path `{text}`; --tree time shows them"),
+        several => {
+            let paths: Vec<String> =
+                several.iter().take(5).map(|&cnode| query.call_path(cnode)).collect();
+            let more = if several.len() > 5 { "\n  …" } else { "" };
+            bail!(
+                "`{text}` means {} call paths; name one of them:\n  {}{more}",
+                several.len(),
+                paths.join("\n  ")
+            )
+        }
+    }
+}
+
+/// Writes a report with another call tree.
+fn write(args: &Args, query: &Query, output: &Path) -> anyhow::Result<ExitCode> {
+    let meta = query.meta();
+    let tree = match &args.cut {
+        Some(text) => CallTree::cut(meta, one_path(query, text)?),
+        None if args.merge => CallTree::merged(meta),
+        None => bail!("--write needs --cut PATH or --merge, which say what to write"),
+    };
+    transform::write(query.report(), &tree, output)?;
+    println!("{}: {} call paths of {}", output.display(), tree.len(), meta.cnodes().len());
+    Ok(ExitCode::SUCCESS)
+}

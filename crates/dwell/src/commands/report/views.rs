@@ -1,0 +1,407 @@
+//! The tables of a report.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cubex::{CnodeId, Meta, MetricId, Owner};
+use dwell_report::{Call, Flavour, Part, Query, Result, Summary, wait};
+
+use crate::format;
+use crate::listing::{Cell, Listing, Unit};
+
+/// Name and unit of a metric.
+fn name_and_unit(meta: &Meta, metric: MetricId) -> (String, Unit) {
+    meta.metric(metric).map_or_else(
+        || ("?".into(), Unit::Other),
+        |metric| (metric.uniq_name.to_owned(), Unit::of(metric.uom)),
+    )
+}
+
+fn display_name(meta: &Meta, metric: MetricId) -> String {
+    meta.metric(metric).map_or("?", |metric| metric.disp_name).to_owned()
+}
+
+fn call(below: Option<CnodeId>) -> Call {
+    below.map_or(Call::All, |cnode| Call::Path(cnode, Flavour::Inclusive))
+}
+
+/// What a person reads first.
+pub(super) fn summary(
+    query: &Query,
+    path: &Path,
+    below: Option<CnodeId>,
+    top: usize,
+) -> Result<Vec<Listing>> {
+    let mut listings = vec![about(query, path)];
+    let Some(time) = query.meta().find_metric("time") else {
+        listings.push(metrics(query, below)?);
+        return Ok(listings);
+    };
+    listings.push(time_tree(query, time, below)?);
+    let waits = waits(query, time, below, top)?;
+    if !waits.rows.is_empty() {
+        listings.push(waits);
+    }
+    let mut paths = ranking(query, time, below, top)?;
+    paths.key = "call_paths";
+    paths.title = "Call paths with the most time of their own".into();
+    listings.push(paths);
+    Ok(listings)
+}
+
+/// What the report is of.
+fn about(query: &Query, path: &Path) -> Listing {
+    let meta = query.meta();
+    let count = |count: usize| format::grouped(count as u64);
+    let mut rows: Vec<Vec<Cell>> = vec![
+        vec!["file".into(), path.display().to_string().into()],
+        vec![
+            "system".into(),
+            format!(
+                "{} locations in {} processes on {} system nodes",
+                count(meta.locations().len()),
+                count(meta.groups().len()),
+                count(meta.system_nodes().len())
+            )
+            .into(),
+        ],
+        vec![
+            "program".into(),
+            format!(
+                "{} call paths, {} metrics",
+                count(meta.cnodes().len()),
+                count(meta.metrics().len())
+            )
+            .into(),
+        ],
+    ];
+    let creator = meta
+        .attributes(Owner::Report)
+        .find(|attribute| attribute.key.eq_ignore_ascii_case("creator"))
+        .map(|attribute| attribute.value.to_owned());
+    if let Some(creator) = creator {
+        rows.insert(1, vec!["written by".into(), creator.into()]);
+    }
+    let columns = vec!["what", "is"];
+    Listing { key: "report", columns, rows, headless: true, ..Listing::default() }
+}
+
+/// The tree of metrics below time, as far as they matter.
+fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Listing> {
+    let meta = query.meta();
+    let total = query.value(time, call(below), Part::All)?;
+    let mut rows = Vec::new();
+    let mut stack = vec![(time, 0)];
+    while let Some((metric, depth)) = stack.pop() {
+        if !query.is_readable(metric) {
+            continue;
+        }
+        let value = query.value(metric, call(below), Part::All)?;
+        if depth > 0 && value < LEAST_SHARE * total {
+            continue;
+        }
+        rows.push(vec![
+            Cell::Value(value, Unit::Seconds),
+            Cell::Share(share(value, total)),
+            bar(share(value, total)).into(),
+            format!("{}{}", "  ".repeat(depth), display_name(meta, metric)).into(),
+        ]);
+        let mut children: Vec<(MetricId, f64)> = Vec::new();
+        for child in meta.metric_children(metric) {
+            let in_seconds = meta.metric(child).is_some_and(|m| Unit::of(m.uom) == Unit::Seconds);
+            if in_seconds && query.is_readable(child) {
+                children.push((child, query.value(child, call(below), Part::All)?));
+            }
+        }
+        children.sort_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        stack.extend(children.into_iter().map(|(child, _)| (child, depth + 1)));
+    }
+    if rows.len() == 1 {
+        rows.extend(by_paradigm(query, time, below)?);
+    }
+    Ok(Listing {
+        key: "time",
+        title: "Where the time goes".into(),
+        columns: vec!["time", "share", "", "metric"],
+        rows,
+        note: format!(
+            "Summed up over all locations; parts below {} left out.",
+            percent(LEAST_SHARE)
+        ),
+        ..Listing::default()
+    })
+}
+
+/// Time by the programming model of the regions it is spent in: what can be said of a report whose
+/// time has no parts.
+fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Vec<Vec<Cell>>> {
+    let ranking = query.ranking(time, Flavour::Exclusive, below)?;
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for path in &ranking.paths {
+        let region = query.meta().callee(path.cnode);
+        let paradigm = region.map_or("", |region| region.paradigm);
+        let paradigm = if paradigm.is_empty() { "unknown" } else { paradigm };
+        *sums.entry(paradigm).or_default() += path.value;
+    }
+    let mut sums: Vec<(&str, f64)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    let row = |(paradigm, value): (&str, f64)| {
+        let share = share(value, ranking.total);
+        let name = format!("  in code of kind {paradigm}");
+        vec![Cell::Value(value, Unit::Seconds), Cell::Share(share), bar(share).into(), name.into()]
+    };
+    Ok(sums.into_iter().map(row).collect())
+}
+
+/// Parts of the time below this are not shown in the summary.
+const LEAST_SHARE: f64 = 0.001;
+
+fn percent(share: f64) -> String {
+    format!("{} %", 100.0 * share)
+}
+
+fn share(value: f64, total: f64) -> f64 {
+    if total == 0.0 { 0.0 } else { value / total }
+}
+
+/// A bar of up to ten characters.
+fn bar(share: f64) -> String {
+    let eighths = (80.0 * share.clamp(0.0, 1.0)).round() as usize;
+    let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    format!("{}{}", "█".repeat(eighths / 8), part[eighths % 8])
+}
+
+/// The largest waits: metric, call path, worst location.
+fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> Result<Listing> {
+    let meta = query.meta();
+    let total = query.value(time, call(below), Part::All)?;
+    let mut found: Vec<(MetricId, CnodeId, f64)> = Vec::new();
+    for metric in meta.metrics() {
+        let is_wait = meta.metric(metric).is_some_and(|metric| {
+            wait(metric.uniq_name).is_some() && Unit::of(metric.uom) == Unit::Seconds
+        });
+        if is_wait && query.is_readable(metric) {
+            let ranking = query.ranking(metric, Flavour::Exclusive, below)?;
+            found.extend(ranking.paths.iter().map(|path| (metric, path.cnode, path.value)));
+        }
+    }
+    found.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)).then(a.1.cmp(&b.1)));
+    let more = found.len().saturating_sub(top);
+    let mut rows = Vec::new();
+    for &(metric, cnode, value) in found.iter().take(top) {
+        let at = Call::Path(cnode, Flavour::Exclusive);
+        let worst = query.worst_locations(metric, at, 1)?;
+        let worst = worst
+            .first()
+            .map_or(Cell::Nothing, |&(location, _)| query.location_name(location).into());
+        rows.push(vec![
+            Cell::Value(value, Unit::Seconds),
+            Cell::Share(share(value, total)),
+            display_name(meta, metric).into(),
+            worst,
+            query.call_path(cnode).into(),
+        ]);
+    }
+    let mut note = String::new();
+    if let Some(wait) = found.first().and_then(|first| wait(meta.metric(first.0)?.uniq_name)) {
+        note = format!("The largest: {}. {}", wait.meaning, wait.remedy);
+    }
+    if more > 0 {
+        note.push_str(&format!(" {more} smaller ones are not shown; --top shows more."));
+    }
+    Ok(Listing {
+        key: "waits",
+        title: "The largest waits".into(),
+        columns: vec!["time", "share", "wait", "worst_location", "call_path"],
+        rows,
+        note: note.trim().to_owned(),
+        ..Listing::default()
+    })
+}
+
+/// Call paths by their own value of a metric.
+pub(super) fn ranking(
+    query: &Query,
+    metric: MetricId,
+    below: Option<CnodeId>,
+    top: usize,
+) -> Result<Listing> {
+    let (name, unit) = name_and_unit(query.meta(), metric);
+    let ranking = query.ranking(metric, Flavour::Exclusive, below)?;
+    let mut rows = Vec::new();
+    for path in ranking.paths.iter().take(top) {
+        let at = Call::Path(path.cnode, Flavour::Exclusive);
+        rows.push(vec![
+            Cell::Value(path.value, unit),
+            Cell::Share(path.share),
+            Cell::Share(query.summary(metric, at)?.imbalance()),
+            query.call_path(path.cnode).into(),
+        ]);
+    }
+    let more = ranking.paths.len().saturating_sub(top);
+    Ok(Listing {
+        key: "ranking",
+        title: format!("Call paths by {name}, without what they call"),
+        columns: vec!["value", "share", "imbalance", "call_path"],
+        rows,
+        note: if more > 0 {
+            format!("{more} more call paths; --top shows them.")
+        } else {
+            String::new()
+        },
+        ..Listing::default()
+    })
+}
+
+/// The call tree with the values of a metric, `depth` levels deep. Only the rows of call paths that are
+/// shown, and of their children, are read.
+pub(super) fn tree(
+    query: &Query,
+    metric: MetricId,
+    below: Option<CnodeId>,
+    top: usize,
+    depth: usize,
+) -> Result<Listing> {
+    let meta = query.meta();
+    let (name, unit) = name_and_unit(meta, metric);
+    let inclusive = |cnode| query.value(metric, Call::Path(cnode, Flavour::Inclusive), Part::All);
+    let roots: Vec<CnodeId> = below.map_or_else(|| meta.root_cnodes().collect(), |root| vec![root]);
+    let mut stack = Vec::new();
+    for root in roots.into_iter().rev() {
+        stack.push((root, inclusive(root)?, 0));
+    }
+    let total: f64 = stack.iter().map(|(_, value, _)| value).sum();
+    let (mut rows, mut hidden, mut deeper) = (Vec::new(), 0, 0);
+    while let Some((cnode, value, level)) = stack.pop() {
+        let mut children = Vec::new();
+        let mut own = Cell::Value(value, unit);
+        if level < depth {
+            for child in meta.cnode_children(cnode).collect::<Vec<_>>() {
+                children.push((child, inclusive(child)?));
+            }
+            let of_children: f64 = children.iter().map(|(_, value)| value).sum();
+            // What rounding leaves of nothing is nothing.
+            let rest = value - of_children;
+            own = Cell::Value(if rest.abs() < 1e-12 * value.abs() { 0.0 } else { rest }, unit);
+        } else if meta.cnode_children(cnode).next().is_some() {
+            deeper += 1;
+            own = Cell::Nothing;
+        }
+        rows.push(vec![
+            Cell::Value(value, unit),
+            Cell::Share(share(value, total)),
+            own,
+            format!("{}{}", "  ".repeat(level), query.call_name(cnode)).into(),
+        ]);
+        children.retain(|&(_, value)| value > 0.0);
+        children.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        hidden += children.len().saturating_sub(top);
+        children.truncate(top);
+        let below = children.into_iter().rev();
+        stack.extend(below.map(|(child, value)| (child, value, level + 1)));
+    }
+    let mut note = String::new();
+    if hidden > 0 {
+        note.push_str(&format!(
+            "{hidden} smaller children are not shown; --top shows more of each. "
+        ));
+    }
+    if deeper > 0 {
+        note.push_str(&format!("{deeper} call paths go deeper; --depth shows more."));
+    }
+    Ok(Listing {
+        key: "tree",
+        title: format!("Call tree with {name}"),
+        columns: vec!["inclusive", "share", "own", "call"],
+        rows,
+        note: note.trim().to_owned(),
+        ..Listing::default()
+    })
+}
+
+/// How a metric is spread over processes and locations.
+pub(super) fn locations(
+    query: &Query,
+    metric: MetricId,
+    below: Option<CnodeId>,
+    top: usize,
+) -> Result<Vec<Listing>> {
+    let (name, unit) = name_and_unit(query.meta(), metric);
+    let whole = below.map_or_else(|| "the program".to_owned(), |cnode| query.call_path(cnode));
+    let (processes, locations) =
+        (query.process_summary(metric, call(below))?, query.summary(metric, call(below))?);
+    let statistic =
+        |name: &str, of: fn(&Summary) -> Cell| vec![name.into(), of(&processes), of(&locations)];
+    let mut rows = vec![
+        statistic("count", |s| Cell::Count(s.count as u64)),
+        statistic("min", |s| Cell::Value(s.min, Unit::Other)),
+        statistic("q1", |s| Cell::Value(s.q1, Unit::Other)),
+        statistic("median", |s| Cell::Value(s.median, Unit::Other)),
+        statistic("q3", |s| Cell::Value(s.q3, Unit::Other)),
+        statistic("max", |s| Cell::Value(s.max, Unit::Other)),
+        statistic("mean", |s| Cell::Value(s.mean, Unit::Other)),
+        statistic("imbalance", |s| Cell::Share(s.imbalance())),
+    ];
+    for cell in rows.iter_mut().flatten() {
+        if let Cell::Value(_, of) = cell {
+            *of = unit;
+        }
+    }
+    let summary = Listing {
+        key: "spread",
+        title: format!("{name} of {whole}"),
+        columns: vec!["statistic", "processes", "locations"],
+        rows,
+        ..Listing::default()
+    };
+    let row = query.row(metric, call(below))?;
+    let total: f64 = row.iter().sum();
+    let worst = query.worst_locations(metric, call(below), top)?;
+    let rows = worst
+        .into_iter()
+        .map(|(location, value)| {
+            vec![
+                Cell::Value(value, unit),
+                Cell::Share(share(value, total)),
+                query.location_name(location).into(),
+            ]
+        })
+        .collect();
+    let worst = Listing {
+        key: "locations",
+        title: "Locations with the most".into(),
+        columns: vec!["value", "share", "location"],
+        rows,
+        ..Listing::default()
+    };
+    Ok(vec![summary, worst])
+}
+
+/// All metrics.
+pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> {
+    let meta = query.meta();
+    let mut rows = Vec::new();
+    let mut stack: Vec<(MetricId, usize)> =
+        meta.root_metrics().map(|root| (root, 0)).collect::<Vec<_>>().into_iter().rev().collect();
+    while let Some((id, depth)) = stack.pop() {
+        let (name, unit) = name_and_unit(meta, id);
+        let value = if query.is_readable(id) {
+            Cell::Value(query.value(id, call(below), Part::All)?, unit)
+        } else {
+            Cell::from("computed")
+        };
+        let uom = meta.metric(id).map_or("", |metric| metric.uom);
+        rows.push(vec![value, uom.into(), format!("{}{name}", "  ".repeat(depth)).into()]);
+        let children: Vec<MetricId> = meta.metric_children(id).collect();
+        stack.extend(children.into_iter().rev().map(|child| (child, depth + 1)));
+    }
+    Ok(Listing {
+        key: "metrics",
+        title: "Metrics".into(),
+        columns: vec!["value", "unit", "metric"],
+        rows,
+        note: "Summed up over all locations; `computed` ones are for viewers that evaluate them."
+            .into(),
+        ..Listing::default()
+    })
+}

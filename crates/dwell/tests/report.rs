@@ -1,0 +1,259 @@
+//! `dwell report` and `dwell compare` as a person and a build server meet them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn dwell(args: &[&str], columns: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    command.args(args).env("COLUMNS", columns).env_remove("NO_COLOR").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn synth(file: &Path, more: &[&str]) {
+    let args = [&["synth", "report", "-o", path(file), "--locations", "70"][..], more].concat();
+    let output = dwell(&args, "100");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// Holds a text against the golden file of that name; see `cli.rs` for how to write it anew.
+fn golden(name: &str, actual: &str) {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("DWELL_UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(expected == actual, "{} differs; this is what came:\n{actual}", file.display());
+}
+
+/// A report by another tool, where there is one.
+fn shared(name: &str) -> Option<PathBuf> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    if file.exists() {
+        return Some(file);
+    }
+    eprintln!("skipped: {name} is not here");
+    None
+}
+
+#[test]
+fn help_says_what_report_and_compare_do() {
+    for (name, args) in [
+        ("help-report.txt", &["report", "--help"][..]),
+        ("help-compare.txt", &["compare", "--help"]),
+        ("help-synth-report.txt", &["synth", "report", "--help"]),
+    ] {
+        golden(name, &text(&dwell(args, "100").stdout));
+    }
+}
+
+#[test]
+fn texts_keep_to_the_width_and_have_no_colour_in_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("r.cubex");
+    synth(&file, &["--paths", "200"]);
+    for columns in ["80", "160"] {
+        for args in [
+            vec!["report", path(&file)],
+            vec!["report", path(&file), "--tree", "time", "--top", "2"],
+            vec!["report", path(&file), "--locations", "--path", "function_5"],
+            vec!["report", path(&file), "--metrics"],
+        ] {
+            let output = dwell(&args, columns);
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            let output = text(&output.stdout);
+            assert!(!output.contains('\u{1b}'));
+            let width = columns.parse().unwrap();
+            // The first line names the file, whose path may be long.
+            for line in output.lines().filter(|line| !line.contains("r.cubex")) {
+                assert!(line.chars().count() <= width, "{columns}: {line}");
+            }
+        }
+    }
+    let coloured = dwell(&["report", path(&file), "--color", "always"], "80");
+    assert!(text(&coloured.stdout).contains('\u{1b}'));
+}
+
+#[test]
+fn the_summary_of_a_scalasca_report() {
+    let Some(file) = shared("mpi_waits/scout.cubex") else { return };
+    for columns in ["80", "160"] {
+        let output = dwell(&["report", path(&file), "--top", "8"], columns);
+        let output = text(&output.stdout).replace(path(&file), "scout.cubex");
+        golden(&format!("report-scout-{columns}.txt"), &output);
+    }
+    let tree = dwell(&["report", path(&file), "--tree", "time", "--path", "passive_target"], "100");
+    golden("report-scout-tree.txt", &text(&tree.stdout));
+}
+
+/// The figures that Scalasca itself gives, summed up over everything.
+#[test]
+fn metrics_equal_what_scalasca_says() {
+    let Some(file) = shared("mpi_waits/scout.cubex") else { return };
+    let output = dwell(&["report", path(&file), "--metrics", "--json"], "100");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let value = |name: &str| {
+        let rows = report["metrics"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["metric"].as_str().unwrap().trim() == name);
+        row.unwrap()["value"].as_f64().unwrap()
+    };
+    for (name, expected) in [
+        ("time", 6.410_902),
+        ("visits", 954.0),
+        ("mpi_barrier_wait", 1.194_610),
+        ("mpi_barrier_completion", 0.001_336),
+        ("mpi_latesender", 0.269_334),
+        ("mpi_latereceiver", 0.120_456),
+        ("mpi_earlyreduce", 0.105_628),
+        ("mpi_latebroadcast", 0.541_564),
+        ("mpi_wait_nxn", 0.361_190),
+        ("mpi_nxn_completion", 0.000_581),
+    ] {
+        assert!((value(name) - expected).abs() < 6e-7, "{name}: {}", value(name));
+    }
+}
+
+/// Prints the own value of each call path, greatest first, as pyCubexR reads it.
+const PYTHON: &str = r#"
+import json, sys, warnings
+from pycubexr import CubexParser
+warnings.simplefilter("ignore")
+with CubexParser(sys.argv[1]) as report:
+    metric = report.get_metric_by_name(sys.argv[2])
+    values = report.get_metric_values(metric)
+    rows = []
+    def walk(cnode, path):
+        path = path + [cnode.region.name]
+        own = values.cnode_values(cnode, convert_to_exclusive=True)
+        rows.append([float(sum(own)), " / ".join(path)])
+        for child in cnode.get_children():
+            walk(child, path)
+    for root in report.get_root_cnodes():
+        walk(root, [])
+    rows.sort(key=lambda row: -row[0])
+    json.dump(rows, sys.stdout)
+"#;
+
+#[test]
+fn top_call_paths_equal_those_of_pycubexr() {
+    let python = std::env::var_os("DWELL_PYTHON").unwrap_or_else(|| "python3".into());
+    let import = Command::new(&python).args(["-c", "import pycubexr"]).output();
+    if !import.is_ok_and(|output| output.status.success()) {
+        assert!(std::env::var_os("DWELL_REQUIRE_PYCUBEXR").is_none(), "no pycubexr here");
+        eprintln!("skipped: no pycubexr here");
+        return;
+    }
+    for (file, metric) in [
+        ("mpi_waits/scout.cubex", "time"),
+        ("mpi_waits/scout.cubex", "mpi_barrier_wait"),
+        ("mpi_waits/profile.cubex", "time"),
+        ("mpi_waits/profile.cubex", "visits"),
+        ("shmem_ops/profile.cubex", "time"),
+    ] {
+        let Some(file) = shared(file) else { continue };
+        let theirs =
+            Command::new(&python).args(["-c", PYTHON, path(&file), metric]).output().unwrap();
+        assert!(theirs.status.success(), "{}", text(&theirs.stderr));
+        let theirs: Vec<(f64, String)> = serde_json::from_slice(&theirs.stdout).unwrap();
+        let output =
+            dwell(&["report", path(&file), "--metric", metric, "--top", "12", "--json"], "100");
+        let ours: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ours = ours["ranking"].as_array().unwrap();
+        assert!(!ours.is_empty());
+        for (row, (value, name)) in ours.iter().zip(&theirs) {
+            let found = row["value"].as_f64().unwrap();
+            assert!((found - value).abs() <= 1e-9 * value.abs(), "{name}: {found}, {value}");
+            // Parameters are ours to show; pyCubexR's path has none. Ties may come in any order.
+            let mine = row["call_path"].as_str().unwrap();
+            let mine = mine.split(" [").next().unwrap();
+            let tied = theirs.iter().filter(|other| (other.0 - value).abs() <= 1e-12).count() > 1;
+            assert!(tied || mine == name.as_str(), "{mine}, {name}");
+        }
+    }
+}
+
+#[test]
+fn csv_and_json_hold_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("r.cubex");
+    synth(&file, &[]);
+    let args = ["report", path(&file), "--metric", "metric_1", "--top", "5"];
+    let json = dwell(&[&args[..], &["--json"]].concat(), "100");
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let csv = text(&dwell(&[&args[..], &["--csv"]].concat(), "100").stdout);
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("value,share,imbalance,call_path"));
+    for (row, line) in json["ranking"].as_array().unwrap().iter().zip(lines) {
+        let expected = format!(
+            "{},{},{},{}",
+            row["value"],
+            row["share"],
+            row["imbalance"],
+            row["call_path"].as_str().unwrap()
+        );
+        assert_eq!(line, expected);
+    }
+}
+
+#[test]
+fn compare_has_an_exit_code_for_build_servers() {
+    let directory = tempfile::tempdir().unwrap();
+    let (a, b) = (directory.path().join("a.cubex"), directory.path().join("b.cubex"));
+    synth(&a, &[]);
+    synth(&b, &["--seed", "2"]);
+    let (a, b) = (path(&a), path(&b));
+
+    let same = dwell(&["compare", a, a], "100");
+    assert_eq!((same.status.code(), text(&same.stdout).as_str()), (Some(0), "no difference\n"));
+    let differ = dwell(&["compare", a, b], "100");
+    assert_eq!(differ.status.code(), Some(1));
+    assert!(text(&differ.stdout).contains("worse"), "{}", text(&differ.stdout));
+    let lenient = dwell(&["compare", a, b, "--threshold", "1000%"], "100");
+    assert_eq!(lenient.status.code(), Some(0));
+    let missing = dwell(&["compare", a, "nothing.cubex"], "100");
+    assert_eq!(missing.status.code(), Some(2));
+    let unknown = dwell(&["compare", a, b, "--metric", "nonsense"], "100");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("neither report has a metric `nonsense`"));
+
+    let markdown = text(&dwell(&["compare", a, b, "--markdown", "--top", "3"], "100").stdout);
+    assert_eq!(markdown.lines().count(), 2 + 3);
+    assert!(
+        markdown.lines().all(|line| line.matches(" | ").count() == 6 || line.starts_with("|---"))
+    );
+    let json = dwell(&["compare", a, b, "--json"], "100");
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert!(json["differences"].as_array().unwrap().len() > 50);
+    let junit = text(&dwell(&["compare", a, b, "--junit"], "100").stdout);
+    assert!(junit.starts_with("<?xml") && junit.contains("failures=\"1\""), "{junit}");
+    let junit = text(&dwell(&["compare", a, a, "--junit"], "100").stdout);
+    assert!(junit.contains("failures=\"0\""), "{junit}");
+}
+
+#[test]
+fn messages_say_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("r.cubex");
+    synth(&file, &[]);
+    let file = path(&file);
+    for (args, expected) in [
+        (vec!["report", file, "--metric", "nonsense"], "--metrics lists them"),
+        (vec!["report", file, "--path", "nonsense"], "no call path `nonsense`"),
+        (vec!["report", file, "--write", "x.cubex"], "--write needs --cut PATH or --merge"),
+        (vec!["report", "nothing.cubex"], "nothing.cubex"),
+    ] {
+        let output = dwell(&args, "100");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+    let directory = dwell(&["report", path(directory.path())], "100");
+    assert_eq!(directory.status.code(), Some(0), "the only report of a directory is found");
+}
