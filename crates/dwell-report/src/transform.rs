@@ -2,7 +2,7 @@
 //!
 //! What a report is asked for is often a part of it: the solver without its set-up, or all calls of a
 //! function whatever line they come from. A [`CallTree`] says for each call path of a report which
-//! call path of the new one it becomes, or that it is left out; [`write`] then writes the new
+//! call path of the new one it becomes, or that it is left out; [`write()`] then writes the new
 //! report. Exclusive values move with their call paths, and inclusive ones are summed up anew.
 
 use std::collections::HashMap;
