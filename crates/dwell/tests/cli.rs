@@ -3,32 +3,13 @@
 //! `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell --test cli` writes the expected texts anew; look at the
 //! difference before committing it.
 
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
-
-fn dwell(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dwell")).args(args).env("COLUMNS", "100").output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Holds a text against the golden file of that name.
-fn golden(name: &str, actual: &str) {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("DWELL_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&file, actual).unwrap();
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(expected == actual, "{} differs; this is what came:\n{actual}", file.display());
-}
+use support::{dwell, golden, path, text};
 
 #[test]
 fn help_says_what_each_command_does() {

@@ -1,37 +1,21 @@
 //! `dwell report` and `dwell compare` as a person and a build server meet them.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use support::{golden, path, text};
 
 fn dwell(args: &[&str], columns: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
-    command.args(args).env("COLUMNS", columns).env_remove("NO_COLOR").output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
+    support::command(columns).args(args).output().unwrap()
 }
 
 fn synth(file: &Path, more: &[&str]) {
     let args = [&["synth", "report", "-o", path(file), "--locations", "70"][..], more].concat();
     let output = dwell(&args, "100");
     assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-/// Holds a text against the golden file of that name; see `cli.rs` for how to write it anew.
-fn golden(name: &str, actual: &str) {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("DWELL_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&file, actual).unwrap();
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(expected == actual, "{} differs; this is what came:\n{actual}", file.display());
 }
 
 /// A report by another tool, where there is one.
@@ -86,9 +70,11 @@ fn texts_keep_to_the_width_and_have_no_colour_in_a_pipe() {
 fn the_summary_of_a_scalasca_report() {
     let Some(file) = shared("mpi_waits/scout.cubex") else { return };
     for columns in ["80", "160"] {
-        let output = dwell(&["report", path(&file), "--top", "8"], columns);
-        let output = text(&output.stdout).replace(path(&file), "scout.cubex");
-        golden(&format!("report-scout-{columns}.txt"), &output);
+        // From its directory: the path to it must not change what is printed.
+        let mut command = support::command(columns);
+        command.current_dir(file.parent().unwrap()).args(["report", "scout.cubex", "--top", "8"]);
+        let output = command.output().unwrap();
+        golden(&format!("report-scout-{columns}.txt"), &text(&output.stdout));
     }
     let tree = dwell(&["report", path(&file), "--tree", "time", "--path", "passive_target"], "100");
     golden("report-scout-tree.txt", &text(&tree.stdout));
