@@ -96,6 +96,8 @@ struct Shared {
     file: File,
     state: Mutex<State>,
     spool: OnceLock<File>,
+    /// Held by the thread that makes the spool, so that only one does.
+    making_spool: Mutex<()>,
     /// Whether the report is still being written. Whoever writes a row holds this for reading.
     open: RwLock<bool>,
     /// Whether it has its name.
@@ -151,6 +153,7 @@ impl ReportWriter {
                 file,
                 state: Mutex::new(State { begun, ..State::default() }),
                 spool: OnceLock::new(),
+                making_spool: Mutex::new(()),
                 open: RwLock::new(true),
                 named: AtomicBool::new(false),
             }),
@@ -295,6 +298,10 @@ impl Shared {
 
     /// The spool file, made when first needed. It has no name, so it is gone when closed.
     fn spool(&self) -> Result<&File> {
+        if let Some(file) = self.spool.get() {
+            return Ok(file);
+        }
+        let _alone = self.making_spool.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = self.spool.get() {
             return Ok(file);
         }
