@@ -3,8 +3,7 @@
 use cubex::{CnodeId, LocationId, MetricId, Result};
 
 use crate::path;
-use crate::query::{Call, Flavour, Part, Query};
-use crate::summary::Summary;
+use crate::query::{Flavour, Part, Query};
 
 /// A call path and what it has of a metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,30 +63,19 @@ impl Query {
         Ok(Ranking { metric, total, paths })
     }
 
-    /// The locations with the most of a metric at a call path, with their values, the greatest first.
-    ///
-    /// # Errors
-    /// As [`Query::row`].
-    pub fn worst_locations(
-        &self,
-        metric: MetricId,
-        call: Call,
-        most: usize,
-    ) -> Result<Vec<(LocationId, f64)>> {
-        let row = self.row(metric, call)?;
+    /// The locations with the greatest values of a [row](Query::row), with those values, the greatest
+    /// first; those without any are left out.
+    pub fn worst_locations(&self, row: &[f64], most: usize) -> Vec<(LocationId, f64)> {
+        let values = self.locations(Part::All).zip(row.iter().copied());
         let mut locations: Vec<(LocationId, f64)> =
-            self.locations(Part::All).zip(row).filter(|&(_, value)| value > 0.0).collect();
+            values.filter(|&(_, value)| value > 0.0).collect();
         locations.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         locations.truncate(most);
-        Ok(locations)
+        locations
     }
 
-    /// How a metric is spread over processes rather than locations.
-    ///
-    /// # Errors
-    /// As [`Query::row`].
-    pub fn process_summary(&self, metric: MetricId, call: Call) -> Result<Summary> {
-        let row = self.row(metric, call)?;
+    /// The values of a [row](Query::row) summed up for each process.
+    pub fn by_process(&self, row: &[f64]) -> Vec<f64> {
         let meta = self.meta();
         let mut values = vec![0.0; meta.groups().len()];
         for (location, value) in meta.locations().zip(row) {
@@ -96,6 +84,6 @@ impl Query {
                 *place += value;
             }
         }
-        Ok(Summary::of(&values))
+        values
     }
 }

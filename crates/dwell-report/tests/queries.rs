@@ -103,8 +103,10 @@ fn rankings_are_complete_and_in_order() {
         }
     }
     let at = Call::Path(CnodeId(3), Flavour::Exclusive);
-    let worst = query.worst_locations(MetricId(0), at, 5).unwrap();
     let row = query.row(MetricId(0), at).unwrap();
+    let worst = query.worst_locations(&row, 5);
+    assert_eq!(worst.len(), 5);
+    assert_eq!(query.by_process(&row), row, "every location is a process of its own here");
     assert_eq!(worst[0].1, row.iter().copied().fold(0.0, f64::max));
     assert!(worst.windows(2).all(|pair| pair[0].1 >= pair[1].1));
 }
@@ -234,4 +236,39 @@ fn remapped_call_paths_keep_their_sum() {
     }
     let merged = CallTree::merged(meta);
     assert_eq!(merged.len(), meta.cnodes().len(), "nothing here visits the same regions twice");
+}
+
+/// A metric below another is a part of it.
+#[test]
+fn the_own_value_of_a_metric_is_without_its_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.cubex");
+    let mut meta = cubex::MetaBuilder::new();
+    let metric =
+        |uniq_name| cubex::Metric { uniq_name, dtype: "DOUBLE", uom: "sec", ..Default::default() };
+    let time = meta.metric(None, metric("time"));
+    let parts = ["barrier_wait", "late_signal"].map(|name| meta.metric(Some(time), metric(name)));
+    let region = meta.region(cubex::Region { name: "main", ..Default::default() });
+    let main = meta.cnode(None, cubex::Cnode { region, ..Default::default() });
+    let node = meta.system_node(None, cubex::SystemNode { name: "node", class: "node", descr: "" });
+    let group = meta.group(node, cubex::Group::default());
+    for _ in 0..2 {
+        meta.location(group, cubex::Location::default());
+    }
+    let writer = cubex::ReportWriter::create(&path, meta.finish().unwrap()).unwrap();
+    for (metric, row) in [(time, [10.0, 6.0]), (parts[0], [1.0, 2.0]), (parts[1], [0.5, 0.0])] {
+        writer.metric(metric, cubex::Rows::All).unwrap().write(main, &row).unwrap();
+    }
+    writer.finish().unwrap();
+    let query = Query::open(&path).unwrap();
+    assert_eq!(query.value(time, Call::All, Part::All).unwrap(), 16.0);
+    assert_eq!(query.own_value(time, Call::All, Part::All).unwrap(), 12.5);
+    let first = Part::Location(LocationId(0));
+    assert_eq!(query.own_value(time, Call::All, first).unwrap(), 8.5);
+    assert_eq!(query.own_value(parts[0], Call::All, Part::All).unwrap(), 3.0);
+    assert_eq!(
+        query.by_process(&query.row(time, Call::All).unwrap()),
+        [16.0],
+        "two threads of one"
+    );
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use otf2::id::LocationRef;
-use otf2::read::{Definitions, EventReader, EventRecord, Visitor};
+use otf2::read::{Definitions, EventReader, EventRecord, Visitor, WINDOW};
 use otf2::store::FileKind;
 use otf2::{Archive, Event};
 use rayon::prelude::*;
@@ -209,7 +209,7 @@ fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally
     for warning in &tables.warnings {
         tally.report(warning);
     }
-    match archive.events_with(location, &tables, READ_WINDOW) {
+    match archive.events_with(location, &tables, WINDOW) {
         Ok(mut reader) => tally.read(&mut reader),
         Err(error) => tally.report(&error),
     }
@@ -221,9 +221,6 @@ fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally
     }
     tally
 }
-
-/// Bytes of a file that are in memory at a time.
-const READ_WINDOW: usize = 128 * 1024;
 
 fn summarise(
     args: &Args,

@@ -12,7 +12,7 @@ use crate::read::local::LocalTables;
 use crate::read::merge::MergedReader;
 use crate::read::records::{DefReader, MarkerReader, RecordReader, ThumbnailReader};
 use crate::read::snapshots::SnapshotReader;
-use crate::read::stream::{BLOCK, Stream};
+use crate::read::stream::{Stream, WINDOW};
 use crate::record::Scope;
 use crate::store::{self, Directory, FileKind, Store};
 
@@ -93,7 +93,7 @@ impl Archive {
     /// # Errors
     /// If the file is missing or has no beginning.
     pub fn global_definitions(&self) -> Result<DefReader> {
-        Ok(RecordReader::new(self.stream(FileKind::GlobalDefs, BLOCK)?, Scope::Global))
+        Ok(RecordReader::new(self.stream(FileKind::GlobalDefs, WINDOW)?, Scope::Global))
     }
 
     /// Reads all global definitions into memory. Damage ends the reading and becomes a warning.
@@ -109,7 +109,7 @@ impl Archive {
     /// # Errors
     /// If the file cannot be read or has no beginning.
     pub fn local_definitions(&self, location: LocationRef) -> Result<Option<DefReader>> {
-        match self.stream(FileKind::LocalDefs(location), BLOCK) {
+        match self.stream(FileKind::LocalDefs(location), WINDOW) {
             Ok(stream) => Ok(Some(RecordReader::new(stream, Scope::Local))),
             Err(error) if matches!(error.kind(), ErrorKind::Missing) => Ok(None),
             Err(error) => Err(error),
@@ -130,7 +130,7 @@ impl Archive {
     /// # Errors
     /// If the file is missing or has no beginning.
     pub fn events(&self, location: LocationRef) -> Result<EventReader> {
-        self.events_with(location, &self.local_tables(location), BLOCK)
+        self.events_with(location, &self.local_tables(location), WINDOW)
     }
 
     /// Streams the events of a location with tables of the caller's choice; the default ones leave
@@ -176,7 +176,7 @@ impl Archive {
     /// # Errors
     /// If the file cannot be read or has no beginning.
     pub fn snapshots(&self, location: LocationRef) -> Result<Option<SnapshotReader>> {
-        match self.stream(FileKind::Snapshots(location), BLOCK) {
+        match self.stream(FileKind::Snapshots(location), WINDOW) {
             Ok(stream) => Ok(Some(SnapshotReader::new(stream))),
             Err(error) if matches!(error.kind(), ErrorKind::Missing) => Ok(None),
             Err(error) => Err(error),
@@ -188,7 +188,7 @@ impl Archive {
     /// # Errors
     /// If the file cannot be read or has no beginning.
     pub fn markers(&self) -> Result<Option<MarkerReader>> {
-        match self.stream(FileKind::Markers, BLOCK) {
+        match self.stream(FileKind::Markers, WINDOW) {
             Ok(stream) => Ok(Some(RecordReader::new(stream, Scope::Global))),
             Err(error) if matches!(error.kind(), ErrorKind::Missing) => Ok(None),
             Err(error) => Err(error),
@@ -200,7 +200,7 @@ impl Archive {
     /// # Errors
     /// If the file is missing or has no beginning.
     pub fn thumbnail(&self, number: u32) -> Result<ThumbnailReader> {
-        Ok(RecordReader::new(self.stream(FileKind::Thumbnail(number), BLOCK)?, Scope::Global))
+        Ok(RecordReader::new(self.stream(FileKind::Thumbnail(number), WINDOW)?, Scope::Global))
     }
 
     /// Size of a file of the archive; `None` if it has no such file.

@@ -22,3 +22,4 @@ pub use local::LocalTables;
 pub use merge::MergedReader;
 pub use records::{Content, DefReader, MarkerReader, RecordReader, ThumbnailReader};
 pub use snapshots::{SnapshotReader, SnapshotRecord};
+pub use stream::WINDOW;

@@ -11,8 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{FileKind, Store};
 use crate::wire::{ByteOrder, Fault, Input};
 
-/// Bytes read at once unless told otherwise: small enough to stay in the cache until decoded.
-pub(crate) const BLOCK: usize = 128 * 1024;
+/// Bytes of a file that a reader holds unless told otherwise: small enough to stay in the cache until
+/// decoded.
+pub const WINDOW: usize = 128 * 1024;
 /// The least window that makes sense.
 const LEAST_BLOCK: usize = 4 * 1024;
 
@@ -54,7 +55,7 @@ impl Stream {
     ) -> Result<Self> {
         let describe = |error: Error| error.at(store.describe(file)).in_location(file.location());
         let size = store.size(file).map_err(|error| describe(Error::io(error)))?;
-        let block = block.clamp(LEAST_BLOCK, BLOCK.max(chunk_size as usize));
+        let block = block.clamp(LEAST_BLOCK, WINDOW.max(chunk_size as usize));
         let mut stream = Self {
             file,
             chunk_size,

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use otf2::id::{LocationRef, Time};
 use otf2::marker::MarkerRecord;
-use otf2::read::SnapshotReader;
+use otf2::read::{SnapshotReader, WINDOW};
 use otf2::{Archive, Definition, Error, EventRecord};
 
 use super::names::Names;
@@ -16,9 +16,6 @@ use super::{Args, Printer, Section};
 
 /// Memory for the windows of all event files that are merged.
 const MEMORY: usize = 256 << 20;
-
-/// Memory for the window of an event file that is read alone.
-const WINDOW: usize = 128 << 10;
 
 /// One run of the command.
 pub(super) struct Session<'a, W> {

@@ -91,12 +91,8 @@ fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Li
     let meta = query.meta();
     let total = query.value(time, call(below), Part::All)?;
     let mut rows = Vec::new();
-    let mut stack = vec![(time, 0)];
-    while let Some((metric, depth)) = stack.pop() {
-        if !query.is_readable(metric) {
-            continue;
-        }
-        let value = query.value(metric, call(below), Part::All)?;
+    let mut stack = vec![(time, total, 0)];
+    while let Some((metric, value, depth)) = stack.pop() {
         if depth > 0 && value < LEAST_SHARE * total {
             continue;
         }
@@ -114,7 +110,7 @@ fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Li
             }
         }
         children.sort_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-        stack.extend(children.into_iter().map(|(child, _)| (child, depth + 1)));
+        stack.extend(children.into_iter().map(|(child, value)| (child, value, depth + 1)));
     }
     if rows.len() == 1 {
         rows.extend(by_paradigm(query, time, below)?);
@@ -190,7 +186,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
     let mut rows = Vec::new();
     for &(metric, cnode, value) in found.iter().take(top) {
         let at = Call::Path(cnode, Flavour::Exclusive);
-        let worst = query.worst_locations(metric, at, 1)?;
+        let worst = query.worst_locations(&query.row(metric, at)?, 1);
         let worst = worst
             .first()
             .map_or(Cell::Nothing, |&(location, _)| query.location_name(location).into());
@@ -328,8 +324,8 @@ pub(super) fn locations(
 ) -> Result<Vec<Listing>> {
     let (name, unit) = name_and_unit(query.meta(), metric);
     let whole = below.map_or_else(|| "the program".to_owned(), |cnode| query.call_path(cnode));
-    let (processes, locations) =
-        (query.process_summary(metric, call(below))?, query.summary(metric, call(below))?);
+    let row = query.row(metric, call(below))?;
+    let (processes, locations) = (Summary::of(&query.by_process(&row)), Summary::of(&row));
     let statistic =
         |name: &str, of: fn(&Summary) -> Cell| vec![name.into(), of(&processes), of(&locations)];
     let mut rows = vec![
@@ -354,9 +350,8 @@ pub(super) fn locations(
         rows,
         ..Listing::default()
     };
-    let row = query.row(metric, call(below))?;
     let total: f64 = row.iter().sum();
-    let worst = query.worst_locations(metric, call(below), top)?;
+    let worst = query.worst_locations(&row, top);
     let rows = worst
         .into_iter()
         .map(|(location, value)| {
