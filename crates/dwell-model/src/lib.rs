@@ -6,7 +6,8 @@
 //! * [`operation`]: the generic operations, what completes and what progresses;
 //! * [`layer`]: whose call it is, where several libraries are stacked;
 //! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
-//! * [`shmem`]: the adapter for OpenSHMEM.
+//! * [`shmem`]: the adapter for OpenSHMEM;
+//! * [`archive`]: what Dwell writes into an archive beyond the standard.
 //!
 //! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
 //! that the compiler has sorted and checked.
@@ -51,6 +52,7 @@
 
 #![no_std]
 
+pub mod archive;
 pub mod layer;
 pub mod operation;
 pub mod shmem;

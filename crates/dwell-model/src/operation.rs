@@ -37,6 +37,10 @@ pub enum Operation {
     WaitHandle,
     /// Asks whether operations that have a handle are complete.
     TestHandle,
+    /// Sends a message, which the target receives by a call of its own.
+    Send,
+    /// Receives a message.
+    Receive,
     /// A group acts together.
     Collective(Collective),
     /// Takes a lock, and waits until it has it.
@@ -90,6 +94,8 @@ impl Operation {
             Self::CompleteRemote => "complete remote",
             Self::WaitHandle => "wait for handle",
             Self::TestHandle => "test handle",
+            Self::Send => "send",
+            Self::Receive => "receive",
             Self::Collective(which) => which.name(),
             Self::Lock => "lock",
             Self::Unlock => "unlock",
@@ -110,6 +116,16 @@ impl Operation {
             Self::Control => "control",
             Self::Other => "other",
         }
+    }
+
+    /// The word for it in the description of a region, see [`crate::archive`].
+    pub fn token(self) -> &'static str {
+        TOKENS.iter().find(|row| row.1 == self).map_or("other", |row| row.0)
+    }
+
+    /// The operation of such a word.
+    pub fn from_token(token: &str) -> Option<Self> {
+        TOKENS.iter().find(|row| row.0 == token).map(|row| row.1)
     }
 
     /// Whether the call moves data between its process and one target, on its own account.
@@ -202,6 +218,14 @@ pub enum Collective {
     AllToAll,
     /// Everyone's data are combined, and the result goes to all (`shmem_int_sum_to_all`).
     AllReduce,
+    /// Everyone's data are combined, and the result goes to the root.
+    Reduce,
+    /// Everyone's data go to the root.
+    Gather,
+    /// The root has a different block for everyone.
+    Scatter,
+    /// Everyone gets what those before it have, combined.
+    Scan,
 }
 
 impl Collective {
@@ -215,6 +239,10 @@ impl Collective {
             Self::AllGather => "all-gather",
             Self::AllToAll => "all-to-all",
             Self::AllReduce => "all-reduce",
+            Self::Reduce => "reduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Scan => "scan",
         }
     }
 
@@ -222,7 +250,9 @@ impl Collective {
     pub const fn shape(self) -> Shape {
         match self {
             Self::Barrier | Self::Sync => Shape::Barrier,
-            Self::Broadcast => Shape::OneToAll,
+            Self::Broadcast | Self::Scatter => Shape::OneToAll,
+            Self::Reduce | Self::Gather => Shape::AllToOne,
+            Self::Scan => Shape::Prefix,
             Self::AllGatherVarying | Self::AllGather | Self::AllToAll | Self::AllReduce => {
                 Shape::AllToAll
             }
@@ -242,6 +272,8 @@ pub enum Shape {
     AllToOne,
     /// Everyone waits for everyone, since it has something from each.
     AllToAll,
+    /// Everyone waits for those of a lower rank.
+    Prefix,
 }
 
 /// Whether the buffers of a call may be used again when it returns.
@@ -305,6 +337,63 @@ pub enum Evidence {
     /// It follows from what the call must do, or nothing is known and the value is `Conditional`.
     Assumed,
 }
+
+/// One word for each operation.
+const TOKENS: &[(&str, Operation)] = &[
+    ("put", Operation::Put),
+    ("get", Operation::Get),
+    ("atomic_set", Operation::Atomic(Atomic::Set)),
+    ("atomic_fetch", Operation::Atomic(Atomic::Fetch)),
+    ("atomic_swap", Operation::Atomic(Atomic::Swap)),
+    ("atomic_compare_swap", Operation::Atomic(Atomic::CompareSwap)),
+    ("atomic_add", Operation::Atomic(Atomic::Add)),
+    ("atomic_increment", Operation::Atomic(Atomic::Increment)),
+    ("atomic_fetch_add", Operation::Atomic(Atomic::FetchAdd)),
+    ("atomic_fetch_increment", Operation::Atomic(Atomic::FetchIncrement)),
+    ("atomic_and", Operation::Atomic(Atomic::And)),
+    ("atomic_or", Operation::Atomic(Atomic::Or)),
+    ("atomic_xor", Operation::Atomic(Atomic::Xor)),
+    ("atomic_fetch_and", Operation::Atomic(Atomic::FetchAnd)),
+    ("atomic_fetch_or", Operation::Atomic(Atomic::FetchOr)),
+    ("atomic_fetch_xor", Operation::Atomic(Atomic::FetchXor)),
+    ("signal", Operation::Signal),
+    ("order", Operation::Order),
+    ("complete_local", Operation::CompleteLocal),
+    ("complete_remote", Operation::CompleteRemote),
+    ("wait", Operation::WaitHandle),
+    ("test", Operation::TestHandle),
+    ("barrier", Operation::Collective(Collective::Barrier)),
+    ("sync", Operation::Collective(Collective::Sync)),
+    ("broadcast", Operation::Collective(Collective::Broadcast)),
+    ("all_gather_varying", Operation::Collective(Collective::AllGatherVarying)),
+    ("all_gather", Operation::Collective(Collective::AllGather)),
+    ("all_to_all", Operation::Collective(Collective::AllToAll)),
+    ("all_reduce", Operation::Collective(Collective::AllReduce)),
+    ("reduce", Operation::Collective(Collective::Reduce)),
+    ("gather", Operation::Collective(Collective::Gather)),
+    ("scatter", Operation::Collective(Collective::Scatter)),
+    ("scan", Operation::Collective(Collective::Scan)),
+    ("send", Operation::Send),
+    ("receive", Operation::Receive),
+    ("lock", Operation::Lock),
+    ("unlock", Operation::Unlock),
+    ("try_lock", Operation::TryLock),
+    ("wait_change", Operation::WaitChange),
+    ("test_change", Operation::TestChange),
+    ("allocate", Operation::Allocate),
+    ("deallocate", Operation::Deallocate),
+    ("reallocate", Operation::Reallocate),
+    ("initialise", Operation::Initialise),
+    ("finalise", Operation::Finalise),
+    ("exit", Operation::Exit),
+    ("query", Operation::Query),
+    ("create_context", Operation::CreateContext),
+    ("destroy_context", Operation::DestroyContext),
+    ("create_group", Operation::CreateGroup),
+    ("destroy_group", Operation::DestroyGroup),
+    ("control", Operation::Control),
+    ("other", Operation::Other),
+];
 
 #[cfg(test)]
 mod tests {

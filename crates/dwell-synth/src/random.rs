@@ -59,12 +59,13 @@ regions! {
     MAIN = 0 "main" Function "";
     GET = 1 "shmem_getmem" Rma "layer=shmem operation=get progress=always";
     PUT = 2 "shmem_putmem" Rma "layer=shmem operation=put progress=never";
-    ATOMIC = 3 "shmem_long_atomic_fetch_add" Atomic "layer=shmem operation=atomic progress=always";
-    GET_NBI = 4 "shmem_getmem_nbi" Rma "layer=shmem operation=get progress=never";
-    PUT_NBI = 5 "shmem_putmem_nbi" Rma "layer=shmem operation=put progress=never";
+    ATOMIC = 3 "shmem_long_atomic_fetch_add" Atomic "layer=shmem operation=atomic_fetch_add progress=always";
+    GET_NBI = 4 "shmem_getmem_nbi" Rma "layer=shmem operation=get mode=nonblocking progress=never";
+    PUT_NBI = 5 "shmem_putmem_nbi" Rma
+        "layer=shmem operation=put mode=nonblocking progress=never";
     WAIT = 6 "wait_handle" Rma "layer=shmem operation=wait progress=always";
     TEST = 7 "test_handle" Rma "layer=shmem operation=test progress=never";
-    QUIET = 8 "shmem_quiet" Rma "layer=shmem operation=complete_remote progress=always";
+    QUIET = 8 "shmem_quiet" Rma "layer=shmem operation=complete_remote progress=always completes=remote";
     FENCE = 9 "shmem_fence" Rma "layer=shmem operation=order progress=never";
     SET_LOCK = 10 "shmem_set_lock" Rma "layer=shmem operation=lock progress=always";
     CLEAR_LOCK = 11 "shmem_clear_lock" Rma "layer=shmem operation=unlock progress=always";
@@ -74,10 +75,10 @@ regions! {
     NOTIFY_WAIT = 15 "notify_wait" Rma "layer=shmem operation=wait_change progress=always";
     SEND = 16 "MPI_Send" Point2point "layer=mpi operation=send progress=always";
     RECV = 17 "MPI_Recv" Point2point "layer=mpi operation=receive progress=always";
-    BARRIER = 18 "shmem_barrier_all" Barrier "layer=shmem operation=barrier progress=always";
+    BARRIER = 18 "shmem_barrier_all" Barrier "layer=shmem operation=barrier progress=always completes=remote";
     BROADCAST = 19 "shmem_broadcastmem" CollOne2all "layer=shmem operation=broadcast progress=always";
     REDUCE = 20 "reduce_to_one" CollAll2one "layer=shmem operation=reduce progress=always";
-    ALLTOALL = 21 "shmem_alltoallmem" CollAll2all "layer=shmem operation=alltoall progress=always";
+    ALLTOALL = 21 "shmem_alltoallmem" CollAll2all "layer=shmem operation=all_to_all progress=always";
     COMPUTE = 22 "compute" Function "";
 }
 

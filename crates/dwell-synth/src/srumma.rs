@@ -101,7 +101,7 @@ const REGIONS: &[RegionRow] = &[
     RegionRow {
         name: "ARMCI_NbGet",
         role: RegionRole::Rma,
-        meaning: "layer=armci operation=get progress=never",
+        meaning: "layer=armci operation=get mode=nonblocking progress=never",
     },
     RegionRow {
         name: "ARMCI_Wait",
@@ -111,12 +111,12 @@ const REGIONS: &[RegionRow] = &[
     RegionRow {
         name: "ARMCI_AllFence",
         role: RegionRole::Rma,
-        meaning: "layer=armci operation=complete_remote progress=always",
+        meaning: "layer=armci operation=complete_remote progress=always completes=remote",
     },
     RegionRow {
         name: "ARMCI_Barrier",
         role: RegionRole::Barrier,
-        meaning: "layer=armci operation=barrier progress=always",
+        meaning: "layer=armci operation=barrier progress=always completes=remote",
     },
 ];
 

@@ -1,0 +1,164 @@
+//! What Dwell writes into an archive beyond the standard records, and how.
+//!
+//! The standard says what a record is; these conventions say what Dwell means by it. The recorder
+//! and the synthetic archives write by them, the analysis reads by them, and any other reader of
+//! OTF2 loses nothing by not knowing them.
+//!
+//! # Regions
+//! The description of a region that is a call of a runtime states its [`Meaning`]:
+//! `layer=shmem operation=get progress=always`.
+//!
+//! # Windows
+//! A window (`RmaWin`) is a context of a group of processes: the default context of all processes, a
+//! context that the program made, a team, an active set. Operations that are outstanding belong to a
+//! process and a window. `remote` in records is a rank of the window's communicator.
+//!
+//! # Operations
+//! Every operation has a matching id of its own, unique at its location. A blocking call writes
+//! `RmaOpCompleteBlocking` with that id before it leaves. A call whose meaning says that it
+//! [completes](Meaning::completes_remote) writes one `RmaOpCompleteRemote` for its window, with the
+//! id of the last operation of its location there: *all* operations of the process on this window
+//! that were issued before are complete then. If none was outstanding it writes nothing.
+//!
+//! # Attributes
+//! See the constants of this module.
+//!
+//! # Collectives
+//! `RmaCollectiveBegin` … `RmaCollectiveEnd` with the window of the group. The end carries
+//! [`SEQUENCE`].
+//!
+//! # Locks
+//! The id of a lock is the symmetric offset of its variable, so that it is the same number at every
+//! process. `RmaRequestLock` stands at the enter, `RmaAcquireLock` after the call has obtained it,
+//! `RmaReleaseLock` at the enter of the call that gives it back.
+
+use core::fmt;
+
+use crate::layer::Layer;
+use crate::operation::{Mode, Operation, Progress};
+use crate::table::{Row, Table};
+
+/// Attribute of an `Enter`, a calling context: from where in the program it was called. The region of
+/// the calling context is the function that calls, its source code location the file and line, its
+/// parent the function that the caller was inlined into.
+pub const CALL_SITE: &str = "DWELL::CALL_SITE";
+
+/// Attribute of operations and waits on few bytes, an unsigned number: where in symmetric memory they
+/// act. The same number means the same variable at every process. Put, atomic and signal: memory of
+/// the target. Wait: memory of its own process. Numbers from 2^63 on are static data of a program or
+/// library, smaller ones the symmetric heap.
+pub const SYMMETRIC_OFFSET: &str = "DWELL::SYMMETRIC_OFFSET";
+
+/// As [`SYMMETRIC_OFFSET`], the signal of a put that has one.
+pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
+
+/// Attribute of `RmaCollectiveEnd`, an unsigned number: the how manieth collective of the process on
+/// this window it is, counted from 0 and counted on while nothing is recorded.
+pub const SEQUENCE: &str = "DWELL::SEQUENCE";
+
+/// Operations on more bytes than this carry no [`SYMMETRIC_OFFSET`]: nobody waits on them.
+pub const SMALL: u64 = 64;
+
+/// What a region is, if it is a call of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Meaning {
+    /// Whose call it is.
+    pub layer: Layer,
+    /// What it does.
+    pub operation: Operation,
+    /// Whether it is complete at the origin on return.
+    pub mode: Mode,
+    /// Whether requests of others are served meanwhile.
+    pub progress: Progress,
+    /// Whether earlier operations on the same window are complete at their targets on return.
+    pub completes_remote: bool,
+}
+
+impl Meaning {
+    /// What a function of a table means.
+    pub const fn of(table: &Table, row: &Row) -> Self {
+        Self {
+            layer: table.layer,
+            operation: row.operation,
+            mode: row.mode,
+            progress: row.progress,
+            completes_remote: row.completes_remote,
+        }
+    }
+
+    /// Reads the description of a region. Words that are not known are skipped; without a layer and
+    /// an operation there is no meaning.
+    ///
+    /// ```
+    /// use dwell_model::archive::Meaning;
+    /// use dwell_model::operation::{Operation, Progress};
+    ///
+    /// let text = "layer=shmem operation=get progress=always";
+    /// let meaning = Meaning::parse(text).ok_or("no meaning")?;
+    /// assert_eq!(meaning.operation, Operation::Get);
+    /// assert_eq!(meaning.to_string(), text);
+    /// assert_eq!(Meaning::parse("a loop over all particles"), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn parse(description: &str) -> Option<Self> {
+        let (mut layer, mut operation) = (None, None);
+        let (mut mode, mut progress) = (Mode::Blocking, Progress::Conditional);
+        let mut completes_remote = false;
+        for word in description.split_ascii_whitespace() {
+            let Some((key, value)) = word.split_once('=') else { continue };
+            match (key, value) {
+                ("layer", name) => layer = Layer::from_name(name),
+                ("operation", token) => operation = Operation::from_token(token),
+                ("mode", "nonblocking") => mode = Mode::NonBlocking,
+                ("progress", "never") => progress = Progress::Never,
+                ("progress", "always") => progress = Progress::Always,
+                ("completes", "remote") => completes_remote = true,
+                _ => {}
+            }
+        }
+        Some(Self { layer: layer?, operation: operation?, mode, progress, completes_remote })
+    }
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "layer={} operation={}", self.layer.name(), self.operation.token())?;
+        if self.mode == Mode::NonBlocking {
+            f.write_str(" mode=nonblocking")?;
+        }
+        f.write_str(match self.progress {
+            Progress::Never => " progress=never",
+            Progress::Conditional => " progress=conditional",
+            Progress::Always => " progress=always",
+        })?;
+        if self.completes_remote {
+            f.write_str(" completes=remote")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::string::ToString;
+
+    use super::*;
+    use crate::shmem;
+
+    #[test]
+    fn every_row_means_what_it_says() {
+        for row in shmem::TABLE.rows {
+            let meaning = Meaning::of(&shmem::TABLE, row);
+            assert_eq!(Meaning::parse(&meaning.to_string()), Some(meaning), "{}", row.name());
+        }
+    }
+
+    #[test]
+    fn half_a_meaning_is_none() {
+        assert_eq!(Meaning::parse("layer=shmem"), None);
+        assert_eq!(Meaning::parse("layer=telegraph operation=get"), None);
+        assert_eq!(Meaning::parse("operation=get"), None);
+    }
+}
