@@ -39,9 +39,13 @@ use crate::operation::{Mode, Operation, Progress};
 use crate::table::{Row, Table};
 
 /// Attribute of an `Enter`, a calling context: from where in the program it was called. The region of
-/// the calling context is the function that calls, its source code location the file and line, its
-/// parent the function that the caller was inlined into.
+/// the calling context is the function that calls, its source code location the file and line. Until
+/// they have been looked up, the region is described by an [`Address`].
 pub const CALL_SITE: &str = "DWELL::CALL_SITE";
+
+/// Property of a calling context, a string: the functions that its function was inlined into there, the
+/// nearest first, as `advance (heat.c:88) < main (heat.c:140)`.
+pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
 /// Attribute of operations and waits on few bytes, an unsigned number: where in symmetric memory they
 /// act. The same number means the same variable at every process. Put, atomic and signal: memory of
@@ -55,6 +59,9 @@ pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
 /// Attribute of `RmaCollectiveEnd`, an unsigned number: the how manieth collective of the process on
 /// this window it is, counted from 0 and counted on while nothing is recorded.
 pub const SEQUENCE: &str = "DWELL::SEQUENCE";
+
+/// Attribute of `Leave`, 1 if the process ended inside the region: the time is that of its last event.
+pub const CUT: &str = "DWELL::CUT";
 
 /// Operations on more bytes than this carry no [`SYMMETRIC_OFFSET`]: nobody waits on them.
 pub const SMALL: u64 = 64;
@@ -135,6 +142,45 @@ impl fmt::Display for Meaning {
             f.write_str(" completes=remote")?;
         }
         Ok(())
+    }
+}
+
+/// A place in a program, as the description of a region whose function is not known yet:
+/// `offset=0x1234 build_id=12ab module=/home/x/heat`. The path comes last in it, since it may have
+/// blanks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address<'a> {
+    /// Path of the program or library.
+    pub module: &'a str,
+    /// Its build id in hexadecimal, empty if it has none.
+    pub build_id: &'a str,
+    /// The return address, relative to where the module was loaded.
+    pub offset: u64,
+}
+
+impl<'a> Address<'a> {
+    /// Reads the description of a region.
+    ///
+    /// ```
+    /// use dwell_model::archive::Address;
+    ///
+    /// let address = Address { module: "/home/x/my heat", build_id: "12ab", offset: 0x1234 };
+    /// let text = address.to_string();
+    /// assert_eq!(text, "offset=0x1234 build_id=12ab module=/home/x/my heat");
+    /// assert_eq!(Address::parse(&text), Some(address));
+    /// ```
+    pub fn parse(description: &'a str) -> Option<Self> {
+        let (offset, rest) = description.strip_prefix("offset=0x")?.split_once(' ')?;
+        let (build_id, module) = rest.strip_prefix("build_id=")?.split_once(' ')?;
+        let module = module.strip_prefix("module=")?;
+        Some(Self { module, build_id, offset: u64::from_str_radix(offset, 16).ok()? })
+    }
+}
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { module, build_id, offset } = self;
+        write!(f, "offset={offset:#x} build_id={build_id} module={module}")
     }
 }
 

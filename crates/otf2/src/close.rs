@@ -14,10 +14,11 @@ use std::path::Path;
 
 use crate::chunk::{self, HEADER, Header, control};
 use crate::def::{self, Definition};
+use crate::encode::{EncodeError, Encoder};
 use crate::enums::{LocationGroupType, LocationType};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
-use crate::id::{LocationGroupRef, LocationRef, SystemTreeNodeRef, Time};
+use crate::event::{Event, Leave};
+use crate::id::{LocationGroupRef, LocationRef, RegionRef, SystemTreeNodeRef, Time};
 use crate::record::Scope;
 use crate::store::{self, Directory, FileKind, Store};
 use crate::value::{Attribute, List};
@@ -37,6 +38,8 @@ pub struct ClosedLocation {
     pub bytes: u64,
     /// Bytes that were cut off: reserved space, and at most one incomplete event.
     pub cut: u64,
+    /// Regions that were entered and not left, as its events call them, the outermost first.
+    pub open: Vec<RegionRef>,
 }
 
 /// What closing an archive found.
@@ -66,7 +69,7 @@ pub fn close(
         return Err(Error::new(ErrorKind::Exists).at(anchor));
     }
     let mut closed = Closed::default();
-    let writer = ArchiveWriter::open(directory.as_ref(), name, options.clone())?;
+    let writer = ArchiveWriter::join(directory.as_ref(), name, options.clone())?;
     for location in event_files(&store.path().join(name))? {
         let path = store.describe(FileKind::Events(location));
         closed.locations.push(close_events(&path, location, options.events_chunk)?);
@@ -154,15 +157,53 @@ fn event_files(directory: &Path) -> Result<Vec<LocationRef>> {
 pub fn close_events(path: &Path, location: LocationRef, chunk_size: u64) -> Result<ClosedLocation> {
     let mut times: Option<(Time, Time)> = None;
     let mut time = Time(0);
+    let mut open = Vec::new();
     let file = Rewritten::close(path, chunk_size, Numbered::Yes, |chunk, at| {
-        let found = bundle(chunk, at, &mut time);
+        let found = bundle(chunk, at, &mut time, |event| match event {
+            Event::Enter(enter) => open.push(enter.region),
+            Event::Leave(_) => drop(open.pop()),
+            _ => {}
+        });
         if let Found::Record(_) = found {
             times = Some((times.map_or(time, |(first, _)| first), time));
         }
         found
     })?;
     let (events, bytes, cut) = (file.records, file.bytes, file.cut);
-    Ok(ClosedLocation { location, events, times, bytes, cut })
+    Ok(ClosedLocation { location, events, times, bytes, cut, open })
+}
+
+/// Leaves the regions that are still open in a closed event file, at the time of its last event. Each
+/// `Leave` gets the attribute, so that a reader can tell it from what the program did.
+///
+/// The last chunk keeps its size on disk and another follows it.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn leave_open(
+    path: &Path,
+    chunk_size: u64,
+    closed: &mut ClosedLocation,
+    mark: Attribute,
+) -> Result<()> {
+    let (Some((_, last)), false) = (closed.times, closed.open.is_empty()) else { return Ok(()) };
+    let fail = |error: io::Error| Error::io(error).at(path);
+    let full = |error: EncodeError| fail(io::Error::other(error));
+    // Behind the chunk that has the two end marks, which are no longer the end.
+    let end = closed.bytes.saturating_sub(2);
+    let next = end.div_ceil(chunk_size) * chunk_size;
+    let memory = vec![0; usize::try_from(chunk_size).unwrap_or_default()];
+    let mut encoder = Encoder::resume(memory, closed.events, last).map_err(full)?;
+    while let Some(region) = closed.open.pop() {
+        encoder.write_tagged(last, mark, Leave { region }).map_err(full)?;
+    }
+    let finished = encoder.finish();
+    let file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+    let bytes = finished.memory.get(..finished.used).unwrap_or_default();
+    file.write_all_at(bytes, next).map_err(fail)?;
+    file.write_all_at(&[control::END_OF_CHUNK; 2], end).map_err(fail)?;
+    (closed.events, closed.bytes) = (finished.events, next + finished.used as u64);
+    Ok(())
 }
 
 /// Numbers of a definition file.
@@ -203,7 +244,12 @@ enum Found {
 }
 
 /// An event with the timestamps and attributes before it.
-fn bundle(chunk: &Chunk<'_>, mut at: usize, time: &mut Time) -> Found {
+fn bundle(
+    chunk: &Chunk<'_>,
+    mut at: usize,
+    time: &mut Time,
+    see: impl FnOnce(&Event<'_>),
+) -> Found {
     let mut stamp = *time;
     let begin = at;
     loop {
@@ -227,7 +273,8 @@ fn bundle(chunk: &Chunk<'_>, mut at: usize, time: &mut Time) -> Found {
         return if at == begin { chunk.end(at) } else { Found::Nothing };
     };
     match Event::read(Scope::Global, chunk.id(at), chunk.input(frame.clone())) {
-        Ok(_) => {
+        Ok(event) => {
+            see(&event);
             *time = stamp;
             Found::Record(frame.end)
         }

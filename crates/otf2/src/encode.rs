@@ -83,6 +83,22 @@ pub struct Finished<M> {
     pub events: u64,
 }
 
+/// An event, with its attributes, encoded before its time is known. Writing it is a copy.
+///
+/// For events that are the same again and again, such as entering a region from one call site. It
+/// belongs to encoders of the byte order it was [prepared](Encoder::prepare) for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    bytes: [u8; Self::MOST],
+    len: u8,
+    order: ByteOrder,
+}
+
+impl Prepared {
+    /// The longest event that can be prepared, in bytes.
+    pub const MOST: usize = 40;
+}
+
 /// Writes the events of one location, chunk after chunk.
 ///
 /// The memory of a chunk may be borrowed (`&mut [u8]`) or owned (`Vec<u8>`, a memory map); its length
@@ -119,6 +135,18 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         check_size(&chunk)?;
         let mut encoder =
             Self { chunk, pos: 0, order, time: 0, stamp_from: 0, first: 1, events: 0 };
+        encoder.open();
+        Ok(encoder)
+    }
+
+    /// Goes on with the events of a location: in a new chunk, behind others that hold `events`, the
+    /// last of them at `time`.
+    ///
+    /// # Errors
+    /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
+    pub fn resume(chunk: M, events: u64, time: Time) -> Result<Self, EncodeError> {
+        let mut encoder = Self::new(chunk)?;
+        (encoder.events, encoder.time) = (events, time.0);
         encoder.open();
         Ok(encoder)
     }
@@ -178,6 +206,107 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         event: impl AnyEvent,
     ) -> Result<(), EncodeError> {
         self.record(time, attributes, event)
+    }
+
+    /// Writes an event with one attribute. This is what a recorder does with most events, so it is as
+    /// fast as [`Encoder::write`] where the kind of the value is known to the compiler.
+    ///
+    /// # Errors
+    /// As [`Encoder::write`].
+    #[inline(always)]
+    pub fn write_tagged(
+        &mut self,
+        time: Time,
+        attribute: Attribute,
+        event: impl AnyEvent,
+    ) -> Result<(), EncodeError> {
+        match self.order {
+            ByteOrder::Little => self.append(time, attribute, event, ByteOrder::Little),
+            ByteOrder::Big => self.append_swapped(time, List::from([attribute].as_slice()), event),
+        }
+    }
+
+    /// Encodes an event to be written often. `None` if it is longer than [`Prepared::MOST`].
+    pub fn prepare(
+        &self,
+        attributes: List<'_, Attribute>,
+        event: impl AnyEvent,
+    ) -> Option<Prepared> {
+        let framing = event.framing()?;
+        let mut scratch = [0; 2 * Prepared::MOST];
+        if attributes.space() + framed(event.bound()) > scratch.len() {
+            return None;
+        }
+        let mut output = Output::new(&mut scratch, 0, self.order);
+        if let Some(id) = attributes.id() {
+            output.u8(id);
+            Before::write(attributes, &mut output);
+        }
+        output.u8(event.id());
+        write_body(&event, framing, &mut output);
+        let len = output.pos();
+        let bytes = *scratch.first_chunk()?;
+        (len <= Prepared::MOST).then_some(Prepared { bytes, len: len as u8, order: self.order })
+    }
+
+    /// Writes an event that was [prepared](Self::prepare).
+    ///
+    /// # Errors
+    /// As [`Encoder::write`]; [`EncodeError::Unknown`] if it was prepared for the other byte order.
+    #[inline(always)]
+    pub fn write_prepared(
+        &mut self,
+        Time(time): Time,
+        prepared: &Prepared,
+    ) -> Result<(), EncodeError> {
+        const SPACE: usize = TIMESTAMP + Prepared::MOST + TAIL;
+        if time < self.time {
+            return Err(EncodeError::TimeWentBack);
+        }
+        if prepared.order != self.order {
+            return Err(EncodeError::Unknown);
+        }
+        let start = self.pos;
+        let window = self.chunk.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<SPACE>());
+        let Some(window) = window else {
+            return Err(if start == HEADER { EncodeError::TooLarge } else { EncodeError::Full });
+        };
+        // All bytes are copied, whatever the length: that is fewer instructions than copying the
+        // right number. What is too much lies behind the end mark.
+        let [first, rest @ ..] = prepared.bytes;
+        let stamped = time >= self.stamp_from;
+        let (lead, used) = if stamped {
+            let stamp = match self.order {
+                ByteOrder::Little => time.to_le_bytes(),
+                ByteOrder::Big => time.to_be_bytes(),
+            };
+            if let [_, time @ .., _, _] = window
+                && let Some((at, behind)) = time.split_first_chunk_mut::<8>()
+                && let Some(place) = behind.first_chunk_mut::<{ Prepared::MOST }>()
+            {
+                *at = stamp;
+                *place = prepared.bytes;
+            }
+            (control::TIMESTAMP, TIMESTAMP + usize::from(prepared.len))
+        } else {
+            if let [_, behind @ ..] = window
+                && let Some(place) = behind.first_chunk_mut::<{ Prepared::MOST - 1 }>()
+            {
+                *place = rest;
+            }
+            (first, usize::from(prepared.len))
+        };
+        if let Some(end) = window.get_mut(used) {
+            *end = control::END_OF_CHUNK;
+        }
+        if let Some(place) = window.first_mut() {
+            publish(place, lead);
+        }
+        self.pos = start + used;
+        self.time = time;
+        self.stamp_from = time.saturating_add(1);
+        self.events += 1;
+        Ok(())
     }
 
     /// Writes a record of any kind that carries a time.
@@ -346,6 +475,26 @@ impl Before for NoAttributes {
     fn write(self, _: &mut Output<'_>) {}
 }
 
+impl Before for Attribute {
+    #[inline(always)]
+    fn space(self) -> usize {
+        framed(Self::LIST_OF_ONE)
+    }
+
+    #[inline(always)]
+    fn id(self) -> Option<u8> {
+        Some(control::ATTRIBUTES)
+    }
+
+    #[inline(always)]
+    fn write(self, output: &mut Output<'_>) {
+        output.u8(0);
+        let fields = output.pos();
+        self.write_as_list(output);
+        output.length(fields, Self::LIST_OF_ONE);
+    }
+}
+
 impl Before for List<'_, Attribute> {
     fn space(self) -> usize {
         if self.is_empty() { 0 } else { framed(self.bound()) }
@@ -368,5 +517,60 @@ fn check_size(chunk: &[u8]) -> Result<(), EncodeError> {
         Ok(())
     } else {
         Err(EncodeError::ChunkSize)
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+#[allow(clippy::expect_used, clippy::indexing_slicing)] // A test may panic.
+mod tests {
+    use super::*;
+    use crate::event::{Enter, Leave, RmaGet};
+    use crate::id::{AttributeRef, CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef};
+    use crate::value::AttributeValue;
+
+    /// Prepared or tagged or neither: the same bytes, for both byte orders, with and without a new
+    /// time, until the chunk is full.
+    #[test]
+    fn every_way_of_writing_gives_the_same_bytes() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let encoder = || Encoder::with_order(vec![0xAA; 256 * 1024], order).expect("a chunk");
+            let (mut plain, mut quick) = (encoder(), encoder());
+            let value = AttributeValue::CallingContext(CallingContextRef(300));
+            let site = Attribute { attribute: AttributeRef(0), value };
+            let sites = [site];
+            let sites = List::from(sites.as_slice());
+            let enter = Enter { region: RegionRef(70_000) };
+            let leave = Leave { region: RegionRef(70_000) };
+            let prepared = quick.prepare(sites, enter).expect("it is short");
+            let left = quick.prepare(List::default(), leave).expect("it is short");
+            let mut time = 0;
+            loop {
+                time += 3;
+                let get = RmaGet {
+                    win: RmaWinRef(1),
+                    remote: Rank(9),
+                    bytes: time,
+                    matching_id: MatchingId(time),
+                };
+                let one = plain
+                    .write_with(Time(time), sites, enter)
+                    .and_then(|()| plain.write_with(Time(time), sites, get))
+                    .and_then(|()| plain.write(Time(time), leave));
+                let other = quick
+                    .write_prepared(Time(time), &prepared)
+                    .and_then(|()| quick.write_tagged(Time(time), site, get))
+                    .and_then(|()| quick.write_prepared(Time(time), &left));
+                // The one that copies wants a little more room.
+                if one.is_err() || other.is_err() {
+                    assert_eq!(other, Err(EncodeError::Full));
+                    break;
+                }
+                assert_eq!((plain.pos, plain.events), (quick.pos, quick.events));
+            }
+            let end = quick.pos.min(plain.pos);
+            assert!(end > 200 * 1024);
+            assert_eq!(plain.chunk[..end], quick.chunk[..end]);
+            assert_eq!(quick.write_prepared(Time(0), &left), Err(EncodeError::TimeWentBack));
+        }
     }
 }

@@ -99,6 +99,7 @@ macro_rules! typed_values {
     ($( $variant:ident )*) => {
         impl AttributeValue {
             /// The type of the value.
+            #[inline]
             pub fn value_type(self) -> Type {
                 match self {
                     Self::Uint8(_) => Type::Uint8,
@@ -143,6 +144,7 @@ macro_rules! typed_values {
                 })
             }
 
+            #[inline(always)]
             fn write(self, output: &mut Output<'_>) {
                 output.u8(self.value_type().into());
                 match self {
@@ -235,6 +237,19 @@ macro_rules! pair_fields {
             }
         )*
     };
+}
+
+impl Attribute {
+    /// The most bytes that a list of one attribute takes: its count, the reference, the value.
+    pub(crate) const LIST_OF_ONE: usize = 5 + 5 + 10;
+
+    /// Writes the attribute as a list of one.
+    #[inline(always)]
+    pub(crate) fn write_as_list(self, output: &mut Output<'_>) {
+        output.v32(1);
+        self.attribute.write(output);
+        self.value.write(output);
+    }
 }
 
 pair_fields! {

@@ -211,3 +211,46 @@ fn files_without_events_become_empty() {
     );
     accepted_by_otf2_print(directory);
 }
+
+#[test]
+fn open_regions_are_left_and_marked() -> Result<(), Box<dyn std::error::Error>> {
+    use otf2::close::{close_events, leave_open};
+    use otf2::encode::Encoder;
+    use otf2::event::{Enter, Leave};
+    use otf2::id::{AttributeRef, LocationRef, RegionRef, Time};
+    use otf2::{Attribute, AttributeValue};
+
+    let folder = tempfile::tempdir()?;
+    std::fs::create_dir(folder.path().join("traces"))?;
+    let path = folder.path().join("traces/0.evt");
+    let chunk = 256 * 1024;
+    let mut encoder = Encoder::new(vec![0; chunk])?;
+    for (time, region) in [(1, 7), (2, 8), (3, 9)] {
+        encoder.write(Time(time), Enter { region: RegionRef(region) })?;
+    }
+    encoder.write(Time(4), Leave { region: RegionRef(9) })?;
+    std::fs::write(&path, encoder.finish().memory)?;
+
+    let mut closed = close_events(&path, LocationRef(0), chunk as u64)?;
+    assert_eq!(closed.open, [RegionRef(7), RegionRef(8)]);
+    let mark = Attribute { attribute: AttributeRef(4), value: AttributeValue::Uint8(1) };
+    leave_open(&path, chunk as u64, &mut closed, mark)?;
+    assert_eq!(closed.events, 6);
+
+    // What was left stays so, and a reader sees everything.
+    let again = close_events(&path, LocationRef(0), chunk as u64)?;
+    assert_eq!((again.events, again.open.len()), (6, 0));
+    assert_eq!(again.bytes, closed.bytes);
+    let options = otf2::write::Options { events_chunk: chunk as u64, ..Default::default() };
+    otf2::close::close(folder.path(), "traces", &options, otf2::close::minimal_definitions)?;
+    let archive = otf2::Archive::open(folder.path())?;
+    let mut reader = archive.events(LocationRef(0))?;
+    let mut seen = Vec::new();
+    while let Some(record) = reader.next()? {
+        seen.push((record.time.0, format!("{:?}", record.event), record.attributes.len()));
+    }
+    assert_eq!(seen.len(), 6);
+    assert!(seen[4].1.contains('8') && seen[5].1.contains('7'), "{seen:?}");
+    assert_eq!((seen[4].0, seen[4].2, seen[3].2), (4, 1, 0));
+    Ok(())
+}

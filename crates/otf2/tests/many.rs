@@ -40,6 +40,7 @@ fn write(directory: &std::path::Path) {
             times: None,
             bytes: summary.bytes,
             cut: 0,
+            open: Vec::new(),
         });
     }
     let mut definitions = archive.global_definitions().unwrap();

@@ -83,7 +83,7 @@ impl ArchiveWriter {
         name: impl Into<String>,
         options: Options,
     ) -> Result<Self> {
-        let writer = Self::open(directory, name, options)?;
+        let writer = Self::join(directory, name, options)?;
         let store = &writer.store;
         fs::create_dir_all(store.path()).map_err(|error| Error::io(error).at(store.path()))?;
         let locations = store.path().join(store.name());
@@ -97,8 +97,12 @@ impl ArchiveWriter {
         Ok(writer)
     }
 
-    /// A writer for an archive whose directories are there already.
-    pub(crate) fn open(
+    /// A writer for an archive whose directories are there already: for a process that writes part
+    /// of the archive of many. Only one of them [finishes](Self::finish) it.
+    ///
+    /// # Errors
+    /// If the options are not those of any archive.
+    pub fn join(
         directory: impl AsRef<Path>,
         name: impl Into<String>,
         options: Options,
