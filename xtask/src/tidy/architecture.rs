@@ -149,7 +149,7 @@ mod tests {
 | `dwell-measure` | the recorder | model, otf2 |
 | `dwell-preload` | the cdylib | model, measure |
 | `dwell-link` | generated C | model's tables |
-| `dwell-symbols` | addresses | model |
+| `dwell-symbols` | addresses | model, otf2 |
 | `dwell-analyze` | replay | model, otf2, cubex |
 | `dwell-mpi` | over MPI | analyze, rsmpi |
 | `dwell-report` | queries | cubex, model |
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_found_on_its_line() {
-        let text = DOCUMENT.replace("| model, otf2 |", "| model, cubex |");
+        let text = DOCUMENT.replace("recorder | model, otf2 |", "recorder | model, cubex |");
         assert_eq!(
             problems(&text),
             ["ARCHITECTURE.md:12: `dwell-measure` may use {cubex, dwell-model} here, \

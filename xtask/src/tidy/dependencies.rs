@@ -42,7 +42,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-measure", may_use: Only(&["dwell-model", "otf2"]) },
     Row { name: "dwell-preload", may_use: Only(&["dwell-model", "dwell-measure"]) },
     Row { name: "dwell-link", may_use: Only(&["dwell-model"]) },
-    Row { name: "dwell-symbols", may_use: Only(&["dwell-model"]) },
+    Row { name: "dwell-symbols", may_use: Only(&["dwell-model", "otf2"]) },
     Row { name: "dwell-analyze", may_use: Only(&["dwell-model", "otf2", "cubex"]) },
     Row { name: "dwell-mpi", may_use: Only(&["dwell-analyze"]) },
     Row { name: "dwell-report", may_use: Only(&["cubex", "dwell-model"]) },

@@ -1,0 +1,129 @@
+//! What an archive has before: strings, places, and which regions are sites.
+
+use std::collections::HashMap;
+
+use dwell_model::archive::Address;
+use otf2::def::{Region, SourceCodeLocation};
+use otf2::id::StringRef;
+use otf2::{Archive, Definition};
+
+use crate::{BuildId, Module, ReturnOffset};
+
+/// Texts are cut here: a record must fit into a chunk, and these have 256 KiB at least.
+const LONGEST: usize = 1 << 16;
+
+/// All ids are taken.
+pub(super) const FULL: &str = "it has no ids left";
+
+/// The definitions that matter for sites.
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) texts: Texts,
+    pub(super) regions: Vec<Region>,
+    pub(super) places: Vec<SourceCodeLocation>,
+    /// Number of calling contexts.
+    pub(super) contexts: u64,
+    /// Whether there are definitions of a later version, which cannot be copied.
+    pub(super) later: bool,
+}
+
+/// A region that is an address.
+pub(super) struct SiteRegion {
+    pub(super) region: Region,
+    /// Of the program or library.
+    pub(super) path: String,
+    build_id: String,
+    pub(super) at: ReturnOffset,
+}
+
+impl SiteRegion {
+    /// The module. None if the build id is not readable: without one, any file would be believed.
+    pub(super) fn module(&self) -> Option<Module> {
+        let build_id = match self.build_id.as_str() {
+            "" => None,
+            text => Some(text.parse::<BuildId>().ok()?),
+        };
+        Some(Module { path: self.path.clone().into(), build_id })
+    }
+}
+
+impl Content {
+    /// Reads the global definitions; damage is an error.
+    pub(super) fn read(archive: &Archive) -> otf2::Result<Self> {
+        let mut content = Self::default();
+        let mut reader = archive.global_definitions()?;
+        while let Some(definition) = reader.next()? {
+            match definition {
+                Definition::String(text) => content.texts.add(text.id, text.string.as_bytes()),
+                Definition::Region(region) => content.regions.push(region),
+                Definition::SourceCodeLocation(place) => content.places.push(place),
+                Definition::CallingContext(_) => content.contexts += 1,
+                Definition::Unknown(_) => content.later = true,
+                _ => {}
+            }
+        }
+        Ok(content)
+    }
+
+    /// Takes the regions that are addresses.
+    pub(super) fn take_sites(&mut self) -> Vec<SiteRegion> {
+        let mut sites = Vec::new();
+        let Self { texts, regions, .. } = self;
+        regions.retain(|region| {
+            let description = texts.get(region.description).and_then(|it| str::from_utf8(it).ok());
+            let address = description.and_then(Address::parse);
+            sites.extend(address.map(|address| SiteRegion {
+                region: *region,
+                path: address.module.into(),
+                build_id: address.build_id.into(),
+                at: ReturnOffset(address.offset),
+            }));
+            address.is_none()
+        });
+        sites
+    }
+}
+
+/// All strings, in the order of the file, and those that come behind them.
+#[derive(Default)]
+pub(super) struct Texts {
+    all: Vec<(StringRef, Vec<u8>)>,
+    by_id: HashMap<StringRef, usize>,
+    by_text: HashMap<Vec<u8>, StringRef>,
+    /// Behind every id so far.
+    next: u32,
+}
+
+impl Texts {
+    /// A string that has an id. The first of an id counts, as it does for readers.
+    fn add(&mut self, id: StringRef, text: &[u8]) {
+        self.by_id.entry(id).or_insert(self.all.len());
+        self.by_text.entry(text.into()).or_insert(id);
+        self.all.push((id, text.into()));
+        self.next = self.next.max(id.0.saturating_add(1));
+    }
+
+    fn get(&self, id: StringRef) -> Option<&[u8]> {
+        self.all.get(*self.by_id.get(&id)?).map(|(_, text)| text.as_slice())
+    }
+
+    /// The id of a text, which becomes a new string if need be.
+    pub(super) fn id(&mut self, text: &str) -> Result<StringRef, &'static str> {
+        let text = text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default();
+        // A string of an archive ends at a zero.
+        let text = text.split('\0').next().unwrap_or_default();
+        if let Some(&id) = self.by_text.get(text.as_bytes()) {
+            return Ok(id);
+        }
+        let id = StringRef(self.next);
+        if id.is_undefined() {
+            return Err(FULL);
+        }
+        self.add(id, text.as_bytes());
+        Ok(id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (StringRef, &[u8])> {
+        self.all.iter().map(|(id, text)| (*id, text.as_slice()))
+    }
+}

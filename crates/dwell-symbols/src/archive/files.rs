@@ -1,0 +1,82 @@
+//! Putting a new file of definitions in place of the old one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use otf2::store::FileKind;
+use otf2::write::{ArchiveWriter, DefWriter, Options};
+use otf2::{Anchor, Archive};
+
+use super::Error;
+
+/// Writes the global definitions of an archive anew. The archive changes at the end, or not at all.
+pub(super) fn replace(
+    archive: &Archive,
+    write: impl FnOnce(&mut DefWriter) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let old = |file| archive.store().describe(file);
+    let anchor_path = old(FileKind::Anchor);
+    let name = anchor_path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let scratch = Scratch::new(anchor_path.parent().unwrap_or(Path::new(".")))?;
+    let anchor = archive.anchor();
+    let options = Options {
+        events_chunk: anchor.events_chunk,
+        defs_chunk: anchor.defs_chunk,
+        order: anchor.order,
+        ..Options::default()
+    };
+    let new = |file: FileKind| scratch.0.join(file.path(&name));
+    let mut definitions =
+        ArchiveWriter::join(&scratch.0, name.as_str(), options)?.global_definitions()?;
+    write(&mut definitions)?;
+    let anchor = Anchor { definitions: definitions.finish()?.records, ..anchor.clone() };
+    let path = new(FileKind::Anchor);
+    fs::write(&path, anchor.to_bytes()).map_err(at(&path))?;
+
+    // As it was, should the second renaming fail.
+    let kept = scratch.0.join("kept");
+    fs::copy(&anchor_path, &kept).map_err(at(&kept))?;
+    let files = [FileKind::Anchor, FileKind::GlobalDefs];
+    for file in files {
+        let permissions = fs::metadata(old(file)).map_err(at(&old(file)))?.permissions();
+        fs::set_permissions(new(file), permissions).map_err(at(&new(file)))?;
+    }
+    for file in files {
+        if let Err(error) = fs::rename(new(file), old(file)) {
+            if file == FileKind::GlobalDefs {
+                let _ = fs::rename(&kept, &anchor_path); // Nothing is left to be done if this fails.
+            }
+            return Err(at(&old(file))(error));
+        }
+    }
+    Ok(())
+}
+
+/// Adds the path to an error.
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
+    let path = path.to_owned();
+    |error| Error::Io { path, error }
+}
+
+/// A directory inside the archive, so that renaming stays in one file system. It goes when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(directory: &Path) -> Result<Self, Error> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".dwell-symbols-{}-{number}", process::id()));
+        // Left behind by a process of the same number that was killed.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).map_err(at(&path))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // Only litter if it fails.
+    }
+}

@@ -1,0 +1,211 @@
+//! Call sites of a recorded archive: from addresses to functions, files and lines.
+//!
+//! The recorder writes a call site as it knows it: a calling context whose region is called
+//! `heat+0x1234` and has an [`Address`](dwell_model::archive::Address) as its description.
+//! [`resolve_archive`] replaces these regions, in the file of global definitions alone:
+//!
+//! | definition | becomes |
+//! |---|---|
+//! | region of a site | one region for each function and file; it stays as it is if its function is not found, so that a later try can succeed |
+//! | calling context | the same id, with the innermost function and a source code location |
+//! | – | [`INLINED_INTO`], a property of the calling contexts whose call was inlined |
+//! | string | the same id; new ones follow |
+//! | others | the same |
+//!
+//! Events and mapping tables name contexts, not regions of sites, so they hold as they are.
+//!
+//! # Invariants
+//!
+//! * Ids of one kind run 0, 1, 2 … in the order of the file, if they did before. Regions that are still
+//!   addresses come last, so that the next try finds the layout of the recorder again.
+//! * An archive is whole or untouched. New files are written in a directory inside it and put in place
+//!   by renaming, the anchor first: whoever dies between the two leaves the addresses, and the next try
+//!   does it all again.
+//! * What was resolved stays: a second time changes not a byte, unless more can be found.
+//!
+//! # Limits
+//!
+//! * A function of which only the symbol is known loses its address: debug information that turns up
+//!   later adds nothing to it.
+//! * The file of a region is that of the call: a function whose body includes another file is one region
+//!   for each of them.
+//! * Regions of sites are used by calling contexts alone. Other definitions are checked for it, events
+//!   are not.
+//! * Strings that only addresses used stay, as events may name strings too.
+
+mod content;
+mod files;
+mod plan;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use otf2::Archive;
+use otf2::store::FileKind;
+
+use crate::{Module, Options, Quality, Site};
+use content::Content;
+use plan::Plan;
+
+pub use dwell_model::archive::INLINED_INTO;
+
+/// What became of the call sites of an archive. Those that were resolved before are not counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Resolved {
+    /// Addresses that the archive had.
+    pub sites: u64,
+    /// Sites with function, file, line and inlining.
+    pub exact: u64,
+    /// Sites with function, file and line, of which nobody knows whether the call was inlined.
+    pub line_only: u64,
+    /// Sites with a function and nothing else.
+    pub symbol_only: u64,
+    /// Why there is no more of [`Self::line_only`] and [`Self::symbol_only`].
+    pub incomplete: Vec<Missing>,
+    /// Sites that are still addresses, and why.
+    pub unresolved: Vec<Missing>,
+}
+
+/// What could not be found in a module.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Missing {
+    /// The program or library.
+    pub module: String,
+    /// Why, and what can be done about it: the text of a [`Reason`](crate::Reason).
+    pub reason: String,
+    /// How many sites that concerns.
+    pub sites: u64,
+}
+
+/// Why an archive could not be resolved. It is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// It cannot be read or written, or is damaged.
+    Archive(otf2::Error),
+    /// A file could not be put in place.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        error: io::Error,
+    },
+    /// Its definitions are not laid out as the recorder does it.
+    Layout {
+        /// The file with the definitions.
+        path: PathBuf,
+        /// What is different.
+        why: &'static str,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Archive(error) => error.fmt(f),
+            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Layout { path, why } => {
+                write!(f, "{}: {why}; call sites stay addresses", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Archive(error) => std::error::Error::source(error),
+            Self::Io { error, .. } => Some(error),
+            Self::Layout { .. } => None,
+        }
+    }
+}
+
+impl From<otf2::Error> for Error {
+    fn from(error: otf2::Error) -> Self {
+        Self::Archive(error)
+    }
+}
+
+/// Replaces addresses of call sites by functions, files and lines, as far as they are found.
+///
+/// `directory` has the one archive, or is its anchor file. The [module](self) says what changes in it.
+///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use dwell_symbols::{Options, resolve_archive};
+///
+/// let resolved = resolve_archive(Path::new("dwell-heat-20261115"), &Options::new())?;
+/// for missing in &resolved.unresolved {
+///     println!("{} call sites in {}: {}", missing.sites, missing.module, missing.reason);
+/// }
+/// # Ok::<(), dwell_symbols::archive::Error>(())
+/// ```
+///
+/// # Errors
+/// If the archive is damaged, not laid out as the recorder does it, or cannot be written. It is as it was
+/// then. That modules are not found is no error.
+pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, Error> {
+    let archive = Archive::open(directory)?;
+    let mut content = Content::read(&archive)?;
+    let sites = content.take_sites();
+    if sites.is_empty() {
+        return Ok(Resolved::default());
+    }
+    let modules: Vec<Option<Module>> = sites.iter().map(content::SiteRegion::module).collect();
+    let questions = modules.iter().zip(&sites).filter_map(|(module, site)| {
+        let module = module.as_ref()?;
+        Some((module, site.at))
+    });
+    let mut answers = options.clone().resolver().resolve_all(questions).into_iter();
+    let answers: Vec<Option<Site>> =
+        modules.iter().map(|module| module.as_ref().and_then(|_| answers.next())).collect();
+
+    let resolved = summary(&sites, &answers);
+    if answers.iter().flatten().any(is_resolved) {
+        let layout =
+            |why| Error::Layout { path: archive.store().describe(FileKind::GlobalDefs), why };
+        let plan = Plan::new(content, &sites, &answers).map_err(layout)?;
+        files::replace(&archive, |definitions| plan.write(&archive, definitions))?;
+    }
+    Ok(resolved)
+}
+
+/// Whether the function is known, which is what makes a region.
+fn is_resolved(site: &Site) -> bool {
+    site.frames.first().is_some_and(|frame| frame.function.is_some())
+}
+
+fn summary(sites: &[content::SiteRegion], answers: &[Option<Site>]) -> Resolved {
+    let mut resolved = Resolved { sites: sites.len() as u64, ..Resolved::default() };
+    let (mut incomplete, mut unresolved) = (BTreeMap::new(), BTreeMap::new());
+    for (site, answer) in sites.iter().zip(answers) {
+        let table = match answer {
+            Some(answer) if is_resolved(answer) => {
+                *match answer.quality {
+                    Quality::Exact => &mut resolved.exact,
+                    Quality::Line { .. } => &mut resolved.line_only,
+                    Quality::Symbol { .. } | Quality::Module { .. } => &mut resolved.symbol_only,
+                } += 1;
+                &mut incomplete
+            }
+            _ => &mut unresolved,
+        };
+        let reason = match answer.as_ref().map(|answer| (answer.quality.reason(), answer)) {
+            Some((Some(reason), _)) => reason.to_string(),
+            Some((None, answer)) if is_resolved(answer) => continue,
+            Some((None, _)) => "debug information has no name for the function".into(),
+            None => "the build id in the archive cannot be read".into(),
+        };
+        *table.entry((site.path.clone(), reason)).or_insert(0) += 1;
+    }
+    let list = |table: BTreeMap<(String, String), u64>| {
+        let entry = |((module, reason), sites)| Missing { module, reason, sites };
+        table.into_iter().map(entry).collect()
+    };
+    (resolved.incomplete, resolved.unresolved) = (list(incomplete), list(unresolved));
+    resolved
+}

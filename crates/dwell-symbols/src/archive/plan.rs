@@ -1,0 +1,311 @@
+//! What the archive has afterwards, and how it is written.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::mem;
+use std::path::Path;
+
+use otf2::def::{self, Region, SourceCodeLocation};
+use otf2::enums::{GroupType, Paradigm, RegionFlag, RegionRole};
+use otf2::id::{RefKind, RegionRef, SourceCodeLocationRef, StringRef};
+use otf2::store::FileKind;
+use otf2::write::DefWriter;
+use otf2::{Archive, AttributeValue, Definition, Str, Value};
+
+use super::content::{Content, FULL, SiteRegion, Texts};
+use super::{Error, INLINED_INTO, is_resolved};
+use crate::{Frame, Quality, Site};
+
+/// Why a plan cannot be made.
+type Result<T, E = &'static str> = std::result::Result<T, E>;
+
+/// The definitions that change.
+pub(super) struct Plan {
+    /// All strings, old and new.
+    texts: Texts,
+    /// Regions of new functions, then those of sites that stay; ids follow the other regions.
+    regions: Vec<Region>,
+    /// All source code locations, old and new.
+    places: Vec<SourceCodeLocation>,
+    /// What becomes of a region that was an address.
+    fates: HashMap<RegionRef, Fate>,
+    contexts: u64,
+    /// The name of the property, if any context has it.
+    inlined_into: StringRef,
+}
+
+/// What a calling context of a site refers to.
+struct Fate {
+    region: RegionRef,
+    place: Option<SourceCodeLocationRef>,
+    inlined_into: Option<StringRef>,
+}
+
+impl Plan {
+    pub(super) fn new(
+        content: Content,
+        sites: &[SiteRegion],
+        answers: &[Option<Site>],
+    ) -> Result<Self> {
+        if content.later {
+            return Err("it has definitions of a later version of the format");
+        }
+        let first = content.regions.iter().map(|region| region.id.0.saturating_add(1)).max();
+        let first = first.unwrap_or(0);
+        if sites.iter().any(|site| site.region.id.0 < first) {
+            return Err("regions that are addresses are not the last ones");
+        }
+        let mut maker = Maker {
+            functions: Functions::new(first, &content),
+            places: Places::new(content.places),
+            texts: content.texts,
+        };
+        let mut fates = HashMap::new();
+        let mut staying = Vec::new();
+        for (site, answer) in sites.iter().zip(answers) {
+            let fate = match answer.as_ref().filter(|answer| is_resolved(answer)) {
+                Some(answer) => maker.fate(site, answer)?,
+                None => {
+                    staying.push(site.region);
+                    Fate { region: site.region.id, place: None, inlined_into: None }
+                }
+            };
+            if fates.insert(site.region.id, fate).is_some() {
+                return Err("several regions have the same id");
+            }
+        }
+        let mut inlined_into = StringRef::UNDEFINED;
+        if fates.values().any(|fate| fate.inlined_into.is_some()) {
+            inlined_into = maker.texts.id(INLINED_INTO)?;
+        }
+        let Maker { texts, functions, places } = maker;
+        let mut regions = functions.new;
+        for mut region in staying {
+            let id = next(first, regions.len())?;
+            if let Some(fate) = fates.get_mut(&region.id) {
+                fate.region = RegionRef(id);
+            }
+            region.id = RegionRef(id);
+            regions.push(region);
+        }
+        let contexts = content.contexts;
+        Ok(Self { texts, regions, places: places.all, fates, contexts, inlined_into })
+    }
+
+    /// Writes all global definitions of an archive, as they become.
+    ///
+    /// Strings come first. All else is in the order of the file, but regions of sites where the first
+    /// of them was, source code locations before the first calling context, and properties behind the
+    /// last.
+    pub(super) fn write(mut self, archive: &Archive, defs: &mut DefWriter) -> Result<(), Error> {
+        for (id, text) in self.texts.iter() {
+            defs.write(def::String { id, string: Str::new(text) })?;
+        }
+        let mut properties = Vec::new();
+        let mut reader = archive.global_definitions()?;
+        while let Some(definition) = reader.next()? {
+            match definition {
+                Definition::String(_) => {}
+                Definition::Region(region) if self.fates.contains_key(&region.id) => {
+                    for region in mem::take(&mut self.regions) {
+                        defs.write(region)?;
+                    }
+                }
+                Definition::SourceCodeLocation(_) => self.write_places(defs)?,
+                Definition::CallingContext(mut context) => {
+                    self.write_places(defs)?;
+                    if let Some(fate) = self.fates.get(&context.region) {
+                        context.region = fate.region;
+                        context.source_code_location =
+                            fate.place.unwrap_or(context.source_code_location);
+                        properties.extend(fate.inlined_into.map(|text| (context.id, text)));
+                    }
+                    defs.write(context)?;
+                    self.contexts = self.contexts.saturating_sub(1);
+                    if self.contexts == 0 {
+                        for (calling_context, text) in mem::take(&mut properties) {
+                            defs.write(def::CallingContextProperty {
+                                calling_context,
+                                name: self.inlined_into,
+                                value: AttributeValue::String(text),
+                            })?;
+                        }
+                    }
+                }
+                other => {
+                    if self.uses_site(&other) {
+                        return Err(Error::Layout {
+                            path: archive.store().describe(FileKind::GlobalDefs),
+                            why: "not only calling contexts use regions that are addresses",
+                        });
+                    }
+                    defs.write(other)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_places(&mut self, defs: &mut DefWriter) -> otf2::Result<()> {
+        mem::take(&mut self.places).into_iter().try_for_each(|place| defs.write(place))
+    }
+
+    /// Whether a definition refers to the region of a site.
+    fn uses_site(&self, definition: &Definition<'_>) -> bool {
+        let is_site =
+            |id: u64| u32::try_from(id).is_ok_and(|id| self.fates.contains_key(&RegionRef(id)));
+        if let Definition::Group(group) = definition
+            && group.group_type == GroupType::Regions
+        {
+            return group.members.iter().any(is_site);
+        }
+        let mut uses = false;
+        definition.fields(&mut |_, value| {
+            uses |= match value {
+                Value::Ref(RefKind::Region, id) => is_site(id),
+                Value::Typed(AttributeValue::Region(region)) => is_site(u64::from(region.0)),
+                _ => false,
+            };
+        });
+        uses
+    }
+}
+
+/// Gives ids to what is new.
+struct Maker {
+    texts: Texts,
+    functions: Functions,
+    places: Places,
+}
+
+impl Maker {
+    fn fate(&mut self, site: &SiteRegion, answer: &Site) -> Result<Fate> {
+        let Some((innermost, outer)) = answer.frames.split_first() else {
+            return Err("a function is missing"); // Never: it is resolved.
+        };
+        let region = self.functions.id(innermost, &site.path, &mut self.texts)?;
+        let place = match (&innermost.file, innermost.line) {
+            (Some(file), Some(line)) => Some(self.places.id(self.texts.id(file)?, line)?),
+            _ => None,
+        };
+        let inlined_into = match (&answer.quality, outer) {
+            (_, []) => None,
+            (Quality::Exact, outer) => Some(self.texts.id(&chain(outer))?),
+            _ => None,
+        };
+        Ok(Fate { region, place, inlined_into })
+    }
+}
+
+/// `advance (heat.c:88) < main (heat.c:140)`.
+fn chain(frames: &[Frame]) -> String {
+    let mut text = String::new();
+    for frame in frames {
+        if !text.is_empty() {
+            text.push_str(" < ");
+        }
+        text.push_str(frame.function.as_deref().unwrap_or("??"));
+        let file = frame.file.as_deref().map(Path::new).and_then(Path::file_name);
+        if let Some(file) = file.and_then(|file| file.to_str()) {
+            let _ = match frame.line {
+                Some(line) => write!(text, " ({file}:{line})"),
+                None => write!(text, " ({file})"),
+            };
+        }
+    }
+    text
+}
+
+/// Regions of functions.
+struct Functions {
+    first: u32,
+    new: Vec<Region>,
+    ids: HashMap<(StringRef, Home), RegionRef>,
+}
+
+/// What tells functions of the same name apart.
+#[derive(PartialEq, Eq, Hash)]
+enum Home {
+    File(StringRef),
+    /// Where the file is not known, of which module it is.
+    Module(String),
+}
+
+impl Functions {
+    /// Those of an earlier try are used again.
+    fn new(first: u32, content: &Content) -> Self {
+        let made = content.regions.iter().filter(|region| {
+            region.paradigm == Paradigm::Compiler
+                && region.region_role == RegionRole::Function
+                && !region.source_file.is_undefined()
+        });
+        let ids = made.map(|region| ((region.name, Home::File(region.source_file)), region.id));
+        Self { first, new: Vec::new(), ids: ids.collect() }
+    }
+
+    fn id(&mut self, frame: &Frame, module: &str, texts: &mut Texts) -> Result<RegionRef> {
+        let name = texts.id(frame.function.as_deref().unwrap_or("??"))?;
+        let (home, source_file) = match &frame.file {
+            Some(file) => {
+                let file = texts.id(file)?;
+                (Home::File(file), file)
+            }
+            None => (Home::Module(module.into()), StringRef::UNDEFINED),
+        };
+        let key = (name, home);
+        if let Some(&id) = self.ids.get(&key) {
+            return Ok(id);
+        }
+        let canonical_name = match &frame.linkage {
+            Some(linkage) => texts.id(linkage)?,
+            None => name,
+        };
+        let id = RegionRef(next(self.first, self.new.len())?);
+        self.new.push(Region {
+            id,
+            name,
+            canonical_name,
+            description: texts.id("")?,
+            region_role: RegionRole::Function,
+            paradigm: Paradigm::Compiler,
+            region_flags: RegionFlag::NONE,
+            source_file,
+            begin_line_number: 0,
+            end_line_number: 0,
+        });
+        self.ids.insert(key, id);
+        Ok(id)
+    }
+}
+
+/// Source code locations, old and new.
+struct Places {
+    all: Vec<SourceCodeLocation>,
+    ids: HashMap<(StringRef, u32), SourceCodeLocationRef>,
+    first: u32,
+    old: usize,
+}
+
+impl Places {
+    fn new(all: Vec<SourceCodeLocation>) -> Self {
+        let ids = all.iter().map(|place| ((place.file, place.line_number), place.id)).collect();
+        let first = all.iter().map(|place| place.id.0.saturating_add(1)).max().unwrap_or(0);
+        Self { ids, first, old: all.len(), all }
+    }
+
+    fn id(&mut self, file: StringRef, line_number: u32) -> Result<SourceCodeLocationRef> {
+        if let Some(&id) = self.ids.get(&(file, line_number)) {
+            return Ok(id);
+        }
+        let id = SourceCodeLocationRef(next(self.first, self.all.len() - self.old)?);
+        self.all.push(SourceCodeLocation { id, file, line_number });
+        self.ids.insert((file, line_number), id);
+        Ok(id)
+    }
+}
+
+/// The id behind `first` and `used` more.
+fn next(first: u32, used: usize) -> Result<u32> {
+    let id = u32::try_from(used).ok().and_then(|used| first.checked_add(used));
+    id.filter(|id| *id != u32::MAX).ok_or(FULL)
+}

@@ -1,0 +1,5 @@
+extern void run(void);
+int main(void) {
+    run();
+    return 0;
+}
