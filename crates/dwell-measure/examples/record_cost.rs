@@ -1,0 +1,57 @@
+//! What recording a call costs: `record_cost DIR [CALLS]` records that many gets and puts of 8 bytes,
+//! with no runtime behind them, and prints nanoseconds for each.
+//!
+//! `valgrind --tool=callgrind` on it counts instructions, which do not depend on the machine's mood.
+
+use std::time::Instant;
+
+use dwell_measure::call::{begin, end, end_transfer, transfer};
+use dwell_measure::entry::called_from;
+use dwell_measure::hook::{Facts, Hook};
+use dwell_measure::process::{Plan, Process};
+use dwell_model::shmem;
+
+/// Where the symmetric heap is said to be.
+const HEAP: usize = 0xFF00_0000_0000;
+
+fn main() -> std::io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments.next().unwrap_or_else(|| ".".into());
+    let calls: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    dwell_measure::clock::prepare();
+    let plan = Plan {
+        rank: 0,
+        size: 2,
+        open_files: &directory,
+        program: "record_cost",
+        chunk: 1 << 20,
+        budget: u64::MAX,
+    };
+    let process = Process::prepare(&plan)?;
+    let hook = |name: &str| -> &'static Hook {
+        let row = shmem::TABLE.find(name).expect("a function of the table");
+        Box::leak(Box::new(Hook::new(&shmem::TABLE, row)))
+    };
+    let (get, put) = (hook("shmem_getmem"), hook("shmem_putmem"));
+    process.begin(get);
+    // A block of the symmetric heap, for the puts to go to.
+    let (malloc, facts) = (hook("shmem_malloc"), Facts { bytes: 4096, ..Facts::NONE });
+    if let Some(call) = begin(malloc, &facts) {
+        end(call, malloc, &facts, HEAP as u64);
+    }
+    for (name, hook) in [("get", get), ("put", put)] {
+        // Any address of this program will do.
+        let began = Instant::now();
+        called_from(main as fn() -> std::io::Result<()> as usize, (&raw const began) as usize);
+        for call in 0..calls {
+            if let Some(call) = transfer(hook, (call & 1) as u32, 8, HEAP + 64, 0) {
+                end_transfer(call);
+            }
+        }
+        println!("{name} {:.1} ns", began.elapsed().as_nanos() as f64 / calls as f64);
+    }
+    for closed in process.end() {
+        println!("{:?}", closed?);
+    }
+    Ok(())
+}

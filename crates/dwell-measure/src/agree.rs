@@ -1,0 +1,218 @@
+//! What all processes must agree on before they record: where to, and by whose clock.
+//!
+//! Independent processes cannot agree on a time or a name, so rank 0 decides, makes the directories, and
+//! tells the others along the tree.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::clock;
+use crate::settings::Settings;
+use crate::unify::{Upcalls, rounds};
+
+/// What rank 0 decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Agreement {
+    /// The experiment directory, absolute.
+    pub(crate) directory: String,
+    /// Tells one boot of one node from all others: where it is the same, the clock is.
+    pub(crate) boot: String,
+    /// How far `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` at rank 0.
+    pub(crate) ahead: u64,
+}
+
+impl Agreement {
+    /// Lets rank 0 decide, and everyone know. The error is the same everywhere.
+    pub(crate) fn reach(up: &mut impl Upcalls, settings: &Settings) -> io::Result<Self> {
+        let mine = (up.rank() == 0).then(|| match Self::decide(settings) {
+            Ok(agreement) => agreement.encode(),
+            Err(error) => format!("!{error}").into_bytes(),
+        });
+        Self::decode(&broadcast(up, mine)?)
+    }
+
+    fn decide(settings: &Settings) -> io::Result<Self> {
+        let directory = match &settings.directory {
+            Some(directory) => make_exactly(directory)?,
+            None => make_new(&std::env::current_dir()?, &name())?,
+        };
+        let directory = directory.to_str().ok_or_else(|| {
+            io::Error::other(format!("{}: the path is not UTF-8", directory.display()))
+        })?;
+        Ok(Self { directory: directory.into(), boot: boot(), ahead: ahead() })
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        format!("+{}\n{}\n{}", self.ahead, self.boot, self.directory).into_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> io::Result<Self> {
+        let damaged = || io::Error::other("the message of rank 0 was damaged");
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
+        if let Some(error) = text.strip_prefix('!') {
+            return Err(io::Error::other(error.to_string()));
+        }
+        let text = text.strip_prefix('+').ok_or_else(damaged)?;
+        let mut parts = text.splitn(3, '\n');
+        let mut next = || parts.next().ok_or_else(damaged);
+        let ahead = next()?.parse().map_err(|_| damaged())?;
+        Ok(Self { ahead, boot: next()?.into(), directory: next()?.into() })
+    }
+
+    /// By how much the clock of this node must be moved to be that of rank 0's. Nodes are assumed to
+    /// agree on the time of day as well as they do.
+    pub(crate) fn shift(&self) -> i64 {
+        if self.boot == boot() { 0 } else { ahead().wrapping_sub(self.ahead).cast_signed() }
+    }
+}
+
+/// Directory of the files that are being written.
+pub(crate) fn open_files(directory: &Path) -> PathBuf {
+    directory.join("open")
+}
+
+/// Makes the directory that was asked for. It may be there, but must be empty.
+fn make_exactly(directory: &Path) -> io::Result<PathBuf> {
+    let told = |error: io::Error| {
+        io::Error::new(error.kind(), format!("{}: {error}", directory.display()))
+    };
+    fs::create_dir_all(directory).map_err(told)?;
+    if fs::read_dir(directory).map_err(told)?.next().is_some() {
+        return Err(io::Error::other(format!(
+            "{}: the directory is not empty; remove it or name another",
+            directory.display()
+        )));
+    }
+    let directory = directory.canonicalize().map_err(told)?;
+    fill(&directory).map_err(told)?;
+    Ok(directory)
+}
+
+/// Makes a directory that was not there before.
+fn make_new(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    for attempt in 1..1000 {
+        let name = if attempt == 1 { name.to_string() } else { format!("{name}-{attempt}") };
+        let directory = parent.join(name);
+        match fs::create_dir(&directory) {
+            Ok(()) => return fill(&directory).map(|()| directory),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let text = format!("{}: {error}", directory.display());
+                return Err(io::Error::new(error.kind(), text));
+            }
+        }
+    }
+    Err(io::Error::other(format!("{}: there are a thousand of {name}", parent.display())))
+}
+
+fn fill(directory: &Path) -> io::Result<()> {
+    fs::create_dir(open_files(directory))?;
+    fs::create_dir(directory.join("traces"))
+}
+
+/// `dwell-<program>-<job or time>`.
+fn name() -> String {
+    let program = program();
+    let program = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or("run");
+    format!("dwell-{program}-{}", job().unwrap_or_else(|| moment(clock::realtime())))
+}
+
+/// What the batch system calls this job.
+fn job() -> Option<String> {
+    let get = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
+    if let Some(job) = get("SLURM_JOB_ID") {
+        return Some(match get("SLURM_STEP_ID") {
+            Some(step) => format!("{job}.{step}"),
+            None => job,
+        });
+    }
+    ["PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"].into_iter().find_map(get)
+}
+
+/// A time of day in UTC, as in `20261115-035122`.
+fn moment(nanos: u64) -> String {
+    let (days, second) = (nanos / 1_000_000_000 / 86_400, nanos / 1_000_000_000 % 86_400);
+    // Howard Hinnant's `civil_from_days`, for days since 1970.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = 400 * era + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
+/// Path of the program.
+pub(crate) fn program() -> String {
+    let path = fs::read_link("/proc/self/exe").unwrap_or_default();
+    path.to_str().unwrap_or_default().to_string()
+}
+
+fn boot() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_string()
+}
+
+fn ahead() -> u64 {
+    clock::realtime().wrapping_sub(clock::monotonic())
+}
+
+/// Brings the bytes of rank 0 to everyone.
+fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let (rank, size) = (up.rank(), up.size());
+    let bytes = match mine {
+        Some(bytes) => bytes,
+        None => up.receive(rank & (rank - 1))?,
+    };
+    let below = if rank == 0 { rounds(size) } else { rank.trailing_zeros() };
+    for round in (0..below).rev() {
+        let child = rank + (1 << round);
+        if child < size {
+            up.send(child, &bytes)?;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment(0), "19700101-000000");
+        assert_eq!(moment(951_782_399_000_000_000), "20000228-235959");
+        assert_eq!(moment(951_782_400_000_000_000), "20000229-000000");
+        assert_eq!(
+            moment(1_794_711_082_999_999_999),
+            "20261115-035122".replace("035122", "025122")
+        );
+    }
+
+    #[test]
+    fn agreements_come_back() {
+        let agreement = Agreement { directory: "/a b/c".into(), boot: "x".into(), ahead: u64::MAX };
+        assert_eq!(Agreement::decode(&agreement.encode()).ok(), Some(agreement));
+        for text in ["", "?", "+", "+1", "+1\nx", "+one\nx\n/y"] {
+            assert!(Agreement::decode(text.as_bytes()).is_err(), "{text:?}");
+        }
+        let refused = Agreement::decode(b"!disk full").map_err(|error| error.to_string());
+        assert_eq!(refused, Err("disk full".into()));
+    }
+
+    #[test]
+    fn a_directory_with_something_in_it_is_refused() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let wanted = folder.path().join("a/b");
+        make_exactly(&wanted)?;
+        assert!(wanted.join("open").is_dir() && wanted.join("traces").is_dir());
+        assert!(make_exactly(&wanted).is_err());
+        let made = make_new(folder.path(), "a")?;
+        assert!(made.ends_with("a-2"));
+        Ok(())
+    }
+}

@@ -1,0 +1,334 @@
+//! From a call to its events.
+//!
+//! A hook calls [`transfer`] or [`begin`] before the real function, and [`end_transfer`] or [`end`]
+//! after it. Transfers are what programs do a million times a second, so they have a way of their
+//! own; everything else goes by the [`Facts`] of the call. Which records are written is decided here
+//! by the generic operation, never by the name of a function: see
+//! [`dwell_model::archive`] for what they mean.
+#![allow(unsafe_code)] // A handle is read from where the real function stored it.
+#![allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+
+use dwell_model::archive::SMALL;
+use dwell_model::operation::{Collective, Mode, Operation};
+use dwell_model::table::Success;
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
+use otf2::event::{
+    RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
+    RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock,
+    RmaWaitChange,
+};
+use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
+
+use crate::clock::Sample;
+use crate::hook::{self, Facts, Hook, Made, Who, paradigm};
+use crate::process::Process;
+use crate::thread::{Call, Thread, attribute, enter, enter_at};
+use crate::windows::{Strided, Window};
+
+/// Begins a call that moves data between its process and one target. `None`: it is not recorded.
+#[inline(never)]
+pub fn transfer(
+    hook: &'static Hook,
+    target: u32,
+    bytes: u64,
+    address: usize,
+    context: usize,
+) -> Option<Call> {
+    let thread = enter(hook)?;
+    let window = thread.window(context);
+    record_transfer(thread, hook, window, target, bytes, address);
+    Some(thread.entered())
+}
+
+#[inline(always)]
+fn record_transfer(
+    thread: &mut Thread,
+    hook: &Hook,
+    window: u32,
+    target: u32,
+    bytes: u64,
+    address: usize,
+) {
+    let time = thread.time();
+    let (win, remote) = (RmaWinRef(window), Rank(target));
+    let blocking = hook.meaning.mode == Mode::Blocking;
+    match hook.meaning.operation {
+        Operation::Get => {
+            let matching_id = MatchingId(thread.operation(window, blocking, !blocking));
+            thread.write(time, RmaGet { win, remote, bytes, matching_id });
+        }
+        Operation::Atomic(which) => {
+            let outstanding = !(blocking && which.fetches());
+            let matching_id = MatchingId(thread.operation(window, blocking, outstanding));
+            let offset = thread.process.symmetric.offset(address);
+            let event = RmaAtomic {
+                win,
+                remote,
+                kind: hook::atomic_type(which),
+                bytes_sent: u64::from(which.operands()) * bytes,
+                bytes_received: if which.fetches() { bytes } else { 0 },
+                matching_id,
+            };
+            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+        }
+        _ => {
+            let matching_id = MatchingId(thread.operation(window, blocking, true));
+            let event = RmaPut { win, remote, bytes, matching_id };
+            if bytes <= SMALL {
+                let offset = thread.process.symmetric.offset(address);
+                thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+            } else {
+                thread.write(time, event);
+            }
+        }
+    }
+}
+
+/// Ends a call that [`transfer`] began.
+#[inline(never)]
+pub fn end_transfer(call: Call) {
+    let Some(thread) = call.thread() else { return };
+    let time = thread.now();
+    let frame = *thread.frame();
+    if frame.blocking {
+        let (win, matching_id) = (RmaWinRef(frame.window), MatchingId(frame.id));
+        thread.write(time, RmaOpCompleteBlocking { win, matching_id });
+    }
+    Call::leave(thread, time);
+}
+
+/// Begins any other call. `None`: it is not recorded.
+#[inline(never)]
+pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
+    let thread = enter(hook)?;
+    let time = thread.time();
+    let world = thread.process.world();
+    match hook.meaning.operation {
+        Operation::Put if facts.signal != 0 => put_with_signal(thread, hook, facts),
+        Operation::Put | Operation::Get | Operation::Atomic(_) => {
+            let window = thread.window(facts.context);
+            record_transfer(thread, hook, window, facts.target, facts.bytes, facts.address);
+        }
+        Operation::Signal => {
+            let offset = thread.process.symmetric.offset(facts.address);
+            let win = RmaWinRef(thread.window(facts.context));
+            let (remote, sync_type) = (Rank(facts.target), RmaSyncType::NotifyOut);
+            let event = RmaSync { win, remote, sync_type };
+            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+        }
+        Operation::WaitChange => {
+            let offset = thread.process.symmetric.offset(facts.address);
+            let event = RmaWaitChange { win: RmaWinRef(0) };
+            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+        }
+        Operation::Lock => {
+            let lock = lock(thread, facts);
+            let (win, remote, lock_type) = (RmaWinRef(0), Rank::UNDEFINED, LockType::Exclusive);
+            thread.write(time, RmaRequestLock { win, remote, lock_id: lock, lock_type });
+        }
+        Operation::Unlock => {
+            let lock = lock(thread, facts);
+            let (win, remote) = (RmaWinRef(0), Rank::UNDEFINED);
+            thread.write(time, RmaReleaseLock { win, remote, lock_id: lock });
+        }
+        _ if is_collective(hook, facts) => {
+            thread.frame().window = group_window(thread.process, hook, facts.who, world);
+            thread.write(time, RmaCollectiveBegin {});
+        }
+        Operation::CompleteRemote | Operation::DestroyContext => {
+            thread.frame().window = thread.window(facts.context);
+        }
+        _ => {}
+    }
+    Some(thread.entered())
+}
+
+/// Ends a call that [`begin`] began. `result` is what the real function returned.
+#[inline(never)]
+pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
+    let Some(thread) = call.thread() else { return };
+    let time = thread.now();
+    let process = thread.process;
+    let frame = *thread.frame();
+    let succeeded = succeeded(hook, result);
+    if frame.blocking {
+        let (win, matching_id) = (RmaWinRef(frame.window), MatchingId(frame.id));
+        thread.write(time, RmaOpCompleteBlocking { win, matching_id });
+    }
+    let (win, remote, lock_type) = (RmaWinRef(0), Rank::UNDEFINED, LockType::Exclusive);
+    match hook.meaning.operation {
+        Operation::Lock => {
+            let lock_id = lock(thread, facts);
+            thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type });
+        }
+        Operation::TryLock => {
+            let lock_id = lock(thread, facts);
+            if succeeded {
+                thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type });
+            } else {
+                thread.write(time, RmaTryLock { win, remote, lock_id, lock_type });
+            }
+        }
+        Operation::Allocate | Operation::Reallocate => {
+            process.symmetric.allocated(result as usize, facts.bytes);
+        }
+        _ => {}
+    }
+    if hook.meaning.completes_remote {
+        // A barrier completes what the default context has outstanding, whoever takes part.
+        let window = if is_collective(hook, facts) { 0 } else { frame.window };
+        if let Some(last) = thread.complete(window) {
+            let (win, matching_id) = (RmaWinRef(window), MatchingId(last));
+            thread.write(time, RmaOpCompleteRemote { win, matching_id });
+        }
+    }
+    if is_collective(hook, facts) {
+        end_collective(thread, hook, facts, frame.window, time);
+        process.sample_clock_now_and_then(time);
+    }
+    if succeeded {
+        learn(process, hook, facts);
+    }
+    Call::leave(thread, time);
+}
+
+/// Records a call that was entered before the recording began and is left now: the one that started
+/// the runtime. `began` is when it was entered.
+pub fn past(hook: &'static Hook, began: Sample) {
+    if let Some(thread) = enter_at(hook, |thread| thread.process.clock.of(began)) {
+        end_transfer(thread.entered());
+    }
+}
+
+fn is_collective(hook: &Hook, facts: &Facts) -> bool {
+    facts.who != Who::Caller && hook.meaning.operation != Operation::DestroyGroup
+}
+
+/// What a returned value says.
+fn succeeded(hook: &Hook, result: u64) -> bool {
+    match hook.row.places.success {
+        Success::Unsaid => true,
+        Success::Zero => result as u32 == 0,
+        Success::NotZero => result as u32 != 0,
+        Success::NotMax => result != u64::MAX,
+    }
+}
+
+/// The id of a lock: the same number at every process.
+fn lock(thread: &Thread, facts: &Facts) -> LockId {
+    LockId(thread.process.symmetric.offset(facts.address))
+}
+
+fn put_with_signal(thread: &mut Thread, hook: &Hook, facts: &Facts) {
+    let window = thread.window(facts.context);
+    let blocking = hook.meaning.mode == Mode::Blocking;
+    let matching_id = MatchingId(thread.operation(window, blocking, true));
+    let (win, remote, bytes) = (RmaWinRef(window), Rank(facts.target), facts.bytes);
+    let offset = thread.process.symmetric.offset(facts.signal);
+    let time = thread.time();
+    let event = RmaPut { win, remote, bytes, matching_id };
+    thread.write_with(time, attribute::SIGNAL_OFFSET, offset, event);
+}
+
+/// The window of those who take part in a collective.
+fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> u32 {
+    let group = match who {
+        Who::Caller | Who::World => world,
+        Who::ActiveSet { start, log_stride, size } => {
+            Strided { start, stride: 1_u32.checked_shl(log_stride).unwrap_or(0), size }
+        }
+        Who::Handle(handle) => return process.windows.of_handle(handle),
+    };
+    process.window(Window { paradigm: paradigm(hook.layer).into(), group, context: 0 })
+}
+
+fn end_collective(thread: &mut Thread, hook: &Hook, facts: &Facts, window: u32, time: u64) {
+    let process = thread.process;
+    let group = process.windows.get(window).map_or(process.world(), |window| window.group);
+    let is_root = group.rank(process.rank()) == Some(facts.root);
+    let memory = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+    let (collective_op, bytes_sent, bytes_received, sync_level) = match hook.meaning.operation {
+        Operation::Collective(which) => {
+            let level = if which == Collective::Sync { RmaSyncLevel::PROCESS } else { memory };
+            let (op, sent, received) =
+                hook::collective(which, facts.bytes, group.size.into(), is_root);
+            (op, sent, received, level)
+        }
+        Operation::Allocate | Operation::Reallocate => {
+            (CollectiveOp::Allocate, 0, 0, RmaSyncLevel::PROCESS)
+        }
+        Operation::Deallocate => (CollectiveOp::Deallocate, 0, 0, RmaSyncLevel::PROCESS),
+        Operation::CreateGroup => (CollectiveOp::CreateHandle, 0, 0, RmaSyncLevel::PROCESS),
+        _ => (CollectiveOp::Barrier, 0, 0, memory),
+    };
+    let root = match facts.root {
+        u32::MAX => CollectiveRoot::None,
+        rank => CollectiveRoot::Rank(rank),
+    };
+    let sequence = process.windows.count(window);
+    let win = RmaWinRef(window);
+    let event =
+        RmaCollectiveEnd { collective_op, sync_level, win, root, bytes_sent, bytes_received };
+    thread.write_with(time, attribute::SEQUENCE, sequence, event);
+}
+
+/// Takes note of what a call made or ended.
+fn learn(process: &Process, hook: &Hook, facts: &Facts) {
+    match hook.meaning.operation {
+        Operation::DestroyContext => process.windows.forget(facts.context),
+        Operation::DestroyGroup => {
+            if let Who::Handle(handle) = facts.who {
+                process.windows.forget(handle);
+            }
+        }
+        _ => {}
+    }
+    let paradigm = paradigm(hook.layer).into();
+    let parent = match facts.who {
+        Who::Handle(handle) => {
+            let window = process.windows.get(process.windows.of_handle(handle));
+            window.map_or(process.world(), |window| window.group)
+        }
+        _ => process.world(),
+    };
+    for made in facts.made {
+        let (handle, group, context) = match made {
+            Made::Nothing => continue,
+            Made::Context { handle } => {
+                (handle, parent, process.windows.free_context(paradigm, parent))
+            }
+            Made::Strided { handle, start, stride, size } => {
+                (handle, parent.part(start, stride, size), 0)
+            }
+            Made::GridRow { handle, width } => (handle, grid_row(process, parent, width), 0),
+            Made::GridColumn { handle, width } => (handle, grid_column(process, parent, width), 0),
+        };
+        if let Some(handle) = handle_at(handle) {
+            let window = process.window(Window { paradigm, group, context });
+            process.windows.remember(handle, window);
+        }
+    }
+}
+
+fn grid_row(process: &Process, parent: Strided, width: u32) -> Strided {
+    let (rank, width) = (parent.rank(process.rank()).unwrap_or(0), width.max(1));
+    let start = rank - rank % width;
+    parent.part(start, 1, width.min(parent.size.saturating_sub(start)))
+}
+
+fn grid_column(process: &Process, parent: Strided, width: u32) -> Strided {
+    let (rank, width) = (parent.rank(process.rank()).unwrap_or(0), width.max(1));
+    let start = rank % width;
+    parent.part(start, width, parent.size.saturating_sub(start).div_ceil(width))
+}
+
+/// Reads the handle that the real function stored. 0 is none.
+fn handle_at(address: usize) -> Option<usize> {
+    if address == 0 {
+        return None;
+    }
+    // SAFETY: the program passed this address for a handle to be stored at, and the call that did
+    // so has succeeded.
+    let handle = unsafe { (address as *const usize).read_unaligned() };
+    (handle != 0).then_some(handle)
+}

@@ -1,0 +1,284 @@
+//! The global definitions of an archive, from what unification found.
+//!
+//! Ids of regions, windows and calling contexts are those of the unified lists. Strings are numbered as
+//! they come.
+
+use std::path::Path;
+
+use dwell_model::archive;
+use otf2::enums::{
+    CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, ParadigmClass,
+    ParadigmProperty, RegionFlag, RegionRole, RmaWinFlag, SystemTreeDomain, Type,
+};
+use otf2::id::{
+    AttributeRef, CallingContextRef, CommRef, GroupRef, LocationGroupRef, LocationRef, RegionRef,
+    RmaWinRef, SourceCodeLocationRef, StringRef, SystemTreeNodeRef,
+};
+use otf2::write::DefWriter;
+use otf2::{AttributeValue, List, def};
+
+use crate::unify::{Global, Group, Label};
+
+/// Attributes in the order of their ids: name, type, description.
+const ATTRIBUTES: [(&str, Type, &str); 5] = [
+    (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
+    (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
+    (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
+    (archive::SEQUENCE, Type::Uint64, "Number of the collective on its window"),
+    (archive::CUT, Type::Uint8, "Its process ended inside the region"),
+];
+
+/// Writes all global definitions of a run.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write(global: &Global, begin_realtime: u64, defs: &mut DefWriter) -> otf2::Result<()> {
+    let times = || global.processes().filter(|(_, process)| !process.threads.is_empty());
+    let begin = times().map(|(_, process)| process.begin.0).min().unwrap_or(0);
+    let end = times().map(|(_, process)| process.end.0).max().unwrap_or(begin);
+    defs.write(def::ClockProperties {
+        timer_resolution: 1_000_000_000,
+        global_offset: begin,
+        trace_length: end - begin,
+        realtime_timestamp: begin_realtime,
+    })?;
+    let mut writer = Writer { empty: defs.string("")?, global, defs };
+    writer.paradigms()?;
+    writer.system()?;
+    writer.attributes()?;
+    writer.regions()?;
+    writer.sites()?;
+    writer.windows()
+}
+
+struct Writer<'w> {
+    global: &'w Global,
+    defs: &'w mut DefWriter,
+    empty: StringRef,
+}
+
+impl Writer<'_> {
+    /// Paradigms that regions or groups have.
+    fn used_paradigms(&self) -> Vec<u8> {
+        let shared = self.global.shared();
+        let regions = shared.regions().iter().map(|region| region.paradigm);
+        let groups = shared.groups().iter().map(Group::paradigm);
+        let mut used: Vec<u8> = regions.chain(groups).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+
+    fn paradigms(&mut self) -> otf2::Result<()> {
+        for paradigm in self.used_paradigms().into_iter().map(Paradigm::from) {
+            let name = match paradigm {
+                Paradigm::Shmem => "OpenSHMEM",
+                Paradigm::Mpi => "MPI",
+                _ => "other",
+            };
+            let name = self.defs.string(name)?;
+            let paradigm_class = ParadigmClass::Process;
+            self.defs.write(def::Paradigm { paradigm, name, paradigm_class })?;
+            if paradigm == Paradigm::Shmem {
+                self.defs.write(def::ParadigmProperty {
+                    paradigm,
+                    property: ParadigmProperty::RmaOnly,
+                    value: AttributeValue::Uint8(1),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The machine, its nodes, the processes and their threads.
+    fn system(&mut self) -> otf2::Result<()> {
+        let hosts: Vec<&str> =
+            self.global.shared().hosts().iter().map(|host| host.name.as_str()).collect();
+        self.node(0, "machine", "machine", SystemTreeNodeRef::UNDEFINED)?;
+        for (id, host) in (1..).zip(&hosts) {
+            self.node(id, host, "node", SystemTreeNodeRef(0))?;
+        }
+        for id in 0..=hosts.len() as u32 {
+            let domain = [SystemTreeDomain::Machine, SystemTreeDomain::SharedMemory];
+            self.defs.write(def::SystemTreeNodeDomain {
+                system_tree_node: SystemTreeNodeRef(id),
+                system_tree_domain: domain[usize::from(id > 0)],
+            })?;
+        }
+        for (_, process) in self.global.processes() {
+            let name = match process.name.as_str() {
+                "" => self.defs.string(&format!("PE {}", process.rank))?,
+                name => self.defs.string(name)?,
+            };
+            let host = process.host.0.checked_add(1).filter(|id| *id as usize <= hosts.len());
+            self.defs.write(def::LocationGroup {
+                id: LocationGroupRef(process.rank as u32),
+                name,
+                location_group_type: LocationGroupType::Process,
+                system_tree_parent: SystemTreeNodeRef(host.unwrap_or(0)),
+                creating_location_group: LocationGroupRef::UNDEFINED,
+            })?;
+        }
+        let main = self.defs.string("Main thread")?;
+        for (first, process) in self.global.processes() {
+            for (id, thread) in (first.0..).zip(&process.threads) {
+                let name = match &thread.label {
+                    Label::Main => main,
+                    Label::Numbered(number) => self.defs.string(&format!("Thread {number}"))?,
+                    Label::Named(name) => self.defs.string(name)?,
+                };
+                self.defs.write(def::Location {
+                    id: LocationRef(id),
+                    name,
+                    location_type: LocationType::CpuThread,
+                    number_of_events: thread.events,
+                    location_group: LocationGroupRef(process.rank as u32),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn node(
+        &mut self,
+        id: u32,
+        name: &str,
+        class: &str,
+        parent: SystemTreeNodeRef,
+    ) -> otf2::Result<()> {
+        let (name, class_name) = (self.defs.string(name)?, self.defs.string(class)?);
+        let id = SystemTreeNodeRef(id);
+        self.defs.write(def::SystemTreeNode { id, name, class_name, parent })
+    }
+
+    fn attributes(&mut self) -> otf2::Result<()> {
+        for (id, (name, kind, description)) in (0..).zip(ATTRIBUTES) {
+            let (name, description) = (self.defs.string(name)?, self.defs.string(description)?);
+            self.defs.write(def::Attribute { id: AttributeRef(id), name, kind, description })?;
+        }
+        Ok(())
+    }
+
+    fn regions(&mut self) -> otf2::Result<()> {
+        for (id, region) in (0..).zip(self.global.shared().regions()) {
+            let name = self.defs.string(&region.name)?;
+            let description = if region.meaning.is_empty() {
+                self.empty
+            } else {
+                self.defs.string(&region.meaning)?
+            };
+            self.defs.write(def::Region {
+                id: RegionRef(id),
+                name,
+                canonical_name: name,
+                description,
+                region_role: RegionRole::from(region.role),
+                paradigm: Paradigm::from(region.paradigm),
+                region_flags: RegionFlag::NONE,
+                source_file: StringRef::UNDEFINED,
+                begin_line_number: 0,
+                end_line_number: 0,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Call sites, as far as they are known here: by module and offset. Their functions and lines are
+    /// found afterwards, by who has the time and the files to read.
+    fn sites(&mut self) -> otf2::Result<()> {
+        let shared = self.global.shared();
+        let first = shared.regions().len() as u32;
+        for (id, site) in (0..).zip(shared.sites()) {
+            let module = shared.module(site.module);
+            let path = module.map_or("", |module| module.path.as_str());
+            let file = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or("?");
+            let name = self.defs.string(&format!("{file}+{:#x}", site.offset))?;
+            let build_id: String = module
+                .map(|module| module.build_id.iter().map(|byte| format!("{byte:02x}")).collect())
+                .unwrap_or_default();
+            let address =
+                archive::Address { module: path, build_id: &build_id, offset: site.offset };
+            let description = self.defs.string(&address.to_string())?;
+            let region = RegionRef(first + id);
+            self.defs.write(def::Region {
+                id: region,
+                name,
+                canonical_name: name,
+                description,
+                region_role: RegionRole::Function,
+                paradigm: Paradigm::Compiler,
+                region_flags: RegionFlag::NONE,
+                source_file: StringRef::UNDEFINED,
+                begin_line_number: 0,
+                end_line_number: 0,
+            })?;
+            self.defs.write(def::CallingContext {
+                id: CallingContextRef(id),
+                region,
+                source_code_location: SourceCodeLocationRef::UNDEFINED,
+                parent: CallingContextRef::UNDEFINED,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Groups, their communicators and windows. The members of a group are listed, because the
+    /// format wants them so: it is the only place where they are.
+    fn windows(&mut self) -> otf2::Result<()> {
+        let shared = self.global.shared();
+        let mut next = 0_u32;
+        let main: Vec<u64> = self
+            .global
+            .processes()
+            .filter(|(_, process)| !process.threads.is_empty())
+            .map(|(first, _)| first.0)
+            .collect();
+        let mut used: Vec<u8> = shared.groups().iter().map(Group::paradigm).collect();
+        used.sort_unstable();
+        used.dedup();
+        for paradigm in used.into_iter().map(Paradigm::from) {
+            self.group(next, GroupType::CommLocations, paradigm, &main)?;
+            next += 1;
+        }
+        let first = next;
+        for group in shared.groups() {
+            let members: Vec<u64> = group.members().collect();
+            self.group(next, GroupType::CommGroup, Paradigm::from(group.paradigm()), &members)?;
+            next += 1;
+        }
+        for id in 0..shared.groups().len() as u32 {
+            self.defs.write(def::Comm {
+                id: CommRef(id),
+                name: self.empty,
+                group: GroupRef(first + id),
+                parent: CommRef::UNDEFINED,
+                flags: CommFlag::NONE,
+            })?;
+        }
+        for (id, window) in (0..).zip(shared.windows()) {
+            let name = self.defs.string(&window.name)?;
+            let comm = CommRef(window.group.0);
+            let flags = RmaWinFlag::NONE;
+            self.defs.write(def::RmaWin { id: RmaWinRef(id), name, comm, flags })?;
+        }
+        Ok(())
+    }
+
+    fn group(
+        &mut self,
+        id: u32,
+        group_type: GroupType,
+        paradigm: Paradigm,
+        members: &[u64],
+    ) -> otf2::Result<()> {
+        let global = group_type == GroupType::CommGroup;
+        self.defs.write(def::Group {
+            id: GroupRef(id),
+            name: self.empty,
+            group_type,
+            paradigm,
+            group_flags: if global { GroupFlag::GLOBAL_MEMBERS } else { GroupFlag::NONE },
+            members: List::from(members),
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! What an entry stub and the recorder share: the switch, and three words of each thread.
+//!
+//! Stubs are written in assembly, so these have fixed names and layouts. They are defined here in
+//! assembly too, because Rust's thread-locals go through a function call and Rust has no way to say
+//! that a variable has a page of its own.
+#![allow(unsafe_code)] // Variables defined in assembly are reached by address.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::thread::Thread;
+
+/// The words of a thread. A stub stores the second and third before it jumps to its hook.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Words {
+    /// The recorder's state of this thread, null before its first recorded call.
+    pub(crate) thread: Cell<*mut Thread>,
+    /// Where the hooked function will return to: the call site.
+    pub(crate) return_address: Cell<usize>,
+    /// Where on the stack that address lies.
+    pub(crate) stack: Cell<usize>,
+}
+
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    // Initial-exec: two instructions from a library that is loaded with the program.
+    ".pushsection .tbss.dwell_words,\"awT\",@nobits",
+    ".balign 8",
+    ".globl dwell_words",
+    ".hidden dwell_words",
+    ".type dwell_words,@object",
+    ".size dwell_words,24",
+    "dwell_words: .zero 24",
+    ".popsection",
+    // A page of its own, which the kernel wipes in a forked child: there recording is off.
+    ".pushsection .bss.dwell_switch,\"aw\",@nobits",
+    ".balign 4096",
+    ".globl dwell_switch",
+    ".hidden dwell_switch",
+    ".type dwell_switch,@object",
+    ".size dwell_switch,4096",
+    "dwell_switch: .zero 4096",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    static dwell_switch: AtomicU8;
+}
+
+const PAGE: usize = 4096;
+
+/// The words of the calling thread.
+#[inline(always)]
+pub(crate) fn words() -> &'static Words {
+    let at: *const Words;
+    // SAFETY: only computes the address of this thread's copy of a variable that is defined above.
+    // Another thread cannot be given it: `Words` is not `Sync`, and no reference is stored.
+    unsafe {
+        std::arch::asm!(
+            "mov {at}, qword ptr [rip + dwell_words@GOTTPOFF]",
+            "add {at}, qword ptr fs:[0]",
+            at = out(reg) at,
+            options(pure, readonly, nostack),
+        );
+        &*at
+    }
+}
+
+/// Says where the next hook of this thread is called from, as entry stubs do: for hooks that are reached
+/// another way. `stack` is where on the stack the return address lies.
+pub fn called_from(return_address: usize, stack: usize) {
+    let words = words();
+    words.return_address.set(return_address);
+    words.stack.set(stack);
+}
+
+/// Whether calls are recorded.
+#[inline(always)]
+pub fn is_on() -> bool {
+    switch().load(Ordering::Relaxed) != 0
+}
+
+/// Lets stubs go to their hooks, or past them.
+pub(crate) fn turn(on: bool) {
+    switch().store(u8::from(on), Ordering::Release);
+}
+
+fn switch() -> &'static AtomicU8 {
+    // SAFETY: defined above, zero at first, and only ever used as an atomic byte.
+    unsafe { &dwell_switch }
+}
+
+/// Sees to it that a forked child does not record: it shares the mapped files with its parent.
+pub(crate) fn off_in_children() {
+    let page = ptr::from_ref(switch()).cast_mut().cast();
+    // SAFETY: the page belongs to the switch alone, and is anonymous memory.
+    if unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) } != 0 {
+        extern "C" fn off() {
+            turn(false);
+        }
+        // SAFETY: the handler stores one byte. It misses children of a bare `clone`, which is why
+        // it is the second choice.
+        unsafe { libc::pthread_atfork(None, None, Some(off)) };
+    }
+}
+
+/// Runs something that may set `errno`, and puts it back.
+#[cold]
+#[inline(never)]
+pub(crate) fn keeping_errno<T>(action: impl FnOnce() -> T) -> T {
+    // SAFETY: the C library keeps an `errno` for every thread, at a fixed address.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = *errno;
+    let result = action();
+    *errno = before;
+    result
+}

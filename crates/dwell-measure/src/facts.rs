@@ -1,0 +1,319 @@
+//! What a process writes down about itself, so that its events can be understood without it.
+//!
+//! Every [`Fact`] goes to the process's [stream](crate::stream) before the first event that needs it.
+//! Ids are local to the process. At the end of a run the facts of all processes are
+//! [unified](crate::unify); after a crash `dwell recover` does the same from the files.
+//!
+//! On disk a fact is its tag, its length in two bytes, its fields: numbers with seven bits to a byte,
+//! text and bytes behind their length. A zero tag is the end.
+
+use std::fmt;
+
+/// Something that a process knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The fields are what their names say.
+pub enum Fact<'a> {
+    /// Who the process is. Comes first.
+    Process { rank: u64, size: u64, pid: u64, host: &'a str, program: &'a str, layer: u64 },
+    /// Something of the runtime, machine or configuration, as a word and its value.
+    Property { name: &'a str, value: &'a str },
+    /// A function of a runtime.
+    Region { id: u64, name: &'a str, meaning: &'a str, role: u64, paradigm: u64 },
+    /// A program or library: addresses from `start` to `end`, loaded with `bias`.
+    Module { id: u64, start: u64, end: u64, bias: u64, path: &'a str, build_id: &'a [u8] },
+    /// A place that calls: the address behind the call.
+    Site { id: u64, address: u64 },
+    /// A window: a context of `start + i·stride`, i below `size`, of the processes of a layer.
+    Window { id: u64, paradigm: u64, start: u64, stride: u64, size: u64, context: u64 },
+    /// A thread, and the file that has its events.
+    Thread { id: u64, tid: u64 },
+    /// Both clocks at one moment: the recorder's nanoseconds, the system's, and how far apart the
+    /// readings may be.
+    Clock { recorder: u64, monotonic: u64, doubt: u64 },
+    /// What was not recorded, and why.
+    Lost { calls: u64, why: &'a str },
+    /// The process knew that it ended.
+    End { how: &'a str },
+}
+
+impl<'a> Fact<'a> {
+    fn tag(&self) -> u8 {
+        match self {
+            Self::Process { .. } => 1,
+            Self::Property { .. } => 2,
+            Self::Region { .. } => 3,
+            Self::Module { .. } => 4,
+            Self::Site { .. } => 5,
+            Self::Window { .. } => 6,
+            Self::Thread { .. } => 7,
+            Self::Clock { .. } => 8,
+            Self::Lost { .. } => 9,
+            Self::End { .. } => 10,
+        }
+    }
+
+    /// Writes the fact and returns its length, or `None` if it does not fit. The first byte, its
+    /// tag, is left zero: it is for the caller to [publish](crate::stream).
+    pub(crate) fn encode(&self, into: &mut [u8]) -> Option<(u8, usize)> {
+        let mut out = Output { into, at: HEADER, fits: true };
+        match *self {
+            Self::Process { rank, size, pid, host, program, layer } => {
+                out.numbers(&[rank, size, pid, layer]).text(host).text(program)
+            }
+            Self::Property { name, value } => out.text(name).text(value),
+            Self::Region { id, name, meaning, role, paradigm } => {
+                out.numbers(&[id, role, paradigm]).text(name).text(meaning)
+            }
+            Self::Module { id, start, end, bias, path, build_id } => {
+                out.numbers(&[id, start, end, bias]).text(path).bytes(build_id)
+            }
+            Self::Site { id, address } => out.numbers(&[id, address]),
+            Self::Window { id, paradigm, start, stride, size, context } => {
+                out.numbers(&[id, paradigm, start, stride, size, context])
+            }
+            Self::Thread { id, tid } => out.numbers(&[id, tid]),
+            Self::Clock { recorder, monotonic, doubt } => {
+                out.numbers(&[recorder, monotonic, doubt])
+            }
+            Self::Lost { calls, why } => out.numbers(&[calls]).text(why),
+            Self::End { how } => out.text(how),
+        };
+        let (fits, end) = (out.fits, out.at);
+        let length = u16::try_from(end - HEADER).ok()?;
+        into.get_mut(..HEADER)?.copy_from_slice(&[0, length as u8, (length >> 8) as u8]);
+        fits.then_some((self.tag(), end))
+    }
+
+    fn decode(tag: u8, fields: &'a [u8]) -> Result<Self, Damage> {
+        let mut input = Input(fields);
+        let i = &mut input;
+        Ok(match tag {
+            1 => {
+                let [rank, size, pid, layer] = i.numbers()?;
+                Self::Process { rank, size, pid, layer, host: i.text()?, program: i.text()? }
+            }
+            2 => Self::Property { name: i.text()?, value: i.text()? },
+            3 => {
+                let [id, role, paradigm] = i.numbers()?;
+                Self::Region { id, role, paradigm, name: i.text()?, meaning: i.text()? }
+            }
+            4 => {
+                let [id, start, end, bias] = i.numbers()?;
+                Self::Module { id, start, end, bias, path: i.text()?, build_id: i.bytes()? }
+            }
+            5 => {
+                let [id, address] = i.numbers()?;
+                Self::Site { id, address }
+            }
+            6 => {
+                let [id, paradigm, start, stride, size, context] = i.numbers()?;
+                Self::Window { id, paradigm, start, stride, size, context }
+            }
+            7 => {
+                let [id, tid] = i.numbers()?;
+                Self::Thread { id, tid }
+            }
+            8 => {
+                let [recorder, monotonic, doubt] = i.numbers()?;
+                Self::Clock { recorder, monotonic, doubt }
+            }
+            9 => {
+                let [calls] = i.numbers()?;
+                Self::Lost { calls, why: i.text()? }
+            }
+            10 => Self::End { how: i.text()? },
+            _ => return Err(Damage::Tag(tag)),
+        })
+    }
+}
+
+/// Bytes before the fields: the tag and the length.
+pub(crate) const HEADER: usize = 3;
+
+/// Tag of a fact that fills the rest of a block of the stream.
+pub(crate) const FILLER: u8 = 0xFF;
+
+/// What is wrong with facts that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// A tag that this version does not know.
+    Tag(u8),
+    /// A field goes beyond its fact, or a fact beyond its block.
+    Short,
+    /// Text that is not UTF-8.
+    Text,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tag(tag) => write!(f, "a fact of unknown kind {tag}"),
+            Self::Short => f.write_str("a fact that is cut short"),
+            Self::Text => f.write_str("text that is not UTF-8"),
+        }
+    }
+}
+
+impl std::error::Error for Damage {}
+
+/// Reads the facts of one block of a stream, up to its end.
+pub fn read(block: &[u8]) -> impl Iterator<Item = Result<Fact<'_>, Damage>> {
+    let mut rest = block;
+    std::iter::from_fn(move || {
+        let (&[tag, low, high], after) = rest.split_first_chunk::<HEADER>()?;
+        if tag == 0 || tag == FILLER {
+            return None;
+        }
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let Some((fields, after)) = after.split_at_checked(length) else {
+            rest = &[];
+            return Some(Err(Damage::Short));
+        };
+        rest = after;
+        Some(Fact::decode(tag, fields))
+    })
+}
+
+struct Output<'o> {
+    into: &'o mut [u8],
+    at: usize,
+    fits: bool,
+}
+
+impl Output<'_> {
+    fn push(&mut self, bytes: &[u8]) -> &mut Self {
+        match self.into.get_mut(self.at..).and_then(|rest| rest.get_mut(..bytes.len())) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.at += bytes.len();
+            }
+            None => self.fits = false,
+        }
+        self
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) -> &mut Self {
+        for &number in numbers {
+            let mut rest = number;
+            while rest >= 0x80 {
+                self.push(&[rest as u8 | 0x80]);
+                rest >>= 7;
+            }
+            self.push(&[rest as u8]);
+        }
+        self
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.numbers(&[bytes.len() as u64]).push(bytes)
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.bytes(text.as_bytes())
+    }
+}
+
+struct Input<'i>(&'i [u8]);
+
+impl<'i> Input<'i> {
+    fn number(&mut self) -> Result<u64, Damage> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first().ok_or(Damage::Short)?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(Damage::Short)
+    }
+
+    fn numbers<const N: usize>(&mut self) -> Result<[u64; N], Damage> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.number()?;
+        }
+        Ok(numbers)
+    }
+
+    fn bytes(&mut self) -> Result<&'i [u8], Damage> {
+        let length = usize::try_from(self.number()?).map_err(|_| Damage::Short)?;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Damage::Short)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn text(&mut self) -> Result<&'i str, Damage> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Damage::Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &[Fact<'static>] = &[
+        Fact::Process { rank: 3, size: 8, pid: 77, host: "n1", program: "heat", layer: 13 },
+        Fact::Property { name: "RUNTIME", value: "Open MPI" },
+        Fact::Region { id: 0, name: "shmem_init", meaning: "", role: 1, paradigm: 13 },
+        Fact::Module {
+            id: 1,
+            start: 1 << 40,
+            end: u64::MAX,
+            bias: 0,
+            path: "/p",
+            build_id: &[9; 20],
+        },
+        Fact::Site { id: 2, address: 0x5555_5555_5555 },
+        Fact::Window { id: 1, paradigm: 13, start: 0, stride: 2, size: 4, context: 0 },
+        Fact::Thread { id: 0, tid: 77 },
+        Fact::Clock { recorder: 127, monotonic: 128, doubt: 16_384 },
+        Fact::Lost { calls: 1, why: "disk full" },
+        Fact::End { how: "finalised" },
+    ];
+
+    /// All of them, as they stand in a block.
+    fn block() -> Vec<u8> {
+        let mut block = vec![0; 1024];
+        let mut at = 0;
+        for fact in ALL {
+            let (tag, length) = fact.encode(&mut block[at..]).expect("fits");
+            block[at] = tag;
+            at += length;
+        }
+        block.truncate(at + HEADER);
+        block
+    }
+
+    #[test]
+    fn facts_come_back() {
+        let block = block();
+        let back: Result<Vec<_>, _> = read(&block).collect();
+        assert_eq!(back.as_deref(), Ok(ALL));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        for fact in ALL {
+            for room in 0..HEADER + 2 {
+                assert_eq!(fact.encode(&mut vec![0; room]), None);
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_never_a_panic() {
+        let block = block();
+        for cut in 0..block.len() {
+            assert!(read(&block[..cut]).count() <= ALL.len());
+        }
+        for at in 0..block.len() {
+            for flip in 1..=255 {
+                let mut block = block.clone();
+                block[at] ^= flip;
+                let _ = read(&block).count();
+            }
+        }
+    }
+}

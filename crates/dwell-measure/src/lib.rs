@@ -1,0 +1,41 @@
+//! The recorder inside a measured process.
+//!
+//! Hooks call it before and after the real function; it writes OTF2 events into file-backed memory that
+//! survives the process, and at the end of the run makes one archive of the files of all processes,
+//! talking to them through the program's own runtime.
+//!
+//! | module | is | invariant |
+//! |---|---|---|
+//! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
+//! | [`hook`], [`call`] | what a hook says, and what is written for it | by generic operation, never by name |
+//! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
+//! | [`process`] | what threads share | a failure switches recording off and is kept |
+//! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
+//! | [`memory`], [`facts`], [`stream`] | what a dead process leaves behind | readable at any instant |
+//! | [`unify`] | one set of definitions for all processes | same result for any order |
+//! | [`local`], [`definitions`], [`run`], [`recover`] | the archive, at the end of the run or after a crash | the same code for both |
+
+mod agree;
+pub mod call;
+pub mod clock;
+mod cost;
+pub mod definitions;
+pub mod entry;
+pub mod facts;
+pub mod hook;
+pub mod local;
+mod lock;
+pub mod memory;
+mod modules;
+pub mod process;
+pub mod recover;
+mod report;
+pub mod run;
+pub mod settings;
+mod sites;
+pub mod stream;
+mod symmetric;
+mod text;
+pub mod thread;
+pub mod unify;
+mod windows;

@@ -1,0 +1,202 @@
+//! A process as its stream of facts tells it: what unification and the archive need.
+//!
+//! A living process reads its own stream at the end of the run; `dwell recover` reads those of dead
+//! ones. It is the same code, so that a recovered archive differs from a finished one in nothing but
+//! what was lost.
+
+use std::io;
+use std::path::Path;
+
+use otf2::enums::MappingType;
+use otf2::id::Time;
+
+use crate::facts::{Damage, Fact};
+use crate::stream;
+use crate::unify::{
+    Group, Host, Label, Maps, Module, ModuleId, Process, Property, Region, Shared, Site, Thread,
+    Window,
+};
+
+/// What a process wrote down about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    /// What others may have too.
+    pub shared: Shared,
+    /// What it alone has. Times are on the clock of its node.
+    pub process: Process,
+    /// Number of processes that it knew of.
+    pub size: u64,
+    /// Path of the program.
+    pub program: String,
+    /// Both clocks: the recorder's, and by how much the node's is ahead.
+    pub clock: Vec<(u64, i64)>,
+    /// How the process ended, if it knew.
+    pub end: Option<String>,
+    /// What was wrong with the stream.
+    pub damage: Vec<Damage>,
+    /// From ids in events to those in `shared`, where equal definitions are one.
+    regions: Vec<u32>,
+    sites: Vec<u32>,
+    windows: Vec<u32>,
+    modules: Vec<Loaded>,
+    numbers: Vec<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Loaded {
+    start: u64,
+    end: u64,
+    bias: u64,
+    id: ModuleId,
+}
+
+impl Local {
+    /// Reads a stream.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let mut local = Self::default();
+        stream::read(path, |fact| match fact {
+            Ok(fact) => local.learn(&fact),
+            Err(damage) => local.damage.push(damage),
+        })?;
+        let mut times =
+            local.clock.iter().map(|(time, ahead)| Time(time.wrapping_add_signed(*ahead)));
+        local.process.begin = times.clone().next().unwrap_or(Time(0));
+        local.process.end = times.next_back().unwrap_or(Time(0));
+        Ok(local)
+    }
+
+    fn learn(&mut self, fact: &Fact<'_>) {
+        match *fact {
+            Fact::Process { rank, size, pid, host, program, .. } => {
+                self.process.host = self.shared.add_host(Host { name: host.into() });
+                self.process.rank = rank;
+                self.process.pid = pid as u32;
+                (self.size, self.program) = (size, program.into());
+            }
+            // What only the recorder and recovery want to know.
+            Fact::Property { name: name @ ("CHUNK" | "CLOCK_SHIFT" | "CLOCK_AHEAD"), value } => {
+                self.numbers.push((name.into(), value.into()));
+            }
+            Fact::Property { name, value } => {
+                self.shared.add_property(Property { name: name.into(), value: value.into() });
+            }
+            Fact::Region { id, name, meaning, role, paradigm } => {
+                let (role, paradigm) = (role as u8, paradigm as u8);
+                let region = Region { name: name.into(), meaning: meaning.into(), role, paradigm };
+                let global = self.shared.add_region(region).0;
+                put(&mut self.regions, id, global);
+            }
+            Fact::Module { start, end, bias, path, build_id, .. } => {
+                let module = Module { path: path.into(), build_id: build_id.into() };
+                let id = self.shared.add_module(module);
+                self.modules.push(Loaded { start, end, bias, id });
+            }
+            Fact::Site { id, address } => {
+                // The module that was loaded there last.
+                let module = self.modules.iter().rev();
+                let module = module.clone().find(|m| (m.start..m.end).contains(&address));
+                let site = match module {
+                    Some(m) => Site { module: m.id, offset: address.wrapping_sub(m.bias) },
+                    None => Site { module: ModuleId::UNKNOWN, offset: address },
+                };
+                let global = self.shared.add_site(site).0;
+                put(&mut self.sites, id, global);
+            }
+            Fact::Window { id, paradigm, start, stride, size, context } => {
+                let window = self.window(paradigm as u8, start, stride, size, context as u32);
+                put(&mut self.windows, id, window);
+            }
+            Fact::Thread { id, .. } => {
+                let label = match id {
+                    0 => Label::Main,
+                    id => Label::Numbered(id as u32),
+                };
+                let threads = &mut self.process.threads;
+                if let Ok(id) = usize::try_from(id)
+                    && id < MOST
+                {
+                    threads.resize_with(threads.len().max(id + 1), Thread::default);
+                    threads[id].label = label;
+                }
+            }
+            Fact::Clock { recorder, monotonic, .. } => {
+                // Times of a stream that goes back are damage.
+                if self.clock.last().is_none_or(|(last, _)| *last < recorder) {
+                    self.clock.push((recorder, monotonic.wrapping_sub(recorder).cast_signed()));
+                }
+            }
+            Fact::Lost { calls, why } => {
+                let value = format!("{calls} calls: {why}");
+                self.shared.add_property(Property { name: "LOST".into(), value });
+            }
+            Fact::End { how } => self.end = Some(how.into()),
+        }
+    }
+
+    fn window(&mut self, paradigm: u8, start: u64, stride: u64, size: u64, context: u32) -> u32 {
+        let everyone = start == 0 && stride == 1 && size == self.size;
+        let of = if everyone {
+            "all PEs".to_string()
+        } else {
+            format!("active set {start}:{stride}:{size}")
+        };
+        let name = if context == 0 { of } else { format!("context {context} of {of}") };
+        let stride = i64::try_from(stride).unwrap_or(1);
+        // A damaged size would be a list of that many members in the archive.
+        let size = size.min(self.size);
+        let group = self.shared.add_group(Group::strided(paradigm, start, stride, size));
+        self.shared.add_window(Window { group, name, context }).0
+    }
+
+    /// The tables that translate ids in the events of this process: kind, and global ids in the
+    /// order of the local ones. `maps` are from `shared` to the archive.
+    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); 3] {
+        let through = |ids: &[u32], map: &dyn Fn(u32) -> u32| -> Vec<u64> {
+            ids.iter().map(|id| u64::from(map(*id))).collect()
+        };
+        [
+            (MappingType::Region, through(&self.regions, &|id| at(maps.regions.as_slice(), id))),
+            (MappingType::RmaWin, through(&self.windows, &|id| at(maps.windows.as_slice(), id))),
+            (
+                MappingType::CallingContext,
+                through(&self.sites, &|id| at(maps.sites.as_slice(), id)),
+            ),
+        ]
+    }
+
+    /// A number among its properties.
+    pub(crate) fn number<N: std::str::FromStr>(&self, name: &str) -> Option<N> {
+        self.numbers.iter().find(|(known, _)| known == name)?.1.parse().ok()
+    }
+
+    /// Moves the clock of this process: the difference of its node's to that of the archive.
+    pub fn shift(&mut self, ahead: i64) {
+        for (_, offset) in &mut self.clock {
+            *offset = offset.wrapping_add(ahead);
+        }
+        for time in [&mut self.process.begin, &mut self.process.end] {
+            time.0 = time.0.wrapping_add_signed(ahead);
+        }
+    }
+}
+
+/// Threads that a stream may have.
+const MOST: usize = 1 << 20;
+
+fn at(map: &[u32], id: u32) -> u32 {
+    map.get(id as usize).copied().unwrap_or(u32::MAX)
+}
+
+/// Puts a value at its place. Ids come in order, unless the stream is damaged.
+fn put(list: &mut Vec<u32>, id: u64, value: u32) {
+    match usize::try_from(id) {
+        Ok(id) if id < MOST => {
+            list.resize(list.len().max(id + 1), u32::MAX);
+            list[id] = value;
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,204 @@
+//! Memory that a dead process leaves behind: pieces of files, mapped.
+//!
+//! Space is reserved before it is mapped. Writing into a mapped hole on a full disk is a SIGBUS in
+//! someone's program; reserving reports the lack of space as an error, at a place that can deal with
+//! it. Where a file system cannot reserve, memory is anonymous and written to the file when it is
+//! full or the run ends: then a kill loses what was not written, and the archive says so.
+#![allow(unsafe_code)] // Mapping memory, and handing it out as slices.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::ptr::{self, NonNull};
+
+/// A stretch of memory, mapped, owned and unmapped on drop.
+#[derive(Debug)]
+pub struct Memory {
+    at: NonNull<u8>,
+    len: usize,
+    /// Where in its file it lies, if the file is not behind the memory itself.
+    copy_to: Option<u64>,
+}
+
+// SAFETY: the memory belongs to this value alone, like that of a `Vec<u8>`.
+unsafe impl Send for Memory {}
+// SAFETY: as above; shared references give shared slices only.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeroed memory without a file.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn anonymous(len: usize) -> io::Result<Self> {
+        map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    /// A piece of a file, from `offset` on, with space reserved behind it.
+    ///
+    /// # Errors
+    /// If the disk is full, a limit is reached, or there is no memory.
+    pub fn of_file(file: &File, offset: u64, len: usize) -> io::Result<Self> {
+        match reserve(file, offset, len) {
+            Ok(()) => {
+                let memory = map(len, libc::MAP_SHARED, file.as_raw_fd(), offset)?;
+                memory.make_present();
+                Ok(memory)
+            }
+            Err(error) if unsupported(&error) => {
+                let mut memory = Self::anonymous(len)?;
+                memory.copy_to = Some(offset);
+                Ok(memory)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has all pages made ready for writing at once, instead of one fault for each. It is only for
+    /// speed: a kernel before 5.14 does not know how, and faults come then.
+    fn make_present(&self) {
+        // SAFETY: the mapping is this value's own; its content does not change.
+        unsafe { libc::madvise(self.at.as_ptr().cast(), self.len, libc::MADV_POPULATE_WRITE) };
+    }
+
+    /// Puts the first `used` bytes into the file, if they are not there already.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&self, file: &File, used: usize) -> io::Result<()> {
+        match self.copy_to {
+            Some(offset) => file.write_all_at(self.get(..used).unwrap_or(self), offset),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a kill leaves what is in this memory in its file.
+    pub fn survives(&self) -> bool {
+        self.copy_to.is_none()
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `at` is a live mapping of `len` readable bytes until drop.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Memory {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, writable, and this value is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and no slice of it outlives it.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Opens a file for reading and writing, without allocating. With `new` it must not exist yet.
+///
+/// Files are opened by name whenever they are needed and never kept open: programs count their
+/// descriptors, close those they do not know, and may then be given the same number for a file of
+/// their own.
+///
+/// # Errors
+/// What the system says.
+pub fn open(path: &CStr, new: bool) -> io::Result<File> {
+    let create = if new { libc::O_CREAT | libc::O_EXCL } else { 0 };
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | create;
+    // SAFETY: the path ends in zero; a new descriptor belongs to the file made of it.
+    match unsafe { libc::open(path.as_ptr(), flags, 0o644) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: as above.
+        descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
+    }
+}
+
+fn map(len: usize, flags: i32, file: i32, offset: u64) -> io::Result<Memory> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    // SAFETY: a new mapping, anywhere; nothing that exists is touched.
+    let at = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, file, offset) };
+    match NonNull::new(at.cast::<u8>()) {
+        Some(at) if at.as_ptr() != libc::MAP_FAILED.cast() => Ok(Memory { at, len, copy_to: None }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Reserves space, for real: the C library's own substitute for file systems without it writes
+/// every block, so the system call is used.
+fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
+    if offset.saturating_add(len as u64) > largest_file() {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
+    loop {
+        // SAFETY: the descriptor is open; no memory is involved.
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, offset, len) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// How large a file of this process may be. Whoever tries more is sent a signal that ends it.
+fn largest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is valid for writing.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
+}
+
+fn unsupported(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_in_the_file() -> io::Result<()> {
+        let file = tempfile::tempfile()?;
+        let mut memory = Memory::of_file(&file, 8192, 4096)?;
+        memory[..5].copy_from_slice(b"dwell");
+        memory.save(&file, 5)?;
+        let mut back = [0; 5];
+        file.read_exact_at(&mut back, 8192)?;
+        assert_eq!(&back, b"dwell");
+        assert_eq!(file.metadata()?.len(), 8192 + 4096);
+        Ok(())
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() -> io::Result<()> {
+        let file = tempfile::tempfile()?;
+        let error = Memory::of_file(&file, 0, 1 << 50).map(drop);
+        assert!(error.is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn memory_without_a_file() -> io::Result<()> {
+        let mut memory = Memory::anonymous(4096)?;
+        assert!(memory.iter().all(|byte| *byte == 0));
+        memory[4095] = 1;
+        assert!(memory.survives());
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! The program and its libraries: who is loaded where.
+#![allow(unsafe_code)] // The loader's list is reached through a callback with raw pointers.
+
+use std::ffi::{CStr, c_int, c_void};
+
+/// Modules that are kept in mind.
+pub(crate) const MOST: usize = 256;
+
+/// A stretch of addresses of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Difference between addresses in memory and in the file.
+    pub(crate) bias: usize,
+}
+
+impl Range {
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+/// A module, as the loader lists it.
+pub(crate) struct Loaded<'l> {
+    info: &'l libc::dl_phdr_info,
+}
+
+/// A build id, copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BuildId {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl BuildId {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl Loaded<'_> {
+    /// Its path; empty for the program itself.
+    pub(crate) fn path(&self) -> &str {
+        if self.info.dlpi_name.is_null() {
+            return "";
+        }
+        // SAFETY: the loader keeps the name, ended by zero, as long as the module is loaded, which it
+        // is during the callback.
+        unsafe { CStr::from_ptr(self.info.dlpi_name) }.to_str().unwrap_or("")
+    }
+
+    fn segments(&self) -> &[libc::Elf64_Phdr] {
+        // SAFETY: the loader gives the address and number of program headers, which stay mapped.
+        unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
+    }
+
+    fn bias(&self) -> usize {
+        self.info.dlpi_addr as usize
+    }
+
+    fn range(&self, segment: &libc::Elf64_Phdr) -> Range {
+        let start = self.bias().wrapping_add(segment.p_vaddr as usize);
+        Range { start, end: start.wrapping_add(segment.p_memsz as usize), bias: self.bias() }
+    }
+
+    /// From its first loaded byte to its last.
+    pub(crate) fn whole(&self) -> Range {
+        self.spanning(|_| true)
+    }
+
+    /// From its first writable byte to its last: where its static data are.
+    fn writable(&self) -> Range {
+        self.spanning(|segment| segment.p_flags & libc::PF_W != 0)
+    }
+
+    fn spanning(&self, wanted: impl Fn(&libc::Elf64_Phdr) -> bool) -> Range {
+        let loaded = self.segments().iter().filter(|segment| segment.p_type == libc::PT_LOAD);
+        let wanted = loaded.filter(|segment| wanted(segment));
+        let none = Range { start: usize::MAX, end: 0, bias: self.bias() };
+        wanted.map(|segment| self.range(segment)).fold(none, |all, one| Range {
+            start: all.start.min(one.start),
+            end: all.end.max(one.end),
+            bias: all.bias,
+        })
+    }
+
+    /// What tells this build from every other.
+    pub(crate) fn build_id(&self) -> BuildId {
+        let notes = self.segments().iter().filter(|segment| segment.p_type == libc::PT_NOTE);
+        notes
+            .filter_map(|segment| {
+                let at = self.range(segment);
+                // SAFETY: a note segment is part of a loaded one, so it is mapped and readable.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(at.start as *const u8, at.end - at.start) };
+                build_id_of(bytes)
+            })
+            .next()
+            .unwrap_or_default()
+    }
+}
+
+/// Finds the build id among notes: each has the lengths of its name and content and a type, four
+/// bytes each, then the name and the content, both padded to four bytes.
+fn build_id_of(mut notes: &[u8]) -> Option<BuildId> {
+    const GNU_BUILD_ID: u32 = 3;
+    loop {
+        let (header, rest) = notes.split_first_chunk::<12>()?;
+        let word = |at: usize| -> Option<u32> {
+            Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?))
+        };
+        let padded = |len: u32| (len as usize).next_multiple_of(4);
+        let (name_len, len) = (word(0)?, word(4)?);
+        let (name, rest) = rest.split_at_checked(padded(name_len))?;
+        let (content, rest) = rest.split_at_checked(padded(len).min(rest.len()))?;
+        if word(8)? == GNU_BUILD_ID && name.starts_with(b"GNU\0") {
+            let content = content.get(..len as usize)?;
+            let mut id = BuildId { bytes: [0; 32], len: content.len().min(32) };
+            id.bytes.iter_mut().zip(content).for_each(|(to, from)| *to = *from);
+            return Some(id);
+        }
+        notes = rest;
+    }
+}
+
+/// Calls `visit` with every module, in the order in which they were loaded, until it returns true.
+/// Allocates nothing.
+pub(crate) fn each(mut visit: impl FnMut(&Loaded<'_>) -> bool) {
+    unsafe extern "C" fn step<V: FnMut(&Loaded<'_>) -> bool>(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid description, and our own pointer back.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<V>()) };
+        c_int::from(visit(&Loaded { info }))
+    }
+    fn walk<V: FnMut(&Loaded<'_>) -> bool>(visit: &mut V) {
+        // SAFETY: the callback has the type that is asked for, and `visit` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(step::<V>), (&raw mut *visit).cast()) };
+    }
+    walk(&mut visit);
+}
+
+/// The writable parts of all modules: where static data are.
+pub(crate) fn writable() -> [Range; MOST] {
+    let mut ranges = [Range::default(); MOST];
+    let mut places = ranges.iter_mut();
+    each(|module| match places.next() {
+        Some(place) => {
+            *place = module.writable();
+            false
+        }
+        None => true,
+    });
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_among_them() {
+        let here = this_program_is_among_them as fn() as usize;
+        let mut found = false;
+        each(|module| {
+            found |= module.whole().contains(here) && module.path().is_empty();
+            false
+        });
+        assert!(found);
+    }
+
+    #[test]
+    fn build_ids_are_found_behind_other_notes() {
+        let mut notes = Vec::new();
+        let mut note = |name: &[u8], of: u32, content: &[u8]| {
+            for number in [name.len() as u32, content.len() as u32, of] {
+                notes.extend(number.to_ne_bytes());
+            }
+            for part in [name, content] {
+                notes.extend(part);
+                notes.resize(notes.len().next_multiple_of(4), 0);
+            }
+        };
+        note(b"GNU\0", 5, &[1; 7]);
+        note(b"GNU\0", 3, &[7; 20]);
+        assert_eq!(build_id_of(&notes).map(|id| id.bytes().to_vec()), Some(vec![7; 20]));
+        for cut in 0..notes.len() - 20 {
+            assert_eq!(build_id_of(&notes[..cut]), None);
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! What all threads of a measured process share.
+#![allow(unsafe_code)] // The process is a leaked value behind a pointer; the C library is called.
+
+use std::ffi::c_void;
+use std::io;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::clock::{self, Clock};
+use crate::entry;
+use crate::facts::Fact;
+use crate::hook::{Hook, paradigm};
+use crate::lock::Lock;
+use crate::memory::Memory;
+use crate::modules::{self, MOST, Range};
+use crate::sites::Sites;
+use crate::stream::Stream;
+use crate::symmetric::Symmetric;
+use crate::thread::{self, Closed, FreeList, Thread};
+use crate::windows::{Strided, Window, Windows};
+
+/// Locations of one process; further threads are not recorded.
+const LOCATIONS: usize = 4096;
+
+/// A measured process.
+#[derive(Debug)]
+pub struct Process {
+    rank: u32,
+    size: u32,
+    pub(crate) clock: Clock,
+    /// Directory of the files that are being written.
+    open_files: String,
+    /// Path of the program, which the loader does not tell.
+    program: String,
+    chunk: usize,
+    /// Bytes that events may take, and have taken.
+    budget: u64,
+    taken: AtomicU64,
+    stream: Lock<Definitions>,
+    pub(crate) sites: Sites,
+    pub(crate) windows: Windows,
+    pub(crate) symmetric: Symmetric,
+    /// Pointers to the states of all locations.
+    threads: Memory,
+    thread_count: AtomicUsize,
+    free: Lock<FreeList>,
+    key: libc::pthread_key_t,
+    /// Threads that could not be recorded.
+    unrecorded: AtomicU32,
+    last_sample: AtomicU64,
+    failure: Lock<Option<Failure>>,
+}
+
+/// The stream, and what was defined in it.
+#[derive(Debug)]
+struct Definitions {
+    stream: Stream,
+    regions: u32,
+    modules: [Range; MOST],
+    module_count: usize,
+}
+
+/// Why the recording ended before the program did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What could not be done.
+    pub what: &'static str,
+    /// What the system said, 0 if it was not asked.
+    pub errno: i32,
+}
+
+static CURRENT: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
+
+/// The measured process, once recording has begun.
+pub fn current() -> Option<&'static Process> {
+    // SAFETY: either null, or a leaked value, published after it was complete.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// What a process needs to begin.
+#[derive(Clone, Debug)]
+pub struct Plan<'p> {
+    /// Its rank and their number.
+    pub rank: u32,
+    /// Number of processes.
+    pub size: u32,
+    /// Directory for the files that are being written.
+    pub open_files: &'p str,
+    /// Path of the program.
+    pub program: &'p str,
+    /// Bytes of an event chunk.
+    pub chunk: usize,
+    /// Bytes that events may take.
+    pub budget: u64,
+}
+
+/// Clock samples are taken at least this far apart, nanoseconds.
+const BETWEEN_SAMPLES: u64 = 1_000_000_000;
+
+impl Process {
+    /// Prepares the recording; [`Process::begin`] switches it on.
+    ///
+    /// # Errors
+    /// If files cannot be made, or memory is short.
+    pub fn prepare(plan: &Plan<'_>) -> io::Result<&'static Self> {
+        let path = Path::new(plan.open_files).join(format!("{}.facts", plan.rank));
+        let definitions = Definitions {
+            stream: Stream::create(&path)?,
+            regions: 0,
+            modules: [Range::default(); MOST],
+            module_count: 0,
+        };
+        let mut key = 0;
+        // SAFETY: `key` is valid for writing, the destructor has the type that is asked for.
+        if unsafe { libc::pthread_key_create(&raw mut key, Some(thread::at_thread_end)) } != 0 {
+            return Err(io::Error::other("no key for the end of threads"));
+        }
+        Ok(Box::leak(Box::new(Self {
+            rank: plan.rank,
+            size: plan.size,
+            clock: Clock::start(),
+            open_files: plan.open_files.into(),
+            program: plan.program.into(),
+            chunk: plan.chunk,
+            budget: plan.budget,
+            taken: AtomicU64::new(0),
+            stream: Lock::new(definitions),
+            sites: Sites::new()?,
+            windows: Windows::new(),
+            symmetric: Symmetric::new(),
+            threads: Memory::anonymous(LOCATIONS * size_of::<*mut Thread>())?,
+            thread_count: AtomicUsize::new(0),
+            free: Lock::new(FreeList::EMPTY),
+            key,
+            unrecorded: AtomicU32::new(0),
+            last_sample: AtomicU64::new(0),
+            failure: Lock::new(None),
+        })))
+    }
+
+    /// Switches the recording on. The world's default window gets number 0 here.
+    pub fn begin(&'static self, hook: &Hook) {
+        self.window(Window {
+            paradigm: paradigm(hook.layer).into(),
+            group: self.world(),
+            context: 0,
+        });
+        self.sample_clock();
+        CURRENT.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
+        entry::off_in_children();
+        make_visible_to_all(true);
+        entry::turn(true);
+    }
+
+    /// Its rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Directory of the files that are being written.
+    pub fn open_files(&self) -> &str {
+        &self.open_files
+    }
+
+    /// Everyone.
+    pub(crate) fn world(&self) -> Strided {
+        Strided { start: 0, stride: 1, size: self.size }
+    }
+
+    pub(crate) fn has_threads(&self) -> bool {
+        self.thread_count.load(Ordering::Relaxed) > 1
+    }
+
+    /// Size of the next chunk, or the error that the budget is used up.
+    pub(crate) fn chunk(&self) -> io::Result<usize> {
+        let taken = self.taken.fetch_add(self.chunk as u64, Ordering::Relaxed);
+        if taken.saturating_add(self.chunk as u64) > self.budget {
+            return Err(io::Error::from_raw_os_error(libc::EDQUOT));
+        }
+        Ok(self.chunk)
+    }
+
+    /// Writes a fact to the stream.
+    ///
+    /// # Errors
+    /// If there is no space.
+    pub fn define(&self, fact: &Fact<'_>) -> io::Result<()> {
+        self.stream.with(|definitions| definitions.stream.append(fact))
+    }
+
+    /// As [`Process::define`], from where an error would come too late: it ends the recording.
+    fn must_define(&self, fact: &Fact<'_>) {
+        if let Err(error) = self.define(fact) {
+            self.fail("no space for definitions", &error);
+        }
+    }
+
+    /// Gives a function its number, on its first recorded call.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn define_region(&self, hook: &Hook) -> u32 {
+        entry::keeping_errno(|| {
+            self.stream.with(|definitions| {
+                if let Some(region) = hook.region() {
+                    return region; // Another thread was quicker.
+                }
+                let id = definitions.regions;
+                let mut meaning = crate::text::Text::<256>::default();
+                meaning.format(format_args!("{}", hook.meaning));
+                let fact = Fact::Region {
+                    id: id.into(),
+                    name: hook.row.name(),
+                    meaning: meaning.as_str(),
+                    role: u8::from(hook.role()).into(),
+                    paradigm: u8::from(paradigm(hook.layer)).into(),
+                };
+                if let Err(error) = definitions.stream.append(&fact) {
+                    self.fail("no space for definitions", &error);
+                }
+                definitions.regions += 1;
+                hook.set_region(id);
+                id
+            })
+        })
+    }
+
+    /// The number of a call site, new or known.
+    pub(crate) fn site(&self, address: usize) -> Option<u32> {
+        if address == 0 {
+            return None;
+        }
+        self.sites.find(address).or_else(|| {
+            self.stream.with(|definitions| {
+                self.sites.add(address, |id| {
+                    let site = Fact::Site { id: id.into(), address: address as u64 };
+                    let written = self
+                        .define_module(definitions, address)
+                        .and_then(|()| definitions.stream.append(&site));
+                    written.map_err(|error| self.fail("no space for definitions", &error)).is_ok()
+                })
+            })
+        })
+    }
+
+    /// Writes down the module that an address is in, if it is not known yet.
+    fn define_module(&self, definitions: &mut Definitions, address: usize) -> io::Result<()> {
+        let Definitions { stream, modules, module_count, .. } = definitions;
+        let known = modules.get(..*module_count).unwrap_or_default();
+        if known.iter().any(|range| range.contains(address)) {
+            return Ok(());
+        }
+        let Some(place) = modules.get_mut(*module_count) else { return Ok(()) };
+        let mut result = Ok(());
+        modules::each(|module| {
+            let range = module.whole();
+            if !range.contains(address) {
+                return false;
+            }
+            *place = range;
+            let path = module.path();
+            result = stream.append(&Fact::Module {
+                id: *module_count as u64,
+                start: range.start as u64,
+                end: range.end as u64,
+                bias: range.bias as u64,
+                path: if path.is_empty() { &self.program } else { path },
+                build_id: module.build_id().bytes(),
+            });
+            *module_count += 1;
+            true
+        });
+        result
+    }
+
+    /// The number of a window, new or known.
+    pub(crate) fn window(&self, window: Window) -> u32 {
+        let Window { paradigm, group, context } = window;
+        self.windows.number(window, |id| {
+            self.must_define(&Fact::Window {
+                id: id.into(),
+                paradigm: paradigm.into(),
+                start: group.start.into(),
+                stride: group.stride.into(),
+                size: group.size.into(),
+                context: context.into(),
+            });
+        })
+    }
+
+    /// Writes down what both clocks say.
+    pub(crate) fn sample_clock(&self) {
+        self.sample(clock::sample());
+    }
+
+    /// Writes down a sample.
+    pub(crate) fn sample(&self, sample: clock::Sample) {
+        self.last_sample.store(sample.monotonic, Ordering::Relaxed);
+        self.must_define(&Fact::Clock {
+            recorder: self.clock.of(sample),
+            monotonic: sample.monotonic,
+            doubt: sample.doubt,
+        });
+    }
+
+    /// The same, if the last time was some time ago.
+    #[inline]
+    pub(crate) fn sample_clock_now_and_then(&self, now: u64) {
+        if now.saturating_sub(self.last_sample.load(Ordering::Relaxed)) > BETWEEN_SAMPLES {
+            entry::keeping_errno(|| self.sample_clock());
+        }
+    }
+
+    /// Ends the recording; the program goes on. The first reason is kept.
+    #[cold]
+    pub(crate) fn fail(&self, what: &'static str, error: &io::Error) {
+        entry::turn(false);
+        let errno = error.raw_os_error().unwrap_or(0);
+        self.failure.with(|failure| {
+            failure.get_or_insert(Failure { what, errno });
+        });
+    }
+
+    /// Why the recording ended early, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure.with(|failure| *failure)
+    }
+
+    /// Threads that were not recorded.
+    pub fn unrecorded(&self) -> u32 {
+        self.unrecorded.load(Ordering::Relaxed)
+    }
+
+    fn places(&self) -> &[AtomicPtr<Thread>] {
+        // SAFETY: the memory is as long as that and aligned to a page; zeros are null pointers.
+        unsafe { std::slice::from_raw_parts(self.threads.as_ptr().cast(), LOCATIONS) }
+    }
+
+    /// A state for a new thread: that of an ended one, or a new one.
+    pub(crate) fn take_thread(
+        &self,
+        create: impl FnOnce(u32) -> io::Result<*mut Thread>,
+    ) -> Option<*mut Thread> {
+        if let Some(thread) = self.free.with(FreeList::pop) {
+            return Some(thread);
+        }
+        let id = self.thread_count.fetch_add(1, Ordering::Relaxed);
+        let made = match self.places().get(id) {
+            Some(place) => create(id as u32).map(|thread| place.store(thread, Ordering::Release)),
+            None => Err(io::Error::other("too many threads")),
+        };
+        match made {
+            Ok(()) => Some(self.places()[id].load(Ordering::Relaxed)),
+            Err(error) => {
+                // Without its first thread there is nothing to record; without another there is.
+                if id == 0 {
+                    self.fail("no file for events", &error);
+                }
+                self.unrecorded.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn give_thread(&self, thread: *mut Thread) {
+        self.free.with(|free| free.push(thread));
+    }
+
+    /// Asks the C library to tell when the calling thread ends.
+    pub(crate) fn at_thread_end(&self, thread: *mut c_void) {
+        // SAFETY: the key was made by this process, and lives as long.
+        unsafe { libc::pthread_setspecific(self.key, thread) };
+    }
+
+    /// Ends the recording of all threads and closes their files.
+    pub fn end(&self) -> Vec<io::Result<Closed>> {
+        entry::turn(false);
+        make_visible_to_all(false);
+        self.sample_clock();
+        let places = self.places().iter().take(self.thread_count.load(Ordering::Acquire));
+        let threads = places.map(|place| place.load(Ordering::Acquire)).filter(|at| !at.is_null());
+        // SAFETY: the states were made by `Thread::create`, and recording is off.
+        threads.map(|thread| unsafe { thread::close(thread) }).collect()
+    }
+}
+
+/// Makes other threads see what this one stored before, without their having to do anything on
+/// their way: the kernel interrupts them. `prepare` announces that this will be asked.
+fn make_visible_to_all(prepare: bool) {
+    const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
+    const PRIVATE_EXPEDITED: i32 = 1 << 3;
+    let command = if prepare { REGISTER_PRIVATE_EXPEDITED } else { PRIVATE_EXPEDITED };
+    // SAFETY: a system call on numbers.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    if result != 0 && !prepare {
+        // An old kernel. Stores become visible within nanoseconds; this is a million of them.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}

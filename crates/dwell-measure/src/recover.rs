@@ -1,0 +1,224 @@
+//! An archive from what dead processes left behind.
+//!
+//! Every process that was recording has its facts and its event files in the experiment directory, or
+//! on its node. They are closed, unified with the same code as at the end of a run, and put in their
+//! places. Regions that were open are left at the last event of their location, and marked
+//! ([`CUT`](dwell_model::archive::CUT)). If recovery itself is interrupted it can be started again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use otf2::close::{close_events, leave_open};
+use otf2::id::{AttributeRef, LocationRef, Time};
+use otf2::{Attribute, AttributeValue};
+
+use crate::agree;
+use crate::local::Local;
+use crate::run;
+use crate::unify::Offline;
+
+/// What was found and done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Processes that left something.
+    pub processes: u64,
+    /// Processes that the run had.
+    pub of: u64,
+    /// Threads.
+    pub locations: u64,
+    /// Events.
+    pub events: u64,
+    /// Regions that were open and are left now.
+    pub cut: u64,
+    /// Ranks that left nothing.
+    pub missing: Vec<std::ops::Range<u64>>,
+    /// What was wrong with single files.
+    pub warnings: Vec<String>,
+}
+
+/// Why an archive cannot be recovered.
+#[derive(Debug)]
+pub enum Error {
+    /// It is complete already.
+    Complete(PathBuf),
+    /// No process left anything there.
+    Nothing(PathBuf),
+    /// A process of the run is still there.
+    Alive(u32),
+    /// Something could not be read or written.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete(path) => {
+                write!(
+                    f,
+                    "{}: the archive is complete, there is nothing to recover",
+                    path.display()
+                )
+            }
+            Self::Nothing(path) => write!(
+                f,
+                "{}: no process left anything here; if files were kept on the nodes, name their \
+                 directory with --from",
+                path.display()
+            ),
+            Self::Alive(pid) => write!(
+                f,
+                "process {pid} of this run is still recording; end it, or wait until it has ended"
+            ),
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A process, and where its files are.
+struct Found {
+    facts: PathBuf,
+    folder: PathBuf,
+}
+
+/// Makes an archive in `directory` from what processes left there and in the directories `from`.
+///
+/// # Errors
+/// If the archive is complete, there is nothing, or files cannot be read and written.
+pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
+    let anchor = directory.join("traces.otf2");
+    if anchor.exists() {
+        return Err(Error::Complete(anchor));
+    }
+    let mut result = Recovered::default();
+    let found = find(directory, from, &mut result.warnings)?;
+    if found.is_empty() {
+        return Err(Error::Nothing(directory.into()));
+    }
+
+    if let Some(pid) = found.values().find_map(|found| recording(&found.facts)) {
+        return Err(Error::Alive(pid));
+    }
+
+    // First all are read and their event files closed; locations are numbered by that.
+    let mut offline = Offline::default();
+    let mut first = 0;
+    let (mut chunk, mut ahead, mut program) = (otf2::chunk::EVENTS_SIZE, 0, String::new());
+    for Found { facts, folder } in found.values() {
+        let mut local = Local::read(facts).map_err(|error| Error::Io(facts.clone(), error))?;
+        let damage = local.damage.iter().map(|damage| format!("{}: {damage}", facts.display()));
+        result.warnings.extend(damage);
+        chunk = local.number("CHUNK").unwrap_or(chunk);
+        ahead = local.number("CLOCK_AHEAD").unwrap_or(ahead);
+        program.clone_from(&local.program);
+        result.of = result.of.max(local.size);
+        close(&mut local, folder, directory, first, chunk, &mut result);
+        first += local.process.threads.len() as u64;
+        local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
+        offline.add(&local.shared, local.process.clone());
+    }
+    let mut global = offline.finish();
+
+    let mut options = run::options(chunk, global.locations());
+    options.properties = run::properties(&global, "recovered");
+    options.description = program;
+    let mut first = 0;
+    for Found { facts, folder } in found.values() {
+        let told = |error| Error::Io(facts.clone(), error);
+        let mut local = Local::read(facts).map_err(told)?;
+        local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
+        let maps = global.locate(&local.shared).map_err(told)?;
+        run::place(&local, LocationRef(first), &maps, directory, folder, &options).map_err(told)?;
+        first += local.process.threads.len() as u64;
+        result.processes += 1;
+    }
+    result.locations = first;
+    result.missing = global.missing();
+    run::complete(&global, directory, options, ahead)
+        .map_err(|error| Error::Io(anchor.clone(), io::Error::other(error.to_string())))?;
+    // The archive is complete; what it was made from is not needed any more.
+    for Found { facts, .. } in found.values() {
+        let _ = fs::remove_file(facts);
+    }
+    let _ = fs::remove_dir(agree::open_files(directory));
+    Ok(result)
+}
+
+/// The process of this machine that has a stream of facts mapped, if it is still there.
+fn recording(facts: &Path) -> Option<u32> {
+    let pid = Local::read(facts).ok()?.process.pid;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let facts = facts.canonicalize().ok()?;
+    maps.lines().any(|line| line.ends_with(facts.to_str().unwrap_or("?"))).then_some(pid)
+}
+
+/// Processes by rank.
+fn find(
+    directory: &Path,
+    from: &[PathBuf],
+    warnings: &mut Vec<String>,
+) -> Result<BTreeMap<u64, Found>, Error> {
+    let mut found = BTreeMap::new();
+    let own = agree::open_files(directory);
+    for folder in std::iter::once(&own).chain(from) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && *folder == own => continue,
+            Err(error) => return Err(Error::Io(folder.clone(), error)),
+        };
+        for entry in entries {
+            let facts = entry.map_err(|error| Error::Io(folder.clone(), error))?.path();
+            let rank = facts.file_stem().and_then(|name| name.to_str()?.parse().ok());
+            let (Some(rank), true) = (rank, facts.extension().is_some_and(|end| end == "facts"))
+            else {
+                continue;
+            };
+            let folder = folder.clone();
+            if found.insert(rank, Found { facts, folder }).is_some() {
+                warnings.push(format!("rank {rank} is there twice; the last one is used"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Closes the event files of a process and says so in its row.
+fn close(
+    local: &mut Local,
+    folder: &Path,
+    directory: &Path,
+    first: u64,
+    chunk: u64,
+    result: &mut Recovered,
+) {
+    let rank = local.process.rank;
+    let ahead = local.clock.last().map_or(0, |(_, ahead)| *ahead);
+    for (id, thread) in (0..).zip(&mut local.process.threads) {
+        let location = LocationRef(first + id);
+        let mut path = folder.join(format!("{rank}.{id}.evt"));
+        if !path.exists() {
+            // Its process died, or an earlier recovery, after it had brought the file to its place.
+            path = directory.join("traces").join(format!("{}.evt", location.0));
+        }
+        let value = AttributeValue::Uint8(1);
+        let mark = Attribute { attribute: AttributeRef(4), value };
+        let closed = close_events(&path, location, chunk).and_then(|mut closed| {
+            result.cut += closed.open.len() as u64;
+            leave_open(&path, chunk, &mut closed, mark).map(|()| closed)
+        });
+        match closed {
+            Ok(closed) => {
+                thread.events = closed.events;
+                result.events += closed.events;
+                if let Some((_, last)) = closed.times {
+                    let last = Time(last.0.wrapping_add_signed(ahead));
+                    local.process.end = local.process.end.max(last);
+                }
+            }
+            Err(error) => result.warnings.push(error.to_string()),
+        }
+    }
+}

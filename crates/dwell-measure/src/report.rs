@@ -1,0 +1,136 @@
+//! What the recorder says to people, and what it asks the machine.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::{env, fs};
+
+use crate::unify::Global;
+
+/// Says something, on standard error, as one write.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().write_all(format!("dwell: {text}\n").as_bytes());
+}
+
+/// Name of this node.
+pub(crate) fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_string()
+}
+
+/// What the environment says about the launcher, the transport and its progress.
+pub(crate) fn environment() -> Vec<(&'static str, String)> {
+    let first = |names: &[&str]| names.iter().find_map(|name| env::var(name).ok());
+    let launcher = [
+        ("SLURM_STEP_ID", "srun"),
+        ("OMPI_COMM_WORLD_SIZE", "Open MPI"),
+        ("PMI_SIZE", "PMI"),
+        ("PALS_APINFO", "PALS"),
+    ];
+    let launcher = launcher.iter().find(|(name, _)| env::var_os(name).is_some());
+    let settings = [
+        "UCX_TLS",
+        "UCX_NET_DEVICES",
+        "OMPI_MCA_spml",
+        "OMPI_MCA_osc",
+        "OMPI_MCA_btl",
+        "OMPI_MCA_pml",
+        "SMA_SYMMETRIC_SIZE",
+        "SHMEM_SYMMETRIC_SIZE",
+        "OMP_NUM_THREADS",
+    ];
+    let set: Vec<String> = settings
+        .iter()
+        .filter_map(|name| env::var(name).ok().map(|value| format!("{name}={value}")))
+        .collect();
+    vec![
+        ("LAUNCHER", launcher.map(|(_, name)| (*name).to_string()).unwrap_or_default()),
+        ("TRANSPORT", first(&["UCX_TLS", "OMPI_MCA_btl"]).unwrap_or_default()),
+        ("SETTINGS", set.join(" ")),
+    ]
+}
+
+/// Tells `dwell run`, which may have started a script that started this process, that something was
+/// measured.
+pub(crate) fn seen() {
+    let watcher = env::var("DWELL_WATCHER").ok().and_then(|pid| pid.parse::<u32>().ok());
+    if watcher.is_some_and(|pid| pid != std::process::id())
+        && let Some(path) = env::var_os("DWELL_SEEN")
+    {
+        let _ = fs::write(path, "");
+    }
+}
+
+/// At the end of a process that was not measured: if it is the one that `dwell run` started, and none
+/// that it started was measured either, the user should know.
+pub(crate) fn not_measured() {
+    let watcher = env::var("DWELL_WATCHER").ok().and_then(|pid| pid.parse::<u32>().ok());
+    if watcher != Some(std::process::id()) {
+        return;
+    }
+    let Some(path) = env::var_os("DWELL_SEEN") else { return };
+    let measured = fs::remove_file(path).is_ok();
+    if !measured && is_first() {
+        say(
+            "no call of a known runtime was seen, so nothing was recorded. Is the program started \
+             by something that clears its environment, or linked statically? Ask: dwell doctor PROGRAM",
+        );
+    }
+}
+
+/// Whether this is the first process of a job, as far as launchers tell.
+fn is_first() -> bool {
+    let rank = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
+        .iter()
+        .find_map(|name| env::var(name).ok());
+    rank.is_none_or(|rank| rank == "0")
+}
+
+/// The line at the end of a run.
+pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
+    let shown = match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
+        Some(Ok(inside)) => inside.display().to_string(),
+        _ => directory.to_string(),
+    };
+    if let Err(error) = result {
+        return say(&format!(
+            "the trace in {shown} is not complete: {error}. Next: dwell recover {shown}"
+        ));
+    }
+    let (mut calls, mut bytes, mut longest) = (0, 0, 0);
+    for (first, process) in global.processes() {
+        calls += process.numbers.first().copied().unwrap_or(0);
+        longest = longest.max(process.end.0.saturating_sub(process.begin.0));
+        for location in (first.0..).take(process.threads.len()) {
+            let path = Path::new(directory).join("traces").join(format!("{location}.evt"));
+            bytes += fs::metadata(path).map_or(0, |file| file.len());
+        }
+    }
+    let processes = global.size();
+    let share = 100.0 * estimate(calls) / (longest.max(1) as f64 * processes.max(1) as f64);
+    let mut text = format!(
+        "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell analyze {shown}",
+        if processes == 1 { "" } else { "es" },
+        size(bytes),
+    );
+    for property in global.shared().properties() {
+        match property.name.as_str() {
+            "STOPPED" => text += &format!("\ndwell: recording stopped early: {}", property.value),
+            "UNRECORDED" => text += &format!("\ndwell: not recorded: {}", property.value),
+            _ => {}
+        }
+    }
+    say(&text);
+}
+
+fn size(bytes: u64) -> String {
+    let steps = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match steps.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// Nanoseconds that recording so many calls took, from what recording some takes here and now.
+fn estimate(calls: u64) -> f64 {
+    calls as f64 * crate::cost::of_a_call()
+}

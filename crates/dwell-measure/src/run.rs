@@ -1,0 +1,395 @@
+//! The beginning and the end of a recording.
+//!
+//! Both are collective: they talk to the other processes through the program's own runtime, between the
+//! start of the runtime and its end. Whatever fails at one process, it still takes part, or the others
+//! would wait for it forever.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use otf2::id::LocationRef;
+use otf2::write::{ArchiveWriter, Options};
+use otf2::{def, map};
+
+use crate::agree::{self, Agreement};
+use crate::call;
+use crate::clock::Sample;
+use crate::definitions;
+use crate::facts::Fact;
+use crate::hook::{Facts, Hook, Who, paradigm};
+use crate::local::Local;
+use crate::process::{self, Plan, Process};
+use crate::report;
+use crate::settings::Settings;
+use crate::thread::Closed;
+use crate::unify::{self, Property, Upcalls};
+
+/// What a runtime says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Runtime {
+    /// Its name and version, as it calls itself.
+    pub name: String,
+    /// The standard that it follows.
+    pub interface: String,
+    /// How the program may use threads.
+    pub threads: String,
+}
+
+/// A recording, from the agreement on.
+#[derive(Debug)]
+struct Recording {
+    agreement: Agreement,
+    settings: Settings,
+    /// Where this process has its files while they are written.
+    open_files: PathBuf,
+    /// What this process failed at before it began.
+    failure: Option<String>,
+}
+
+static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. Only
+/// the first call does anything.
+pub fn start<U: Upcalls>(
+    hook: &'static Hook,
+    began: Sample,
+    open: impl FnOnce() -> io::Result<U>,
+    about: impl FnOnce() -> Runtime,
+) {
+    if STARTED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    report::seen();
+    let (settings, complaints) = Settings::from_environment();
+    let mut up = match open() {
+        Ok(up) => up,
+        Err(error) => return report::say(&format!("nothing is recorded: {error}")),
+    };
+    let first = up.rank() == 0;
+    if first {
+        complaints.iter().for_each(|text| report::say(text));
+    }
+    let agreement = match Agreement::reach(&mut up, &settings) {
+        Ok(agreement) => agreement,
+        Err(error) if first => return report::say(&format!("nothing is recorded: {error}")),
+        Err(_) => return,
+    };
+    let begun = begin(hook, &agreement, &settings, &up, about);
+    let (open_files, failure) = match begun {
+        Ok((process, open_files)) => {
+            process.sample(began);
+            process.begin(hook);
+            call::past(hook, began);
+            (open_files, None)
+        }
+        Err(error) => (PathBuf::new(), Some(error.to_string())),
+    };
+    if let Ok(mut recording) = RECORDING.lock() {
+        *recording = Some(Recording { agreement, settings, open_files, failure });
+    }
+}
+
+fn begin(
+    hook: &Hook,
+    agreement: &Agreement,
+    settings: &Settings,
+    up: &impl Upcalls,
+    about: impl FnOnce() -> Runtime,
+) -> io::Result<(&'static Process, PathBuf)> {
+    let directory = Path::new(&agreement.directory);
+    let open_files = match &settings.scratch {
+        Some(scratch) => {
+            let name = directory.file_name().unwrap_or_default();
+            let scratch = scratch.join(name);
+            fs::create_dir_all(&scratch)?;
+            scratch
+        }
+        None => agree::open_files(directory),
+    };
+    let path = open_files.to_str().ok_or_else(|| io::Error::other("a path is not UTF-8"))?;
+    let program = agree::program();
+    let (rank, size) = (up.rank(), up.size());
+    let process = Process::prepare(&Plan {
+        rank: rank as u32,
+        size: size as u32,
+        open_files: path,
+        program: &program,
+        chunk: settings.chunk as usize,
+        budget: settings.budget,
+    })?;
+    process.define(&Fact::Process {
+        rank,
+        size,
+        pid: std::process::id().into(),
+        host: &report::host(),
+        program: &program,
+        layer: u8::from(paradigm(hook.layer)).into(),
+    })?;
+    let runtime = about();
+    let shift = agreement.shift().to_string();
+    let chunk = settings.chunk.to_string();
+    let ahead = agreement.ahead.to_string();
+    let mut properties = vec![
+        ("RUNTIME", runtime.name),
+        ("INTERFACE", runtime.interface),
+        ("THREAD_LEVEL", runtime.threads),
+        ("CLOCK", process.clock.describe().into()),
+        ("PROGRAM", program.clone()),
+        ("CLOCK_SHIFT", shift),
+        ("CHUNK", chunk),
+        ("CLOCK_AHEAD", ahead),
+    ];
+    properties.extend(report::environment());
+    for (name, value) in &properties {
+        if !value.is_empty() {
+            process.define(&Fact::Property { name, value })?;
+        }
+    }
+    Ok((process, open_files))
+}
+
+/// Ends the recording, while the runtime still runs. `hook` is the call that will end it; it is recorded
+/// as the barrier that it contains.
+pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) {
+    let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {
+        return;
+    };
+    let facts = Facts { who: Who::World, ..Facts::NONE };
+    let call = call::begin(hook, &facts);
+    let up = open();
+    if let Some(call) = call {
+        call::end(call, hook, &facts, 0);
+    }
+    let process = process::current();
+    let closed = process.map(Process::end).unwrap_or_default();
+    match up {
+        Ok(mut up) => Ending { recording: &recording, closed }.conclude(&mut up, process),
+        Err(error) => {
+            let rank = process.map_or(0, Process::rank);
+            if rank == 0 {
+                report::say(&format!(
+                    "the trace could not be completed here ({error}); next: dwell recover {}",
+                    recording.agreement.directory
+                ));
+            }
+        }
+    }
+}
+
+/// The end of a process that has not called the end of its runtime: what it wrote is kept for `dwell
+/// recover`.
+pub fn exit() {
+    let recording = RECORDING.lock().ok().and_then(|mut recording| recording.take());
+    let (Some(process), Some(recording)) = (process::current(), recording) else {
+        if !STARTED.load(Ordering::Relaxed) {
+            report::not_measured();
+        }
+        return;
+    };
+    process.end();
+    let _ = process.define(&Fact::End { how: "exit" });
+    if process.rank() == 0 {
+        report::say(&format!(
+            "the program ended without ending its runtime; next: dwell recover {}",
+            recording.agreement.directory
+        ));
+    }
+}
+
+/// All that is left to do when nothing more is recorded.
+struct Ending<'e> {
+    recording: &'e Recording,
+    closed: Vec<io::Result<Closed>>,
+}
+
+impl Ending<'_> {
+    fn conclude(&self, up: &mut impl Upcalls, process: Option<&Process>) {
+        let local = self.local(process);
+        let unified = unify::unify(up, local.shared.clone(), local.process.clone());
+        let result = match &unified {
+            Ok(unified) => self.place(&local, unified),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        };
+        // The archive is complete when all files are in their places, so rank 0 writes its anchor
+        // after that; and what it was made from is removed after that, by each for itself.
+        let _ = up.barrier();
+        let placed = result.is_ok();
+        let mut written = Ok(());
+        if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
+            written = result.and(self.complete(global, &local));
+        }
+        let _ = up.barrier();
+        if placed {
+            self.clean_up(&local);
+        }
+        let _ = up.barrier();
+        if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
+            let directory = &self.recording.agreement.directory;
+            let _ = fs::remove_dir(agree::open_files(Path::new(directory)));
+            report::end(directory, global, written);
+        }
+    }
+
+    /// Removes the facts of this process, once the archive has them.
+    fn clean_up(&self, local: &Local) {
+        let Recording { open_files, settings, .. } = self.recording;
+        if local.size > 0 {
+            let _ = fs::remove_file(open_files.join(format!("{}.facts", local.process.rank)));
+        }
+        if settings.scratch.is_some() {
+            // The last process of the node to come by succeeds.
+            let _ = fs::remove_dir(open_files);
+        }
+    }
+
+    /// What this process has to say: nothing, if it never began.
+    fn local(&self, process: Option<&Process>) -> Local {
+        let failure = self.recording.failure.clone();
+        let mut local = match process {
+            Some(process) => {
+                let path = self.recording.open_files.join(format!("{}.facts", process.rank()));
+                Local::read(&path).unwrap_or_default()
+            }
+            None => Local::default(),
+        };
+        local.shift(self.recording.agreement.shift());
+        for closed in self.closed.iter().flatten() {
+            if let Some(thread) = local.process.threads.get_mut(closed.id as usize) {
+                (thread.events, thread.lost) = (closed.events, closed.bypassed);
+            }
+        }
+        let calls = self.closed.iter().flatten().map(|closed| closed.calls).sum();
+        local.process.numbers = vec![calls];
+        let stopped = process.and_then(Process::failure).map(|failure| {
+            let error = io::Error::from_raw_os_error(failure.errno);
+            format!("{}: {error}", failure.what)
+        });
+        for value in stopped.into_iter().chain(failure) {
+            local.shared.add_property(Property { name: "STOPPED".into(), value });
+        }
+        if let Some(unrecorded) = process.map(Process::unrecorded).filter(|count| *count > 0) {
+            let value = format!("{unrecorded} threads");
+            local.shared.add_property(Property { name: "UNRECORDED".into(), value });
+        }
+        local
+    }
+
+    /// Brings the files of this process to where the archive has them.
+    fn place(&self, local: &Local, unified: &unify::Unified) -> io::Result<()> {
+        let Recording { agreement, open_files, settings, .. } = self.recording;
+        let directory = Path::new(&agreement.directory);
+        let options = options(settings.chunk, unified.locations);
+        place(local, unified.first_location, &unified.maps, directory, open_files, &options)
+    }
+
+    fn complete(&self, global: &unify::Global, local: &Local) -> io::Result<()> {
+        let Recording { agreement, settings, .. } = self.recording;
+        let directory = Path::new(&agreement.directory);
+        let mut options = options(settings.chunk, global.locations());
+        options.properties = properties(global, "complete");
+        options.machine = report::host();
+        options.description = local.program.clone();
+        complete(global, directory, options, agreement.ahead).map_err(other)
+    }
+}
+
+/// How archives of the recorder are written.
+pub fn options(chunk: u64, locations: u64) -> Options {
+    Options {
+        events_chunk: chunk,
+        defs_chunk: Options::defs_chunk_for(locations),
+        creator: format!("Dwell {}", env!("CARGO_PKG_VERSION")),
+        trace_id: crate::clock::realtime() | 1,
+        ..Options::default()
+    }
+}
+
+/// Brings the files of one process to where the archive has them: renames its event files, or copies
+/// them from another file system, and writes its mapping tables and clock.
+///
+/// # Errors
+/// If files cannot be moved or written.
+pub fn place(
+    local: &Local,
+    first: LocationRef,
+    maps: &unify::Maps,
+    directory: &Path,
+    open_files: &Path,
+    options: &Options,
+) -> io::Result<()> {
+    let archive = ArchiveWriter::join(directory, "traces", options.clone()).map_err(other)?;
+    let tables = local.tables(maps);
+    for id in 0..local.process.threads.len() as u64 {
+        let location = LocationRef(first.0 + id);
+        let from = open_files.join(format!("{}.{id}.evt", local.process.rank));
+        let to = directory.join("traces").join(format!("{}.evt", location.0));
+        // Recovery may come a second time, and find it there.
+        let there = !from.exists() && to.exists();
+        if !there && let Err(error) = fs::rename(&from, &to) {
+            if error.kind() != io::ErrorKind::CrossesDevices {
+                let text = format!("{} to {}: {error}", from.display(), to.display());
+                return Err(io::Error::new(error.kind(), text));
+            }
+            fs::copy(&from, &to)?;
+            fs::remove_file(&from)?;
+        }
+        let mut defs = archive.local_definitions(location).map_err(other)?;
+        for (mapping_type, ids) in &tables {
+            let id_map = map::IdMapRef::dense(ids);
+            if !ids.is_empty() {
+                let mapping_type = *mapping_type;
+                defs.write(def::MappingTable { mapping_type, id_map }).map_err(other)?;
+            }
+        }
+        for (time, offset) in &local.clock {
+            let (time, offset) = (otf2::id::Time(*time), *offset);
+            defs.write(def::ClockOffset { time, offset, standard_deviation: 0.0 })
+                .map_err(other)?;
+        }
+        defs.finish().map_err(other)?;
+    }
+    Ok(())
+}
+
+/// Writes the global definitions and the anchor, which make an archive of event files.
+///
+/// # Errors
+/// If files cannot be written.
+pub fn complete(
+    global: &unify::Global,
+    directory: &Path,
+    options: Options,
+    ahead: u64,
+) -> otf2::Result<()> {
+    let archive = ArchiveWriter::join(directory, "traces", options)?;
+    let begin = global.processes().map(|(_, process)| process.begin.0).filter(|time| *time > 0);
+    let begin = begin.min().map_or(u64::MAX, |time| time.wrapping_add(ahead));
+    let mut defs = archive.global_definitions()?;
+    definitions::write(global, begin, &mut defs)?;
+    defs.finish()?;
+    archive.finish()
+}
+
+/// What the anchor of the archive says about the run.
+pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> {
+    let mut properties: Vec<(String, String)> = vec![("DWELL::STATE".into(), state.into())];
+    for Property { name, value } in global.shared().properties() {
+        let name = format!("DWELL::{name}");
+        match properties.iter_mut().find(|(known, _)| *known == name) {
+            // Where processes differ, all values are told, within reason.
+            Some((_, known)) if known.len() < 1000 => *known = format!("{known}; {value}"),
+            Some(_) => {}
+            None => properties.push((name, value.clone())),
+        }
+    }
+    properties
+}
+
+#[allow(clippy::needless_pass_by_value)] // As `map_err` wants it.
+fn other(error: otf2::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}

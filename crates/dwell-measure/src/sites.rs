@@ -1,0 +1,103 @@
+//! Call sites: from return address to a small number, once for the whole process.
+//!
+//! A table that only grows, in memory of fixed size. Looking up takes no lock; a new site is
+//! written to the stream first and then put into the table, so that no event names a site that the
+//! stream does not know.
+#![allow(unsafe_code)] // The table is typed memory from a mapping.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::memory::Memory;
+
+/// Places of the table.
+const PLACES: usize = 1 << 16;
+/// Sites that are kept apart; any others are recorded without their site.
+const MOST: u32 = (PLACES / 2) as u32;
+
+/// The sites of a process.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    memory: Memory,
+    count: AtomicU32,
+}
+
+#[repr(C)]
+struct Place {
+    /// 0 if nothing is here.
+    address: AtomicUsize,
+    id: AtomicU32,
+}
+
+impl Sites {
+    pub(crate) fn new() -> io::Result<Self> {
+        let memory = Memory::anonymous(PLACES * size_of::<Place>())?;
+        Ok(Self { memory, count: AtomicU32::new(0) })
+    }
+
+    fn places(&self) -> &[Place] {
+        // SAFETY: the memory is as long as that and aligned to a page, all bits zero are a `Place`,
+        // and it is only ever used as this.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), PLACES) }
+    }
+
+    /// The places where an address may be, in the order in which they are tried.
+    fn path(&self, address: usize) -> impl Iterator<Item = &Place> {
+        let start = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - 16);
+        let (before, from) = self.places().split_at(start % PLACES);
+        from.iter().chain(before)
+    }
+
+    /// The number of a site.
+    pub(crate) fn find(&self, address: usize) -> Option<u32> {
+        let place = self.path(address).find(|place| {
+            let there = place.address.load(Ordering::Acquire);
+            there == address || there == 0
+        })?;
+        (place.address.load(Ordering::Acquire) == address).then(|| place.id.load(Ordering::Relaxed))
+    }
+
+    /// Adds a site after `define` has written it down. Callers take turns. `None`: there are too
+    /// many already, or it could not be written.
+    pub(crate) fn add(&self, address: usize, define: impl FnOnce(u32) -> bool) -> Option<u32> {
+        if let Some(id) = self.find(address) {
+            return Some(id); // Another thread was quicker.
+        }
+        let id = self.count.load(Ordering::Relaxed);
+        if id >= MOST || address == 0 || !define(id) {
+            return None;
+        }
+        let place = self.path(address).find(|place| place.address.load(Ordering::Relaxed) == 0)?;
+        place.id.store(id, Ordering::Relaxed);
+        place.address.store(address, Ordering::Release);
+        self.count.store(id + 1, Ordering::Relaxed);
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_are_numbered_in_turn() -> io::Result<()> {
+        let sites = Sites::new()?;
+        for id in 0..MOST {
+            let address = 0x5555_0000_0000 + 5 * id as usize;
+            assert_eq!(sites.find(address), None);
+            assert_eq!(sites.add(address, |given| given == id), Some(id));
+            assert_eq!(sites.add(address, |_| panic!("it is known")), Some(id));
+            assert_eq!(sites.find(address), Some(id));
+        }
+        assert_eq!(sites.add(1, |_| true), None, "the table is full");
+        Ok(())
+    }
+
+    #[test]
+    fn what_could_not_be_written_down_is_no_site() -> io::Result<()> {
+        let sites = Sites::new()?;
+        assert_eq!(sites.add(42, |_| false), None);
+        assert_eq!(sites.add(42, |_| true), Some(0));
+        Ok(())
+    }
+}

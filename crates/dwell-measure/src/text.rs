@@ -1,0 +1,66 @@
+//! Text of bounded length, made without allocating.
+
+use std::fmt::{self, Write};
+
+/// Up to `N` bytes of text; what does not fit is cut off.
+pub(crate) struct Text<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+}
+
+impl<const N: usize> Text<N> {
+    /// Appends.
+    pub(crate) fn format(&mut self, arguments: fmt::Arguments<'_>) {
+        // Never an error: what does not fit is cut off.
+        let _ = self.write_fmt(arguments);
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..self.len).unwrap_or_default();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            // Cut inside a character.
+            Err(error) => bytes
+                .get(..error.valid_up_to())
+                .and_then(|valid| std::str::from_utf8(valid).ok())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// With a zero behind it, for the C library.
+    pub(crate) fn c_str(&self) -> &std::ffi::CStr {
+        std::ffi::CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+impl<const N: usize> Write for Text<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // The last byte stays zero.
+        let room = self.bytes.get_mut(self.len..N - 1).unwrap_or_default();
+        let fits = room.len().min(text.len());
+        room.iter_mut().zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
+        self.len += fits;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_a_character() {
+        let mut text = Text::<8>::default();
+        text.format(format_args!("{}.{}", 12, 3));
+        assert_eq!(text.as_str(), "12.3");
+        assert_eq!(text.c_str(), c"12.3");
+        text.format(format_args!("aaßa"));
+        assert_eq!(text.as_str(), "12.3aa");
+    }
+}

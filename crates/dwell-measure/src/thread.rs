@@ -1,0 +1,617 @@
+//! One location: the events of a thread, and of those that come after it.
+//!
+//! A thread gets its state with its first recorded call, and gives it back when it ends; the next
+//! new thread goes on in the same event file. Nothing here allocates from the program's heap, since a
+//! hook may be entered from inside an allocator.
+//!
+//! # Busy
+//! A thread is *busy* while it is in the recorder. A signal handler that interrupts it then and calls
+//! a hooked function goes past the recorder, and is counted. Whoever ends the recording waits until
+//! no thread is busy.
+//!
+//! # Frames
+//! Open calls are kept with the place of their return address on the stack. A call that never
+//! returned, because of `longjmp`, an exception or the end of its thread, is recognised by that: the
+//! stack has been used again. It is left at the time of the next call.
+#![allow(unsafe_code)] // States are reached by pointers kept in thread-local words.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+
+use otf2::encode::{EncodeError, Encoder, Prepared};
+use otf2::event::{AnyEvent, Enter, Leave};
+use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
+use otf2::{Attribute, AttributeValue, List};
+
+use crate::clock::Clock;
+use crate::entry::{self, keeping_errno, words};
+use crate::facts::Fact;
+use crate::hook::Hook;
+use crate::memory::{self, Memory};
+use crate::process::{self, Process};
+use crate::text::Text;
+
+/// Ids of the attributes, the same in every archive.
+pub(crate) mod attribute {
+    use otf2::id::AttributeRef;
+
+    pub(crate) const CALL_SITE: AttributeRef = AttributeRef(0);
+    pub(crate) const SYMMETRIC_OFFSET: AttributeRef = AttributeRef(1);
+    pub(crate) const SIGNAL_OFFSET: AttributeRef = AttributeRef(2);
+    pub(crate) const SEQUENCE: AttributeRef = AttributeRef(3);
+}
+
+/// Calls inside calls that are kept apart.
+const DEPTH: usize = 32;
+const _: () = assert!(DEPTH.is_power_of_two() && DEPTH <= 4096);
+/// Windows whose outstanding operations a thread knows; for others it assumes that there are some.
+const WINDOWS: usize = 64;
+/// Call sites that a thread finds without looking further.
+const SITES: usize = 256;
+/// Stacks are assumed to be no larger than this.
+const STACK: usize = 64 << 20;
+
+/// The state of a location.
+pub(crate) struct Thread {
+    busy: AtomicBool,
+    /// Gone when the recording has ended.
+    encoder: Option<Encoder<Memory>>,
+    pub(crate) process: &'static Process,
+    clock: Clock,
+    /// Time of the last event.
+    time: u64,
+    depth: usize,
+    /// A bit for each layer that has an open call.
+    layers: u32,
+    frames: [Frame; DEPTH],
+    next_id: u64,
+    /// The last operation on each window, and whether it may be outstanding.
+    pending: [(u64, bool); WINDOWS],
+    sites: [Place; SITES],
+    /// A context, its window, and the edition it was looked up in.
+    context: (usize, u32, u32),
+    id: u32,
+    chunks: u64,
+    calls: u64,
+    /// Calls that went past the recorder because they came in its midst.
+    bypassed: u64,
+    next_free: *mut Thread,
+}
+
+/// A function called from one place in the program: what is written whenever it is.
+#[derive(Clone, Copy)]
+struct Place {
+    return_address: usize,
+    region: u32,
+    /// Its `Enter` and `Leave`.
+    events: Option<(Prepared, Prepared)>,
+}
+
+const NO_PLACE: Place = Place { return_address: 0, region: 0, events: None };
+
+/// A call that is open.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    stack: usize,
+    return_address: usize,
+    pub(crate) region: u32,
+    layer: u32,
+    /// The window and operation that the call began.
+    pub(crate) window: u32,
+    pub(crate) id: u64,
+    /// Whether the operation is complete at the origin when the call returns.
+    pub(crate) blocking: bool,
+}
+
+const NO_FRAME: Frame =
+    Frame { stack: 0, return_address: 0, region: 0, layer: 0, window: 0, id: 0, blocking: false };
+
+/// A call that has been entered, to be left by whoever has this.
+#[derive(Debug)]
+#[must_use]
+pub struct Call {
+    thread: NonNull<Thread>,
+    depth: usize,
+}
+
+/// Stands for the state of a thread that is being registered, or cannot be.
+const NOT_RECORDED: *mut Thread = ptr::without_provenance_mut(1);
+
+/// Enters a call: whoever gets the thread is busy with it until [`Thread::release`]. `None` if the
+/// call is not to be recorded.
+#[inline(always)]
+pub(crate) fn enter(hook: &'static Hook) -> Option<&'static mut Thread> {
+    enter_at(hook, Thread::now)
+}
+
+/// As [`enter`], at a time.
+#[inline(always)]
+#[allow(clippy::mut_from_ref)] // The state is the thread's own, not part of the hook.
+pub(crate) fn enter_at(
+    hook: &'static Hook,
+    time: impl FnOnce(&mut Thread) -> u64,
+) -> Option<&'static mut Thread> {
+    let words = words();
+    let mut thread = words.thread.get();
+    if thread.addr() <= NOT_RECORDED.addr() {
+        thread = register(thread)?;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped.
+    // Nobody else uses the state while it is busy; that it was not is seen below, before any use.
+    let thread = unsafe { &mut *thread };
+    if thread.busy.load(Ordering::Relaxed) {
+        thread.bypassed += 1;
+        return None;
+    }
+    thread.busy.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    let (stack, return_address) = (words.stack.get(), words.return_address.get());
+    let layer = 1 << hook.layer as u32;
+    let goes_on = entry::is_on() && (thread.depth == 0 || thread.nest(stack, layer));
+    if !goes_on || thread.depth == DEPTH {
+        thread.release();
+        return None;
+    }
+    let region = match hook.region() {
+        Some(region) => region,
+        None => thread.process.define_region(hook),
+    };
+    let time = time(thread);
+    thread.enter_region(time, region, return_address);
+    let frame = Frame { stack, return_address, region, layer, ..NO_FRAME };
+    if let Some(place) = thread.frames.get_mut(thread.depth) {
+        *place = frame;
+    }
+    thread.layers |= layer;
+    thread.depth += 1;
+    thread.calls += 1;
+    Some(thread)
+}
+
+impl Thread {
+    /// No longer busy.
+    #[inline(always)]
+    pub(crate) fn release(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.busy.store(false, Ordering::Relaxed);
+    }
+
+    /// Ends the recording of an entry.
+    #[inline(always)]
+    pub(crate) fn entered(&mut self) -> Call {
+        let call = Call { depth: self.depth - 1, thread: NonNull::from(&mut *self) };
+        self.release();
+        call
+    }
+
+    /// The time, not before that of the last event.
+    #[inline(always)]
+    pub(crate) fn now(&mut self) -> u64 {
+        self.time = self.time.max(self.clock.now());
+        self.time
+    }
+
+    /// The time of the last event.
+    #[inline(always)]
+    pub(crate) fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// The call that was entered last.
+    #[inline(always)]
+    pub(crate) fn frame(&mut self) -> &mut Frame {
+        // The index is below DEPTH whenever a call is open; the remainder tells the compiler.
+        &mut self.frames[self.depth.wrapping_sub(1) % DEPTH]
+    }
+
+    /// Starts an operation on a window and returns its id.
+    #[inline(always)]
+    pub(crate) fn operation(&mut self, window: u32, blocking: bool, outstanding: bool) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        if let Some(pending) = self.pending.get_mut(window as usize) {
+            *pending = (id, pending.1 | outstanding);
+        }
+        let frame = self.frame();
+        (frame.window, frame.id, frame.blocking) = (window, id, blocking);
+        id
+    }
+
+    /// Whether operations may be outstanding on a window, and the last of this location there. After
+    /// this none is.
+    pub(crate) fn complete(&mut self, window: u32) -> Option<u64> {
+        match self.pending.get_mut(window as usize) {
+            Some(pending) => {
+                let (last, outstanding) = *pending;
+                pending.1 = false;
+                (outstanding || self.process.has_threads()).then_some(last)
+            }
+            None => Some(self.next_id.saturating_sub(1)),
+        }
+    }
+
+    /// The window of a context.
+    #[inline(always)]
+    pub(crate) fn window(&mut self, context: usize) -> u32 {
+        if context == 0 {
+            return 0;
+        }
+        let edition = self.process.windows.edition();
+        let (known, window, of) = self.context;
+        if known == context && of == edition {
+            return window;
+        }
+        let window = self.process.windows.of_handle(context);
+        self.context = (context, window, edition);
+        window
+    }
+
+    /// Writes an event.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Copy) {
+        let Some(encoder) = &mut self.encoder else { return };
+        if encoder.write(Time(time), event).is_err() {
+            self.again(|encoder| encoder.write(Time(time), event));
+        }
+    }
+
+    /// Writes an event with a number as its attribute.
+    #[inline(always)]
+    pub(crate) fn write_with(
+        &mut self,
+        time: u64,
+        attribute: AttributeRef,
+        number: u64,
+        event: impl AnyEvent + Copy,
+    ) {
+        self.write_tagged(
+            time,
+            Attribute { attribute, value: AttributeValue::Uint64(number) },
+            event,
+        );
+    }
+
+    #[inline(always)]
+    fn write_tagged(&mut self, time: u64, attribute: Attribute, event: impl AnyEvent + Copy) {
+        let Some(encoder) = &mut self.encoder else { return };
+        if encoder.write_tagged(Time(time), attribute, event).is_err() {
+            self.again(|encoder| encoder.write_tagged(Time(time), attribute, event));
+        }
+    }
+
+    #[inline(always)]
+    fn enter_region(&mut self, time: u64, region: u32, return_address: usize) {
+        let place = &self.sites[place_of(return_address)];
+        let known = place.return_address == return_address && place.region == region;
+        if let (true, Some((enter, _)), Some(encoder)) = (known, &place.events, &mut self.encoder)
+            && encoder.write_prepared(Time(time), enter).is_ok()
+        {
+            return;
+        }
+        self.enter_region_slowly(time, region, return_address);
+    }
+
+    /// Looks up the site, and remembers what is written for it.
+    #[cold]
+    #[inline(never)]
+    fn enter_region_slowly(&mut self, time: u64, region: u32, return_address: usize) {
+        let event = Enter { region: RegionRef(region) };
+        let Some(site) = keeping_errno(|| self.process.site(return_address)) else {
+            return self.write(time, event);
+        };
+        let value = AttributeValue::CallingContext(CallingContextRef(site));
+        let site = Attribute { attribute: attribute::CALL_SITE, value };
+        if let Some(encoder) = &self.encoder {
+            let enter = encoder.prepare(List::from([site].as_slice()), event);
+            let leave = encoder.prepare(List::default(), Leave { region: RegionRef(region) });
+            let events = enter.zip(leave);
+            self.sites[place_of(return_address)] = Place { return_address, region, events };
+        }
+        self.write_tagged(time, site, event);
+    }
+
+    /// Writes what did not fit into the chunk to the next one.
+    #[cold]
+    #[inline(never)]
+    fn again(&mut self, write: impl FnOnce(&mut Encoder<Memory>) -> Result<(), EncodeError>) {
+        self.turn();
+        if let Some(encoder) = &mut self.encoder {
+            let _ = write(encoder);
+        }
+    }
+
+    /// Goes on in another chunk, or ends the recording if there is none.
+    fn turn(&mut self) {
+        keeping_errno(|| {
+            if let Err(error) = self.next_chunk() {
+                self.process.fail("no space for events", &error);
+            }
+            self.process.sample_clock();
+        });
+    }
+
+    fn next_chunk(&mut self) -> io::Result<()> {
+        let chunk = self.process.chunk()?;
+        let path = events(self.process, self.id);
+        let file = memory::open(path.c_str(), false)?;
+        let next = Memory::of_file(&file, (self.chunks + 1) * chunk as u64, chunk)?;
+        if let Some(encoder) = &mut self.encoder {
+            let full = encoder.turn(next).map_err(io::Error::other)?;
+            full.save(&file, chunk)?;
+            self.chunks += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a call on this place of the stack is to be recorded inside those that are open. Calls
+    /// that were abandoned are left first. Calls of a layer that has one open already are the
+    /// runtime's own.
+    #[cold]
+    #[inline(never)]
+    fn nest(&mut self, stack: usize, layer: u32) -> bool {
+        while self.depth > 0 && !self.frame().is_alive(stack) {
+            let time = self.now();
+            self.leave_last(time);
+        }
+        self.layers & layer == 0
+    }
+
+    /// Leaves the call that was entered last.
+    #[inline(always)]
+    fn leave_last(&mut self, time: u64) {
+        let Frame { region, layer, return_address, .. } = *self.frame();
+        self.depth -= 1;
+        self.layers &= !layer;
+        let place = &self.sites[place_of(return_address)];
+        // Whoever called from there, the region is what matters.
+        if let (true, Some((_, leave)), Some(encoder)) =
+            (place.region == region, &place.events, &mut self.encoder)
+            && encoder.write_prepared(Time(time), leave).is_ok()
+        {
+            return;
+        }
+        self.write(time, Leave { region: RegionRef(region) });
+    }
+
+    /// Leaves every open call, as its thread does that ends.
+    fn leave_all(&mut self) {
+        while self.depth > 0 {
+            let time = self.now();
+            self.leave_last(time);
+        }
+    }
+
+    /// Ends the events and returns how many there are, how many calls, and the time of the last.
+    /// Only for whoever has ended the recording and waited until this thread was not busy.
+    fn close(&mut self) -> io::Result<Closed> {
+        let none = Closed { id: self.id, calls: 0, events: 0, bypassed: 0 };
+        if self.encoder.is_none() {
+            return Ok(none);
+        }
+        self.leave_all();
+        let Some(encoder) = self.encoder.take() else { return Ok(none) };
+        let finished = encoder.finish();
+        let path = events(self.process, self.id);
+        let file = memory::open(path.c_str(), false)?;
+        finished.memory.save(&file, finished.used)?;
+        let chunk = finished.memory.len() as u64;
+        file.set_len(self.chunks * chunk + finished.used as u64)?;
+        let (calls, bypassed) = (self.calls, self.bypassed);
+        Ok(Closed { calls, events: finished.events, bypassed, ..none })
+    }
+}
+
+/// What a location had when it was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// Its number in the process.
+    pub id: u32,
+    /// Recorded calls.
+    pub calls: u64,
+    /// Events.
+    pub events: u64,
+    /// Calls that went past the recorder.
+    pub bypassed: u64,
+}
+
+impl Frame {
+    /// Whether the call is still on the stack, seen from a call whose return address is at `stack`.
+    fn is_alive(&self, stack: usize) -> bool {
+        // Where the new call is, or below it on the same stack, nothing old can be.
+        let used_again = self.stack <= stack && stack - self.stack < STACK;
+        // SAFETY: it was the stack of this thread when the call was entered, and stacks stay mapped
+        // while their threads run. What is there now may be anything: any bits are a number.
+        !used_again
+            && unsafe { ptr::read_volatile(self.stack as *const usize) } == self.return_address
+    }
+}
+
+impl Call {
+    /// The thread, busy again, to record how the call ended. `None` if the recording has ended
+    /// meanwhile.
+    #[inline(always)]
+    pub(crate) fn thread(&self) -> Option<&'static mut Thread> {
+        // SAFETY: states are never unmapped; a call is left by the thread that entered it, and that
+        // is not busy between the two.
+        let thread = unsafe { &mut *self.thread.as_ptr() };
+        if thread.busy.load(Ordering::Relaxed) {
+            return None;
+        }
+        thread.busy.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if !entry::is_on() || thread.depth <= self.depth {
+            thread.release();
+            return None;
+        }
+        // Calls inside this one that never returned.
+        while thread.depth > self.depth + 1 {
+            let time = thread.now();
+            thread.leave_last(time);
+        }
+        Some(thread)
+    }
+
+    /// A word that stands for the call, for hooks in assembly: states are aligned to pages, so the
+    /// depth fits below.
+    pub fn into_word(self) -> *mut c_void {
+        self.thread.as_ptr().map_addr(|at| at | self.depth).cast()
+    }
+
+    /// The call of such a word; null is none.
+    ///
+    /// # Safety
+    /// The word came from [`Call::into_word`], and is used once.
+    pub unsafe fn from_word(word: *mut c_void) -> Option<Self> {
+        let depth = word.addr() & (DEPTH - 1);
+        let thread = NonNull::new(word.cast::<Thread>().map_addr(|at| at & !(DEPTH - 1)))?;
+        Some(Self { thread, depth })
+    }
+
+    /// Leaves the call at a time.
+    #[inline(always)]
+    pub(crate) fn leave(thread: &mut Thread, time: u64) {
+        thread.leave_last(time);
+        thread.release();
+    }
+}
+
+/// Where a thread looks for a call site first.
+#[inline(always)]
+fn place_of(return_address: usize) -> usize {
+    (return_address ^ (return_address >> 8)) % SITES
+}
+
+/// Gives the calling thread a state.
+#[cold]
+#[inline(never)]
+fn register(now: *mut Thread) -> Option<*mut Thread> {
+    // A signal handler that comes while its thread is being registered, or a thread without state.
+    if now == NOT_RECORDED {
+        return None;
+    }
+    let words = words();
+    words.thread.set(NOT_RECORDED);
+    let process = process::current()?;
+    let thread = keeping_errno(|| process.take_thread(|id| Thread::create(process, id)))?;
+    process.at_thread_end(thread.cast());
+    words.thread.set(thread);
+    Some(thread)
+}
+
+impl Thread {
+    /// A new location, with its file.
+    fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
+        let chunk = process.chunk()?;
+        let path = events(process, id);
+        let file = memory::open(path.c_str(), true)?;
+        let first = Memory::of_file(&file, 0, chunk)?;
+        let encoder = Encoder::new(first).map_err(io::Error::other)?;
+        process.define(&Fact::Thread { id: id.into(), tid: tid() })?;
+        let place = std::mem::ManuallyDrop::new(Memory::anonymous(size_of::<Self>())?);
+        let at = place.as_ptr().cast_mut().cast::<Self>();
+        let thread = Self {
+            busy: AtomicBool::new(false),
+            encoder: Some(encoder),
+            process,
+            clock: process.clock,
+            time: 0,
+            depth: 0,
+            layers: 0,
+            frames: [NO_FRAME; DEPTH],
+            next_id: 0,
+            pending: [(0, false); WINDOWS],
+            sites: [NO_PLACE; SITES],
+            context: (0, 0, 0),
+            id,
+            chunks: 0,
+            calls: 0,
+            bypassed: 0,
+            next_free: ptr::null_mut(),
+        };
+        // SAFETY: the memory is large enough, aligned to a page, and nobody else's.
+        unsafe { at.write(thread) };
+        Ok(at)
+    }
+
+    /// The thread that had this state has ended: the next new one may have it.
+    ///
+    /// # Safety
+    /// `thread` is a state that its thread, which calls this, no longer uses.
+    unsafe fn ended(thread: *mut Self) {
+        words().thread.set(ptr::null_mut());
+        // SAFETY: as promised, nobody else uses it.
+        let state = unsafe { &mut *thread };
+        state.busy.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if entry::is_on() {
+            state.leave_all();
+        }
+        state.release();
+        state.process.give_thread(thread);
+    }
+}
+
+/// What the C library calls at the end of a thread that has a state.
+pub(crate) unsafe extern "C" fn at_thread_end(thread: *mut c_void) {
+    // SAFETY: the value was set by this thread, in `register`.
+    unsafe { Thread::ended(thread.cast()) };
+}
+
+/// States of ended threads, one behind the other.
+#[derive(Debug)]
+pub(crate) struct FreeList(*mut Thread);
+
+// SAFETY: states without a thread belong to whoever takes them, under a lock.
+unsafe impl Send for FreeList {}
+
+impl FreeList {
+    pub(crate) const EMPTY: Self = Self(ptr::null_mut());
+
+    pub(crate) fn push(&mut self, thread: *mut Thread) {
+        // SAFETY: its thread has ended, and gives it away here.
+        unsafe { (*thread).next_free = self.0 };
+        self.0 = thread;
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<*mut Thread> {
+        let first = self.0;
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: states are never unmapped, and this one belongs to the list.
+        self.0 = unsafe { (*first).next_free };
+        Some(first)
+    }
+}
+
+/// Closes a location, once its thread is not busy. A thread that stays busy is left alone: its file
+/// is mended by whoever reads the archive.
+///
+/// # Safety
+/// `thread` is a state made by [`Thread::create`], and the recording has been switched off for all
+/// to see.
+pub(crate) unsafe fn close(thread: *mut Thread) -> io::Result<Closed> {
+    for _ in 0..1000 {
+        // SAFETY: states are never unmapped.
+        if unsafe { !(*thread).busy.load(Ordering::Acquire) } {
+            // SAFETY: its thread does not come back while recording is off.
+            return unsafe { (*thread).close() };
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Err(io::Error::other("a thread did not stop recording"))
+}
+
+fn tid() -> u64 {
+    // SAFETY: a system call without arguments.
+    unsafe { libc::gettid() }.cast_unsigned().into()
+}
+
+/// The path of the event file of a location.
+fn events(process: &Process, id: u32) -> Text<1024> {
+    let mut path = Text::default();
+    path.format(format_args!("{}/{}.{id}.evt", process.open_files(), process.rank()));
+    path
+}

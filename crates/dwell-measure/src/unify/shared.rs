@@ -1,0 +1,564 @@
+//! Definitions that many processes have in common.
+
+use std::borrow::Cow;
+use std::hash::Hash;
+
+use super::group::Group;
+use super::maps::{Id, Map};
+use super::table::Table;
+use super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
+
+/// First byte of encoded definitions. To be raised when the layout changes.
+const VERSION: u8 = 1;
+
+/// What every kind of definition can do.
+trait Definition: Clone + Eq + Ord + Hash {
+    /// The least number of bytes that one takes.
+    const LEAST: usize;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>);
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged>;
+
+    /// The same with the ids that it refers to replaced.
+    fn relinked(&self, _maps: &Maps) -> Cow<'_, Self> {
+        Cow::Borrowed(self)
+    }
+
+    /// Whether all that it refers to is there.
+    fn is_linked(&self, _shared: &Shared) -> bool {
+        true
+    }
+
+    /// Makes what it refers to unknown.
+    fn unlink(&mut self) {}
+
+    /// Bytes of memory that it points to.
+    fn heap(&self) -> usize;
+}
+
+/// Writes down once what all kinds of definitions have in common. A kind stands behind those that it
+/// refers to.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $list:ident, $one:ident, $add:ident: $Type:ident as $Id:ident;)*) => {
+        $(
+            #[doc = concat!("The id of a [`", stringify!($Type), "`]: its position.")]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $Id(pub u32);
+
+            impl $Id {
+                /// Stands for one that is not known.
+                pub const UNKNOWN: Self = Self(u32::MAX);
+            }
+
+            impl Id for $Id {
+                fn new(position: u32) -> Self {
+                    Self(position)
+                }
+
+                fn position(self) -> u32 {
+                    self.0
+                }
+            }
+        )*
+
+        /// The definitions of one process, or of several merged into one list.
+        ///
+        /// An id is a position in the list of its kind. Equal definitions have one id. What must be
+        /// told apart must differ in content: two windows of the same group, for instance, in name
+        /// or context, and in the same way at every process that has them.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Shared {
+            $($list: Table<$Type>,)*
+        }
+
+        impl Shared {
+            $(
+                $(#[$doc])*
+                pub fn $list(&self) -> &[$Type] {
+                    self.$list.items()
+                }
+
+                #[doc = concat!("The definition of an id of [`", stringify!($list), "`](Self::", stringify!($list), ").")]
+                pub fn $one(&self, id: $Id) -> Option<&$Type> {
+                    self.$list.get(id.0)
+                }
+
+                #[doc = concat!(
+                    "Adds a definition to [`", stringify!($list), "`](Self::", stringify!($list),
+                    ") unless it is there, and gives its id. A reference to something that is not ",
+                    "there becomes unknown.")]
+                pub fn $add(&mut self, mut definition: $Type) -> $Id {
+                    if !definition.is_linked(self) {
+                        definition.unlink();
+                    }
+                    $Id(self.$list.place(Cow::Owned(definition), u32::MAX))
+                }
+            )*
+
+            /// How many definitions there are of each kind.
+            pub fn counts(&self) -> Counts {
+                Counts { $($list: self.$list.len(),)* }
+            }
+
+            /// Takes in the definitions of `other` and says where each of them is. Ids that were
+            /// valid before stay valid: what is new comes last. The time it takes depends on
+            /// `other`, and on this list only when its table of hashes must grow.
+            pub fn merge(&mut self, other: &Self) -> Maps {
+                let mut maps = Maps::default();
+                $(
+                    let (mut map, mut place) = (Map::default(), u32::MAX);
+                    for definition in other.$list.items() {
+                        place = self.$list.place(definition.relinked(&maps), place.wrapping_add(1));
+                        map.push(place);
+                    }
+                    maps.$list = map;
+                )*
+                maps
+            }
+
+            /// Where each definition of `other` is here, without taking in any. What is not here
+            /// has no image.
+            pub fn locate(&mut self, other: &Self) -> Maps {
+                let mut maps = Maps::default();
+                $(
+                    let mut map = Map::default();
+                    for definition in other.$list.items() {
+                        let definition = definition.relinked(&maps);
+                        map.push(self.$list.position(&definition).unwrap_or(u32::MAX));
+                    }
+                    maps.$list = map;
+                )*
+                maps
+            }
+
+            /// The same definitions in the order of their content, and where each one went. The
+            /// result does not depend on the order in which they were added or merged.
+            pub fn canonical(self) -> (Self, Maps) {
+                let mut maps = Maps::default();
+                $(
+                    let (sorted, map) = sort(self.$list.into_items(), &maps);
+                    let $list = Table::from(sorted);
+                    maps.$list = map;
+                )*
+                (Self { $($list,)* }, maps)
+            }
+
+            /// The definitions as bytes; see the [module](super) for the layout.
+            pub fn encode(&self) -> Vec<u8> {
+                let mut out = vec![VERSION];
+                $(encode_list(self.$list.items(), &mut out);)*
+                out
+            }
+
+            /// Reads what [`encode`](Self::encode) wrote.
+            ///
+            /// # Errors
+            /// Other bytes, a version that is not known, and references to nothing are damage. It
+            /// takes no more memory than about 200 times the bytes.
+            pub fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
+                let mut input = Input::new(bytes);
+                if input.byte("version")? != VERSION {
+                    return Err(Damaged { what: "known version", offset: 0 });
+                }
+                let mut shared = Self::default();
+                $(shared.$list = decode_list(&mut input, &shared)?;)*
+                input.end()?;
+                Ok(shared)
+            }
+
+            /// About how many bytes of memory it takes.
+            pub fn memory(&self) -> usize {
+                let mut sum = size_of::<Self>();
+                $(
+                    sum += self.$list.memory();
+                    sum += self.$list.items().iter().map($Type::heap).sum::<usize>();
+                )*
+                sum
+            }
+        }
+
+        /// From the ids of one [`Shared`] to those of another.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Maps {
+            $(
+                $(#[$doc])*
+                pub $list: Map<$Id>,
+            )*
+        }
+
+        impl Maps {
+            /// Every id to itself.
+            pub fn identity(counts: &Counts) -> Self {
+                Self { $($list: Map::identity(counts.$list),)* }
+            }
+
+            /// These maps, then `next`.
+            #[must_use]
+            pub fn then(&self, next: &Self) -> Self {
+                Self { $($list: self.$list.then(&next.$list),)* }
+            }
+
+            /// How many ids there are of each kind.
+            pub fn counts(&self) -> Counts {
+                Counts { $($list: self.$list.len(),)* }
+            }
+
+            /// Whether every id is its own image.
+            pub fn is_identity(&self) -> bool {
+                true $(&& self.$list.is_identity())*
+            }
+
+            /// Whether every id has an image.
+            pub fn is_total(&self) -> bool {
+                true $(&& self.$list.is_total())*
+            }
+
+            /// The maps as bytes; see the [module](super) for the layout.
+            pub fn encode(&self) -> Vec<u8> {
+                let mut out = Vec::new();
+                self.encode_into(&mut out);
+                out
+            }
+
+            pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
+                $(self.$list.encode(out);)*
+            }
+
+            /// Reads what [`encode`](Self::encode) wrote for a list with that many definitions.
+            ///
+            /// # Errors
+            /// Bytes that are no maps of that many definitions.
+            pub fn decode(bytes: &[u8], counts: &Counts) -> Result<Self, Damaged> {
+                let mut input = Input::new(bytes);
+                let maps = Self::decode_from(&mut input, counts)?;
+                input.end()?;
+                Ok(maps)
+            }
+
+            pub(super) fn decode_from(
+                input: &mut Input<'_>,
+                counts: &Counts,
+            ) -> Result<Self, Damaged> {
+                Ok(Self { $($list: Map::decode(input, counts.$list)?,)* })
+            }
+        }
+
+        /// A number for each kind of definition.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counts {
+            $(
+                $(#[$doc])*
+                pub $list: usize,
+            )*
+        }
+
+        impl Counts {
+            /// Of all kinds together.
+            pub fn total(&self) -> usize {
+                0 $(+ self.$list)*
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Machines.
+    hosts, host, add_host: Host as HostId;
+    /// What is known of the run beyond its events.
+    properties, property, add_property: Property as PropertyId;
+    /// Functions and other stretches of a program that are entered and left.
+    regions, region, add_region: Region as RegionId;
+    /// Programs and libraries that call sites are in.
+    modules, module, add_module: Module as ModuleId;
+    /// Places that calls came from.
+    sites, site, add_site: Site as SiteId;
+    /// Groups of processes.
+    groups, group, add_group: Group as GroupId;
+    /// Contexts of groups that one-sided operations belong to.
+    windows, window, add_window: Window as WindowId;
+}
+
+/// A machine that processes run on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+}
+
+/// Something about the run, such as the version of the runtime. Where processes differ, each value is
+/// a property.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Property {
+    /// What it is about.
+    pub name: String,
+    /// What is so.
+    pub value: String,
+}
+
+/// A function or another stretch of a program that is entered and left.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Region {
+    /// Its name.
+    pub name: String,
+    /// The description, which says what a call of a runtime [means](dwell_model::archive::Meaning).
+    /// May be empty.
+    pub meaning: String,
+    /// A number of `OTF2_RegionRole`.
+    pub role: u8,
+    /// A number of `OTF2_Paradigm`.
+    pub paradigm: u8,
+}
+
+/// A program or library.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Module {
+    /// The file it was loaded from.
+    pub path: String,
+    /// What its linker called it. May be empty. Two nodes may have different files of the same path.
+    pub build_id: Vec<u8>,
+}
+
+/// A place that a call came from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Site {
+    /// The module it is in, or [`ModuleId::UNKNOWN`].
+    pub module: ModuleId,
+    /// The return address: relative to the module, or as it is.
+    pub offset: u64,
+}
+
+/// A context of a group of processes that one-sided operations belong to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Window {
+    /// Its group, or [`GroupId::UNKNOWN`].
+    pub group: GroupId,
+    /// Its name. May be empty.
+    pub name: String,
+    /// Tells contexts of the same group and name apart.
+    pub context: u32,
+}
+
+impl Definition for Host {
+    const LEAST: usize = 2;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |host| &host.name), &self.name);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self { name: input.text(before.map_or("", |host| &host.name), "host")? })
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity()
+    }
+}
+
+impl Definition for Property {
+    const LEAST: usize = 4;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |property| &property.name), &self.name);
+        put_text(out, before.map_or("", |property| &property.value), &self.value);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self {
+            name: input.text(before.map_or("", |property| &property.name), "name of a property")?,
+            value: input
+                .text(before.map_or("", |property| &property.value), "value of a property")?,
+        })
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity() + self.value.capacity()
+    }
+}
+
+impl Definition for Region {
+    const LEAST: usize = 6;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |region| &region.name), &self.name);
+        put_text(out, before.map_or("", |region| &region.meaning), &self.meaning);
+        out.extend([self.role, self.paradigm]);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self {
+            name: input.text(before.map_or("", |region| &region.name), "name of a region")?,
+            meaning: input.text(before.map_or("", |region| &region.meaning), "meaning")?,
+            role: input.byte("role")?,
+            paradigm: input.byte("paradigm of a region")?,
+        })
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity() + self.meaning.capacity()
+    }
+}
+
+impl Definition for Module {
+    const LEAST: usize = 3;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |module| &module.path), &self.path);
+        put_bytes(out, &self.build_id);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self {
+            path: input.text(before.map_or("", |module| &module.path), "path of a module")?,
+            build_id: input.bytes("build id")?.to_vec(),
+        })
+    }
+
+    fn heap(&self) -> usize {
+        self.path.capacity() + self.build_id.capacity()
+    }
+}
+
+impl Definition for Site {
+    const LEAST: usize = 2;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let (module, offset) =
+            before.map_or((0, 0), |site| (site.module.0.wrapping_add(1), site.offset));
+        put_step(out, module.into(), self.module.0.wrapping_add(1).into());
+        put_step(out, offset, self.offset);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        let (module, offset) =
+            before.map_or((0, 0), |site| (site.module.0.wrapping_add(1), site.offset));
+        let module = input.step(module.into(), "module of a site")?;
+        let module = u32::try_from(module).map_err(|_| input.fault("module of a site"))?;
+        let offset = input.step(offset, "offset of a site")?;
+        Ok(Self { module: ModuleId(module.wrapping_sub(1)), offset })
+    }
+
+    fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
+        Cow::Owned(Self { module: maps.modules.apply(self.module), ..*self })
+    }
+
+    fn is_linked(&self, shared: &Shared) -> bool {
+        self.module == ModuleId::UNKNOWN || shared.module(self.module).is_some()
+    }
+
+    fn unlink(&mut self) {
+        self.module = ModuleId::UNKNOWN;
+    }
+
+    fn heap(&self) -> usize {
+        0
+    }
+}
+
+impl Definition for Group {
+    const LEAST: usize = 2;
+
+    fn encode(&self, _: Option<&Self>, out: &mut Vec<u8>) {
+        self.encode(out);
+    }
+
+    fn decode(input: &mut Input<'_>, _: Option<&Self>) -> Result<Self, Damaged> {
+        Self::decode(input)
+    }
+
+    fn heap(&self) -> usize {
+        size_of_val(self.runs())
+    }
+}
+
+impl Definition for Window {
+    const LEAST: usize = 4;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_step(
+            out,
+            before.map_or(0, |window| window.group.0.wrapping_add(1)).into(),
+            self.group.0.wrapping_add(1).into(),
+        );
+        put_text(out, before.map_or("", |window| &window.name), &self.name);
+        put(out, self.context.into());
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        let group = before.map_or(0, |window| window.group.0.wrapping_add(1));
+        let group = input.step(group.into(), "group of a window")?;
+        let group = u32::try_from(group).map_err(|_| input.fault("group of a window"))?;
+        Ok(Self {
+            group: GroupId(group.wrapping_sub(1)),
+            name: input.text(before.map_or("", |window| &window.name), "name of a window")?,
+            context: input.small("context")?,
+        })
+    }
+
+    fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
+        let group = maps.groups.apply(self.group);
+        if group == self.group {
+            Cow::Borrowed(self)
+        } else {
+            Cow::Owned(Self { group, ..self.clone() })
+        }
+    }
+
+    fn is_linked(&self, shared: &Shared) -> bool {
+        self.group == GroupId::UNKNOWN || shared.group(self.group).is_some()
+    }
+
+    fn unlink(&mut self) {
+        self.group = GroupId::UNKNOWN;
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity()
+    }
+}
+
+fn encode_list<T: Definition>(list: &[T], out: &mut Vec<u8>) {
+    put(out, list.len() as u64);
+    let mut before = None;
+    for definition in list {
+        Definition::encode(definition, before, out);
+        before = Some(definition);
+    }
+}
+
+/// `shared` has the kinds that this kind may refer to.
+fn decode_list<T: Definition>(input: &mut Input<'_>, shared: &Shared) -> Result<Table<T>, Damaged> {
+    let count = input.count(T::LEAST, "number of definitions")?;
+    let mut list: Vec<T> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let definition = <T as Definition>::decode(input, list.last())?;
+        if !definition.is_linked(shared) {
+            return Err(input.fault("definition to refer to"));
+        }
+        list.push(definition);
+    }
+    Ok(Table::from(list))
+}
+
+/// Sorts a list whose references go through `maps`, which are in their final order already.
+fn sort<T: Definition, I: Id>(list: Vec<T>, maps: &Maps) -> (Vec<T>, Map<I>) {
+    let mut places = vec![u32::MAX; list.len()];
+    let relinked = list.into_iter().map(|definition| match definition.relinked(maps) {
+        Cow::Owned(other) => other,
+        Cow::Borrowed(_) => definition,
+    });
+    let mut order: Vec<(T, usize)> = relinked.zip(0..).collect();
+    // The stable sort is the one that is fast on lists that are sorted in parts.
+    order.sort();
+    let mut sorted: Vec<T> = Vec::with_capacity(order.len());
+    for (definition, from) in order {
+        // Equal ones come from damaged lists only.
+        if sorted.last() != Some(&definition) {
+            sorted.push(definition);
+        }
+        if let Some(place) = places.get_mut(from) {
+            *place = (sorted.len() - 1) as u32;
+        }
+    }
+    (sorted, Map::from(places))
+}
