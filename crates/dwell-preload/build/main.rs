@@ -1,0 +1,36 @@
+//! Writes a hook for every function of every table.
+//!
+//! For each row: a stub in assembly under the function's name, and the hook it jumps to, with the
+//! function's exact signature. The stub notes the call site and jumps; with recording switched off it
+//! jumps to the real function at once. The hook says what this call is about, from the places in the
+//! row, and calls the real function.
+
+mod hook;
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+use dwell_model::table::Table;
+
+fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=build");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let shmem = module("::dwell_model::shmem::TABLE", &dwell_model::shmem::TABLE);
+    fs::write(folder.join("shmem.rs"), shmem)?;
+    Ok(())
+}
+
+/// The hooks of a table, and the list of them all.
+fn module(path: &str, table: &Table) -> String {
+    let mut code = String::new();
+    for (index, row) in table.rows.iter().enumerate() {
+        code += &hook::of(index, row);
+    }
+    let _ = writeln!(code, "/// Every function of the table, in its order.");
+    let _ = writeln!(code, "pub(crate) static ENTRIES: [Entry; {}] = [", table.rows.len());
+    for index in 0..table.rows.len() {
+        let _ = writeln!(code, "    Entry::new(&{path}, {index}, hook_{index} as *mut ()),");
+    }
+    code + "];\n"
+}

@@ -1,0 +1,63 @@
+//! One hooked function.
+
+use core::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use dwell_measure::call::end_transfer;
+use dwell_measure::hook::Hook;
+use dwell_measure::thread::Call;
+use dwell_model::table::Table;
+
+use crate::real;
+
+/// A function: where stubs go when nothing is recorded, the real one, and what is known about it.
+///
+/// The layout is known to assembly: the first word is jumped to.
+#[repr(C)]
+pub(crate) struct Entry {
+    /// The real function once it was found, the hook until then.
+    jump: AtomicPtr<()>,
+    /// The real function; null until it was found.
+    pub(crate) real: AtomicPtr<()>,
+    pub(crate) hook: Hook,
+}
+
+impl Entry {
+    /// The entry for a row of a table. `hook` is the address of its hook.
+    pub(crate) const fn new(table: &'static Table, index: usize, hook: *mut ()) -> Self {
+        Self {
+            jump: AtomicPtr::new(hook),
+            real: AtomicPtr::new(core::ptr::null_mut()),
+            hook: Hook::new(table, &table.rows[index]),
+        }
+    }
+
+    /// The real function, if there is one.
+    #[inline(always)]
+    pub(crate) fn real(&self) -> Option<*mut ()> {
+        let real = self.real.load(Ordering::Acquire);
+        if real.is_null() { self.find() } else { Some(real) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self) -> Option<*mut ()> {
+        let real = real::find(self.hook.row.symbol.c_str())?;
+        self.real.store(real, Ordering::Release);
+        self.jump.store(real, Ordering::Release);
+        Some(real)
+    }
+}
+
+/// Makes a word of a call, for hooks in assembly.
+pub(crate) fn park(call: Option<Call>) -> *mut c_void {
+    call.map_or(core::ptr::null_mut(), Call::into_word)
+}
+
+/// The second half of the recorder, for hooks in assembly.
+pub(crate) extern "C-unwind" fn after_long_double(word: *mut c_void) {
+    // SAFETY: what comes back from assembly is what `park` gave it, once.
+    if let Some(call) = unsafe { Call::from_word(word) } {
+        end_transfer(call);
+    }
+}

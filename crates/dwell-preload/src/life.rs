@@ -1,0 +1,22 @@
+//! The loading and the end of the library.
+//!
+//! Many processes load it that are not to be measured: shells, `tee`, whatever a wrapper script
+//! starts. So loading does next to nothing, and no file is made before a runtime has started.
+
+/// Called by the loader, before the program begins.
+extern "C" fn loaded() {
+    dwell_measure::clock::prepare();
+}
+
+/// Called at the end of the process, unless it is killed.
+extern "C" fn unloaded() {
+    dwell_measure::run::exit();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static UNLOADED: extern "C" fn() = unloaded;

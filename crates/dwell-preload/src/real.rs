@@ -1,0 +1,62 @@
+//! Finding the real function behind a hook.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// Libraries that are searched one by one.
+const LIBRARIES: usize = 512;
+
+/// The function of this name that the program would have called without us.
+///
+/// That is the next one in the order of loading, so that other tools between the program and the
+/// runtime keep working. A runtime that came by `dlopen` with local scope is in no order: then all
+/// loaded libraries are asked.
+pub(crate) fn find(name: &CStr) -> Option<*mut ()> {
+    // SAFETY: the name ends in zero; looking it up changes nothing.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if next.is_null() { find_anywhere(name) } else { Some(next.cast()) }
+}
+
+fn find_anywhere(name: &CStr) -> Option<*mut ()> {
+    let mut names = Names { at: [core::ptr::null(); LIBRARIES], count: 0 };
+    // Their names are collected first: opening a library from inside the walk could wait for a
+    // thread that waits for the walk.
+    // SAFETY: the callback has the type that is asked for, and `names` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
+    let here = here(name);
+    names.at.iter().take(names.count).find_map(|library| {
+        // SAFETY: names of loaded libraries end in zero and stay while they are loaded.
+        unsafe {
+            let handle = libc::dlopen(*library, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if handle.is_null() {
+                return None;
+            }
+            let found = libc::dlsym(handle, name.as_ptr());
+            libc::dlclose(handle); // It was loaded before and stays so.
+            (!found.is_null() && found != here).then_some(found.cast())
+        }
+    })
+}
+
+/// The hook of this name.
+fn here(name: &CStr) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+struct Names {
+    at: [*const c_char; LIBRARIES],
+    count: usize,
+}
+
+unsafe extern "C" fn collect(
+    info: *mut libc::dl_phdr_info,
+    _: libc::size_t,
+    names: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader passes a valid description, and our own pointer back.
+    let (info, names) = unsafe { (&*info, &mut *names.cast::<Names>()) };
+    let Some(place) = names.at.get_mut(names.count) else { return 1 };
+    *place = info.dlpi_name;
+    names.count += 1;
+    0
+}
