@@ -271,13 +271,13 @@ impl Writer<'_> {
         paradigm: Paradigm,
         members: &[u64],
     ) -> otf2::Result<()> {
-        let global = group_type == GroupType::CommGroup;
         self.defs.write(def::Group {
             id: GroupRef(id),
             name: self.empty,
             group_type,
             paradigm,
-            group_flags: if global { GroupFlag::GLOBAL_MEMBERS } else { GroupFlag::NONE },
+            // Ranks in events are those of the communicator.
+            group_flags: GroupFlag::NONE,
             members: List::from(members),
         })
     }

@@ -7,6 +7,9 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use otf2::enums::{Paradigm, RegionRole};
+use otf2::id::RegionRef;
+
 use crate::clock::{self, Clock};
 use crate::entry;
 use crate::facts::Fact;
@@ -22,6 +25,9 @@ use crate::windows::{Strided, Window, Windows};
 
 /// Locations of one process; further threads are not recorded.
 const LOCATIONS: usize = 4096;
+
+/// The region of the program itself. Defined before all others.
+pub(crate) const PROGRAM: RegionRef = RegionRef(0);
 
 /// A measured process.
 #[derive(Debug)]
@@ -107,7 +113,7 @@ impl Process {
         let path = Path::new(plan.open_files).join(format!("{}.facts", plan.rank));
         let definitions = Definitions {
             stream: Stream::create(&path)?,
-            regions: 0,
+            regions: PROGRAM.0 + 1,
             modules: [Range::default(); MOST],
             module_count: 0,
         };
@@ -146,6 +152,14 @@ impl Process {
             group: self.world(),
             context: 0,
         });
+        let name = Path::new(&self.program).file_name().and_then(|name| name.to_str());
+        self.must_define(&Fact::Region {
+            id: PROGRAM.0.into(),
+            name: name.unwrap_or("program"),
+            meaning: "",
+            role: u8::from(RegionRole::Function).into(),
+            paradigm: u8::from(Paradigm::User).into(),
+        });
         self.sample_clock();
         CURRENT.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
         entry::off_in_children();
@@ -176,7 +190,7 @@ impl Process {
     pub(crate) fn chunk(&self) -> io::Result<usize> {
         let taken = self.taken.fetch_add(self.chunk as u64, Ordering::Relaxed);
         if taken.saturating_add(self.chunk as u64) > self.budget {
-            return Err(io::Error::from_raw_os_error(libc::EDQUOT));
+            return Err(io::ErrorKind::QuotaExceeded.into());
         }
         Ok(self.chunk)
     }
@@ -316,6 +330,8 @@ impl Process {
     pub(crate) fn fail(&self, what: &'static str, error: &io::Error) {
         entry::turn(false);
         let errno = error.raw_os_error().unwrap_or(0);
+        let over_budget = errno == 0 && error.kind() == io::ErrorKind::QuotaExceeded;
+        let what = if over_budget { "the size given by --max-size is used up" } else { what };
         self.failure.with(|failure| {
             failure.get_or_insert(Failure { what, errno });
         });

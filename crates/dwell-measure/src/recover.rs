@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use otf2::close::{close_events, leave_open};
-use otf2::id::{AttributeRef, LocationRef, Time};
-use otf2::{Attribute, AttributeValue};
+use otf2::id::{LocationRef, Time};
 
 use crate::agree;
 use crate::local::Local;
 use crate::run;
+use crate::thread::CUT;
 use crate::unify::Offline;
 
 /// What was found and done.
@@ -103,40 +103,43 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
         return Err(Error::Alive(pid));
     }
 
-    // First all are read and their event files closed; locations are numbered by that.
+    // First all are read and their event files closed; locations are numbered by that. A rank that
+    // left nothing is there nevertheless, with a location that has no events.
     let mut offline = Offline::default();
     let mut first = 0;
     let (mut chunk, mut ahead, mut program) = (otf2::chunk::EVENTS_SIZE, 0, String::new());
-    for Found { facts, folder } in found.values() {
-        let mut local = Local::read(facts).map_err(|error| Error::Io(facts.clone(), error))?;
-        let damage = local.damage.iter().map(|damage| format!("{}: {damage}", facts.display()));
-        result.warnings.extend(damage);
-        chunk = local.number("CHUNK").unwrap_or(chunk);
-        ahead = local.number("CLOCK_AHEAD").unwrap_or(ahead);
-        program.clone_from(&local.program);
-        result.of = result.of.max(local.size);
-        close(&mut local, folder, directory, first, chunk, &mut result);
+    for (rank, found) in ranks(&found)? {
+        let mut local = read(rank, found)?;
+        if let Some(Found { facts, folder }) = found {
+            let damage = local.damage.iter().map(|damage| format!("{}: {damage}", facts.display()));
+            result.warnings.extend(damage);
+            chunk = local.number("CHUNK").unwrap_or(chunk);
+            ahead = local.number("CLOCK_AHEAD").unwrap_or(ahead);
+            program.clone_from(&local.program);
+            result.of = result.of.max(local.size);
+            result.processes += 1;
+            close(&mut local, folder, directory, first, chunk, &mut result);
+        } else {
+            note_missing(&mut result.missing, rank);
+        }
         first += local.process.threads.len() as u64;
-        local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
-        offline.add(&local.shared, local.process.clone());
+        offline.add(&local.shared, local.process);
     }
+    result.locations = first;
     let mut global = offline.finish();
 
     let mut options = run::options(chunk, global.locations());
     options.properties = run::properties(&global, "recovered");
     options.description = program;
     let mut first = 0;
-    for Found { facts, folder } in found.values() {
-        let told = |error| Error::Io(facts.clone(), error);
-        let mut local = Local::read(facts).map_err(told)?;
-        local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
+    for (rank, found) in ranks(&found)? {
+        let local = read(rank, found)?;
+        let folder = found.map_or(directory, |found| &found.folder);
+        let told = |error| Error::Io(folder.into(), error);
         let maps = global.locate(&local.shared).map_err(told)?;
         run::place(&local, LocationRef(first), &maps, directory, folder, &options).map_err(told)?;
         first += local.process.threads.len() as u64;
-        result.processes += 1;
     }
-    result.locations = first;
-    result.missing = global.missing();
     run::complete(&global, directory, options, ahead)
         .map_err(|error| Error::Io(anchor.clone(), io::Error::other(error.to_string())))?;
     // The archive is complete; what it was made from is not needed any more.
@@ -145,6 +148,41 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
     }
     let _ = fs::remove_dir(agree::open_files(directory));
     Ok(result)
+}
+
+/// Every rank of the run, with what it left.
+fn ranks(found: &BTreeMap<u64, Found>) -> Result<Vec<(u64, Option<&Found>)>, Error> {
+    let mut size = found.keys().next_back().map_or(0, |rank| rank + 1);
+    if let Some(any) = found.values().next() {
+        size = size.max(read(0, Some(any))?.size);
+    }
+    // A damaged size must not become a list of that many.
+    let size = size.min(MOST);
+    Ok((0..size).map(|rank| (rank, found.get(&rank))).collect())
+}
+
+/// Processes that a run may have.
+const MOST: u64 = 1 << 24;
+
+/// What a process wrote down, on the clock of the archive.
+fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
+    let mut local = match found {
+        Some(Found { facts, .. }) => {
+            Local::read(facts).map_err(|error| Error::Io(facts.clone(), error))?
+        }
+        None => Local::default(),
+    };
+    local.process.rank = rank;
+    local.process.stand_in();
+    local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
+    Ok(local)
+}
+
+fn note_missing(missing: &mut Vec<std::ops::Range<u64>>, rank: u64) {
+    match missing.last_mut() {
+        Some(last) if last.end == rank => last.end += 1,
+        _ => missing.push(rank..rank + 1),
+    }
 }
 
 /// The process of this machine that has a stream of facts mapped, if it is still there.
@@ -203,11 +241,12 @@ fn close(
             // Its process died, or an earlier recovery, after it had brought the file to its place.
             path = directory.join("traces").join(format!("{}.evt", location.0));
         }
-        let value = AttributeValue::Uint8(1);
-        let mark = Attribute { attribute: AttributeRef(4), value };
+        if !path.exists() {
+            continue; // It has no events.
+        }
         let closed = close_events(&path, location, chunk).and_then(|mut closed| {
             result.cut += closed.open.len() as u64;
-            leave_open(&path, chunk, &mut closed, mark).map(|()| closed)
+            leave_open(&path, chunk, &mut closed, CUT).map(|()| closed)
         });
         match closed {
             Ok(closed) => {

@@ -106,18 +106,28 @@ pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
         }
     }
     let processes = global.size();
+    let stopped: Vec<&str> = global
+        .shared()
+        .properties()
+        .iter()
+        .filter(|property| property.name == "STOPPED")
+        .map(|property| property.value.as_str())
+        .collect();
+    if calls == 0 {
+        let why = if stopped.is_empty() { "no call was made" } else { &stopped.join("; ") };
+        return say(&format!("nothing was recorded in {shown}: {why}"));
+    }
     let share = 100.0 * estimate(calls) / (longest.max(1) as f64 * processes.max(1) as f64);
     let mut text = format!(
         "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell analyze {shown}",
         if processes == 1 { "" } else { "es" },
         size(bytes),
     );
-    for property in global.shared().properties() {
-        match property.name.as_str() {
-            "STOPPED" => text += &format!("\ndwell: recording stopped early: {}", property.value),
-            "UNRECORDED" => text += &format!("\ndwell: not recorded: {}", property.value),
-            _ => {}
-        }
+    for why in stopped {
+        text += &format!("\ndwell: recording stopped early: {why}");
+    }
+    for property in global.shared().properties().iter().filter(|it| it.name == "UNRECORDED") {
+        text += &format!("\ndwell: not recorded: {}", property.value);
     }
     say(&text);
 }

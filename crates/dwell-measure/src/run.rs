@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use otf2::id::LocationRef;
-use otf2::write::{ArchiveWriter, Options};
+use otf2::write::{ArchiveWriter, EventWriter, Options};
 use otf2::{def, map};
 
 use crate::agree::{self, Agreement};
@@ -219,8 +219,10 @@ impl Ending<'_> {
         let _ = up.barrier();
         let placed = result.is_ok();
         let mut written = Ok(());
-        if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
-            written = result.and(self.complete(global, &local));
+        if let Ok(unify::Unified { global: Some(global), rounds, traffic, .. }) = &unified {
+            let received: u64 = traffic.iter().map(|round| round.received).sum();
+            let how = format!("{rounds} rounds, {received} bytes received by rank 0");
+            written = result.and(self.complete(global, &local, how));
         }
         let _ = up.barrier();
         if placed {
@@ -262,11 +264,12 @@ impl Ending<'_> {
                 (thread.events, thread.lost) = (closed.events, closed.bypassed);
             }
         }
+        local.process.stand_in();
         let calls = self.closed.iter().flatten().map(|closed| closed.calls).sum();
         local.process.numbers = vec![calls];
-        let stopped = process.and_then(Process::failure).map(|failure| {
-            let error = io::Error::from_raw_os_error(failure.errno);
-            format!("{}: {error}", failure.what)
+        let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
+            0 => failure.what.to_string(),
+            errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
         });
         for value in stopped.into_iter().chain(failure) {
             local.shared.add_property(Property { name: "STOPPED".into(), value });
@@ -286,11 +289,18 @@ impl Ending<'_> {
         place(local, unified.first_location, &unified.maps, directory, open_files, &options)
     }
 
-    fn complete(&self, global: &unify::Global, local: &Local) -> io::Result<()> {
+    /// Makes an archive of all files, at rank 0. `unification` says how it came about.
+    fn complete(
+        &self,
+        global: &unify::Global,
+        local: &Local,
+        unification: String,
+    ) -> io::Result<()> {
         let Recording { agreement, settings, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
         let mut options = options(settings.chunk, global.locations());
         options.properties = properties(global, "complete");
+        options.properties.push(("DWELL::UNIFICATION".into(), unification));
         options.machine = report::host();
         options.description = local.program.clone();
         complete(global, directory, options, agreement.ahead).map_err(other)
@@ -327,9 +337,11 @@ pub fn place(
         let location = LocationRef(first.0 + id);
         let from = open_files.join(format!("{}.{id}.evt", local.process.rank));
         let to = directory.join("traces").join(format!("{}.evt", location.0));
-        // Recovery may come a second time, and find it there.
+        // Recovery may come a second time, and find it there; a location that stands in has none.
         let there = !from.exists() && to.exists();
-        if !there && let Err(error) = fs::rename(&from, &to) {
+        if !there && !from.exists() {
+            archive.events(location).and_then(EventWriter::finish).map_err(other)?;
+        } else if !there && let Err(error) = fs::rename(&from, &to) {
             if error.kind() != io::ErrorKind::CrossesDevices {
                 let text = format!("{} to {}: {error}", from.display(), to.display());
                 return Err(io::Error::new(error.kind(), text));

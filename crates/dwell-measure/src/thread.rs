@@ -20,9 +20,10 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
+use otf2::close::{ClosedLocation, leave_open};
 use otf2::encode::{EncodeError, Encoder, Prepared};
 use otf2::event::{AnyEvent, Enter, Leave};
-use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
+use otf2::id::{AttributeRef, CallingContextRef, LocationRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
 use crate::clock::Clock;
@@ -41,7 +42,12 @@ pub(crate) mod attribute {
     pub(crate) const SYMMETRIC_OFFSET: AttributeRef = AttributeRef(1);
     pub(crate) const SIGNAL_OFFSET: AttributeRef = AttributeRef(2);
     pub(crate) const SEQUENCE: AttributeRef = AttributeRef(3);
+    pub(crate) const CUT: AttributeRef = AttributeRef(4);
 }
+
+/// Marks a region that was left for the program, not by it.
+pub(crate) const CUT: Attribute =
+    Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
 /// Calls inside calls that are kept apart.
 const DEPTH: usize = 32;
@@ -159,7 +165,10 @@ pub(crate) fn enter_at(
         None => thread.process.define_region(hook),
     };
     let time = time(thread);
-    thread.enter_region(time, region, return_address);
+    if !thread.enter_region(time, region, return_address) {
+        thread.release();
+        return None;
+    }
     let frame = Frame { stack, return_address, region, layer, ..NO_FRAME };
     if let Some(place) = thread.frames.get_mut(thread.depth) {
         *place = frame;
@@ -248,13 +257,12 @@ impl Thread {
         window
     }
 
-    /// Writes an event.
+    /// Writes an event. Returns whether there was room for it.
     #[inline(always)]
-    pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Copy) {
-        let Some(encoder) = &mut self.encoder else { return };
-        if encoder.write(Time(time), event).is_err() {
-            self.again(|encoder| encoder.write(Time(time), event));
-        }
+    pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Copy) -> bool {
+        let Some(encoder) = &mut self.encoder else { return false };
+        encoder.write(Time(time), event).is_ok()
+            || self.again(|encoder| encoder.write(Time(time), event))
     }
 
     /// Writes an event with a number as its attribute.
@@ -265,38 +273,41 @@ impl Thread {
         attribute: AttributeRef,
         number: u64,
         event: impl AnyEvent + Copy,
-    ) {
+    ) -> bool {
         self.write_tagged(
             time,
             Attribute { attribute, value: AttributeValue::Uint64(number) },
             event,
-        );
+        )
     }
 
     #[inline(always)]
-    fn write_tagged(&mut self, time: u64, attribute: Attribute, event: impl AnyEvent + Copy) {
-        let Some(encoder) = &mut self.encoder else { return };
-        if encoder.write_tagged(Time(time), attribute, event).is_err() {
-            self.again(|encoder| encoder.write_tagged(Time(time), attribute, event));
-        }
+    fn write_tagged(&mut self, time: u64, tag: Attribute, event: impl AnyEvent + Copy) -> bool {
+        let Some(encoder) = &mut self.encoder else { return false };
+        encoder.write_tagged(Time(time), tag, event).is_ok()
+            || self.again(|encoder| encoder.write_tagged(Time(time), tag, event))
     }
 
     #[inline(always)]
-    fn enter_region(&mut self, time: u64, region: u32, return_address: usize) {
+    fn enter_region(&mut self, time: u64, region: u32, return_address: usize) -> bool {
         let place = &self.sites[place_of(return_address)];
         let known = place.return_address == return_address && place.region == region;
         if let (true, Some((enter, _)), Some(encoder)) = (known, &place.events, &mut self.encoder)
             && encoder.write_prepared(Time(time), enter).is_ok()
         {
-            return;
+            return true;
         }
-        self.enter_region_slowly(time, region, return_address);
+        self.enter_region_slowly(time, region, return_address)
     }
 
     /// Looks up the site, and remembers what is written for it.
     #[cold]
     #[inline(never)]
-    fn enter_region_slowly(&mut self, time: u64, region: u32, return_address: usize) {
+    fn enter_region_slowly(&mut self, time: u64, region: u32, return_address: usize) -> bool {
+        if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
+            // The program itself, around all its calls: what is not in a call is there.
+            self.write(time, Enter { region: process::PROGRAM });
+        }
         let event = Enter { region: RegionRef(region) };
         let Some(site) = keeping_errno(|| self.process.site(return_address)) else {
             return self.write(time, event);
@@ -309,17 +320,18 @@ impl Thread {
             let events = enter.zip(leave);
             self.sites[place_of(return_address)] = Place { return_address, region, events };
         }
-        self.write_tagged(time, site, event);
+        self.write_tagged(time, site, event)
     }
 
     /// Writes what did not fit into the chunk to the next one.
     #[cold]
     #[inline(never)]
-    fn again(&mut self, write: impl FnOnce(&mut Encoder<Memory>) -> Result<(), EncodeError>) {
+    fn again(
+        &mut self,
+        write: impl FnOnce(&mut Encoder<Memory>) -> Result<(), EncodeError>,
+    ) -> bool {
         self.turn();
-        if let Some(encoder) = &mut self.encoder {
-            let _ = write(encoder);
-        }
+        self.encoder.as_mut().is_some_and(|encoder| write(encoder).is_ok())
     }
 
     /// Goes on in another chunk, or ends the recording if there is none.
@@ -353,33 +365,41 @@ impl Thread {
     fn nest(&mut self, stack: usize, layer: u32) -> bool {
         while self.depth > 0 && !self.frame().is_alive(stack) {
             let time = self.now();
-            self.leave_last(time);
+            if !self.leave_last(time) {
+                return false;
+            }
         }
         self.layers & layer == 0
     }
 
-    /// Leaves the call that was entered last.
+    /// Leaves the call that was entered last. If there is no room to say so it stays open, and the
+    /// recording has ended.
     #[inline(always)]
-    fn leave_last(&mut self, time: u64) {
+    fn leave_last(&mut self, time: u64) -> bool {
         let Frame { region, layer, return_address, .. } = *self.frame();
-        self.depth -= 1;
-        self.layers &= !layer;
         let place = &self.sites[place_of(return_address)];
         // Whoever called from there, the region is what matters.
-        if let (true, Some((_, leave)), Some(encoder)) =
-            (place.region == region, &place.events, &mut self.encoder)
-            && encoder.write_prepared(Time(time), leave).is_ok()
-        {
-            return;
+        let known = match (&place.events, &mut self.encoder) {
+            (Some((_, leave)), Some(encoder)) if place.region == region => {
+                encoder.write_prepared(Time(time), leave).is_ok()
+            }
+            _ => false,
+        };
+        if !known && !self.write(time, Leave { region: RegionRef(region) }) {
+            return false;
         }
-        self.write(time, Leave { region: RegionRef(region) });
+        self.depth -= 1;
+        self.layers &= !layer;
+        true
     }
 
     /// Leaves every open call, as its thread does that ends.
     fn leave_all(&mut self) {
         while self.depth > 0 {
             let time = self.now();
-            self.leave_last(time);
+            if !self.leave_last(time) {
+                return;
+            }
         }
     }
 
@@ -390,16 +410,37 @@ impl Thread {
         if self.encoder.is_none() {
             return Ok(none);
         }
-        self.leave_all();
-        let Some(encoder) = self.encoder.take() else { return Ok(none) };
+        // The regions that are open, the program itself the first. A chunk that was full when there was
+        // no space for another has no room for them.
+        let time = self.now();
+        let depth = std::mem::take(&mut self.depth);
+        let calls = self.frames.iter().take(depth).map(|frame| RegionRef(frame.region));
+        let mut open: Vec<RegionRef> = std::iter::once(process::PROGRAM).chain(calls).collect();
+        let Some(mut encoder) = self.encoder.take() else { return Ok(none) };
+        if encoder.events() == 0 {
+            open.clear();
+        }
+        while let Some(region) = open.pop() {
+            if encoder.write(Time(time), Leave { region }).is_err() {
+                open.push(region);
+                break;
+            }
+        }
+        let last = encoder.last_time();
         let finished = encoder.finish();
         let path = events(self.process, self.id);
         let file = memory::open(path.c_str(), false)?;
         finished.memory.save(&file, finished.used)?;
         let chunk = finished.memory.len() as u64;
-        file.set_len(self.chunks * chunk + finished.used as u64)?;
+        let bytes = self.chunks * chunk + finished.used as u64;
+        file.set_len(bytes)?;
+        let (location, times) = (LocationRef(self.id.into()), Some((last, last)));
+        let mut closed =
+            ClosedLocation { location, events: finished.events, times, bytes, cut: 0, open };
+        let path = std::path::Path::new(path.as_str());
+        leave_open(path, chunk, &mut closed, CUT).map_err(|e| io::Error::other(e.to_string()))?;
         let (calls, bypassed) = (self.calls, self.bypassed);
-        Ok(Closed { calls, events: finished.events, bypassed, ..none })
+        Ok(Closed { calls, events: closed.events, bypassed, ..none })
     }
 }
 
@@ -448,7 +489,10 @@ impl Call {
         // Calls inside this one that never returned.
         while thread.depth > self.depth + 1 {
             let time = thread.now();
-            thread.leave_last(time);
+            if !thread.leave_last(time) {
+                thread.release();
+                return None;
+            }
         }
         Some(thread)
     }
@@ -507,8 +551,12 @@ impl Thread {
         let path = events(process, id);
         let file = memory::open(path.c_str(), true)?;
         let first = Memory::of_file(&file, 0, chunk)?;
-        let encoder = Encoder::new(first).map_err(io::Error::other)?;
         process.define(&Fact::Thread { id: id.into(), tid: tid() })?;
+        if !first.survives() {
+            let (name, value) = ("SURVIVAL", "not here: the file system cannot reserve space");
+            process.define(&Fact::Property { name, value })?;
+        }
+        let encoder = Encoder::new(first).map_err(io::Error::other)?;
         let place = std::mem::ManuallyDrop::new(Memory::anonymous(size_of::<Self>())?);
         let at = place.as_ptr().cast_mut().cast::<Self>();
         let thread = Self {

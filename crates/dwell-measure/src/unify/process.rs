@@ -49,6 +49,16 @@ impl Default for Process {
     }
 }
 
+impl Process {
+    /// Gives a process that recorded nothing a thread without events. Ranks of communicators count
+    /// locations, so none may be without.
+    pub fn stand_in(&mut self) {
+        if self.threads.is_empty() {
+            self.threads.push(Thread::default());
+        }
+    }
+}
+
 /// One thread of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
