@@ -5,14 +5,18 @@
 //! exact severity of each pattern in integer nanoseconds, from a formula and not from the trace.
 //!
 //! * [`srumma`]: the communication of a matrix multiplication with non-blocking gets, of any size.
+//! * [`sor`]: a solver on a grid: halos by gets, reductions; of any size.
+//! * [`halo`]: the exchange of halos, synchronised in four ways.
 //! * [`random`]: a legal mix of all operations, for comparing detectors with one another.
 //! * [`report`]: reports of any size.
 //!
 //! The same options give the same bytes, for any number of threads.
 
+pub mod halo;
 pub mod random;
 pub mod report;
 mod rng;
+pub mod sor;
 pub mod srumma;
 mod truth;
 mod world;

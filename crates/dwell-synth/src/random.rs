@@ -45,6 +45,8 @@ pub struct Options {
 
 /// Attribute of operations on a flag: where in symmetric memory the flag is.
 const OFFSET: AttributeRef = AttributeRef(0);
+/// Attribute of the end of a collective: its number.
+const SEQUENCE: AttributeRef = AttributeRef(1);
 
 /// Makes a constant for each region and the list of them all.
 macro_rules! regions {
@@ -58,13 +60,13 @@ macro_rules! regions {
 regions! {
     MAIN = 0 "main" Function "";
     GET = 1 "shmem_getmem" Rma "layer=shmem operation=get progress=always";
-    PUT = 2 "shmem_putmem" Rma "layer=shmem operation=put progress=never";
+    PUT = 2 "shmem_putmem" Rma "layer=shmem operation=put progress=conditional";
     ATOMIC = 3 "shmem_long_atomic_fetch_add" Atomic "layer=shmem operation=atomic_fetch_add progress=always";
     GET_NBI = 4 "shmem_getmem_nbi" Rma "layer=shmem operation=get mode=nonblocking progress=never";
     PUT_NBI = 5 "shmem_putmem_nbi" Rma
         "layer=shmem operation=put mode=nonblocking progress=never";
     WAIT = 6 "wait_handle" Rma "layer=shmem operation=wait progress=always";
-    TEST = 7 "test_handle" Rma "layer=shmem operation=test progress=never";
+    TEST = 7 "test_handle" Rma "layer=shmem operation=test progress=conditional";
     QUIET = 8 "shmem_quiet" Rma "layer=shmem operation=complete_remote progress=always completes=remote";
     FENCE = 9 "shmem_fence" Rma "layer=shmem operation=order progress=never";
     SET_LOCK = 10 "shmem_set_lock" Rma "layer=shmem operation=lock progress=always";
@@ -82,8 +84,9 @@ regions! {
     COMPUTE = 22 "compute" Function "";
 }
 
-/// An event of a rank, with the offset of the flag it concerns, if it concerns one.
-type Entry = (u64, Option<u64>, Event<'static>);
+/// An event of a rank, with an attribute, if it has one: the offset of the flag it concerns, or the
+/// number of the collective.
+type Entry = (u64, Option<(AttributeRef, u64)>, Event<'static>);
 
 /// One rank while its events are being made.
 struct Process {
@@ -91,8 +94,11 @@ struct Process {
     rng: Rng,
     now: u64,
     next_id: u64,
-    /// Ids of operations that have not completed.
+    /// Ids of operations that have not completed at the origin.
     outstanding: Vec<MatchingId>,
+    /// The last put that may not have arrived at its target.
+    unfinished: Option<MatchingId>,
+    collectives: u64,
     events: Vec<Entry>,
     totals: Totals,
 }
@@ -105,6 +111,8 @@ impl Process {
             now: 0,
             next_id: 0,
             outstanding: Vec::new(),
+            unfinished: None,
+            collectives: 0,
             events: Vec::new(),
             totals: Totals::default(),
         };
@@ -145,8 +153,11 @@ impl Process {
         1 << self.rng.below(21)
     }
 
-    /// Another rank.
+    /// A rank: another one, but for now and then.
     fn other(&mut self, ranks: u64) -> Rank {
+        if self.rng.below(16) == 0 {
+            return Rank(self.rank as u32);
+        }
         Rank(((self.rank + 1 + self.rng.below(ranks - 1)) % ranks) as u32)
     }
 
@@ -161,6 +172,7 @@ impl Process {
     fn put(&mut self, remote: Rank, bytes: u64) -> MatchingId {
         let matching_id = self.fresh_id();
         self.record(RmaPut { win: WINDOW, remote, bytes, matching_id });
+        self.unfinished = Some(matching_id);
         self.totals.puts += 1;
         self.totals.bytes_put += bytes;
         matching_id
@@ -236,13 +248,18 @@ impl Process {
     }
 
     fn quiet(&mut self) {
-        let outstanding = std::mem::take(&mut self.outstanding);
         self.call(QUIET, |p| {
             p.pass();
-            for matching_id in outstanding {
-                p.record(RmaOpCompleteRemote { win: WINDOW, matching_id });
-            }
+            p.finish();
         });
+    }
+
+    /// Everything is complete at its target.
+    fn finish(&mut self) {
+        let last = self.outstanding.drain(..).max();
+        if let Some(matching_id) = last.max(self.unfinished.take()) {
+            self.record(RmaOpCompleteRemote { win: WINDOW, matching_id });
+        }
     }
 
     /// Raises a flag at another rank. Returns when.
@@ -252,7 +269,7 @@ impl Process {
             let id = p.put(Rank(to as u32), 8);
             raised = p.now;
             if let Some(entry) = p.events.last_mut() {
-                entry.1 = Some(offset);
+                entry.1 = Some((OFFSET, offset));
             }
             p.complete(id);
         });
@@ -264,7 +281,7 @@ impl Process {
         self.call(WAIT_UNTIL, |p| {
             p.record(RmaWaitChange { win: WINDOW });
             if let Some(entry) = p.events.last_mut() {
-                entry.1 = Some(offset);
+                entry.1 = Some((OFFSET, offset));
             }
             p.now = p.now.max(raised + 1);
         });
@@ -408,6 +425,9 @@ fn collective(options: &Options, processes: &mut [Process], rng: &mut Rng) {
         };
         process.now = process.now.max(released) + 1;
         process.pass();
+        if region == BARRIER {
+            process.finish();
+        }
         process.record(RmaCollectiveEnd {
             collective_op,
             sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
@@ -416,6 +436,12 @@ fn collective(options: &Options, processes: &mut [Process], rng: &mut Rng) {
             bytes_sent: bytes,
             bytes_received: bytes,
         });
+        if options.seed.is_multiple_of(2)
+            && let Some(entry) = process.events.last_mut()
+        {
+            entry.1 = Some((SEQUENCE, process.collectives));
+        }
+        process.collectives += 1;
         process.pass();
         process.record(Leave { region });
         process.totals.collectives += 1;
@@ -443,9 +469,9 @@ pub fn generate(
 
     let processes = processes.into_par_iter().map(|process| (process.rank, process));
     let totals = world::write_ranks(&archive, processes, progress, |_, process, events| {
-        for (time, offset, event) in process.events {
-            let attribute = offset.map(|offset| {
-                [Attribute { attribute: OFFSET, value: AttributeValue::Uint64(offset) }]
+        for (time, attribute, event) in process.events {
+            let attribute = attribute.map(|(attribute, value)| {
+                [Attribute { attribute, value: AttributeValue::Uint64(value) }]
             });
             let attributes = attribute.as_ref().map_or(&[][..], |list| list);
             events.write_with(Time(time), List::from(attributes), event)?;
@@ -466,7 +492,9 @@ pub fn generate(
         paradigm_name: "OpenSHMEM",
         regions: REGIONS,
         window: "All PEs",
-        attributes: &["DWELL::SYMMETRIC_OFFSET"],
+        attributes: &["DWELL::SYMMETRIC_OFFSET", "DWELL::SEQUENCE"],
+        ranks_per_node: 2,
+        groups: &[],
     };
     world.finish(archive)?;
     Ok(truth)

@@ -44,7 +44,7 @@ use otf2::id::{MatchingId, Rank, RegionRef, Time};
 use otf2::write::EventWriter;
 use rayon::prelude::*;
 
-use crate::world::{self, RegionRow, WINDOW, World};
+use crate::world::{self, RANKS_PER_NODE, RegionRow, WINDOW, World};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// From one step to the next.
@@ -252,14 +252,9 @@ pub fn generate(
         &[("ranks", ranks), ("blocks", blocks), ("rounds", rounds), ("seed", seed)],
     );
     totals.iter().for_each(|part| truth.totals += *part);
-    let severities: Vec<Severities> =
+    let severities =
         (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
-    let mut sum = Severities::default();
-    severities.iter().for_each(|part| sum += *part);
-    truth.severities_ns = Some(sum);
-    if ranks <= LISTED {
-        truth.severities_ns_by_rank = severities;
-    }
+    truth.add_severities(severities, LISTED);
 
     let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
     let world = World {
@@ -270,6 +265,8 @@ pub fn generate(
         regions: REGIONS,
         window: "ARMCI memory",
         attributes: &[],
+        ranks_per_node: RANKS_PER_NODE,
+        groups: &[],
     };
     world.finish(archive)?;
     Ok(truth)

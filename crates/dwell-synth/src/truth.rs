@@ -62,6 +62,14 @@ pub struct Severities {
     pub barrier_wait: u64,
     /// Time in barriers after the first has left.
     pub barrier_completion: u64,
+    /// Waits at collectives from all to all for the last to enter.
+    pub nxn_wait: u64,
+    /// Time in these after the first has left.
+    pub nxn_completion: u64,
+    /// Waits for a signal that was raised later.
+    pub late_signal: u64,
+    /// Waits for the last of several partners.
+    pub late_partner: u64,
 }
 
 impl std::ops::AddAssign for Totals {
@@ -87,6 +95,10 @@ impl std::ops::AddAssign for Severities {
         self.wait_for_progress_multi += other.wait_for_progress_multi;
         self.barrier_wait += other.barrier_wait;
         self.barrier_completion += other.barrier_completion;
+        self.nxn_wait += other.nxn_wait;
+        self.nxn_completion += other.nxn_completion;
+        self.late_signal += other.late_signal;
+        self.late_partner += other.late_partner;
     }
 }
 
@@ -95,6 +107,16 @@ impl Truth {
     pub(crate) fn new(kind: &str, options: &[(&str, u64)]) -> Self {
         let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
         Self { kind: kind.into(), options, ..Self::default() }
+    }
+
+    /// Adds severities of all ranks, and lists them one by one unless there are too many.
+    pub(crate) fn add_severities(&mut self, by_rank: Vec<Severities>, most: u64) {
+        let mut sum = Severities::default();
+        by_rank.iter().for_each(|part| sum += *part);
+        self.severities_ns = Some(sum);
+        if by_rank.len() as u64 <= most {
+            self.severities_ns_by_rank = by_rank;
+        }
     }
 
     /// Writes `truth.json` into the directory of the archive.

@@ -22,7 +22,7 @@ pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
 pub(crate) const WORLD: CommRef = CommRef(0);
 
 /// Ranks on one node of the synthetic machine.
-const RANKS_PER_NODE: u64 = 64;
+pub(crate) const RANKS_PER_NODE: u64 = 64;
 
 /// A region of a synthetic program.
 pub(crate) struct RegionRow {
@@ -46,7 +46,14 @@ pub(crate) struct World<'w> {
     pub(crate) window: &'static str,
     /// Names of attributes that hold a 64-bit number; their ids are their places in this list.
     pub(crate) attributes: &'w [&'static str],
+    /// How many ranks share a node.
+    pub(crate) ranks_per_node: u64,
+    /// Members of groups; their ids begin with [`FIRST_GROUP`].
+    pub(crate) groups: &'w [Vec<u64>],
 }
+
+/// Id of the first group of an archive's own.
+pub(crate) const FIRST_GROUP: u32 = 2;
 
 /// Makes the archive of a synthetic program.
 pub(crate) fn create(
@@ -133,6 +140,9 @@ impl World<'_> {
         };
         group(0, GroupType::CommLocations, GroupFlag::NONE, &all)?;
         group(1, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, &all)?;
+        for (id, members) in (FIRST_GROUP..).zip(self.groups) {
+            group(id, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, members)?;
+        }
         defs.write(def::Comm {
             id: WORLD,
             name: empty,
@@ -152,7 +162,7 @@ impl World<'_> {
             let (name, class_name) = (defs.string(name)?, defs.string(class)?);
             defs.write(def::SystemTreeNode { id, name, class_name, parent })
         };
-        let nodes = (self.events.len() as u64).div_ceil(RANKS_PER_NODE) as u32;
+        let nodes = (self.events.len() as u64).div_ceil(self.ranks_per_node) as u32;
         node(0, "synthetic machine", "machine", SystemTreeNodeRef::UNDEFINED)?;
         for number in 0..nodes {
             node(1 + number, &format!("node{number:04}"), "node", SystemTreeNodeRef(0))?;
@@ -170,7 +180,7 @@ impl World<'_> {
                 id: LocationGroupRef(rank as u32),
                 name,
                 location_group_type: LocationGroupType::Process,
-                system_tree_parent: SystemTreeNodeRef(1 + (rank / RANKS_PER_NODE) as u32),
+                system_tree_parent: SystemTreeNodeRef(1 + (rank / self.ranks_per_node) as u32),
                 creating_location_group: LocationGroupRef::UNDEFINED,
             })?;
         }

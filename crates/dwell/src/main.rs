@@ -1,9 +1,12 @@
 //! The command line of Dwell: one file a subcommand, glue only.
 
 mod commands;
+mod elf;
 mod format;
+mod library;
 mod listing;
 mod progress;
+mod sites;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,22 +23,34 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a program and record its calls: put it between the launcher and the program.
+    Run(commands::run::Args),
     /// Print the definitions and events of an archive.
     Print(commands::print::Args),
     /// Tell what an archive holds: who wrote it, how much of what, and whether it is sound.
     Info(commands::info::Args),
+    /// Find the waits in an archive: which calls wait, for how long, on whom, why, what to do.
+    Analyze(commands::analyze::Args),
     /// Show a report: where the time goes, the largest waits, trees, rankings, locations.
     Report(commands::report::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),
+    /// Make an archive from what a killed or crashed run left behind.
+    Recover(commands::recover::Args),
+    /// Tell what this machine has, and what of a program will be measured.
+    Doctor(commands::doctor::Args),
     /// Make an archive or a report whose content and wait states are known.
     Synth(commands::synth::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Recover(args) => commands::recover::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         Command::Print(args) => commands::print::run(&args),
         Command::Info(args) => commands::info::run(&args),
+        Command::Analyze(args) => commands::analyze::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Synth(args) => commands::synth::run(&args),

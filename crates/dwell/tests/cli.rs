@@ -17,7 +17,10 @@ fn help_says_what_each_command_does() {
         ("help.txt", &["--help"][..]),
         ("help-print.txt", &["print", "--help"]),
         ("help-info.txt", &["info", "--help"]),
+        ("help-analyze.txt", &["analyze", "--help"]),
         ("help-synth.txt", &["synth", "--help"]),
+        ("help-synth-sor.txt", &["synth", "sor", "--help"]),
+        ("help-synth-halo.txt", &["synth", "halo", "--help"]),
         ("help-synth-srumma.txt", &["synth", "srumma", "--help"]),
         ("help-synth-random.txt", &["synth", "random", "--help"]),
     ] {
@@ -120,4 +123,30 @@ fn a_closed_pipe_is_quiet() {
     );
     let output = Command::new("bash").args(["-c", &command]).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn analyze_finds_what_synth_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = srumma(directory.path());
+    let output = dwell(&["analyze", path(&archive)]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(output.stderr.is_empty(), "silent when not on a terminal");
+    let said = text(&output.stdout);
+    assert!(said.contains("1. ARMCI_Wait waits"), "{said}");
+    assert!(said.contains("to do     Let the target call the library now and then"), "{said}");
+    assert!(archive.join("trace.cubex").exists());
+    let json = dwell(&["analyze", path(&archive), "--json", "--threads", "3", "--memory", "1M"]);
+    let found: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let written = std::fs::read(archive.join("findings.json")).unwrap();
+    assert_eq!(written, json.stdout);
+    let truth = std::fs::read(archive.join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_slice(&truth).unwrap();
+    let first = &found["findings"][0];
+    assert_eq!(first["pattern"], "wait_for_progress");
+    let nanoseconds = (first["seconds"].as_f64().unwrap() * 1e9).round();
+    assert_eq!(Some(nanoseconds), truth["severities_ns"]["wait_for_progress"].as_f64());
+    assert_eq!(first["confidence"], "exact");
+    let nothing = dwell(&["analyze", path(&directory.path().join("nowhere"))]);
+    assert_eq!(nothing.status.code(), Some(2));
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::format::{self, grouped};
 use crate::progress;
+use crate::sites;
 
 /// Arguments of `dwell info`.
 #[derive(Debug, clap::Args)]
@@ -169,6 +170,8 @@ impl Tally {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    Archive::open(&args.archive)?;
+    sites::resolve(&args.archive);
     let archive = Archive::open(&args.archive)?;
     let definitions = archive.definitions()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;

@@ -1,7 +1,11 @@
 //! The subcommands: arguments, then a library call, then output.
 
+pub(crate) mod analyze;
 pub(crate) mod compare;
+pub(crate) mod doctor;
 pub(crate) mod info;
 pub(crate) mod print;
+pub(crate) mod recover;
 pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod synth;

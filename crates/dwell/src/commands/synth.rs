@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand, value_parser};
-use dwell_synth::{Progress, Truth, random, report, srumma};
+use dwell_synth::{Progress, Truth, halo, random, report, sor, srumma};
 
 use crate::progress;
 
@@ -28,6 +28,24 @@ enum Kind {
         blocks: u64,
         /// Multiplications, each ended by an all-fence and a barrier.
         #[arg(long, default_value_t = 2, value_parser = value_parser!(u64).range(1..=100_000))]
+        rounds: u64,
+    },
+    /// A solver on a grid: halos by blocking gets, reductions. Its waits are exact.
+    #[command(after_help = SOR_HELP)]
+    Sor {
+        #[command(flatten)]
+        common: Common,
+        /// Iterations, each of two exchanges of halos and a reduction.
+        #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(1..=1_000_000))]
+        iterations: u64,
+    },
+    /// The exchange of halos, synchronised in four ways. Its waits are exact.
+    #[command(after_help = HALO_HELP)]
+    Halo {
+        #[command(flatten)]
+        common: Common,
+        /// Rounds, each of four ways with two exchanges.
+        #[arg(long, default_value_t = 4, value_parser = value_parser!(u64).range(1..=100_000))]
         rounds: u64,
     },
     /// A legal mix of all operations, for comparing detectors with one another.
@@ -74,6 +92,19 @@ totals and the severity of each pattern in nanoseconds. The same options give th
 
 Example: dwell synth srumma -o /tmp/srumma --ranks 64 --blocks 100";
 
+const SOR_HELP: &str = "\
+DIR gets `traces.otf2` with its files, and `truth.json` with totals and the severity of each pattern in \
+nanoseconds. The same options give the same bytes.
+
+Example: dwell synth sor -o /tmp/sor --ranks 64 --iterations 100";
+
+const HALO_HELP: &str = "\
+The ways are: all together, partners only, notifications, flags. DIR gets `traces.otf2` with its files, \
+and `truth.json` with totals and the severity of each pattern in nanoseconds. The same options give the \
+same bytes.
+
+Example: dwell synth halo -o /tmp/halo --ranks 16";
+
 const RANDOM_HELP: &str = "\
 DIR gets `traces.otf2` with its files, and `truth.json` with what it holds. All events are kept in \
 memory until they are written: about 80 bytes an event. The same options give the same bytes.
@@ -102,6 +133,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let options =
                 srumma::Options { ranks: common.ranks, blocks, rounds, seed: common.seed };
             make(common, |directory, progress| srumma::generate(&options, directory, progress))
+        }
+        Kind::Sor { ref common, iterations } => {
+            let options = sor::Options { ranks: common.ranks, iterations, seed: common.seed };
+            make(common, |directory, progress| sor::generate(&options, directory, progress))
+        }
+        Kind::Halo { ref common, rounds } => {
+            let options = halo::Options { ranks: common.ranks, rounds, seed: common.seed };
+            make(common, |directory, progress| halo::generate(&options, directory, progress))
         }
         Kind::Random { ref common, segments, operations } => {
             let options =

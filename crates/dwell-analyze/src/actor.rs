@@ -1,0 +1,116 @@
+//! A process while its events pass by: its locations and its own facts.
+
+use std::collections::HashMap;
+
+use crate::hash::Mixed;
+use crate::lane::Lane;
+use crate::outstanding::Outstanding;
+use crate::patterns::locks::LockKey;
+use crate::patterns::{messages, progress, signals};
+use crate::regions::{Regions, Span};
+use crate::world::World;
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Actor {
+    /// Its number.
+    pub(crate) index: u32,
+    pub(crate) lanes: Vec<Lane>,
+    /// Place of its row in the matrix of its shard.
+    pub(crate) row: usize,
+    /// Whether it has but one location.
+    pub(crate) alone: bool,
+    /// When it served others for sure.
+    pub(crate) sure: Regions,
+    /// When it may have served others.
+    pub(crate) wide: Regions,
+    pub(crate) outstanding: Outstanding,
+    pub(crate) cases: Cases,
+    pub(crate) signals: signals::Inbox,
+    pub(crate) messages: messages::Inbox,
+    /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
+    pub(crate) asked: HashMap<LockKey, bool, Mixed>,
+    /// Operations on targets outside of a group that a collective of the group completed.
+    pub(crate) outside: u64,
+    /// How many collectives there were, by context.
+    pub(crate) collectives: HashMap<u32, u64, Mixed>,
+}
+
+impl Actor {
+    pub(crate) fn new(world: &World, index: u32) -> Self {
+        let process = world.system.processes.get(index as usize);
+        let (first, count) = process.map_or((0, 0), |it| (it.first, it.count));
+        Self {
+            index,
+            lanes: (first..first + count).map(Lane::new).collect(),
+            row: 0,
+            alone: count == 1,
+            sure: Regions::default(),
+            wide: Regions::default(),
+            outstanding: Outstanding::default(),
+            cases: Cases::default(),
+            signals: signals::Inbox::default(),
+            messages: messages::Inbox::default(),
+            asked: HashMap::default(),
+            outside: 0,
+            collectives: HashMap::default(),
+        }
+    }
+
+    /// One of its locations.
+    pub(crate) fn lane_mut(&mut self, world: &World, location: u32) -> Option<&mut Lane> {
+        let first = *world.system.first_of.get(self.index as usize)?;
+        self.lanes.get_mut(location.checked_sub(first)? as usize)
+    }
+
+    /// Whether it is not known what the process did between the start of an operation and the region
+    /// that served it or the end of the call: recording was off, or its trace ends before.
+    pub(crate) fn is_blind(&self, start: u64, leave: u64, served: u64) -> bool {
+        let until = served.min(leave);
+        let off = |gap: &Span| gap.begin < until && gap.end > start;
+        let silent = |lane: &Lane| lane.gaps.iter().any(off);
+        let over = |lane: &Lane| lane.ended() && lane.now < until;
+        self.lanes.iter().any(silent) || self.lanes.iter().all(over)
+    }
+
+    /// Bytes of memory for facts and questions.
+    pub(crate) fn bytes(&self) -> usize {
+        self.sure.bytes() + self.wide.bytes() + self.outstanding.bytes() + self.messages.bytes()
+    }
+}
+
+/// Cases by number; numbers are used again.
+#[derive(Debug, Default)]
+pub(crate) struct Cases {
+    list: Vec<Option<progress::Case>>,
+    free: Vec<u32>,
+}
+
+impl Cases {
+    /// A number for the next case.
+    pub(crate) fn next(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.list.len() as u32)
+    }
+
+    pub(crate) fn put(&mut self, number: u32, case: progress::Case) {
+        self.free.pop();
+        match self.list.get_mut(number as usize) {
+            Some(place) => *place = Some(case),
+            None => self.list.push(Some(case)),
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut progress::Case> {
+        self.list.get_mut(number as usize)?.as_mut()
+    }
+
+    pub(crate) fn take(&mut self, number: u32) -> Option<progress::Case> {
+        let case = self.list.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        Some(case)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &progress::Case> {
+        self.list.iter().flatten()
+    }
+}

@@ -1,0 +1,263 @@
+//! What was found, ranked: which call waits how long, where, and on whom.
+
+use std::collections::BTreeMap;
+
+use dwell_model::layer::Layer;
+use otf2::read::Definitions;
+
+use crate::lane::Lane;
+use crate::metric::Quantity as Q;
+use crate::names::{self, Site};
+use crate::replay::Replayed;
+use crate::tree::{Branch, Tree, lanes, node};
+use crate::world::World;
+
+/// How sure a severity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It follows from the records.
+    Exact,
+    /// Some of those who take part are missing from the archive: it is at least this.
+    LowerBound,
+    /// Some calls may or may not have served others: it lies between two bounds.
+    BetweenBounds,
+    /// What was waited for was not recorded, and had to be guessed.
+    Inferred,
+    /// The pair of nodes is known to progress without the target.
+    Unconfirmed,
+}
+
+impl Confidence {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::LowerBound => "lower bound",
+            Self::BetweenBounds => "between bounds",
+            Self::Inferred => "inferred",
+            Self::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
+/// A call on the way to the one that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Name of the region.
+    pub region: String,
+    /// From where it was called, if that is known.
+    pub site: Option<Site>,
+}
+
+/// Someone with a part in a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// A process, or a node where there are too many processes to list.
+    pub who: String,
+    /// Its part, in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+/// A call path that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Id of the pattern.
+    pub pattern: &'static str,
+    /// Name of the metric in the report.
+    pub metric: String,
+    /// The layer.
+    pub layer: Layer,
+    /// How long, over all locations; the lower bound if there are two.
+    pub nanoseconds: u64,
+    /// The upper bound.
+    pub at_most: u64,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// How often the call path was taken.
+    pub visits: u64,
+    /// Time on the call path, with the wait.
+    pub path_nanoseconds: u64,
+    /// The calls, the outermost first.
+    pub path: Vec<Step>,
+    /// At how many locations.
+    pub locations: u64,
+    /// Who waited most, at most [`LISTED`].
+    pub origins: Vec<Share>,
+    /// Who was waited for most, at most [`LISTED`].
+    pub targets: Vec<Share>,
+}
+
+/// How many origins and targets a finding lists.
+pub const LISTED: usize = 5;
+
+impl Finding {
+    /// How long, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.nanoseconds as f64 / 1e9
+    }
+}
+
+/// Quantities that are findings, and by how much more they may be.
+const WAITS: &[(Q, Option<Q>)] = &[
+    (Q::ProgressLow, Some(Q::ProgressMargin)),
+    (Q::ProgressMultiLow, Some(Q::ProgressMultiMargin)),
+    (Q::LockContention, None),
+    (Q::LateSignal, None),
+    (Q::LatePartner, None),
+    (Q::BarrierWait, None),
+    (Q::BarrierCompletion, None),
+    (Q::NxnWait, None),
+    (Q::NxnCompletion, None),
+    (Q::LateBroadcast, None),
+    (Q::EarlyReduce, None),
+    (Q::EarlyScan, None),
+    (Q::WaitAtCreate, None),
+    (Q::WaitAtFree, None),
+    (Q::LateSender, None),
+    (Q::LateReceiver, None),
+    (Q::WaitAtFence, None),
+    (Q::LatePost, None),
+    (Q::EarlyWait, None),
+];
+
+/// Ranks everything that was found.
+pub(crate) fn rank(
+    defs: &Definitions,
+    world: &World,
+    replayed: &Replayed,
+    tree: &Tree,
+) -> Vec<Finding> {
+    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+    let partial = replayed.shards.iter().any(|shard| shard.instances.partial > 0);
+    let mut blame = BTreeMap::new();
+    replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
+    let mut findings: Vec<(u64, usize, Finding)> = Vec::new();
+    for (number, branch) in tree.branches.iter().enumerate() {
+        let Some((layer, class)) = branch.class else { continue };
+        for &(what, upper) in WAITS {
+            let sums = Sums::of(&lanes, world, branch, what, upper);
+            if sums.most == 0 {
+                continue;
+            }
+            let collective = matches!(
+                what,
+                Q::BarrierWait
+                    | Q::BarrierCompletion
+                    | Q::NxnWait
+                    | Q::NxnCompletion
+                    | Q::LateBroadcast
+                    | Q::EarlyReduce
+                    | Q::EarlyScan
+                    | Q::WaitAtCreate
+                    | Q::WaitAtFree
+                    | Q::WaitAtFence
+            );
+            let confidence = if what == Q::LateSignal && sums.inferred > 0 {
+                Confidence::Inferred
+            } else if sums.most > sums.least {
+                Confidence::BetweenBounds
+            } else if collective && partial {
+                Confidence::LowerBound
+            } else {
+                Confidence::Exact
+            };
+            let targets = blame.get(&(branch.signature, what)).map_or_else(Vec::new, |parties| {
+                let name = |party: u32| match world.parties.folded() {
+                    true => world.system.nodes.get(party as usize).cloned(),
+                    false => world.system.processes.get(party as usize).map(|it| it.name.clone()),
+                };
+                top(parties.iter().map(|(&party, &sum)| (party, sum)), name)
+            });
+            let process = |index: u32| {
+                let process = world.system.processes.get(index as usize);
+                process.map(|it| it.name.clone())
+            };
+            let finding = Finding {
+                pattern: what.pattern().unwrap_or_default(),
+                metric: crate::report::name_of(layer, class, what),
+                layer,
+                nanoseconds: sums.least,
+                at_most: sums.most,
+                confidence,
+                visits: sums.visits,
+                path_nanoseconds: sums.time,
+                path: steps(defs, tree, number),
+                locations: sums.locations,
+                origins: top(sums.by_process.into_iter(), process),
+                targets,
+            };
+            findings.push((sums.most, number, finding));
+        }
+    }
+    findings.sort_by_key(|(most, number, it)| (std::cmp::Reverse(*most), *number, it.pattern));
+    findings.into_iter().map(|(_, _, finding)| finding).collect()
+}
+
+#[derive(Default)]
+struct Sums {
+    least: u64,
+    most: u64,
+    inferred: u64,
+    visits: u64,
+    time: u64,
+    locations: u64,
+    by_process: BTreeMap<u32, u64>,
+}
+
+impl Sums {
+    fn of(lanes: &[&Lane], world: &World, branch: &Branch, what: Q, upper: Option<Q>) -> Self {
+        let mut sums = Self::default();
+        for &at in &branch.members {
+            let Some(node) = node(lanes, at) else { continue };
+            let get = |wanted| {
+                node.booked.iter().find(|(what, _)| *what == wanted).map_or(0, |booked| booked.1)
+            };
+            let least = get(what);
+            let most = least + upper.map_or(0, get);
+            sums.least += least;
+            sums.most += most;
+            sums.inferred += get(Q::LateSignalInferred);
+            sums.visits += node.visits;
+            sums.time += node.time;
+            if most > 0 {
+                sums.locations += 1;
+                if let Some(place) = world.system.places.get(at.0 as usize) {
+                    *sums.by_process.entry(place.process).or_default() += most;
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Those with the largest parts, ties by number.
+fn top(
+    parts: impl Iterator<Item = (u32, u64)>,
+    name: impl Fn(u32) -> Option<String>,
+) -> Vec<Share> {
+    let mut parts: Vec<(u32, u64)> = parts.filter(|part| part.1 > 0).collect();
+    parts.sort_by_key(|&(number, sum)| (std::cmp::Reverse(sum), number));
+    parts
+        .into_iter()
+        .take(LISTED)
+        .map(|(number, nanoseconds)| Share {
+            who: name(number).unwrap_or_else(|| format!("process {number}")),
+            nanoseconds,
+        })
+        .collect()
+}
+
+/// The calls that lead to a path.
+fn steps(defs: &Definitions, tree: &Tree, number: usize) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut at = tree.branches.get(number);
+    while let Some(branch) = at {
+        steps.push(Step {
+            region: names::region(defs, branch.region),
+            site: names::site(defs, branch.site),
+        });
+        at = branch.parent.and_then(|parent| tree.branches.get(parent as usize));
+    }
+    steps.reverse();
+    steps
+}

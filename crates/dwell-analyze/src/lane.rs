@@ -1,0 +1,144 @@
+//! One location while its events pass by: call stack, call paths, time.
+
+use otf2::id::RegionRef;
+use otf2::read::EventReader;
+
+use crate::outstanding::{Known, Sort};
+use crate::paths::{Path, Paths};
+use crate::regions::Span;
+use crate::role::Traits;
+
+/// A call that is open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) enter: u64,
+    /// Time in calls from here that are over.
+    pub(crate) inside: u64,
+    pub(crate) path: Path,
+    pub(crate) region: RegionRef,
+    pub(crate) traits: Traits,
+    /// Whether waits are judged at this call.
+    pub(crate) judged: bool,
+    /// Whether a record of an operation stood in it.
+    pub(crate) issued: bool,
+    /// Kind and target of its first operation.
+    pub(crate) first: Option<(crate::matrix::Kind, u32)>,
+    /// How many of the completions of the lane are its own.
+    pub(crate) done: u32,
+    /// How many of the other notes of the lane are its own.
+    pub(crate) notes: u32,
+}
+
+/// An operation whose completion the open call waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) target: u32,
+    pub(crate) start: u64,
+    pub(crate) sort: Sort,
+    pub(crate) known: Known,
+}
+
+/// What else a call has to be judged for when it ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    /// It may have waited for a lock; whether that is exclusive.
+    Lock(crate::patterns::locks::LockKey, bool, Taken),
+    /// It waited for a change at an address, if that is known.
+    Change(Option<u64>),
+    /// It received a message or notification.
+    Receive(crate::patterns::messages::Receive),
+    /// It sent a message, which may have waited for its receiver.
+    Send(crate::patterns::messages::Sending),
+}
+
+/// When a lock was obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The home has been told, or will find out.
+    Said,
+    /// When the call ends.
+    AtLeave,
+}
+
+/// Where the events of a lane come from.
+#[derive(Debug, Default)]
+pub(crate) enum Source {
+    #[default]
+    Unopened,
+    Open(Box<EventReader>),
+    Ended,
+}
+
+/// A location.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    /// Its number.
+    pub(crate) location: u32,
+    pub(crate) source: Source,
+    pub(crate) paths: Paths,
+    pub(crate) stack: Vec<Frame>,
+    /// Depth of the outermost call that is judged, or 0.
+    pub(crate) judged: u32,
+    pub(crate) done: Vec<Done>,
+    pub(crate) notes: Vec<Note>,
+    /// Time of the last event.
+    pub(crate) now: u64,
+    /// Time of the first event.
+    pub(crate) first: Option<u64>,
+    /// Events counted, and events read, if its source is not open.
+    pub(crate) events: u64,
+    pub(crate) read: u64,
+    /// Window and context used last.
+    pub(crate) window: Option<(u32, u32)>,
+    pub(crate) damage: Damage,
+    /// When recording was off.
+    pub(crate) off: Option<u64>,
+    pub(crate) gaps: Vec<Span>,
+}
+
+/// What was wrong with the events of a location.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Damage {
+    /// Leaves without an enter, and enters without a leave.
+    pub(crate) unmatched: u64,
+    /// Records that refer to what is not defined.
+    pub(crate) undefined: u64,
+    /// What reading said.
+    pub(crate) errors: Vec<String>,
+}
+
+impl Lane {
+    pub(crate) fn new(location: u32) -> Self {
+        Self {
+            location,
+            source: Source::Unopened,
+            paths: Paths::default(),
+            stack: Vec::new(),
+            judged: 0,
+            done: Vec::new(),
+            notes: Vec::new(),
+            now: 0,
+            first: None,
+            events: 0,
+            read: 0,
+            window: None,
+            damage: Damage::default(),
+            off: None,
+            gaps: Vec::new(),
+        }
+    }
+
+    /// How many events were read since the last time it was asked.
+    pub(crate) fn count(&mut self) -> u64 {
+        if let Source::Open(reader) = &self.source {
+            self.read = reader.position().0;
+        }
+        let news = self.read.saturating_sub(self.events);
+        self.events = self.events.max(self.read);
+        news
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        matches!(self.source, Source::Ended)
+    }
+}

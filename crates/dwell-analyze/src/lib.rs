@@ -1,0 +1,337 @@
+//! Wait states of one-sided communication, found by replay.
+//!
+//! [`analyze`] reads an archive once and says which calls waited, for how long, and on whom.
+//!
+//! ```no_run
+//! use dwell_analyze::{Options, analyze};
+//! use otf2::Archive;
+//!
+//! let archive = Archive::open("run/traces.otf2")?;
+//! let analysis = analyze(&archive, &Options::default(), &|_events| {})?;
+//! for finding in analysis.findings() {
+//!     println!("{:.3} s: {}", finding.seconds(), finding.pattern);
+//! }
+//! # Ok::<(), dwell_analyze::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+// What comes from a file must not panic.
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
+
+mod actor;
+mod blame;
+mod findings;
+mod hash;
+mod lane;
+mod mail;
+mod matrix;
+mod metric;
+mod names;
+mod notes;
+mod outstanding;
+mod paths;
+mod patterns;
+mod player;
+mod regions;
+mod replay;
+mod report;
+mod role;
+mod shard;
+mod system;
+pub mod transport;
+mod tree;
+mod world;
+
+use std::fmt;
+use std::path::Path;
+
+use dwell_model::layer::Layer;
+use otf2::Archive;
+use otf2::read::Definitions;
+
+pub use findings::{Confidence, Finding, LISTED, Share, Step};
+pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
+pub use metric::Quantity;
+pub use names::Site;
+use replay::Replayed;
+use tree::Tree;
+use world::World;
+
+/// Called with the number of events that were read since the last call.
+pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);
+
+/// Where windows are cut. It makes no difference to results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// So that a window fits into the memory budget.
+    #[default]
+    Budget,
+    /// After so many nanoseconds of the trace.
+    Nanoseconds(u64),
+    /// After every event.
+    EveryEvent,
+}
+
+/// What to do, and with how much.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Threads; 0 for as many as there are cores.
+    pub threads: usize,
+    /// Bytes of memory to stay within, but for results.
+    pub memory: u64,
+    /// The layer to judge waits at; `None` for the outermost that has records of operations.
+    pub layer: Option<Layer>,
+    /// Where windows are cut.
+    pub cut: Cut,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: 0, memory: 2 << 30, layer: None, cut: Cut::Budget }
+    }
+}
+
+/// Why an archive could not be analysed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The archive cannot be read.
+    Archive(otf2::Error),
+    /// It defines no location.
+    NoLocations,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Archive(error) => error.fmt(f),
+            Self::NoLocations => f.write_str(
+                "the archive defines no locations; if its run was killed, `dwell recover` may help",
+            ),
+        }
+    }
+}
+
+impl From<otf2::Error> for Error {
+    fn from(error: otf2::Error) -> Self {
+        Self::Archive(error)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Archive(error) => Some(error),
+            Self::NoLocations => None,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Analysis {
+    defs: Definitions,
+    world: World,
+    replayed: Replayed,
+    tree: Tree,
+    findings: Vec<Finding>,
+    not_computed: Vec<NotComputed>,
+    damage: Vec<String>,
+}
+
+/// A pattern that could not be judged, wholly or in part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotComputed {
+    /// Id of the pattern.
+    pub pattern: &'static str,
+    /// How many calls it concerns; 0 for all.
+    pub calls: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Analyses an archive.
+///
+/// # Errors
+/// If its definitions cannot be read. Damage behind that becomes part of the result.
+pub fn analyze(
+    archive: &Archive,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Analysis, Error> {
+    let threads = transport::Threads::new(options.threads);
+    let defs = archive.definitions()?;
+    let world = World::of(&defs, options.layer);
+    if world.system.places.is_empty() {
+        return Err(Error::NoLocations);
+    }
+    let length = defs.clock().map_or(0, |clock| {
+        let end = clock.global_offset.saturating_add(clock.trace_length);
+        world.clock.nanoseconds(end)
+    });
+    let (memory, cut) = (options.memory, options.cut);
+    let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
+    let tree = Tree::join(&world, &replayed.shards);
+    let findings = findings::rank(&defs, &world, &replayed, &tree);
+    let (not_computed, damage) = notes::collect(&defs, &world, &replayed);
+    Ok(Analysis { defs, world, replayed, tree, findings, not_computed, damage })
+}
+
+/// Name of the extra member of a report that lists pairs, as comma-separated values.
+pub const PAIRS: &str = "dwell-pairs.csv";
+
+/// Who sent how much to whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The origin: a process, or a node above [`MOST_PARTIES`] processes.
+    pub origin: String,
+    /// The target.
+    pub target: String,
+    /// The kind of communication.
+    pub kind: Kind,
+    /// How much.
+    pub cell: Cell,
+}
+
+impl Analysis {
+    /// What waits, the longest first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// What could not be judged.
+    pub fn not_computed(&self) -> &[NotComputed] {
+        &self.not_computed
+    }
+
+    /// What is wrong with the archive.
+    pub fn damage(&self) -> &[String] {
+        &self.damage
+    }
+
+    /// Pairs of nodes, origin and target, between which operations were seen to progress without the
+    /// target. Waits for progress there are unconfirmed from then on, and no findings.
+    pub fn independent_pairs(&self) -> usize {
+        self.replayed.proofs.pairs()
+    }
+
+    /// How many events were read.
+    pub fn events(&self) -> u64 {
+        self.replayed.events
+    }
+
+    /// How many windows they were read in.
+    pub fn windows(&self) -> u64 {
+        self.replayed.windows
+    }
+
+    /// How many locations there are.
+    pub fn locations(&self) -> usize {
+        self.world.system.places.len()
+    }
+
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.world.system.processes.len()
+    }
+
+    /// From the first event to the last, in nanoseconds.
+    pub fn length(&self) -> u64 {
+        let lanes = || tree::lanes(&self.replayed.shards).filter(|lane| lane.events > 0);
+        let first = lanes().filter_map(|lane| lane.first).min().unwrap_or(0);
+        lanes().map(|lane| lane.now).max().unwrap_or(0).saturating_sub(first)
+    }
+
+    /// Time over all locations, in nanoseconds.
+    pub fn time(&self) -> u64 {
+        let nodes = tree::lanes(&self.replayed.shards).flat_map(|lane| lane.paths.iter());
+        nodes.map(|(_, node)| node.time).sum()
+    }
+
+    /// What was booked of a quantity, over all call paths and locations.
+    pub fn total(&self, what: Quantity) -> u64 {
+        tree::lanes(&self.replayed.shards).map(|lane| booked(lane, what)).sum()
+    }
+
+    /// What was booked of a quantity at a location, over all call paths. Locations are in the order of
+    /// the report.
+    pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
+        tree::lanes(&self.replayed.shards).nth(location).map_or(0, |lane| booked(lane, what))
+    }
+
+    /// Pairs that communicate, in order.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let mut sum = std::collections::BTreeMap::new();
+        self.replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
+        let system = &self.world.system;
+        let name = |party: u32| {
+            let found = match self.world.parties.folded() {
+                true => system.nodes.get(party as usize).cloned(),
+                false => system.processes.get(party as usize).map(|it| it.name.clone()),
+            };
+            found.unwrap_or_default()
+        };
+        sum.into_iter()
+            .map(|((from, to, kind), cell)| Pair {
+                origin: name(from),
+                target: name(to),
+                kind,
+                cell,
+            })
+            .collect()
+    }
+
+    /// Whether pairs are pairs of nodes.
+    pub fn pairs_are_nodes(&self) -> bool {
+        self.world.parties.folded()
+    }
+
+    /// The pairs as comma-separated values; times are seconds.
+    fn pairs_csv(&self) -> String {
+        let mut text = String::from("origin,target,kind,operations,bytes,seconds,wait_seconds\n");
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        for Pair { origin, target, kind, cell } in self.pairs() {
+            let Cell { operations, bytes, time, wait } = cell;
+            let (origin, target, kind) = (quoted(&origin), quoted(&target), kind.name());
+            let (time, wait) = (time as f64 / 1e9, wait as f64 / 1e9);
+            let row = format!("{origin},{target},{kind},{operations},{bytes},{time},{wait}\n");
+            text.push_str(&row);
+        }
+        text
+    }
+
+    /// Writes the Cube report. Its extra member [`PAIRS`] lists the pairs that communicate.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_report(&self, path: &Path) -> cubex::Result<()> {
+        let notes: Vec<String> = self.not_computed.iter().map(ToString::to_string).collect();
+        let pairs = self.pairs_csv();
+        let input = report::Input {
+            defs: &self.defs,
+            world: &self.world,
+            replayed: &self.replayed,
+            tree: &self.tree,
+            notes: &notes,
+            pairs: &pairs,
+        };
+        report::write(&input, path)
+    }
+}
+
+/// What was booked of a quantity at a location.
+fn booked(lane: &lane::Lane, what: Quantity) -> u64 {
+    let booked = lane.paths.iter().flat_map(|(_, node)| &node.booked);
+    booked.filter(|(quantity, _)| *quantity == what).map(|(_, amount)| amount).sum()
+}
+
+impl fmt::Display for NotComputed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.calls {
+            0 => write!(f, "{}: not computed: {}", self.pattern, self.reason),
+            calls => write!(f, "{}: not computed for {calls} calls: {}", self.pattern, self.reason),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! All letters of a worker, by what they are.
+
+use crate::patterns::collectives::{Arrival, Booking};
+use crate::patterns::locks::LockLetter;
+use crate::patterns::messages::{Ready, Sent};
+use crate::patterns::progress::{Ask, AskOne, Proofs, Seen, Served, Waited, Watch};
+use crate::patterns::signals::Signal;
+use crate::transport::{Batches, Pool, Post, Sharding, Transport};
+
+/// Makes a set of posts, and the same set after it has travelled.
+macro_rules! mail {
+    ($(#[$doc:meta])* $sent:ident, $received:ident { $( $name:ident: $letter:ty, )* }) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $sent {
+            $( pub(crate) $name: Post<$letter>, )*
+        }
+
+        impl $sent {
+            pub(crate) fn new(sharding: Sharding) -> Self {
+                Self { $( $name: Post::new(sharding), )* }
+            }
+
+            /// Hands everything to the shards it is for.
+            pub(crate) fn exchange<T: Transport>(
+                transport: &T,
+                sharding: Sharding,
+                sent: Vec<Self>,
+            ) -> Vec<$received> {
+                let mut arrived: Vec<$received> =
+                    (0..sharding.count).map(|_| $received::default()).collect();
+                $( let mut $name = Vec::new(); )*
+                for one in sent {
+                    $( $name.push(one.$name); )*
+                }
+                $(
+                    let lists = transport.exchange(sharding, $name);
+                    for (to, batches) in arrived.iter_mut().zip(lists) {
+                        to.$name = batches;
+                    }
+                )*
+                arrived
+            }
+        }
+
+        /// What arrived at a shard.
+        #[derive(Debug, Default)]
+        pub(crate) struct $received {
+            $( pub(crate) $name: Batches<$letter>, )*
+        }
+
+        impl $received {
+            /// Bytes of memory.
+            pub(crate) fn bytes(&self) -> usize {
+                0 $( + self.$name.iter().map(|it| it.capacity()).sum::<usize>()
+                    * size_of::<$letter>() )*
+            }
+        }
+    };
+}
+
+mail! {
+    /// Questions and facts, on their way to their homes.
+    Mail, Arrived {
+        asks: Ask,
+        ones: AskOne,
+        watches: Watch,
+        waited: Waited,
+        arrivals: Arrival,
+        signals: Signal,
+        sends: Sent,
+        ready: Ready,
+        locks: LockLetter,
+    }
+}
+
+mail! {
+    /// Answers, on their way back.
+    Replies, Answered {
+        waited: Waited,
+        served: Served,
+        seen: Seen,
+        bookings: Booking,
+        ready: Ready,
+    }
+}
+
+/// Memory for the letters of which there are most.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    pub(crate) asks: Pool<Ask>,
+    pub(crate) waited: Pool<Waited>,
+}
+
+/// What a worker has in hand while it answers.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) replies: Replies,
+    pub(crate) proofs: Proofs,
+    /// Earliest end of a call whose question could not be answered yet.
+    pub(crate) undecided: u64,
+}

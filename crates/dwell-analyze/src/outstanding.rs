@@ -1,0 +1,172 @@
+//! Operations of a process that are not complete.
+//!
+//! Two kinds are kept apart. Operations that some record may still complete by their number are kept
+//! one by one. Those that are complete at the origin, but maybe not at the target, are only waited for
+//! by calls that complete everything: of these the last for each target is enough.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::hash::Mixed;
+use crate::regions::Span;
+
+/// Layer and kind of an operation: what progresses alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Sort(pub(crate) u8);
+
+/// What is known already of the region that serves an operation: for regions that serve for sure, and
+/// with those that may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) sure: Option<Span>,
+    pub(crate) wide: Option<Span>,
+}
+
+/// An operation under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    /// Unique in the process.
+    pub(crate) serial: u64,
+    pub(crate) id: u64,
+    pub(crate) window: u32,
+    pub(crate) target: u32,
+    /// When its call was entered.
+    pub(crate) start: u64,
+    pub(crate) sort: Sort,
+    /// Whether completion at the origin waits for the target.
+    pub(crate) returns: bool,
+    /// Whether something is known of what served it.
+    pub(crate) learned: bool,
+}
+
+/// Everything outstanding of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    serial: u64,
+    open: VecDeque<Op>,
+    lasting: HashMap<(u32, u32), Op, Mixed>,
+    /// What is known of operations, by serial number.
+    known: HashMap<u64, Known, Mixed>,
+}
+
+impl Outstanding {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, mut op: Op) {
+        op.serial = self.serial;
+        self.serial += 1;
+        self.open.push_back(op);
+    }
+
+    /// Takes the operation with this number; searches from both ends, since operations are completed
+    /// in order or in reverse order, if in any.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, window: u32, id: u64) -> Option<Op> {
+        let is = |op: &Op| op.id == id && op.window == window;
+        if self.open.front().is_some_and(is) {
+            return self.open.pop_front();
+        }
+        if self.open.back().is_some_and(is) {
+            return self.open.pop_back();
+        }
+        self.search(window, id)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, window: u32, id: u64) -> Option<Op> {
+        let is = |op: &Op| op.id == id && op.window == window;
+        let count = self.open.len();
+        for near in 0..count.div_ceil(2) {
+            if self.open.get(near).is_some_and(is) {
+                return self.open.remove(near);
+            }
+            let far = count - 1 - near;
+            if self.open.get(far).is_some_and(is) {
+                return self.open.remove(far);
+            }
+        }
+        None
+    }
+
+    /// It is complete at the origin, but not at the target.
+    pub(crate) fn last(&mut self, op: Op) {
+        let known = self.lasting.entry((op.window, op.target)).or_insert(op);
+        let over = if known.serial <= op.serial { std::mem::replace(known, op) } else { op };
+        if over.learned && over.serial != op.serial {
+            self.known.remove(&over.serial);
+        }
+    }
+
+    /// Takes what this record of other tools completes at the target: the operations of this number.
+    pub(crate) fn take_numbered(&mut self, window: u32, id: u64, into: &mut Vec<Op>) {
+        while let Some(op) = self.take(window, id) {
+            into.push(op);
+        }
+        let is = |op: &Op| op.window == window && op.id == id;
+        into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
+    }
+
+    /// Takes all operations of a window, or of all.
+    pub(crate) fn take_all(&mut self, window: Option<u32>, into: &mut Vec<Op>) {
+        let is = |op: &Op| window.is_none_or(|window| op.window == window);
+        if self.open.iter().all(is) {
+            into.extend(self.open.drain(..));
+        } else {
+            let open = std::mem::take(&mut self.open);
+            for op in open {
+                if is(&op) {
+                    into.push(op);
+                } else {
+                    self.open.push_back(op);
+                }
+            }
+        }
+        if !self.lasting.is_empty() {
+            into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
+        }
+    }
+
+    /// All that is outstanding and of which not everything is known.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Op> {
+        let open = |op: &&Op| {
+            let known = self.known.get(&op.serial).filter(|_| op.learned);
+            known.is_none_or(|known| known.sure.is_none() || known.wide.is_none())
+        };
+        self.open.iter().chain(self.lasting.values()).filter(open)
+    }
+
+    /// What is known of an operation that is complete.
+    pub(crate) fn known(&mut self, op: &Op) -> Known {
+        if op.learned {
+            self.known.remove(&op.serial).unwrap_or_default()
+        } else {
+            Known::default()
+        }
+    }
+
+    /// Notes what was found out about an operation.
+    pub(crate) fn learn(&mut self, serial: u64, window: u32, target: u32, found: Known) {
+        let all = &mut self.known;
+        let mut note = |op: &mut Op| {
+            op.learned = true;
+            let known = all.entry(op.serial).or_default();
+            known.sure = known.sure.or(found.sure);
+            known.wide = known.wide.or(found.wide);
+        };
+        // Serial numbers rise from front to back.
+        let at = self.open.partition_point(|op| op.serial < serial);
+        match self.open.get_mut(at) {
+            Some(op) if op.serial == serial => note(op),
+            _ => {
+                if let Some(op) = self.lasting.get_mut(&(window, target))
+                    && op.serial == serial
+                {
+                    note(op);
+                }
+            }
+        }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.open.capacity() + self.lasting.capacity()) * size_of::<Op>()
+    }
+}

@@ -1,0 +1,179 @@
+//! The call tree of a location, with what was booked on each path.
+//!
+//! A path is a sequence of regions, each with the place in the program it was called from, if the
+//! archive knows it. Every location has a tree of its own while events are read, so that no thread
+//! waits for another; in the end they become one.
+
+use std::collections::HashMap;
+
+use otf2::id::{CallingContextRef, RegionRef};
+
+use crate::hash::Mixed;
+use crate::metric::Quantity;
+
+/// A path of one location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Path(pub(crate) u32);
+
+impl Path {
+    /// Above all roots.
+    pub(crate) const TOP: Self = Self(0);
+}
+
+/// What is known of a path.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) parent: Path,
+    pub(crate) region: RegionRef,
+    pub(crate) site: CallingContextRef,
+    /// The child that was used last, and its sibling that came after it last: calls come in rows
+    /// and in loops.
+    recent: u32,
+    follower: u32,
+    pub(crate) visits: u64,
+    /// Time without children, in nanoseconds.
+    pub(crate) time: u64,
+    /// The same for every location, whatever the order of its calls.
+    pub(crate) signature: u64,
+    pub(crate) booked: Vec<(Quantity, u64)>,
+}
+
+/// The tree.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    nodes: Vec<Node>,
+    children: HashMap<(u32, u32, u32), u32, Mixed>,
+}
+
+impl Default for Paths {
+    fn default() -> Self {
+        let top = Node {
+            parent: Path::TOP,
+            region: RegionRef::UNDEFINED,
+            site: CallingContextRef::UNDEFINED,
+            recent: 0,
+            follower: 0,
+            visits: 0,
+            time: 0,
+            signature: 0,
+            booked: Vec::new(),
+        };
+        Self { nodes: vec![top], children: HashMap::default() }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn book_first(node: &mut Node, what: Quantity, amount: u64) {
+    node.booked.push((what, amount));
+}
+
+/// Spreads the bits of a number.
+fn mixed(value: u64) -> u64 {
+    let value = (value ^ (value >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+impl Paths {
+    /// The path one step further.
+    #[inline(always)]
+    pub(crate) fn child(
+        &mut self,
+        parent: Path,
+        region: RegionRef,
+        site: CallingContextRef,
+    ) -> Path {
+        let recent = self.nodes.get(parent.0 as usize).map_or(0, |node| node.recent);
+        if recent != 0
+            && let Some(node) = self.nodes.get(recent as usize)
+        {
+            if node.region == region && node.site == site {
+                return Path(recent);
+            }
+            let follower = node.follower;
+            if follower != 0
+                && let Some(node) = self.nodes.get(follower as usize)
+                && node.region == region
+                && node.site == site
+            {
+                if let Some(parent) = self.nodes.get_mut(parent.0 as usize) {
+                    parent.recent = follower;
+                }
+                return Path(follower);
+            }
+        }
+        self.search(parent, region, site)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, parent: Path, region: RegionRef, site: CallingContextRef) -> Path {
+        let next = self.nodes.len() as u32;
+        let found = *self.children.entry((parent.0, region.0, site.0)).or_insert(next);
+        if found == next {
+            let above = self.nodes.get(parent.0 as usize).map_or(0, |node| node.signature);
+            let step = u64::from(region.0) << 32 | u64::from(site.0);
+            let signature = mixed(above.rotate_left(17) ^ mixed(step.wrapping_add(1)));
+            self.nodes.push(Node {
+                parent,
+                region,
+                site,
+                recent: 0,
+                follower: 0,
+                visits: 0,
+                time: 0,
+                signature,
+                booked: Vec::new(),
+            });
+        }
+        let before = match self.nodes.get_mut(parent.0 as usize) {
+            Some(node) => std::mem::replace(&mut node.recent, found),
+            None => 0,
+        };
+        if before != 0
+            && let Some(node) = self.nodes.get_mut(before as usize)
+        {
+            node.follower = found;
+        }
+        Path(found)
+    }
+
+    /// One call more.
+    #[inline(always)]
+    pub(crate) fn visit(&mut self, path: Path, time: u64) {
+        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
+            node.visits += 1;
+            node.time += time;
+        }
+    }
+
+    /// Adds to what is booked.
+    #[inline(always)]
+    pub(crate) fn book(&mut self, path: Path, what: Quantity, amount: u64) {
+        if amount == 0 {
+            return;
+        }
+        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
+            for (quantity, sum) in &mut node.booked {
+                if *quantity == what {
+                    *sum += amount;
+                    return;
+                }
+            }
+            book_first(node, what, amount);
+        }
+    }
+
+    /// All paths but the top, parents before children, in the order of their first call.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Path, &Node)> {
+        (1..).map(Path).zip(self.nodes.iter().skip(1))
+    }
+
+    pub(crate) fn get(&self, path: Path) -> Option<&Node> {
+        self.nodes.get(path.0 as usize)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+}

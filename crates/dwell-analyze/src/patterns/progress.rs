@@ -1,0 +1,553 @@
+//! Wait for progress: an operation waits until its target enters a call that serves it.
+//!
+//! | | |
+//! |---|---|
+//! | asks | the target: what is your first progress region that ends after the operation started? |
+//! | answers | from the target's regions, as soon as what it has read decides it |
+//! | books | at the origin, on the path of the call that waited |
+//!
+//! With one target, started at s, waited for in [e, x]: r is the first region of the target that ends
+//! after s + L. There is no wait if r begins at or before e, or at or after x. Otherwise the wait is
+//! begin(r) - e. With several targets, the wait is the part of [e, latest begin(r)] that no r covers,
+//! where regions that ended by e or began at or after x do not count. Both rules agree for one target.
+//!
+//! Calls that may or may not progress give two answers; the smaller and the larger are booked as
+//! bounds. An operation that no region could have served proves that the pair of nodes progresses
+//! without the target; what is judged a wait after that is booked as unconfirmed.
+//!
+//! # Why an operation asks at the end of each window
+//! A target forgets its regions when a window ends. An operation that is still under way then asks
+//! once for what has been decided: if a region has served it, the origin remembers that one; if not,
+//! only later regions can, and they will be there when it asks again.
+
+use std::collections::BTreeMap;
+
+use crate::actor::Actor;
+use crate::lane::Done;
+use crate::metric::Quantity;
+use crate::outstanding::{Known, Sort};
+use crate::paths::Path;
+use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
+use crate::regions::{Found, Regions, Span};
+use crate::transport::{Letter, Post};
+use crate::world::World;
+
+/// One operation, one target: did it wait?
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) start: u64,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    pub(crate) target: u32,
+    pub(crate) location: u32,
+    pub(crate) path: Path,
+    pub(crate) sort: Sort,
+}
+
+impl Letter for Ask {}
+
+/// One of several targets of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskOne {
+    start: u64,
+    leave: u64,
+    target: u32,
+    process: u32,
+    case: u32,
+    index: u32,
+    sort: Sort,
+}
+
+impl Letter for AskOne {}
+
+/// The answer to [`AskOne`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(crate) process: u32,
+    case: u32,
+    index: u32,
+    sure: Span,
+    wide: Span,
+}
+
+impl Letter for Served {}
+
+/// The answer to [`Ask`], if it is a wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) location: u32,
+    path: Path,
+    target: u32,
+    sort: Sort,
+    enter: u64,
+    low: u64,
+    high: u64,
+    /// Several targets; `target` is the one that came last.
+    multi: bool,
+}
+
+impl Letter for Waited {}
+
+/// Asks on behalf of an operation under way for the region that has served it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    pub(crate) start: u64,
+    pub(crate) serial: u64,
+    pub(crate) target: u32,
+    pub(crate) process: u32,
+    pub(crate) window: u32,
+}
+
+impl Letter for Watch {}
+
+/// The answer to [`Watch`], if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    serial: u64,
+    target: u32,
+    pub(crate) process: u32,
+    window: u32,
+    known: Known,
+}
+
+impl Letter for Seen {}
+
+/// Operations of this sort from one node to another have progressed without the target since then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Proof {
+    sort: Sort,
+    from: u32,
+    to: u32,
+    time: u64,
+}
+
+impl Letter for Proof {}
+
+/// All proofs so far: the earliest of each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proofs {
+    earliest: BTreeMap<(Sort, u32, u32), u64>,
+}
+
+impl Proofs {
+    pub(crate) fn add(&mut self, proof: Proof) {
+        let time = self.earliest.entry((proof.sort, proof.from, proof.to)).or_insert(u64::MAX);
+        *time = proof.time.min(*time);
+    }
+
+    /// Whether operations of a sort had progressed by themselves between two nodes before a call.
+    fn holds(&self, sort: Sort, nodes: impl Fn() -> (u32, u32), enter: u64) -> bool {
+        if self.earliest.is_empty() {
+            return false;
+        }
+        let (from, to) = nodes();
+        self.earliest.get(&(sort, from, to)).is_some_and(|time| *time <= enter)
+    }
+
+    /// How many pairs of nodes have one.
+    pub(crate) fn pairs(&self) -> usize {
+        let pairs = self.earliest.keys().map(|&(_, from, to)| (from, to));
+        pairs.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    pub(crate) fn list(&self) -> Vec<Proof> {
+        let proof = |(&(sort, from, to), &time)| Proof { sort, from, to, time };
+        self.earliest.iter().map(proof).collect()
+    }
+}
+
+/// A call with several targets, until all have answered.
+#[derive(Debug)]
+pub(crate) struct Case {
+    location: u32,
+    path: Path,
+    enter: u64,
+    leave: u64,
+    missing: u32,
+    targets: Vec<Target>,
+    /// If the call took a lock: contention comes first.
+    lock: Option<(LockKey, Waiting)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    process: u32,
+    sort: Sort,
+    known: Known,
+}
+
+impl Case {
+    /// When the call began, if it took a lock.
+    pub(crate) fn locked(&self) -> Option<u64> {
+        self.lock.map(|_| self.enter)
+    }
+}
+
+/// What came of a case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Judged {
+    /// A wait.
+    Wait(Waited),
+    /// A wait, as far as it was not for the lock.
+    Locked(Waited, LockKey, Waiting),
+}
+
+/// Where questions go.
+pub(crate) struct Questions<'a> {
+    pub(crate) asks: &'a mut Post<Ask>,
+    pub(crate) ones: &'a mut Post<AskOne>,
+    pub(crate) waited: &'a mut Post<Waited>,
+}
+
+/// A call ended that completed operations: asks their targets.
+#[inline(always)]
+pub(crate) fn ask(
+    actor: &mut Actor,
+    location: u32,
+    path: Path,
+    (enter, leave): (u64, u64),
+    done: &[Done],
+    questions: &mut Questions<'_>,
+) {
+    if let [only] = *done
+        && only.known == Known::default()
+    {
+        let Done { target, start, sort, .. } = only;
+        questions.asks.send(target, Ask { start, enter, leave, target, location, path, sort });
+        return;
+    }
+    ask_many(actor, location, path, (enter, leave), done, questions);
+}
+
+#[inline(never)]
+fn ask_many(
+    actor: &mut Actor,
+    location: u32,
+    path: Path,
+    (enter, leave): (u64, u64),
+    done: &[Done],
+    questions: &mut Questions<'_>,
+) {
+    // Of several operations to one target the last decides.
+    let mut last: BTreeMap<u32, Done> = BTreeMap::new();
+    for one in done {
+        let known = last.entry(one.target).or_insert(*one);
+        if known.start <= one.start {
+            *known = *one;
+        }
+    }
+    if let Some((_, &only)) = last.first_key_value()
+        && last.len() == 1
+        && only.known == Known::default()
+    {
+        let Done { target, start, sort, .. } = only;
+        questions.asks.send(target, Ask { start, enter, leave, target, location, path, sort });
+        return;
+    }
+    let number = actor.cases.next();
+    let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
+    for (index, one) in (0..).zip(last.values()) {
+        let Done { target, start, sort, known } = *one;
+        targets.push(Target { process: target, sort, known });
+        if known.sure.is_none() || known.wide.is_none() {
+            missing += 1;
+            let process = actor.index;
+            let ask = AskOne { start, leave, target, process, case: number, index, sort };
+            questions.ones.send(target, ask);
+        }
+    }
+    let case = Case { location, path, enter, leave, missing, targets, lock: None };
+    if missing == 0 {
+        if let Some(waited) = judge(&case) {
+            questions.waited.send(actor.index, waited);
+        }
+    } else {
+        actor.cases.put(number, case);
+    }
+}
+
+/// A lock call ended: asks the owner of the lock.
+pub(crate) fn ask_lock(
+    actor: &mut Actor,
+    (key, waiting): (LockKey, Waiting),
+    done: Done,
+    ones: &mut Post<AskOne>,
+) {
+    let Waiting { location, path, enter, leave, .. } = waiting;
+    let Done { target, start, sort, known } = done;
+    let (case, process) = (actor.cases.next(), actor.index);
+    ones.send(target, AskOne { start, leave, target, process, case, index: 0, sort });
+    let targets = vec![Target { process: target, sort, known }];
+    let lock = Some((key, waiting));
+    actor.cases.put(case, Case { location, path, enter, leave, missing: 1, targets, lock });
+}
+
+/// What a target says.
+struct Reply {
+    sure: Span,
+    wide: Span,
+}
+
+/// Looks up both answers, and whether the events that decide them are missing.
+#[inline]
+fn look_up(actor: &Actor, start: u64, leave: u64, horizon: u64, wide: bool) -> Outcome<Reply> {
+    let find = |regions: &Regions| match regions.first(start, leave, horizon) {
+        Found::Region(span) => Some(span),
+        Found::Nothing => Some(Span::NONE),
+        Found::Unknown => None,
+    };
+    let Some(sure) = find(&actor.sure) else { return Outcome::Pending };
+    let Some(wide) = (if wide { find(&actor.wide) } else { Some(sure) }) else {
+        return Outcome::Pending;
+    };
+    if actor.is_blind(start, leave, sure.begin) {
+        return Outcome::Unanswerable;
+    }
+    Outcome::Answered(Reply { sure, wide })
+}
+
+/// The wait of a call for one target.
+#[inline]
+fn wait(region: Span, enter: u64, leave: u64) -> u64 {
+    if region.begin >= leave { 0 } else { region.begin.saturating_sub(enter) }
+}
+
+/// What became of a question at its target.
+pub(crate) enum Outcome<T> {
+    /// It is answered.
+    Answered(T),
+    /// It has to wait for events to come.
+    Pending,
+    /// The events that would answer it are not in the archive.
+    Unanswerable,
+}
+
+/// Answers for one operation and one target.
+#[inline]
+pub(crate) fn answer(
+    world: &World,
+    actor: &Actor,
+    ask: &Ask,
+    origin: u32,
+    horizon: u64,
+    proofs: &mut Proofs,
+) -> Outcome<Option<Waited>> {
+    let Ask { start, enter, leave, target, location, path, sort } = *ask;
+    let after = start.saturating_add(world.latency(origin, target));
+    let reply = match look_up(actor, after, leave, horizon, world.wide) {
+        Outcome::Answered(reply) => reply,
+        Outcome::Pending => return Outcome::Pending,
+        Outcome::Unanswerable => return Outcome::Unanswerable,
+    };
+    if reply.wide.begin >= leave {
+        let (from, to) = (world.system.node(origin), world.system.node(target));
+        proofs.add(Proof { sort, from, to, time: leave });
+        return Outcome::Answered(None);
+    }
+    let (one, two) = (wait(reply.sure, enter, leave), wait(reply.wide, enter, leave));
+    let (low, high) = (one.min(two), one.max(two));
+    Outcome::Answered((high > 0).then_some(Waited {
+        location,
+        path,
+        target,
+        sort,
+        enter,
+        low,
+        high,
+        multi: false,
+    }))
+}
+
+/// Answers for one of several targets.
+pub(crate) fn answer_one(
+    world: &World,
+    actor: &Actor,
+    ask: &AskOne,
+    horizon: u64,
+    proofs: &mut Proofs,
+) -> Outcome<Served> {
+    let AskOne { start, leave, target, process, case, index, sort } = *ask;
+    let served = |sure, wide| Served { process, case, index, sure, wide };
+    let after = start.saturating_add(world.latency(process, target));
+    let reply = match look_up(actor, after, leave, horizon, world.wide) {
+        Outcome::Answered(reply) => reply,
+        Outcome::Pending => return Outcome::Pending,
+        Outcome::Unanswerable => return Outcome::Unanswerable,
+    };
+    if reply.wide.begin >= leave {
+        let (from, to) = (world.system.node(process), world.system.node(target));
+        proofs.add(Proof { sort, from, to, time: leave });
+    }
+    Outcome::Answered(served(reply.sure, reply.wide))
+}
+
+impl AskOne {
+    pub(crate) fn target(&self) -> u32 {
+        self.target
+    }
+
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub(crate) fn leave(&self) -> u64 {
+        self.leave
+    }
+
+    /// The answer where there is none: this target does not count.
+    pub(crate) fn unanswered(&self) -> Served {
+        let Self { process, case, index, .. } = *self;
+        Served { process, case, index, sure: Span::NONE, wide: Span::NONE }
+    }
+}
+
+/// Answers for an operation under way: the region that has served it, if there is one.
+pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -> Option<Seen> {
+    let Watch { start, serial, target, process, window } = *watch;
+    let after = start.saturating_add(world.latency(process, target));
+    let sure = actor.sure.ended(after, horizon);
+    let wide = if world.wide { actor.wide.ended(after, horizon) } else { sure };
+    let known = Known { sure, wide };
+    (known != Known::default()).then_some(Seen { serial, target, process, window, known })
+}
+
+/// The origin learns what has served an operation under way.
+pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
+    actor.outstanding.learn(seen.serial, seen.window, seen.target, seen.known);
+}
+
+/// The origin gets one of several answers; the last of them decides.
+pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
+    let case = actor.cases.get_mut(served.case)?;
+    let target = case.targets.get_mut(served.index as usize)?;
+    target.known.sure = target.known.sure.or(Some(served.sure));
+    target.known.wide = target.known.wide.or(Some(served.wide));
+    case.missing = case.missing.saturating_sub(1);
+    if case.missing > 0 {
+        return None;
+    }
+    let case = actor.cases.take(served.case)?;
+    let waited = judge(&case)?;
+    Some(match case.lock {
+        None => Judged::Wait(waited),
+        Some((key, waiting)) => Judged::Locked(waited, key, waiting),
+    })
+}
+
+/// The rule for several targets.
+fn judge(case: &Case) -> Option<Waited> {
+    let spans = |of: fn(&Known) -> Option<Span>| {
+        case.targets.iter().map(move |it| of(&it.known).unwrap_or(Span::NONE))
+    };
+    let one = uncovered(case.enter, case.leave, spans(|known| known.sure));
+    let two = uncovered(case.enter, case.leave, spans(|known| known.wide));
+    let (low, high) = (one.min(two), one.max(two));
+    if high == 0 {
+        return None;
+    }
+    // The target that came last stands for all.
+    let begin = |it: &&Target| it.known.sure.or(it.known.wide).unwrap_or(Span::NONE).begin;
+    let candidates = case.targets.iter().filter(|it| begin(it) < case.leave);
+    let latest = candidates.max_by_key(|it| (begin(it), it.process)).or(case.targets.first())?;
+    Some(Waited {
+        location: case.location,
+        path: case.path,
+        target: latest.process,
+        sort: latest.sort,
+        enter: case.enter,
+        low,
+        high,
+        multi: case.targets.len() > 1,
+    })
+}
+
+/// The part of [enter, latest begin] that no region covers.
+fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64 {
+    let mut cut: Vec<Span> = regions
+        .filter(|region| region.begin < leave && region.end > enter)
+        .map(|region| Span { begin: region.begin.max(enter), end: region.end.min(leave) })
+        .collect();
+    let Some(latest) = cut.iter().map(|region| region.begin).max() else { return 0 };
+    cut.sort_unstable_by_key(|region| (region.begin, region.end));
+    let (mut sum, mut covered) = (0, enter);
+    for region in cut {
+        sum += region.begin.min(latest).saturating_sub(covered);
+        covered = covered.max(region.end);
+    }
+    sum
+}
+
+impl Waited {
+    /// When the call began that waited.
+    pub(crate) fn enter(&self) -> u64 {
+        self.enter
+    }
+
+    /// What the home of the lock has to know to book the rest.
+    pub(crate) fn for_lock(
+        &self,
+        world: &World,
+        process: u32,
+        (key, waiting): (LockKey, Waiting),
+        proofs: &Proofs,
+    ) -> LockLetter {
+        let nodes = || (world.system.node(process), world.system.node(self.target));
+        let confirmed = !proofs.holds(self.sort, nodes, self.enter);
+        let what = What::Progress { waiting, low: self.low, high: self.high, confirmed };
+        LockLetter { key, process, what }
+    }
+}
+
+/// Books a wait at its origin.
+pub(crate) fn book(
+    world: &World,
+    actor: &mut Actor,
+    waited: &Waited,
+    proofs: &Proofs,
+    blame: &mut crate::blame::Blame,
+    matrix: &mut crate::matrix::Matrix,
+) {
+    let Waited { location, path, target, sort, enter, low, high, multi } = *waited;
+    let (me, actor_row) = (actor.index, actor.row);
+    let unconfirmed =
+        proofs.holds(sort, || (world.system.node(me), world.system.node(target)), enter);
+    let Some(lane) = actor.lane_mut(world, location) else { return };
+    let (least, more, doubtful) = if multi {
+        (
+            Quantity::ProgressMultiLow,
+            Quantity::ProgressMultiMargin,
+            Quantity::ProgressMultiUnconfirmed,
+        )
+    } else {
+        (Quantity::ProgressLow, Quantity::ProgressMargin, Quantity::ProgressUnconfirmed)
+    };
+    if unconfirmed {
+        lane.paths.book(path, doubtful, high);
+        return;
+    }
+    lane.paths.book(path, least, low);
+    lane.paths.book(path, more, high - low);
+    let signature = lane.paths.get(path).map_or(0, |node| node.signature);
+    blame.add(signature, least, world.parties.party(target), high);
+    if let Some(cell) = matrix.cell(actor_row, world.parties.party(target), sort.kind()) {
+        cell.wait += high;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_region_covers() {
+        let span = |begin, end| Span { begin, end };
+        let wait = |list: &[Span]| uncovered(100, 200, list.iter().copied());
+        assert_eq!(wait(&[span(150, 160)]), 50);
+        assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
+        assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
+        assert_eq!(wait(&[span(50, 100), span(150, 160)]), 50);
+        assert_eq!(wait(&[span(50, 101), span(200, 210)]), 0);
+        assert_eq!(wait(&[span(120, 180), span(150, 160)]), 20);
+        assert_eq!(wait(&[]), 0);
+    }
+}

@@ -1,0 +1,106 @@
+//! Late signal: a process waits for a change of its memory that another makes later.
+//!
+//! | | |
+//! |---|---|
+//! | pushes | every operation that may raise a flag goes to its target, since the waiter cannot know whom to ask |
+//! | answers | the waiter itself, once everything before the end of its wait is known |
+//! | books | at the waiter, on the path of the call that waited |
+//!
+//! The releaser is the last operation that covers the address and began before the wait ended. If it
+//! began after the wait did, at another process, the wait is its begin less the enter. Where the
+//! address was not recorded, any small operation is taken for the releaser, and the wait is *inferred*.
+
+use crate::metric::Quantity;
+use crate::paths::Path;
+use crate::transport::Letter;
+
+/// An operation that may raise a flag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signal {
+    pub(crate) target: u32,
+    pub(crate) origin: u32,
+    pub(crate) begin: u64,
+    /// Where it acts, if the archive says so.
+    pub(crate) offset: Option<u64>,
+    pub(crate) bytes: u64,
+}
+
+impl Letter for Signal {}
+
+impl Signal {
+    fn covers(&self, wanted: Option<u64>) -> bool {
+        match (wanted, self.offset) {
+            (None, _) => true,
+            (Some(address), Some(begin)) => {
+                begin <= address && address < begin.saturating_add(self.bytes.max(1))
+            }
+            (Some(_), None) => false,
+        }
+    }
+}
+
+/// A call that waited for a change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) location: u32,
+    pub(crate) path: Path,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    pub(crate) offset: Option<u64>,
+}
+
+/// What a process knows of signals to it, and its waits that are not judged.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    raised: Vec<Signal>,
+    waits: Vec<Wait>,
+}
+
+impl Inbox {
+    pub(crate) fn raise(&mut self, signal: Signal) {
+        self.raised.push(signal);
+    }
+
+    pub(crate) fn wait(&mut self, wait: Wait) {
+        self.waits.push(wait);
+    }
+
+    /// Whether there is nothing to judge and nothing to forget.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.raised.is_empty() && self.waits.is_empty()
+    }
+
+    /// Judges waits that ended before the horizon; forgets signals that no wait can need. `open` is
+    /// when the oldest wait that is still open began.
+    pub(crate) fn judge(
+        &mut self,
+        me: u32,
+        horizon: u64,
+        open: u64,
+        mut book: impl FnMut(&Wait, Quantity, u64, u32),
+    ) {
+        self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
+        let raised = &self.raised;
+        self.waits.retain(|wait| {
+            if wait.leave >= horizon {
+                return true;
+            }
+            let end = raised.partition_point(|it| it.begin < wait.leave);
+            let during = raised.get(..end).unwrap_or_default().iter().rev();
+            let releaser =
+                during.take_while(|it| it.begin > wait.enter).find(|it| it.covers(wait.offset));
+            if let Some(it) = releaser.filter(|it| it.origin != me) {
+                let amount = it.begin - wait.enter;
+                book(wait, Quantity::LateSignal, amount, it.origin);
+                if wait.offset.is_none() {
+                    book(wait, Quantity::LateSignalInferred, amount, it.origin);
+                }
+            }
+            false
+        });
+        let pending = self.waits.iter().map(|wait| wait.enter).min().unwrap_or(u64::MAX);
+        let floor = horizon.min(open).min(pending);
+        let from = self.raised.partition_point(|it| it.begin < floor);
+        self.raised.drain(..from);
+    }
+}

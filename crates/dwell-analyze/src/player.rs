@@ -1,0 +1,796 @@
+//! Plays the events of a location: what each record means for the process.
+
+use std::ops::ControlFlow;
+
+use dwell_model::archive::SMALL;
+use otf2::enums::{CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncType};
+use otf2::id::{CallingContextRef, CommRef, GroupRef, MatchingId, Rank, RegionRef, RmaWinRef};
+use otf2::read::{EventRecord, Visitor};
+use otf2::{Attribute, Event, List};
+
+use crate::actor::Actor;
+use crate::lane::{Done, Frame, Lane, Note, Taken};
+use crate::mail::Mail;
+use crate::matrix::{Kind, Matrix};
+use crate::metric::Quantity;
+use crate::outstanding::{Known, Op, Sort};
+use crate::paths::Path;
+use crate::patterns::collectives::{Arrival, Way};
+use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
+use crate::patterns::messages::{
+    COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Receive, Sending, Sent,
+};
+use crate::patterns::progress::{self, Questions};
+use crate::patterns::signals::{Signal, Wait};
+use crate::regions::Span;
+use crate::role::{Epoch, Traits};
+use crate::world::{World, number};
+
+impl Sort {
+    /// Lock calls are a kind of their own.
+    const LOCK: u8 = 4;
+
+    fn of(layer: Option<dwell_model::layer::Layer>, kind: u8) -> Self {
+        let layer = layer.map_or(0, |layer| layer as u8 + 1);
+        Self(layer << 3 | kind)
+    }
+
+    /// The kind of communication; a lock counts as an atomic.
+    pub(crate) fn kind(self) -> Kind {
+        match self.0 & 7 {
+            0 => Kind::Put,
+            1 => Kind::Get,
+            3 => Kind::Message,
+            _ => Kind::Atomic,
+        }
+    }
+}
+
+/// One location of a process, with everything that its events act on.
+pub(crate) struct Player<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) actor: &'a mut Actor,
+    /// Taken out of the actor while it plays.
+    pub(crate) lane: &'a mut Lane,
+    pub(crate) mail: &'a mut Mail,
+    pub(crate) matrix: &'a mut Matrix,
+    /// The process's row of the matrix.
+    pub(crate) row: usize,
+    pub(crate) horizon: u64,
+    /// Scratch for completed operations.
+    pub(crate) ops: &'a mut Vec<Op>,
+}
+
+impl Visitor for Player<'_> {
+    #[inline(always)]
+    fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
+        // A clock that runs backwards stands still.
+        let time = self.world.clock.nanoseconds(record.time.0).max(self.lane.now);
+        self.lane.now = time;
+        match record.event {
+            Event::Enter(it) => {
+                let site = if record.attributes.is_empty() {
+                    CallingContextRef::UNDEFINED
+                } else {
+                    self.site(record.attributes)
+                };
+                self.enter(time, it.region, site);
+            }
+            Event::Leave(it) => self.leave(time, it.region),
+            Event::RmaGet(it) => {
+                let moved = Moved { sent: 0, received: it.bytes, returns: true };
+                self.issue(Kind::Get, it.win, it.remote, it.matching_id, moved, record.attributes);
+            }
+            Event::RmaPut(it) => {
+                let moved = Moved { sent: it.bytes, received: 0, returns: false };
+                self.issue(Kind::Put, it.win, it.remote, it.matching_id, moved, record.attributes);
+            }
+            Event::RmaAtomic(it) => {
+                let returns = it.bytes_received > 0 || it.kind == RmaAtomicType::Accumulate;
+                let moved = Moved { sent: it.bytes_sent, received: it.bytes_received, returns };
+                let kind = Kind::Atomic;
+                self.issue(kind, it.win, it.remote, it.matching_id, moved, record.attributes);
+            }
+            Event::RmaOpCompleteBlocking(it) => self.complete(it.win, it.matching_id),
+            Event::RmaOpCompleteNonBlocking(it) => self.complete(it.win, it.matching_id),
+            event => self.rare(time, event, record.attributes),
+        }
+        if time < self.horizon { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
+/// What an operation moves.
+#[derive(Clone, Copy)]
+struct Moved {
+    sent: u64,
+    received: u64,
+    /// Whether completion at the origin waits for the target.
+    returns: bool,
+}
+
+impl Player<'_> {
+    #[inline(never)]
+    fn site(&self, attributes: List<'_, Attribute>) -> CallingContextRef {
+        let site = number(attributes, self.world.attributes.site);
+        site.and_then(|it| u32::try_from(it).ok())
+            .map_or(CallingContextRef::UNDEFINED, CallingContextRef)
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
+        let traits = self.world.roles.traits(region);
+        let lane = &mut *self.lane;
+        let parent = lane.stack.last().map_or(Path::TOP, |frame| frame.path);
+        let path = lane.paths.child(parent, region, site);
+        let mut judged = false;
+        if traits.has(Traits::CALL) {
+            judged = lane.judged == 0
+                && match self.world.layer {
+                    None => !traits.has(Traits::SILENT),
+                    some => self.world.roles.get(region).layer() == some,
+                };
+            if judged {
+                lane.judged = lane.stack.len() as u32 + 1;
+            }
+            if traits.has(Traits::SERVES) {
+                let tentative = traits.has(Traits::ONE_SIDED) && self.actor.alone;
+                if traits.has(Traits::ALWAYS) {
+                    self.actor.sure.enter(time, tentative);
+                }
+                if self.world.wide {
+                    self.actor.wide.enter(time, tentative);
+                }
+            }
+        }
+        lane.stack.push(Frame {
+            enter: time,
+            inside: 0,
+            path,
+            region,
+            traits,
+            judged,
+            issued: false,
+            first: None,
+            done: 0,
+            notes: 0,
+        });
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, time: u64, region: RegionRef) {
+        match self.lane.stack.last() {
+            Some(frame) if frame.region == region => {}
+            _ => {
+                if !self.unwind(time, region) {
+                    return;
+                }
+            }
+        }
+        self.close(time);
+    }
+
+    /// Makes the call of this region the innermost one, if it is open at all.
+    #[cold]
+    #[inline(never)]
+    fn unwind(&mut self, time: u64, region: RegionRef) -> bool {
+        self.lane.damage.unmatched += 1;
+        if !self.lane.stack.iter().any(|frame| frame.region == region) {
+            return false;
+        }
+        while self.lane.stack.last().is_some_and(|frame| frame.region != region) {
+            self.close(time);
+        }
+        true
+    }
+
+    /// Ends the innermost call.
+    #[inline(always)]
+    pub(crate) fn close(&mut self, time: u64) {
+        let lane = &mut *self.lane;
+        let Some(frame) = lane.stack.pop() else { return };
+        let length = time - frame.enter;
+        lane.paths.visit(frame.path, length.saturating_sub(frame.inside));
+        if let Some(above) = lane.stack.last_mut() {
+            above.inside += length;
+        }
+        if !frame.traits.has(Traits::CALL) {
+            return;
+        }
+        if frame.traits.has(Traits::ALWAYS) {
+            self.actor.sure.leave(time);
+        }
+        if self.world.wide && frame.traits.has(Traits::SERVES) {
+            self.actor.wide.leave(time);
+        }
+        if let Some((kind, target)) = frame.first {
+            let to = self.world.parties.party(target);
+            if let Some(cell) = self.matrix.cell(self.row, to, kind) {
+                cell.time += length;
+            }
+        }
+        if !frame.judged {
+            return;
+        }
+        lane.judged = 0;
+        let mut frame = frame;
+        if frame.done > 0 && frame.traits.has(Traits::TOGETHER) {
+            // In a collective everyone is there: imbalance is not a wait for progress.
+            let rest = lane.done.len().saturating_sub(frame.done as usize);
+            lane.done.truncate(rest);
+            frame.done = 0;
+        }
+        if frame.notes > 0 || frame.traits.has(Traits::COMPLETES) {
+            self.judge(time, frame);
+        } else if frame.done > 0 {
+            self.ask(time, frame);
+        }
+    }
+
+    /// Asks the targets of what the call completed.
+    #[inline(always)]
+    fn ask(&mut self, time: u64, frame: Frame) {
+        let lane = &mut *self.lane;
+        let from = lane.done.len().saturating_sub(frame.done as usize);
+        let done = lane.done.get(from..).unwrap_or_default();
+        let mut questions = Questions {
+            asks: &mut self.mail.asks,
+            ones: &mut self.mail.ones,
+            waited: &mut self.mail.waited,
+        };
+        let when = (frame.enter, time);
+        progress::ask(self.actor, lane.location, frame.path, when, done, &mut questions);
+        lane.done.truncate(from);
+    }
+
+    /// Ends a call that has more to be judged for than single operations.
+    #[inline(never)]
+    fn judge(&mut self, time: u64, mut frame: Frame) {
+        let layer = self.world.roles.get(frame.region).layer();
+        // Other tools write no record for a quiet: it completes everything.
+        let implied = frame.traits.has(Traits::COMPLETES)
+            && !frame.traits.has(Traits::STATED)
+            && layer == Some(dwell_model::layer::Layer::Shmem);
+        if implied {
+            self.ops.clear();
+            self.actor.outstanding.take_all(None, self.ops);
+            let count = self.finish_ops();
+            if frame.traits.has(Traits::COLLECTIVE) {
+                let rest = self.lane.done.len() - count as usize;
+                self.lane.done.truncate(rest);
+            } else {
+                frame.done += count;
+            }
+        }
+        let lane = &mut *self.lane;
+        let from = lane.notes.len().saturating_sub(frame.notes as usize);
+        let notes: Vec<Note> = lane.notes.drain(from..).collect();
+        let (location, path, when) = (lane.location, frame.path, (frame.enter, time));
+        let (enter, leave) = when;
+        let mut lock = None;
+        let mut receives: Vec<Receive> = Vec::new();
+        for note in notes {
+            match note {
+                Note::Lock(key, exclusive, taken) => {
+                    let waiting = Waiting { location, path, enter, leave, exclusive };
+                    let process = self.actor.index;
+                    let letter = |what| LockLetter { key, process, what };
+                    let home = key.home(self.world);
+                    if taken == Taken::AtLeave {
+                        let what = What::Acquire { time, exclusive };
+                        self.mail.locks.send(home, letter(what));
+                    }
+                    self.mail.locks.send(home, letter(What::Wait(waiting)));
+                    lock = Some((key, exclusive));
+                }
+                Note::Change(offset) => {
+                    self.actor.signals.wait(Wait { location, path, enter, leave, offset });
+                }
+                Note::Receive(receive) => receives.push(receive),
+                Note::Send(sending) => {
+                    if receives.is_empty() {
+                        self.actor.messages.block(location, path, when, sending);
+                    }
+                }
+            }
+        }
+        if !receives.is_empty() {
+            receives.sort_by_key(|it| it.posted);
+            self.actor.messages.receive(location, path, when, &receives);
+        }
+        match lock {
+            Some((key, exclusive)) => {
+                let target = key.owner;
+                let from = self.lane.done.len().saturating_sub(frame.done as usize);
+                let completed = self.lane.done.drain(from..).max_by_key(|it| it.start);
+                let sort = Sort::of(layer, Sort::LOCK);
+                let lock = Done { target, start: enter, sort, known: Known::default() };
+                let done = completed.unwrap_or(lock);
+                if done.target != u32::MAX && done.target != self.actor.index {
+                    let waiting = Waiting { location, path, enter, leave, exclusive };
+                    let case = (key, waiting);
+                    progress::ask_lock(self.actor, case, done, &mut self.mail.ones);
+                }
+            }
+            _ if frame.done > 0 => self.ask(time, frame),
+            _ => {}
+        }
+    }
+
+    /// The context of a window.
+    #[inline(always)]
+    fn context(&mut self, win: RmaWinRef) -> Option<u32> {
+        match self.lane.window {
+            Some((known, context)) if known == win.0 => Some(context),
+            _ => {
+                let context = self.world.system.window(win);
+                match context {
+                    Some(context) => self.lane.window = Some((win.0, context)),
+                    None => self.lane.damage.undefined += 1,
+                }
+                context
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn process(&mut self, context: u32, rank: Rank) -> Option<u32> {
+        let ranks = &self.world.system.context(context)?.ranks;
+        let process = ranks.process(rank.0, self.actor.index);
+        if process.is_none() {
+            self.lane.damage.undefined += 1;
+        }
+        process
+    }
+
+    #[inline(always)]
+    fn issue(
+        &mut self,
+        kind: Kind,
+        win: RmaWinRef,
+        remote: Rank,
+        id: MatchingId,
+        moved: Moved,
+        attributes: List<'_, Attribute>,
+    ) {
+        let Some(context) = self.context(win) else { return };
+        let target = self.process(context, remote);
+        let me = self.actor.index;
+        let lane = &mut *self.lane;
+        let Some(frame) = lane.stack.last_mut() else { return };
+        let count = match kind {
+            Kind::Put => Quantity::Puts,
+            Kind::Get => Quantity::Gets,
+            _ => Quantity::Atomics,
+        };
+        lane.paths.book(frame.path, count, 1);
+        lane.paths.book(frame.path, Quantity::BytesPut, moved.sent);
+        lane.paths.book(frame.path, Quantity::BytesGet, moved.received);
+        let Some(target) = target else { return };
+        let to = self.world.parties.party(target);
+        if let Some(cell) = self.matrix.cell(self.row, to, kind) {
+            cell.operations += 1;
+            cell.bytes += moved.sent + moved.received;
+        }
+        if frame.first.is_none() {
+            frame.first = Some((kind, target));
+        }
+        if !frame.judged {
+            return;
+        }
+        let itself = target == me;
+        if !frame.issued && frame.traits.has(Traits::ONE_SIDED) {
+            self.actor.sure_or_wide(frame, itself);
+        }
+        frame.issued = true;
+        let start = frame.enter;
+        let role = self.world.roles.get(frame.region);
+        if moved.sent > 0 || kind == Kind::Atomic {
+            self.signal(target, start, moved.sent.max(1), attributes);
+        }
+        if !itself {
+            self.actor.outstanding.add(Op {
+                serial: 0,
+                id: id.0,
+                window: win.0,
+                target,
+                start,
+                sort: Sort::of(role.layer(), kind as u8),
+                returns: moved.returns,
+                learned: false,
+            });
+        }
+    }
+
+    /// Tells the target of an operation that may raise a flag.
+    #[inline(never)]
+    fn signal(&mut self, target: u32, begin: u64, bytes: u64, attributes: List<'_, Attribute>) {
+        if !self.world.roles.any_wait_change() {
+            return;
+        }
+        let known = &self.world.attributes;
+        let origin = self.actor.index;
+        let mut send = |offset, bytes| {
+            let signal = Signal { target, origin, begin, offset, bytes };
+            self.mail.signals.send(target, signal);
+        };
+        if let Some(offset) = number(attributes, known.signal) {
+            send(Some(offset), 8);
+        }
+        match number(attributes, known.offset) {
+            Some(offset) => send(Some(offset), bytes),
+            None if bytes <= SMALL => send(None, bytes),
+            None => {}
+        }
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, win: RmaWinRef, id: MatchingId) {
+        let Some(frame) = self.lane.stack.last_mut() else { return };
+        if !frame.judged {
+            return;
+        }
+        let Some(op) = self.actor.outstanding.take(win.0, id.0) else { return };
+        if op.returns {
+            let known = self.actor.outstanding.known(&op);
+            let Op { target, start, sort, .. } = op;
+            self.lane.done.push(Done { target, start, sort, known });
+            frame.done += 1;
+        } else {
+            self.actor.outstanding.last(op);
+        }
+        if !frame.traits.has(Traits::STATED) {
+            self.complete_rest(win, id);
+        }
+    }
+
+    /// Other tools give many operations one number.
+    #[cold]
+    #[inline(never)]
+    fn complete_rest(&mut self, win: RmaWinRef, id: MatchingId) {
+        while let Some(op) = self.actor.outstanding.take(win.0, id.0) {
+            if op.returns {
+                let known = self.actor.outstanding.known(&op);
+                let Op { target, start, sort, .. } = op;
+                self.lane.done.push(Done { target, start, sort, known });
+                if let Some(frame) = self.lane.stack.last_mut() {
+                    frame.done += 1;
+                }
+            } else {
+                self.actor.outstanding.last(op);
+            }
+        }
+    }
+
+    /// Operations are complete at their targets.
+    fn complete_remote(&mut self, win: RmaWinRef, id: MatchingId) {
+        let Some(&frame) = self.lane.stack.last() else { return };
+        if !frame.judged {
+            return;
+        }
+        self.ops.clear();
+        let mpi =
+            self.world.roles.get(frame.region).layer() == Some(dwell_model::layer::Layer::Mpi);
+        if mpi && !frame.traits.has(Traits::STATED) {
+            self.actor.outstanding.take_numbered(win.0, id.0, self.ops);
+        } else {
+            self.actor.outstanding.take_all(Some(win.0), self.ops);
+        }
+        // In a collective everyone is there: imbalance is not a wait for progress.
+        if frame.traits.has(Traits::COLLECTIVE) {
+            let group = self.context(win).and_then(|context| self.world.system.context(context));
+            for op in self.ops.drain(..) {
+                self.actor.outstanding.known(&op);
+                let outside = group.is_some_and(|group| !group.contains(op.target));
+                self.actor.outside += u64::from(outside);
+            }
+            return;
+        }
+        let count = self.finish_ops();
+        if let Some(frame) = self.lane.stack.last_mut() {
+            frame.done += count;
+        }
+    }
+
+    fn finish_ops(&mut self) -> u32 {
+        let outstanding = &mut self.actor.outstanding;
+        let done = self.ops.drain(..).map(|op| {
+            let known = outstanding.known(&op);
+            let Op { target, start, sort, .. } = op;
+            Done { target, start, sort, known }
+        });
+        let before = self.lane.done.len();
+        self.lane.done.extend(done);
+        (self.lane.done.len() - before) as u32
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, time: u64, event: Event<'_>, attributes: List<'_, Attribute>) {
+        match event {
+            Event::RmaOpCompleteRemote(it) => self.complete_remote(it.win, it.matching_id),
+            Event::RmaCollectiveEnd(it) => {
+                let Some(context) = self.context(it.win) else { return };
+                let frame = self.lane.stack.last().copied();
+                let Some(frame) = frame else { return };
+                let role = self.world.roles.get(frame.region);
+                let way = Way::of(role, it.collective_op, it.root, true);
+                self.collective(time, context, way, it.root, attributes);
+            }
+            Event::MpiCollectiveEnd(it) => {
+                let Some(context) = self.world.system.comm(it.communicator) else {
+                    self.lane.damage.undefined += 1;
+                    return;
+                };
+                let Some(frame) = self.lane.stack.last().copied() else { return };
+                let role = self.world.roles.get(frame.region);
+                let way = Way::of(role, it.collective_op, it.root, false);
+                self.collective(time, context, way, it.root, attributes);
+            }
+            Event::RmaRequestLock(it) => {
+                self.lock(it.win, it.remote, it.lock_id.0, it.lock_type, time, false);
+            }
+            Event::RmaAcquireLock(it) => {
+                self.lock(it.win, it.remote, it.lock_id.0, it.lock_type, time, true);
+            }
+            Event::RmaReleaseLock(it) => {
+                self.unlock(it.win, it.remote, it.lock_id.0, time);
+            }
+            Event::RmaWaitChange(_) => {
+                let offset = number(attributes, self.world.attributes.offset);
+                self.note(Note::Change(offset));
+            }
+            Event::RmaSync(it) => self.sync(time, it.win, it.remote, it.sync_type),
+            Event::RmaGroupSync(it) => self.group_sync(time, it.win, it.group),
+            Event::MpiSend(it) => {
+                self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, true);
+            }
+            Event::MpiIsend(it) => {
+                self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, false);
+            }
+            Event::MpiIrecvRequest(it) => {
+                let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
+                self.actor.messages.posted.insert(it.request_id.0, enter);
+            }
+            Event::MpiRequestCancelled(it) => {
+                self.actor.messages.posted.remove(&it.request_id.0);
+            }
+            Event::MpiRecv(it) => {
+                self.receive(it.communicator, it.sender, it.msg_tag, it.msg_length, None);
+            }
+            Event::MpiIrecv(it) => {
+                let posted = self.actor.messages.posted.remove(&it.request_id.0);
+                self.receive(it.communicator, it.sender, it.msg_tag, it.msg_length, posted);
+            }
+            Event::MeasurementOnOff(it) => match it.measurement_mode {
+                MeasurementMode::Off => self.lane.off = Some(time),
+                _ => {
+                    if let Some(begin) = self.lane.off.take() {
+                        self.lane.gaps.push(Span { begin, end: time });
+                    }
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        if let Some(frame) = self.lane.stack.last_mut()
+            && frame.judged
+        {
+            frame.notes += 1;
+            self.lane.notes.push(note);
+        }
+    }
+
+    fn collective(
+        &mut self,
+        time: u64,
+        context: u32,
+        way: Way,
+        root: CollectiveRoot,
+        attributes: List<'_, Attribute>,
+    ) {
+        let Some(frame) = self.lane.stack.last().copied() else { return };
+        self.lane.paths.book(frame.path, Quantity::Collectives, 1);
+        if !frame.judged {
+            return;
+        }
+        let counted = self.actor.collectives.entry(context).or_insert(0);
+        let sequence = number(attributes, self.world.attributes.sequence).unwrap_or(*counted);
+        *counted = sequence + 1;
+        let process = self.actor.index;
+        let root = match root {
+            CollectiveRoot::Rank(rank) => self.process(context, Rank(rank)),
+            CollectiveRoot::SelfRank => Some(process),
+            _ => None,
+        };
+        let arrival = Arrival {
+            context,
+            sequence,
+            process,
+            location: self.lane.location,
+            path: frame.path,
+            enter: frame.enter,
+            end: time,
+            way,
+            root,
+        };
+        self.mail.arrivals.send(arrival.home(self.world), arrival);
+    }
+
+    fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
+        let context = self.context(win)?;
+        let owner = if remote.is_undefined() { None } else { self.process(context, remote) };
+        Some(LockKey { window: win.0, owner: owner.unwrap_or(u32::MAX), lock })
+    }
+
+    fn lock(
+        &mut self,
+        win: RmaWinRef,
+        remote: Rank,
+        lock: u64,
+        kind: LockType,
+        time: u64,
+        acquired: bool,
+    ) {
+        let Some(key) = self.lock_key(win, remote, lock) else { return };
+        let exclusive = kind != LockType::Shared;
+        let Some(frame) = self.lane.stack.last() else { return };
+        if !frame.judged {
+            return;
+        }
+        let stated = frame.traits.has(Traits::STATED);
+        let what = match (acquired, stated) {
+            (true, true) => What::Acquire { time, exclusive },
+            // What other tools call acquiring stands at the enter: it is sent at the leave.
+            (true, false) => return self.note(Note::Lock(key, exclusive, Taken::AtLeave)),
+            // Dwell says when it gets it.
+            (false, true) => return,
+            (false, false) => What::Request { time: frame.enter, exclusive },
+        };
+        let process = self.actor.index;
+        self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
+        if !acquired {
+            self.actor.asked.insert(key, exclusive);
+        }
+        self.note(Note::Lock(key, exclusive, Taken::Said));
+    }
+
+    fn unlock(&mut self, win: RmaWinRef, remote: Rank, lock: u64, time: u64) {
+        let Some(key) = self.lock_key(win, remote, lock) else { return };
+        let (what, process) = (What::Release { time }, self.actor.index);
+        self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
+        // Nobody said when the lock was obtained: it may have been in this call.
+        if let Some(exclusive) = self.actor.asked.remove(&key) {
+            self.note(Note::Lock(key, exclusive, Taken::Said));
+        }
+    }
+
+    fn sync(&mut self, time: u64, win: RmaWinRef, remote: Rank, kind: RmaSyncType) {
+        let Some(context) = self.context(win) else { return };
+        let Some(partner) = self.process(context, remote) else { return };
+        let context = win.0 | NOTIFICATIONS;
+        match kind {
+            RmaSyncType::NotifyOut => self.tell(time, partner, context),
+            RmaSyncType::NotifyIn => self.hear(partner, context, Quantity::LateSignal),
+            _ => {}
+        }
+    }
+
+    /// A call synchronised with the members of a group.
+    fn group_sync(&mut self, time: u64, win: RmaWinRef, group: GroupRef) {
+        let world = self.world;
+        let Some(frame) = self.lane.stack.last() else { return };
+        let epoch = world.roles.get(frame.region).epoch;
+        let Some(members) = world.system.group(group) else { return };
+        let me = self.actor.index;
+        for &partner in members.iter().filter(|member| **member != me) {
+            match epoch {
+                None => {
+                    self.tell(time, partner, win.0 | PARTNERS);
+                    self.hear(partner, win.0 | PARTNERS, Quantity::LatePartner);
+                }
+                Some(Epoch::Post) => {
+                    self.tell(time, partner, win.0 | POSTS);
+                    self.tell(time, partner, win.0 | LATER_POSTS);
+                }
+                Some(Epoch::Start) => self.hear(partner, win.0 | POSTS, Quantity::LatePost),
+                Some(Epoch::Complete) => {
+                    self.hear(partner, win.0 | LATER_POSTS, Quantity::LatePost);
+                    self.tell(time, partner, win.0 | COMPLETES);
+                }
+                Some(Epoch::Wait) => self.hear(partner, win.0 | COMPLETES, Quantity::EarlyWait),
+            }
+        }
+    }
+
+    /// Tells a partner that the open call has come so far.
+    fn tell(&mut self, time: u64, partner: u32, context: u32) {
+        let Some(frame) = self.lane.stack.last().copied().filter(|it| it.judged) else { return };
+        let sent = Sent {
+            receiver: partner,
+            sender: self.actor.index,
+            context,
+            tag: 0,
+            begin: frame.enter,
+            time,
+            serial: self.actor.messages.serial(),
+            blocking: false,
+        };
+        self.mail.sends.send(partner, sent);
+    }
+
+    /// The open call waits for what a partner tells.
+    fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
+        let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
+        self.note(Note::Receive(Receive { sender, context, tag: 0, posted, what }));
+    }
+
+    fn send(&mut self, time: u64, comm: CommRef, to: Rank, tag: u32, bytes: u64, blocking: bool) {
+        let Some(frame) = self.lane.stack.last().copied() else { return };
+        self.lane.paths.book(frame.path, Quantity::Sends, 1);
+        self.lane.paths.book(frame.path, Quantity::BytesSent, bytes);
+        let Some(context) = self.world.system.comm(comm) else {
+            self.lane.damage.undefined += 1;
+            return;
+        };
+        let Some(receiver) = self.process(context, to) else { return };
+        let me = self.actor.index;
+        let to = self.world.parties.party(receiver);
+        if let Some(cell) = self.matrix.cell(self.row, to, Kind::Message) {
+            cell.operations += 1;
+            cell.bytes += bytes;
+        }
+        if let Some(frame) = self.lane.stack.last_mut()
+            && frame.first.is_none()
+        {
+            frame.first = Some((Kind::Message, receiver));
+        }
+        if !frame.judged {
+            return;
+        }
+        let serial = self.actor.messages.serial();
+        let begin = frame.enter;
+        let sent = Sent { receiver, sender: me, context, tag, begin, time, serial, blocking };
+        self.mail.sends.send(receiver, sent);
+        if blocking {
+            self.note(Note::Send(Sending { serial }));
+        }
+    }
+
+    fn receive(&mut self, comm: CommRef, from: Rank, tag: u32, bytes: u64, posted: Option<u64>) {
+        let Some(frame) = self.lane.stack.last().copied() else { return };
+        self.lane.paths.book(frame.path, Quantity::Receives, 1);
+        self.lane.paths.book(frame.path, Quantity::BytesReceived, bytes);
+        let Some(context) = self.world.system.comm(comm) else {
+            self.lane.damage.undefined += 1;
+            return;
+        };
+        let Some(sender) = self.process(context, from) else { return };
+        let posted = posted.unwrap_or(frame.enter);
+        let what = Quantity::LateSender;
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what }));
+    }
+}
+
+impl Actor {
+    /// An operation says whether the call it stands in acts on another process.
+    #[inline(always)]
+    fn sure_or_wide(&mut self, frame: &mut Frame, itself: bool) {
+        let always = frame.traits.has(Traits::ALWAYS);
+        if !frame.traits.has(Traits::SERVES) || !self.alone {
+            return;
+        }
+        if itself {
+            if always {
+                self.sure.retract();
+            }
+            self.wide.retract();
+            frame.traits = frame.traits.without(Traits::SERVES);
+        } else {
+            if always {
+                self.sure.confirm();
+            }
+            self.wide.confirm();
+        }
+    }
+}

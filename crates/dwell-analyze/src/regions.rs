@@ -1,0 +1,219 @@
+//! The progress regions of a process: when it served the requests of others.
+//!
+//! A region is a maximal stretch of time inside calls that progress, over all threads of the process;
+//! stretches that touch are one. Regions come in order, and only the last may be open.
+
+/// A stretch of time. `NONE` stands for a region that does not exist: it begins after everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+}
+
+impl Span {
+    pub(crate) const NONE: Self = Self { begin: u64::MAX, end: u64::MAX };
+}
+
+/// What is known of the first region that ends after some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// This is it; an open one ends at the end of time.
+    Region(Span),
+    /// There is none that begins before the time that was asked for.
+    Nothing,
+    /// What has been read so far does not say.
+    Unknown,
+}
+
+/// The regions of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    closed: Vec<Span>,
+    /// Calls that are open.
+    depth: u32,
+    begin: u64,
+    /// Where the region ended before that the open one continues.
+    before: Option<u64>,
+    /// Whether the open call may turn out to act on its own process, and so to serve nobody.
+    tentative: bool,
+    /// Where the first region ended, and how many end in a nanosecond: for guessing.
+    base: u64,
+    pace: f64,
+}
+
+impl Regions {
+    /// A call that progresses begins.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, time: u64, tentative: bool) {
+        self.depth += 1;
+        if self.depth > 1 {
+            self.tentative = false;
+            return;
+        }
+        self.tentative = tentative;
+        self.begin = time;
+        self.before = None;
+        if let Some(last) = self.closed.last().copied()
+            && last.end == time
+        {
+            self.closed.pop();
+            (self.begin, self.before) = (last.begin, Some(last.end));
+        }
+    }
+
+    /// A call that progresses ends.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, time: u64) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            self.tentative = false;
+            self.closed.push(Span { begin: self.begin, end: time });
+        }
+    }
+
+    /// The open call acts on another process.
+    #[inline]
+    pub(crate) fn confirm(&mut self) {
+        self.tentative = false;
+    }
+
+    /// The open call acts on its own process: it was no region.
+    pub(crate) fn retract(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            self.tentative = false;
+            if let Some(end) = self.before {
+                self.closed.push(Span { begin: self.begin, end });
+            }
+        }
+    }
+
+    /// The first region that ends after `after`, if it begins before `until`. Everything before
+    /// `horizon` is known.
+    #[inline]
+    pub(crate) fn first(&self, after: u64, until: u64, horizon: u64) -> Found {
+        let index = self.index_after(after);
+        if let Some(&span) = self.closed.get(index) {
+            // One that ended at the edge of what is known may yet be continued.
+            return if span.end < horizon || until <= span.end || index + 1 < self.closed.len() {
+                Found::Region(span)
+            } else {
+                Found::Unknown
+            };
+        }
+        if self.depth > 0 {
+            return if self.begin >= until {
+                Found::Nothing
+            } else if self.tentative || horizon <= after || horizon <= until {
+                // Where it ends may matter up to `until`.
+                Found::Unknown
+            } else {
+                Found::Region(Span { begin: self.begin, end: u64::MAX })
+            };
+        }
+        if horizon > until { Found::Nothing } else { Found::Unknown }
+    }
+
+    /// The first region that ends after `after`, if it has ended for good.
+    pub(crate) fn ended(&self, after: u64, horizon: u64) -> Option<Span> {
+        let index = self.index_after(after);
+        let span = self.closed.get(index).copied()?;
+        (span.end < horizon || index + 1 < self.closed.len()).then_some(span)
+    }
+
+    /// Index of the first closed region that ends after a time.
+    #[inline]
+    fn index_after(&self, after: u64) -> usize {
+        let over = |at: usize| self.closed.get(at).is_some_and(|span| span.end <= after);
+        // Calls come at an even pace more often than not: guess, then step away from there.
+        let since = after.saturating_sub(self.base);
+        let guess = (since as f64 * self.pace) as usize;
+        let (mut from, mut to) = (guess.min(self.closed.len()), self.closed.len());
+        let mut step = 1;
+        if over(from) {
+            while over(from + step) {
+                from += step;
+                step *= 2;
+            }
+            to = to.min(from + step);
+        } else {
+            to = from;
+            loop {
+                from = to.saturating_sub(step);
+                if from == 0 || over(from) {
+                    break;
+                }
+                to = from;
+                step *= 2;
+            }
+        }
+        let between = self.closed.get(from..to).unwrap_or_default();
+        from + between.partition_point(|span| span.end <= after)
+    }
+
+    /// Prepares for questions.
+    pub(crate) fn index(&mut self) {
+        let ends = self.closed.first().zip(self.closed.last());
+        (self.base, self.pace) = match ends {
+            Some((first, last)) if last.end > first.end => {
+                let length = (last.end - first.end) as f64;
+                (first.end, (self.closed.len() - 1) as f64 / length)
+            }
+            _ => (0, 0.0),
+        };
+    }
+
+    /// Forgets regions that ended at or before a time.
+    pub(crate) fn forget(&mut self, floor: u64) {
+        let from = self.index_after(floor);
+        // The last one may yet be continued.
+        let from = from.min(self.closed.len().saturating_sub(1));
+        self.closed.drain(..from);
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.closed.capacity() * size_of::<Span>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(list: &[(u64, u64)]) -> Regions {
+        let mut regions = Regions::default();
+        for &(begin, end) in list {
+            regions.enter(begin, false);
+            regions.leave(end);
+        }
+        regions
+    }
+
+    #[test]
+    fn stretches_that_touch_are_one() {
+        let regions = calls(&[(10, 20), (20, 30), (31, 40)]);
+        assert_eq!(regions.closed, [Span { begin: 10, end: 30 }, Span { begin: 31, end: 40 }]);
+    }
+
+    #[test]
+    fn what_ends_at_the_time_is_over() {
+        let regions = calls(&[(10, 20), (25, 30)]);
+        let first = |after| regions.first(after, 100, 100);
+        assert_eq!(first(19), Found::Region(Span { begin: 10, end: 20 }));
+        assert_eq!(first(20), Found::Region(Span { begin: 25, end: 30 }));
+        assert_eq!(first(30), Found::Unknown);
+        assert_eq!(regions.first(30, 99, 100), Found::Nothing);
+        assert_eq!(regions.first(20, 99, 30), Found::Unknown);
+    }
+
+    #[test]
+    fn a_call_on_itself_is_none() {
+        let mut regions = calls(&[(10, 20)]);
+        regions.enter(20, true);
+        assert_eq!(regions.first(20, 25, 30), Found::Unknown);
+        regions.retract();
+        assert_eq!(regions.closed, [Span { begin: 10, end: 20 }]);
+        assert_eq!(regions.first(20, 25, 30), Found::Nothing);
+    }
+}

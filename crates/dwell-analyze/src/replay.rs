@@ -1,0 +1,166 @@
+//! The windows: all locations pass by once, in steps of time.
+//!
+//! A window has no meaning of its own. Its length follows from the memory budget; cutting elsewhere,
+//! even after every event, gives the same result, since a question is answered only when what has been
+//! read decides it, and nothing is forgotten that a question can still need.
+
+use otf2::Archive;
+
+use crate::mail::{Desk, Mail, Pools, Replies};
+use crate::patterns::progress::Proofs;
+use crate::shard::{Floors, Shard, Stage};
+use crate::transport::Transport;
+use crate::world::World;
+use crate::{Cut, Progress};
+
+/// Fewest bytes of a location's file that are read at once.
+const LEAST_BUFFER: usize = 4 * 1024;
+/// Bytes that facts and questions take for an event, at first; then it is measured.
+const BYTES_PER_EVENT: u64 = 24;
+/// Rounds after the last event, so that answers to answers arrive.
+const LAST_ROUNDS: u32 = 8;
+
+/// What replay leaves behind.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    pub(crate) shards: Vec<Shard>,
+    pub(crate) proofs: Proofs,
+    pub(crate) windows: u64,
+    pub(crate) events: u64,
+}
+
+/// How long windows are.
+struct Windows {
+    cut: Cut,
+    /// Bytes that a window may take.
+    room: u64,
+    step: u64,
+}
+
+impl Windows {
+    fn new(world: &World, cut: Cut, room: u64, length: u64) -> Self {
+        let events: u64 = world.system.places.iter().map(|place| place.events).sum();
+        let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(1);
+        let length = if length == 0 { 1_000_000 } else { length };
+        Self { cut, room, step: (length / windows).max(1) }
+    }
+
+    /// The next horizon, when the last window took so many bytes.
+    fn next(&mut self, horizon: u64, next: u64, used: u64) -> u64 {
+        match self.cut {
+            Cut::EveryEvent => next.saturating_add(1).max(horizon.saturating_add(1)),
+            Cut::Nanoseconds(step) => next.max(horizon).saturating_add(step.max(1)),
+            Cut::Budget => {
+                if horizon > 0 {
+                    let fit =
+                        u128::from(self.step) * u128::from(self.room) / u128::from(used.max(1));
+                    let fit = u64::try_from(fit).unwrap_or(u64::MAX);
+                    let most = self.step.saturating_mul(2);
+                    self.step = fit.clamp(self.step / 2, most).max(1);
+                }
+                next.max(horizon).saturating_add(self.step)
+            }
+        }
+    }
+}
+
+/// Replays an archive.
+pub(crate) fn replay<T: Transport>(
+    transport: &T,
+    archive: &Archive,
+    world: &World,
+    memory: u64,
+    cut: Cut,
+    length: u64,
+    progress: Progress<'_>,
+) -> Replayed {
+    let sharding = world.sharding;
+    let mut shards: Vec<Shard> =
+        (0..sharding.count).map(|number| Shard::new(world, number)).collect();
+    let locations = world.system.places.len().max(1) as u64;
+    // A quarter for the windows of files, half for facts and questions, the rest for results.
+    let buffer = (memory / 4 / locations).min(otf2::read::WINDOW as u64) as usize;
+    let buffer = buffer.max(LEAST_BUFFER);
+    let mut windows = Windows::new(world, cut, memory / 2, length);
+    let mut proofs = Proofs::default();
+    let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
+    let mut ended_before = 0;
+    let pools = Pools::default();
+    loop {
+        count += 1;
+        let stages = transport.run(
+            &mut shards,
+            &|| Stage {
+                mail: Mail { asks: pools.asks.post(sharding), ..Mail::new(sharding) },
+                ops: Vec::new(),
+                floors: Floors::TOP,
+                events: 0,
+            },
+            &|shard: &mut Shard, stage: &mut Stage| {
+                shard.play(world, archive, buffer, horizon, stage);
+            },
+        );
+        let read: u64 = stages.iter().map(|stage| stage.events).sum();
+        let floors = stages.iter().fold(Floors::TOP, |floors, stage| floors.min(stage.floors));
+        let floors = Floors {
+            regions: transport.least(floors.regions),
+            locks: transport.least(floors.locks),
+            next: transport.least(floors.next),
+        };
+        events += read;
+        progress(read);
+        let mail = stages.into_iter().map(|stage| stage.mail).collect();
+        let arrived = Mail::exchange(transport, sharding, mail);
+        let mut used = 0;
+        for (shard, inbox) in shards.iter_mut().zip(arrived) {
+            used += (inbox.bytes() + shard.bytes()) as u64;
+            shard.inbox = inbox;
+        }
+
+        let ended = ended(&shards);
+        let now_ended = ended.iter().filter(|ended| **ended).count();
+        let news = (now_ended != ended_before).then_some(ended.as_slice());
+        ended_before = now_ended;
+        let desks = transport.run(
+            &mut shards,
+            &|| Desk {
+                replies: Replies { waited: pools.waited.post(sharding), ..Replies::new(sharding) },
+                proofs: Proofs::default(),
+                undecided: u64::MAX,
+            },
+            &|shard: &mut Shard, desk: &mut Desk| {
+                shard.answer(world, horizon, floors, news, &pools, desk);
+            },
+        );
+        let undecided = desks.iter().map(|desk| desk.undecided).min().unwrap_or(u64::MAX);
+        let undecided = transport.least(undecided);
+        let found = desks.iter().flat_map(|desk| desk.proofs.list()).collect();
+        transport.share(found).into_iter().for_each(|proof| proofs.add(proof));
+        let replies = desks.into_iter().map(|desk| desk.replies).collect();
+        let answered = Replies::exchange(transport, sharding, replies);
+        for (shard, answers) in shards.iter_mut().zip(answered) {
+            used += answers.bytes() as u64;
+            shard.answers = answers;
+        }
+        transport.run(&mut shards, &|| (), &|shard: &mut Shard, (): &mut ()| {
+            shard.book(world, floors, undecided, &proofs, &pools);
+        });
+
+        if horizon == u64::MAX {
+            rounds += 1;
+            if rounds == LAST_ROUNDS || !shards.iter().any(Shard::is_busy) {
+                return Replayed { shards, proofs, windows: count, events };
+            }
+        } else if floors.next == u64::MAX {
+            horizon = u64::MAX;
+        } else {
+            horizon = windows.next(horizon, floors.next, used);
+        }
+    }
+}
+
+/// Which processes have no events left.
+fn ended(shards: &[Shard]) -> Vec<bool> {
+    let actors = shards.iter().flat_map(|shard| &shard.actors);
+    actors.map(|actor| actor.lanes.iter().all(crate::lane::Lane::ended)).collect()
+}

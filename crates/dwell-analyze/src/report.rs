@@ -1,0 +1,411 @@
+//! Writes the result as a Cube report.
+//!
+//! The tree of metrics follows Scalasca: below `time` the layers, below a layer what the calls are
+//! for, below that the waits. Names are Scalasca's for MPI; other layers have the same names behind
+//! their own prefix. Values of a metric contain those of the metrics below it.
+
+use std::collections::BTreeMap;
+use std::path::Path as FilePath;
+
+use cubex::{
+    Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, Owner, Region,
+    RegionId, ReportWriter, Rows, SystemNode, SystemNodeId,
+};
+use dwell_model::layer::Layer;
+use otf2::Definition;
+use otf2::read::Definitions;
+
+use crate::lane::Lane;
+use crate::metric::Quantity as Q;
+use crate::names;
+use crate::paths::Node;
+use crate::replay::Replayed;
+use crate::tree::{Class, Tree, lanes, node};
+use crate::world::World;
+
+/// Where the values of a metric come from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// All time, that of a layer, or that of some classes of it.
+    Time(Option<Layer>, &'static [Class]),
+    /// Calls.
+    Visits,
+    /// A wait in nanoseconds, on paths of a layer and some classes.
+    Wait(Layer, &'static [Class], &'static [Q]),
+    /// A count, on paths of a layer.
+    Count(Layer, Q),
+}
+
+/// A metric of the report.
+struct Row {
+    name: String,
+    title: String,
+    unit: &'static str,
+    parent: Option<usize>,
+    source: Source,
+}
+
+const ALL: &[Class] = &[
+    Class::Management,
+    Class::Barrier,
+    Class::RmaSync,
+    Class::Rma,
+    Class::Message,
+    Class::Collective,
+];
+
+/// The metrics below a layer: depth, name, title, classes, and the quantity if it is a wait.
+type LayerRow = (usize, &'static str, &'static str, &'static [Class], &'static [Q]);
+
+const LAYER: &[LayerRow] = {
+    use Class::{Barrier, Collective, Management, Message, Rma, RmaSync};
+    const SYNC: &[Class] = &[Barrier, RmaSync];
+    const COMM: &[Class] = &[Message, Collective, Rma];
+    &[
+        (0, "", "", ALL, &[]),
+        (1, "management", "Management", &[Management], &[]),
+        (2, "rma_wait_at_create", "Wait at Create", &[Management], &[Q::WaitAtCreate]),
+        (2, "rma_wait_at_free", "Wait at Free", &[Management], &[Q::WaitAtFree]),
+        (1, "synchronization", "Synchronization", SYNC, &[]),
+        (2, "sync_collective", "Collective Synchronization", &[Barrier], &[]),
+        (3, "barrier_wait", "Wait at Barrier", &[Barrier], &[Q::BarrierWait]),
+        (3, "barrier_completion", "Barrier Completion", &[Barrier], &[Q::BarrierCompletion]),
+        (2, "rma_synchronization", "One-sided Synchronization", &[RmaSync], &[]),
+        (3, "rma_sync_late_post", "Late Post", &[RmaSync], &[Q::LatePost]),
+        (3, "rma_early_wait", "Early Wait", &[RmaSync], &[Q::EarlyWait]),
+        (3, "rma_wait_at_fence", "Wait at Fence", &[RmaSync], &[Q::WaitAtFence]),
+        (3, "rma_sync_lock_competition", "Lock Contention", &[RmaSync], &[Q::LockContention]),
+        (3, "rma_sync_late_signal", "Late Signal", &[RmaSync], &[Q::LateSignal]),
+        (3, "rma_sync_late_partner", "Late Partner", &[RmaSync], &[Q::LatePartner]),
+        (
+            3,
+            "rma_sync_wait_for_progress",
+            "Wait for Progress (Synchronization)",
+            &[RmaSync],
+            &[Q::ProgressLow],
+        ),
+        (
+            3,
+            "rma_sync_wait_for_progress_multi",
+            "Wait for Progress of Several Targets (Synchronization)",
+            &[RmaSync],
+            &[Q::ProgressMultiLow],
+        ),
+        (1, "communication", "Communication", COMM, &[]),
+        (2, "point2point", "Point-to-point Communication", &[Message], &[]),
+        (3, "latesender", "Late Sender", &[Message], &[Q::LateSender]),
+        (4, "latesender_wo", "Late Sender, Wrong Order", &[Message], &[Q::LateSenderWrongOrder]),
+        (3, "latereceiver", "Late Receiver", &[Message], &[Q::LateReceiver]),
+        (2, "collective", "Collective Communication", &[Collective], &[]),
+        (3, "earlyreduce", "Early Reduce", &[Collective], &[Q::EarlyReduce]),
+        (3, "earlyscan", "Early Scan", &[Collective], &[Q::EarlyScan]),
+        (3, "latebroadcast", "Late Broadcast", &[Collective], &[Q::LateBroadcast]),
+        (3, "wait_nxn", "Wait at N x N", &[Collective], &[Q::NxnWait]),
+        (3, "nxn_completion", "N x N Completion", &[Collective], &[Q::NxnCompletion]),
+        (2, "rma_communication", "One-sided Communication", &[Rma], &[]),
+        (
+            3,
+            "rma_comm_lock_competition",
+            "Lock Contention (Communication)",
+            &[Rma],
+            &[Q::LockContention],
+        ),
+        (
+            3,
+            "rma_comm_wait_for_progress",
+            "Wait for Progress (Communication)",
+            &[Rma, Message],
+            &[Q::ProgressLow],
+        ),
+        (
+            3,
+            "rma_comm_wait_for_progress_multi",
+            "Wait for Progress of Several Targets (Communication)",
+            &[Rma, Message],
+            &[Q::ProgressMultiLow],
+        ),
+    ]
+};
+
+/// What is beside the tree of time: bounds, and waits that are in doubt.
+const BESIDE: &[(&str, &str, &[Q])] = &[
+    (
+        "wait_for_progress_upper_bound",
+        "Wait for Progress, upper bound",
+        &[Q::ProgressLow, Q::ProgressMargin, Q::ProgressMultiLow, Q::ProgressMultiMargin],
+    ),
+    (
+        "wait_for_progress_unconfirmed",
+        "Wait for Progress, unconfirmed",
+        &[Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed],
+    ),
+    ("late_signal_inferred", "Late Signal, inferred", &[Q::LateSignalInferred]),
+];
+
+/// Counts and volumes.
+const COUNTS: &[(&str, &str, &str, Q)] = &[
+    ("comms_rma_puts", "Put operations", "occ", Q::Puts),
+    ("comms_rma_gets", "Get operations", "occ", Q::Gets),
+    ("comms_rma_atomics", "Atomic operations", "occ", Q::Atomics),
+    ("bytes_put", "Bytes put", "bytes", Q::BytesPut),
+    ("bytes_get", "Bytes fetched", "bytes", Q::BytesGet),
+    ("comms_send", "Messages sent", "occ", Q::Sends),
+    ("comms_recv", "Messages received", "occ", Q::Receives),
+    ("bytes_sent", "Bytes of messages sent", "bytes", Q::BytesSent),
+    ("bytes_rcvd", "Bytes of messages received", "bytes", Q::BytesReceived),
+    ("comms_coll", "Collective operations", "occ", Q::Collectives),
+];
+
+fn rows(layers: &[Layer]) -> Vec<Row> {
+    let mut rows = vec![Row {
+        name: "time".into(),
+        title: "Time".into(),
+        unit: "sec",
+        parent: None,
+        source: Source::Time(None, ALL),
+    }];
+    for &layer in layers {
+        let mut above = vec![0];
+        for &(depth, name, title, classes, waits) in LAYER {
+            above.truncate(depth + 1);
+            let parent = above.last().copied();
+            above.push(rows.len());
+            let (prefix, of) = (layer.name(), layer.title());
+            rows.push(Row {
+                name: if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") },
+                title: format!("{of} {title}").trim_end().into(),
+                unit: "sec",
+                parent,
+                source: if waits.is_empty() {
+                    Source::Time(Some(layer), classes)
+                } else {
+                    Source::Wait(layer, classes, waits)
+                },
+            });
+        }
+    }
+    let beside =
+        |name: String, title: String, unit, source| Row { name, title, unit, parent: None, source };
+    rows.push(beside("visits".into(), "Visits".into(), "occ", Source::Visits));
+    for &layer in layers {
+        let (prefix, of) = (layer.name(), layer.title());
+        for &(name, title, waits) in BESIDE {
+            let source = Source::Wait(layer, ALL, waits);
+            rows.push(beside(format!("{prefix}_{name}"), format!("{of} {title}"), "sec", source));
+        }
+        for &(name, title, unit, what) in COUNTS {
+            // Scalasca's own names are those of MPI.
+            let name = match layer {
+                Layer::Mpi => name.to_owned(),
+                _ => format!("{prefix}_{name}"),
+            };
+            rows.push(beside(name, format!("{of} {title}"), unit, Source::Count(layer, what)));
+        }
+    }
+    rows
+}
+
+impl Source {
+    /// Whether a path has values.
+    fn applies(self, class: Option<(Layer, Class)>, own: Option<Layer>) -> bool {
+        match self {
+            Self::Time(None, _) | Self::Visits => true,
+            Self::Time(Some(layer), classes) | Self::Wait(layer, classes, _) => {
+                class.is_some_and(|(of, class)| of == layer && classes.contains(&class))
+            }
+            Self::Count(layer, _) => own == Some(layer),
+        }
+    }
+
+    fn value(self, node: &Node) -> u64 {
+        let sum = |wanted: &[Q]| {
+            let booked = node.booked.iter().filter(|(what, _)| wanted.contains(what));
+            booked.map(|(_, amount)| amount).sum()
+        };
+        match self {
+            Self::Time(..) => node.time,
+            Self::Visits => node.visits,
+            Self::Wait(_, _, waits) => sum(waits),
+            Self::Count(_, what) => sum(&[what]),
+        }
+    }
+
+    fn is_count(self) -> bool {
+        matches!(self, Self::Visits | Self::Count(..))
+    }
+}
+
+/// Everything that a report is made from.
+pub(crate) struct Input<'a> {
+    pub(crate) defs: &'a Definitions,
+    pub(crate) world: &'a World,
+    pub(crate) replayed: &'a Replayed,
+    pub(crate) tree: &'a Tree,
+    pub(crate) notes: &'a [String],
+    /// Who communicates with whom, as comma-separated values.
+    pub(crate) pairs: &'a str,
+}
+
+/// Writes the report.
+pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
+    let Input { defs, world, replayed, tree, notes, pairs } = *input;
+    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+    let layers = world.roles.layers();
+    let rows = rows(&layers);
+    let own: Vec<Option<Layer>> =
+        tree.branches.iter().map(|branch| world.roles.get(branch.region).layer()).collect();
+
+    // Only metrics that have values, and those above them.
+    let mut filled: Vec<Vec<u32>> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let has = |(number, branch): &(u32, &crate::tree::Branch)| {
+            let of = own.get(*number as usize).copied().flatten();
+            row.source.applies(branch.class, of)
+                && branch
+                    .members
+                    .iter()
+                    .filter_map(|&at| node(&lanes, at))
+                    .any(|node| row.source.value(node) > 0)
+        };
+        filled.push((0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect());
+    }
+    let mut wanted: Vec<bool> = filled.iter().map(|list| !list.is_empty()).collect();
+    for at in (0..rows.len()).rev() {
+        if wanted.get(at) == Some(&true)
+            && let Some(parent) = rows.get(at).and_then(|row| row.parent)
+            && let Some(parent) = wanted.get_mut(parent)
+        {
+            *parent = true;
+        }
+    }
+    // These two are in every report.
+    for (row, wanted) in rows.iter().zip(&mut wanted) {
+        *wanted |= matches!(row.source, Source::Time(None, _) | Source::Visits);
+    }
+
+    let mut builder = MetaBuilder::new();
+    builder.attribute(Owner::Report, "Creator", concat!("dwell ", env!("CARGO_PKG_VERSION")));
+    for (number, note) in notes.iter().enumerate() {
+        builder.attribute(Owner::Report, &format!("dwell::note::{number}"), note);
+    }
+    let mut ids: Vec<Option<MetricId>> = Vec::with_capacity(rows.len());
+    for (row, wanted) in rows.iter().zip(&wanted) {
+        let parent = row.parent.and_then(|parent| ids.get(parent).copied().flatten());
+        ids.push(wanted.then(|| {
+            builder.metric(
+                parent,
+                Metric {
+                    uniq_name: &row.name,
+                    disp_name: &row.title,
+                    dtype: if row.source.is_count() { "UINT64" } else { "DOUBLE" },
+                    uom: row.unit,
+                    ..Metric::default()
+                },
+            )
+        }));
+    }
+    let cnodes = call_tree(defs, tree, &mut builder);
+    system_tree(defs, world, &mut builder);
+    let writer = ReportWriter::create(path, builder.finish()?)?;
+
+    for ((row, id), filled) in rows.iter().zip(&ids).zip(&filled) {
+        let Some(id) = *id else { continue };
+        let listed: Vec<CnodeId> =
+            filled.iter().filter_map(|&at| cnodes.get(at as usize).copied()).collect();
+        let metric = writer.metric(id, Rows::Listed(&listed))?;
+        for &number in filled {
+            let (Some(branch), Some(&cnode)) =
+                (tree.branches.get(number as usize), cnodes.get(number as usize))
+            else {
+                continue;
+            };
+            let mut values = vec![0_u64; world.system.places.len()];
+            for &(location, path) in &branch.members {
+                if let Some(node) = node(&lanes, (location, path))
+                    && let Some(value) = values.get_mut(location as usize)
+                {
+                    *value = row.source.value(node);
+                }
+            }
+            if row.source.is_count() {
+                metric.write(cnode, values.as_slice())?;
+            } else {
+                let seconds: Vec<f64> = values.iter().map(|&ns| ns as f64 / 1e9).collect();
+                metric.write(cnode, seconds.as_slice())?;
+            }
+        }
+    }
+    writer.extra(crate::PAIRS, pairs.len() as u64, pairs.as_bytes())?;
+    writer.finish()
+}
+
+fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<CnodeId> {
+    let mut regions: BTreeMap<u32, RegionId> = BTreeMap::new();
+    let mut cnodes: Vec<CnodeId> = Vec::with_capacity(tree.branches.len());
+    for branch in &tree.branches {
+        let region = *regions.entry(branch.region.0).or_insert_with(|| {
+            let name = names::region(defs, branch.region);
+            let def = defs.region(branch.region);
+            let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+            let file = def.map(|def| text(def.source_file)).unwrap_or_default();
+            let paradigm = def.map(|def| def.paradigm.to_string().to_lowercase());
+            let role = def.map(|def| def.region_role.to_string().to_lowercase());
+            let line = |of: Option<u32>| of.filter(|line| *line > 0);
+            builder.region(Region {
+                name: &name,
+                mangled_name: &name,
+                paradigm: paradigm.as_deref().unwrap_or_default(),
+                role: role.as_deref().unwrap_or_default(),
+                file: &file,
+                begin: line(def.map(|def| def.begin_line_number)),
+                end: line(def.map(|def| def.end_line_number)),
+                ..Region::default()
+            })
+        });
+        let site = names::site(defs, branch.site);
+        let parent = branch.parent.and_then(|at| cnodes.get(at as usize).copied());
+        let line = site.as_ref().map(|site| site.line).filter(|line| *line > 0);
+        let file = site.as_ref().map_or("", |site| site.file.as_str());
+        cnodes.push(builder.cnode(parent, Cnode { region, file, line }));
+    }
+    cnodes
+}
+
+fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
+    let mut nodes: BTreeMap<u32, SystemNodeId> = BTreeMap::new();
+    for definition in defs.iter() {
+        let Definition::SystemTreeNode(it) = definition else { continue };
+        let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+        let parent = nodes.get(&it.parent.0).copied();
+        let (name, class) = (text(it.name), text(it.class_name));
+        let node = SystemNode { name: &name, class: &class, ..SystemNode::default() };
+        let id = builder.system_node(parent, node);
+        nodes.insert(it.id.0, id);
+    }
+    let mut stray = None;
+    for (rank, process) in (0..).zip(&world.system.processes) {
+        let parent = nodes.get(&process.parent.0).copied().unwrap_or_else(|| {
+            *stray.get_or_insert_with(|| {
+                let node =
+                    SystemNode { name: "machine", class: "machine", ..SystemNode::default() };
+                builder.system_node(None, node)
+            })
+        });
+        let group: GroupId =
+            builder.group(parent, Group { name: &process.name, rank, kind: "process" });
+        let range = process.first as usize..(process.first + process.count) as usize;
+        let places = world.system.places.get(range).unwrap_or_default();
+        for (thread, place) in (0..).zip(places) {
+            let location = Location { name: &place.name, rank: thread, kind: "thread" };
+            builder.location(group, location);
+        }
+    }
+}
+
+/// The metric that a wait on paths of some class is booked as.
+pub(crate) fn name_of(layer: Layer, class: Class, what: Q) -> String {
+    let fits = |row: &&LayerRow| row.4.contains(&what);
+    let exact = LAYER.iter().filter(fits).find(|row| row.3.contains(&class));
+    let row = exact.or_else(|| LAYER.iter().find(fits));
+    format!("{}_{}", layer.name(), row.map_or("wait", |row| row.1))
+}

@@ -1,0 +1,292 @@
+//! What each region of the archive is to the analysis.
+//!
+//! Archives that Dwell wrote say it in the description of the region. For the others, tables of the
+//! adapters and names of functions say it; what a name does not tell is conditional.
+
+use dwell_model::archive::Meaning;
+use dwell_model::layer::{Layer, layer_of_region};
+use dwell_model::operation::{Collective, Mode, Operation, Progress};
+use dwell_model::shmem;
+use otf2::Definition;
+use otf2::enums::RegionRole;
+use otf2::id::RegionRef;
+use otf2::read::Definitions;
+
+/// What the replay asks of a region at every enter and leave, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traits(pub(crate) u16);
+
+impl Traits {
+    /// A call of a runtime.
+    pub(crate) const CALL: Self = Self(1);
+    /// Serves others for sure.
+    pub(crate) const ALWAYS: Self = Self(1 << 1);
+    /// May serve others.
+    pub(crate) const CONDITIONAL: Self = Self(1 << 2);
+    /// Serves others, or may.
+    pub(crate) const SERVES: Self = Self(1 << 1 | 1 << 2);
+    /// Acts on one target.
+    pub(crate) const ONE_SIDED: Self = Self(1 << 3);
+    /// Completes earlier operations at their targets.
+    pub(crate) const COMPLETES: Self = Self(1 << 4);
+    /// A group acts together.
+    pub(crate) const COLLECTIVE: Self = Self(1 << 5);
+    /// Opens or closes an epoch of a window.
+    pub(crate) const EPOCH: Self = Self(1 << 11);
+    /// Others take part: their coming is waited for, not their progress.
+    pub(crate) const TOGETHER: Self = Self(1 << 5 | 1 << 11);
+    /// Takes a lock, or gives one back that it may not have obtained yet.
+    pub(crate) const LOCK: Self = Self(1 << 6);
+    /// Waits for memory to change.
+    pub(crate) const WAIT_CHANGE: Self = Self(1 << 7);
+    /// The archive itself says what it is, and so follows Dwell's rules of completion.
+    pub(crate) const STATED: Self = Self(1 << 8);
+    /// Belongs to a layer that never writes records of operations.
+    pub(crate) const SILENT: Self = Self(1 << 9);
+    /// Orders or completes, or waits for others: a synchronisation.
+    pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
+
+    #[inline]
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn with(self, other: Self, when: bool) -> Self {
+        if when { Self(self.0 | other.0) } else { self }
+    }
+
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    fn of(meaning: Option<Meaning>, stated: bool) -> Self {
+        let Some(meaning) = meaning else { return Self::default() };
+        let operation = meaning.operation;
+        let synchronises = meaning.completes_remote
+            || matches!(
+                operation,
+                Operation::Order
+                    | Operation::CompleteLocal
+                    | Operation::CompleteRemote
+                    | Operation::WaitHandle
+                    | Operation::Lock
+                    | Operation::Unlock
+                    | Operation::WaitChange
+            );
+        Self::CALL
+            .with(Self::ALWAYS, meaning.progress == Progress::Always)
+            .with(Self::CONDITIONAL, meaning.progress == Progress::Conditional)
+            .with(Self::ONE_SIDED, operation.is_one_sided())
+            .with(Self::COMPLETES, meaning.completes_remote)
+            .with(Self::COLLECTIVE, matches!(operation, Operation::Collective(_)))
+            .with(Self::LOCK, matches!(operation, Operation::Lock | Operation::Unlock))
+            .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
+            .with(Self::STATED, stated)
+            .with(Self::SILENT, meaning.layer == Layer::GlobalArrays)
+            .with(Self::SYNCHRONISES, synchronises)
+    }
+}
+
+/// What a region is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Role {
+    pub(crate) traits: Traits,
+    pub(crate) meaning: Option<Meaning>,
+    pub(crate) epoch: Option<Epoch>,
+}
+
+/// A call that opens or closes an epoch of a window of MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Epoch {
+    Start,
+    Complete,
+    Post,
+    Wait,
+}
+
+impl Epoch {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name.strip_prefix('P').unwrap_or(name) {
+            "MPI_Win_start" => Self::Start,
+            "MPI_Win_complete" => Self::Complete,
+            "MPI_Win_post" => Self::Post,
+            "MPI_Win_wait" => Self::Wait,
+            _ => return None,
+        })
+    }
+}
+
+impl Role {
+    const NONE: Self = Self { traits: Traits(0), meaning: None, epoch: None };
+
+    pub(crate) fn layer(&self) -> Option<Layer> {
+        self.meaning.map(|it| it.layer)
+    }
+}
+
+/// The roles of all regions.
+#[derive(Debug)]
+pub(crate) struct Roles {
+    roles: Vec<Role>,
+    traits: Vec<Traits>,
+    wait_change: bool,
+}
+
+/// Region numbers beyond this are not kept: no archive has so many, a damaged one may.
+const MOST: u32 = 1 << 24;
+
+impl Roles {
+    pub(crate) fn of(defs: &Definitions) -> Self {
+        let mut roles = Vec::new();
+        for definition in defs.iter() {
+            let Definition::Region(region) = definition else { continue };
+            if region.id.0 >= MOST {
+                continue;
+            }
+            let at = region.id.0 as usize;
+            if roles.len() <= at {
+                roles.resize(at + 1, Role::NONE);
+            }
+            let text = |id| defs.string(id).and_then(otf2::Str::to_str).unwrap_or_default();
+            let stated = Meaning::parse(text(region.description));
+            let meaning = stated.or_else(|| by_name(text(region.name), region.region_role));
+            if let Some(role) = roles.get_mut(at) {
+                let epoch = Epoch::of(text(region.name));
+                let traits = Traits::of(meaning, stated.is_some());
+                let traits = traits.with(Traits::EPOCH, epoch.is_some());
+                *role = Role { traits, meaning, epoch };
+            }
+        }
+        let wait_change = roles.iter().any(|role| role.traits.has(Traits::WAIT_CHANGE));
+        let traits = roles.iter().map(|role| role.traits).collect();
+        Self { roles, traits, wait_change }
+    }
+
+    /// What the replay asks at every enter.
+    #[inline(always)]
+    pub(crate) fn traits(&self, region: RegionRef) -> Traits {
+        self.traits.get(region.0 as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, region: RegionRef) -> Role {
+        self.roles.get(region.0 as usize).copied().unwrap_or(Role::NONE)
+    }
+
+    /// Whether some call waits for a change of memory, so that signals matter.
+    pub(crate) fn any_wait_change(&self) -> bool {
+        self.wait_change
+    }
+
+    /// Whether some call may or may not progress, so that there are two answers.
+    pub(crate) fn any_conditional(&self) -> bool {
+        self.roles.iter().any(|role| role.traits.has(Traits::CONDITIONAL))
+    }
+
+    /// Layers that the archive has calls of, in their order.
+    pub(crate) fn layers(&self) -> Vec<Layer> {
+        let mut layers: Vec<Layer> = self.roles.iter().filter_map(Role::layer).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        layers
+    }
+}
+
+/// What a function of another tool's archive means.
+fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
+    let layer = layer_of_region(name)?;
+    if let Some(row) = shmem::TABLE.find(name) {
+        return Some(Meaning::of(&shmem::TABLE, row));
+    }
+    let meaning = |operation, mode, progress, completes_remote| {
+        Some(Meaning { layer, operation, mode, progress, completes_remote })
+    };
+    if layer != Layer::Mpi {
+        return meaning(Operation::Other, Mode::Blocking, Progress::Conditional, false);
+    }
+    let name = name.strip_prefix('P').unwrap_or(name);
+    let row = MPI.iter().find(|row| row.0 == name);
+    match row {
+        Some(&(_, operation, mode, progress, completes)) => {
+            meaning(operation, mode, progress, completes)
+        }
+        None => {
+            let operation = match role {
+                RegionRole::Barrier => Operation::Collective(Collective::Barrier),
+                RegionRole::CollOne2all => Operation::Collective(Collective::Broadcast),
+                RegionRole::CollAll2one => Operation::Collective(Collective::Reduce),
+                RegionRole::CollAll2all => Operation::Collective(Collective::AllReduce),
+                RegionRole::Point2point => Operation::Send,
+                _ => return meaning(Operation::Query, Mode::Blocking, Progress::Never, false),
+            };
+            meaning(operation, Mode::Blocking, Progress::Always, false)
+        }
+    }
+}
+
+type MpiRow = (&'static str, Operation, Mode, Progress, bool);
+
+/// MPI has no adapter yet; this is what archives of other tools need.
+const MPI: &[MpiRow] = {
+    use Mode::{Blocking as B, NonBlocking as N};
+    use Operation::{
+        Allocate, Collective as C, CompleteLocal, CompleteRemote, CreateGroup, Deallocate,
+        DestroyGroup, Finalise, Get, Initialise, Lock, Order, Put, Receive, Send, TestHandle,
+        Unlock, WaitHandle,
+    };
+    use Progress::{Always as A, Conditional as Q, Never as Z};
+    &[
+        ("MPI_Init", Initialise, B, A, false),
+        ("MPI_Init_thread", Initialise, B, A, false),
+        ("MPI_Finalize", Finalise, B, A, false),
+        ("MPI_Send", Send, B, A, false),
+        ("MPI_Ssend", Send, B, A, false),
+        ("MPI_Bsend", Send, B, Q, false),
+        ("MPI_Rsend", Send, B, A, false),
+        ("MPI_Isend", Send, N, Q, false),
+        ("MPI_Issend", Send, N, Q, false),
+        ("MPI_Recv", Receive, B, A, false),
+        ("MPI_Irecv", Receive, N, Q, false),
+        ("MPI_Sendrecv", Receive, B, A, false),
+        ("MPI_Wait", WaitHandle, B, A, false),
+        ("MPI_Waitall", WaitHandle, B, A, false),
+        ("MPI_Waitany", WaitHandle, B, A, false),
+        ("MPI_Waitsome", WaitHandle, B, A, false),
+        ("MPI_Test", TestHandle, B, Q, false),
+        ("MPI_Testall", TestHandle, B, Q, false),
+        ("MPI_Testany", TestHandle, B, Q, false),
+        ("MPI_Testsome", TestHandle, B, Q, false),
+        ("MPI_Probe", WaitHandle, B, A, false),
+        ("MPI_Iprobe", TestHandle, B, A, false),
+        ("MPI_Put", Put, N, Z, false),
+        ("MPI_Get", Get, N, Q, false),
+        ("MPI_Accumulate", Put, N, Q, false),
+        ("MPI_Get_accumulate", Get, N, Q, false),
+        ("MPI_Fetch_and_op", Get, N, Q, false),
+        ("MPI_Compare_and_swap", Get, N, Q, false),
+        ("MPI_Win_fence", C(Collective::Barrier), B, A, true),
+        ("MPI_Win_flush", CompleteRemote, B, A, true),
+        ("MPI_Win_flush_all", CompleteRemote, B, A, true),
+        ("MPI_Win_flush_local", CompleteLocal, B, A, false),
+        ("MPI_Win_flush_local_all", CompleteLocal, B, A, false),
+        ("MPI_Win_lock", Lock, B, Q, false),
+        ("MPI_Win_lock_all", Lock, B, Q, false),
+        ("MPI_Win_unlock", Unlock, B, A, true),
+        ("MPI_Win_unlock_all", Unlock, B, A, true),
+        ("MPI_Win_sync", Order, B, Q, false),
+        ("MPI_Win_start", Operation::Other, B, A, false),
+        ("MPI_Win_complete", CompleteRemote, B, A, true),
+        ("MPI_Win_post", Operation::Other, B, Q, false),
+        ("MPI_Win_wait", Operation::Other, B, A, false),
+        ("MPI_Win_test", Operation::Other, B, Q, false),
+        ("MPI_Win_create", Allocate, B, A, false),
+        ("MPI_Win_create_dynamic", Allocate, B, A, false),
+        ("MPI_Win_allocate", Allocate, B, A, false),
+        ("MPI_Win_allocate_shared", Allocate, B, A, false),
+        ("MPI_Win_free", Deallocate, B, A, false),
+        ("MPI_Comm_create", CreateGroup, B, A, false),
+        ("MPI_Comm_dup", CreateGroup, B, A, false),
+        ("MPI_Comm_split", CreateGroup, B, A, false),
+        ("MPI_Comm_free", DestroyGroup, B, A, false),
+    ]
+};

@@ -1,0 +1,506 @@
+//! Some processes, and everything that is kept at their home.
+//!
+//! A window goes through three steps, for all shards at once: [`Shard::play`] reads events and sends
+//! questions and facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and
+//! forgets what nobody can ask for any more.
+
+use otf2::Archive;
+
+use crate::actor::Actor;
+use crate::blame::Blame;
+use crate::lane::{Lane, Source};
+use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
+use crate::matrix::Matrix;
+use crate::outstanding::Op;
+use crate::patterns::collectives::{Booking, Instances};
+use crate::patterns::locks::{LockLetter, Locks};
+use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Proofs, Waited, Watch};
+use crate::player::Player;
+use crate::role::Traits;
+use crate::world::World;
+
+/// Times that all shards have to agree on at the end of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Floors {
+    /// No later question asks for a region that ended at or before this.
+    pub(crate) regions: u64,
+    /// No lock call that is open or undecided began before this.
+    pub(crate) locks: u64,
+    /// Time of the earliest event that was read last at a location which has more.
+    pub(crate) next: u64,
+}
+
+impl Floors {
+    pub(crate) const TOP: Self = Self { regions: u64::MAX, locks: u64::MAX, next: u64::MAX };
+
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self {
+            regions: self.regions.min(other.regions),
+            locks: self.locks.min(other.locks),
+            next: self.next.min(other.next),
+        }
+    }
+}
+
+/// What could not be answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    /// Waits for progress whose target's events are missing.
+    pub(crate) progress: u64,
+}
+
+/// What a worker has in hand while it plays.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) mail: Mail,
+    pub(crate) ops: Vec<Op>,
+    pub(crate) floors: Floors,
+    pub(crate) events: u64,
+}
+
+/// Some processes.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub(crate) actors: Vec<Actor>,
+    /// Number of the first process.
+    first: u32,
+    pub(crate) inbox: Arrived,
+    pub(crate) answers: Answered,
+    asks: Vec<Ask>,
+    ones: Vec<AskOne>,
+    held: Vec<Waited>,
+    held_locks: Vec<Judged>,
+    pub(crate) instances: Instances,
+    locks: Locks,
+    /// Letters that answers gave rise to, for the next window.
+    later: Vec<LockLetter>,
+    pub(crate) blame: Blame,
+    pub(crate) matrix: Matrix,
+    pub(crate) gaps: Gaps,
+    pub(crate) floors: Floors,
+}
+
+impl Shard {
+    pub(crate) fn new(world: &World, number: usize) -> Self {
+        let processes = world.sharding.processes(number, world.system.processes.len());
+        Self {
+            first: processes.start as u32,
+            actors: processes.map(|process| Actor::new(world, process as u32)).collect(),
+            inbox: Arrived::default(),
+            answers: Answered::default(),
+            asks: Vec::new(),
+            ones: Vec::new(),
+            held: Vec::new(),
+            held_locks: Vec::new(),
+            instances: Instances::default(),
+            locks: Locks::default(),
+            later: Vec::new(),
+            blame: Blame::default(),
+            matrix: Matrix::default(),
+            gaps: Gaps::default(),
+            floors: Floors::TOP,
+        }
+    }
+
+    /// Reads events of all processes up to the horizon, and one beyond.
+    pub(crate) fn play(
+        &mut self,
+        world: &World,
+        archive: &Archive,
+        buffer: usize,
+        horizon: u64,
+        stage: &mut Stage,
+    ) {
+        self.floors = Floors { regions: horizon, locks: horizon, next: u64::MAX };
+        for letter in self.later.drain(..) {
+            stage.mail.locks.send(letter.key.home(world), letter);
+        }
+        for actor in &mut self.actors {
+            let mut lanes = std::mem::take(&mut actor.lanes);
+            for lane in &mut lanes {
+                open(world, archive, buffer, lane);
+            }
+            actor.row = self.matrix.row(actor.index, &world.parties);
+            let row = actor.row;
+            let mut play = Play { world, actor, matrix: &mut self.matrix, row, stage, horizon };
+            let next = match lanes.as_mut_slice() {
+                [lane] => {
+                    play.alone(lane);
+                    if lane.ended() { u64::MAX } else { lane.now }
+                }
+                several => play.merged(several),
+            };
+            self.floors.next = self.floors.next.min(next);
+            for lane in &mut lanes {
+                stage.events += lane.count();
+                for done in &lane.done {
+                    // Its call has yet to end, and to ask.
+                    if done.known.sure.is_none() || done.known.wide.is_none() {
+                        self.floors.regions = self.floors.regions.min(done.start);
+                    }
+                }
+                for frame in &lane.stack {
+                    // These will ask for what happened since they were entered.
+                    let issues = frame.traits.has(Traits::ONE_SIDED) && !frame.issued;
+                    let locks = frame.traits.has(Traits::LOCK);
+                    if frame.judged && (issues || locks) {
+                        self.floors.regions = self.floors.regions.min(frame.enter);
+                    }
+                    if locks {
+                        self.floors.locks = self.floors.locks.min(frame.enter);
+                    }
+                }
+            }
+            actor.lanes = lanes;
+            actor.sure.index();
+            actor.wide.index();
+            let enters = actor.cases.iter().filter_map(progress::Case::locked);
+            self.floors.locks = enters.fold(self.floors.locks, u64::min);
+            for op in actor.outstanding.waiting() {
+                let Op { start, serial, target, window, .. } = *op;
+                let process = actor.index;
+                stage.mail.watches.send(target, Watch { start, serial, target, process, window });
+            }
+        }
+        for held in &self.held_locks {
+            if let Judged::Locked(waited, ..) = held {
+                self.floors.locks = self.floors.locks.min(waited.enter());
+            }
+        }
+        stage.floors = stage.floors.min(self.floors);
+    }
+
+    /// Answers what arrived.
+    pub(crate) fn answer(
+        &mut self,
+        world: &World,
+        horizon: u64,
+        floors: Floors,
+        ended: Option<&[bool]>,
+        pools: &Pools,
+        desk: &mut Desk,
+    ) {
+        let inbox = std::mem::take(&mut self.inbox);
+        let (actors, first) = (&self.actors, self.first);
+        let home = |process: u32| actors.get(process.wrapping_sub(first) as usize);
+        let mut pending = std::mem::take(&mut self.asks);
+        let mut again = Vec::new();
+        let mut missed = 0;
+        let mut one = |ask: &Ask, desk: &mut Desk| {
+            let Some(actor) = home(ask.target) else { return };
+            let origin = world.process(ask.location);
+            match progress::answer(world, actor, ask, origin, horizon, &mut desk.proofs) {
+                Outcome::Answered(Some(waited)) => desk.replies.waited.send(origin, waited),
+                Outcome::Answered(None) => {}
+                Outcome::Pending => {
+                    desk.undecided = desk.undecided.min(ask.leave);
+                    again.push(*ask);
+                }
+                Outcome::Unanswerable => missed += 1,
+            }
+        };
+        pending.drain(..).for_each(|ask| one(&ask, desk));
+        for batch in inbox.asks {
+            batch.iter().for_each(|ask| one(ask, desk));
+            pools.asks.take(batch);
+        }
+        self.asks = again;
+
+        let mut pending = std::mem::take(&mut self.ones);
+        let mut again = Vec::new();
+        for ask in pending.drain(..).chain(inbox.ones.into_iter().flatten()) {
+            let Some(actor) = home(ask.target()) else { continue };
+            let mut reply = |served: progress::Served| {
+                desk.replies.served.send(served.process, served);
+            };
+            match progress::answer_one(world, actor, &ask, horizon, &mut desk.proofs) {
+                Outcome::Answered(served) => reply(served),
+                Outcome::Pending => {
+                    desk.undecided = desk.undecided.min(ask.leave());
+                    again.push(ask);
+                }
+                Outcome::Unanswerable => {
+                    missed += 1;
+                    reply(ask.unanswered());
+                }
+            }
+        }
+        self.ones = again;
+        self.gaps.progress += missed;
+        for watch in inbox.watches.into_iter().flatten() {
+            let Some(actor) = home(watch.target) else { continue };
+            if let Some(seen) = progress::watch(world, actor, &watch, horizon) {
+                desk.replies.seen.send(seen.process, seen);
+            }
+        }
+        for waited in inbox.waited.into_iter().flatten() {
+            desk.replies.waited.send(world.process(waited.location), waited);
+        }
+
+        for arrival in inbox.arrivals.into_iter().flatten() {
+            self.instances.arrive(world, arrival, &mut desk.replies.bookings);
+        }
+        if let Some(ended) = ended {
+            let ended = |process: u32| ended.get(process as usize).copied().unwrap_or(true);
+            self.instances.close(world, &ended, &mut desk.replies.bookings);
+        }
+        let letters: Vec<LockLetter> = inbox.locks.into_iter().flatten().collect();
+        self.locks.take(letters);
+        self.locks.judge(horizon, floors.locks, &mut desk.replies.bookings);
+        let home = |process: u32| process.wrapping_sub(first) as usize;
+        for signal in inbox.signals.into_iter().flatten() {
+            if let Some(actor) = self.actors.get_mut(home(signal.target)) {
+                actor.signals.raise(signal);
+            }
+        }
+        for sent in inbox.sends.into_iter().flatten() {
+            if let Some(actor) = self.actors.get_mut(home(sent.receiver)) {
+                actor.messages.arrive(sent);
+            }
+        }
+        for actor in &mut self.actors {
+            let me = actor.index;
+            if !actor.messages.is_idle() {
+                let bookings = &mut desk.replies.bookings;
+                actor.messages.judge(me, horizon, &mut desk.replies.ready, |it| {
+                    bookings.send(me, it);
+                });
+            }
+            if !actor.signals.is_empty() {
+                let frames = actor.lanes.iter().flat_map(|lane| &lane.stack);
+                let waits = frames.filter(|frame| frame.traits.has(Traits::WAIT_CHANGE));
+                let open = waits.map(|frame| frame.enter).min().unwrap_or(u64::MAX);
+                let bookings = &mut desk.replies.bookings;
+                actor.signals.judge(me, horizon, open, |wait, what, amount, origin| {
+                    let (location, path) = (wait.location, wait.path);
+                    let blamed = Some(origin);
+                    bookings.send(me, Booking { location, path, what, amount, blamed });
+                });
+            }
+        }
+    }
+
+    /// Books answers. Questions about calls that ended at `undecided` or later may still prove
+    /// something, so waits that began then are held back.
+    pub(crate) fn book(
+        &mut self,
+        world: &World,
+        floors: Floors,
+        undecided: u64,
+        proofs: &Proofs,
+        pools: &Pools,
+    ) {
+        let answers = std::mem::take(&mut self.answers);
+        let first = self.first;
+        let home = |process: u32| process.wrapping_sub(first) as usize;
+        let of = |location: u32| home(world.process(location));
+        let held = std::mem::take(&mut self.held);
+        let (actors, blame, matrix) = (&mut self.actors, &mut self.blame, &mut self.matrix);
+        let mut one = |waited: Waited, actors: &mut [Actor], held: &mut Vec<Waited>| {
+            if waited.enter() >= undecided {
+                held.push(waited);
+            } else if let Some(actor) = actors.get_mut(of(waited.location)) {
+                progress::book(world, actor, &waited, proofs, blame, matrix);
+            }
+        };
+        for waited in held {
+            one(waited, actors, &mut self.held);
+        }
+        for batch in answers.waited {
+            batch.iter().for_each(|waited| one(*waited, actors, &mut self.held));
+            pools.waited.take(batch);
+        }
+        let mut locked = std::mem::take(&mut self.held_locks);
+        for served in answers.served.into_iter().flatten() {
+            let Some(actor) = actors.get_mut(home(served.process)) else { continue };
+            match progress::gather(actor, &served) {
+                Some(Judged::Wait(waited)) => one(waited, actors, &mut self.held),
+                Some(other) => locked.push(other),
+                None => {}
+            }
+        }
+        for judged in locked {
+            let Judged::Locked(waited, key, waiting) = judged else { continue };
+            if waited.enter() >= undecided {
+                self.held_locks.push(Judged::Locked(waited, key, waiting));
+                continue;
+            }
+            let process = world.process(waited.location);
+            self.later.push(waited.for_lock(world, process, (key, waiting), proofs));
+        }
+        for seen in answers.seen.into_iter().flatten() {
+            if let Some(actor) = actors.get_mut(home(seen.process)) {
+                progress::learn(actor, &seen);
+            }
+        }
+        for booking in answers.bookings.into_iter().flatten() {
+            let Booking { location, path, what, amount, blamed } = booking;
+            let Some(actor) = actors.get_mut(of(location)) else { continue };
+            let Some(lane) = actor.lane_mut(world, location) else { continue };
+            lane.paths.book(path, what, amount);
+            if let Some(party) = blamed.map(|process| world.parties.party(process)) {
+                let signature = lane.paths.get(path).map_or(0, |node| node.signature);
+                self.blame.add(signature, what, party, amount);
+            }
+        }
+        for ready in answers.ready.into_iter().flatten() {
+            if let Some(actor) = actors.get_mut(home(ready.sender)) {
+                actor.messages.ready(ready);
+            }
+        }
+        // Questions that wait here will look again.
+        let asks = self.asks.iter().map(|ask| ask.start);
+        let ones = self.ones.iter().map(AskOne::start);
+        let floor = asks.chain(ones).fold(floors.regions, u64::min);
+        for actor in actors {
+            actor.sure.forget(floor);
+            actor.wide.forget(floor);
+        }
+    }
+
+    /// Whether there are letters or questions left that another round could settle.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.later.is_empty()
+            || !self.held.is_empty()
+            || !self.held_locks.is_empty()
+            || self.actors.iter().any(|actor| !actor.messages.is_settled())
+    }
+
+    /// Bytes of memory for facts and questions.
+    pub(crate) fn bytes(&self) -> usize {
+        let actors: usize = self.actors.iter().map(Actor::bytes).sum();
+        actors + self.instances.bytes() + self.asks.capacity() * size_of::<Ask>()
+    }
+}
+
+/// Opens the events of a location when they are first needed.
+fn open(world: &World, archive: &Archive, buffer: usize, lane: &mut Lane) {
+    if !matches!(lane.source, Source::Unopened) {
+        return;
+    }
+    let Some(place) = world.system.places.get(lane.location as usize) else { return };
+    let tables = archive.local_tables(place.id);
+    lane.damage.errors.extend(tables.warnings.iter().map(ToString::to_string));
+    lane.source = match archive.events_with(place.id, &tables, buffer) {
+        Ok(reader) => Source::Open(Box::new(reader)),
+        Err(error) => {
+            lane.damage.errors.push(error.to_string());
+            Source::Ended
+        }
+    };
+}
+
+/// A process at play.
+struct Play<'a> {
+    world: &'a World,
+    actor: &'a mut Actor,
+    matrix: &'a mut Matrix,
+    row: usize,
+    stage: &'a mut Stage,
+    horizon: u64,
+}
+
+impl Play<'_> {
+    fn player<'b>(&'b mut self, lane: &'b mut Lane) -> Player<'b> {
+        Player {
+            world: self.world,
+            actor: self.actor,
+            lane,
+            mail: &mut self.stage.mail,
+            matrix: self.matrix,
+            row: self.row,
+            horizon: self.horizon,
+            ops: &mut self.stage.ops,
+        }
+    }
+
+    /// A process of one location: its events as they come.
+    fn alone(&mut self, lane: &mut Lane) {
+        while lane.now < self.horizon || lane.first.is_none() {
+            let Source::Open(mut reader) = std::mem::take(&mut lane.source) else {
+                lane.source = Source::Ended;
+                return;
+            };
+            if lane.first.is_none() {
+                let first = reader.peek_time().ok().flatten().map_or(0, |time| time.0);
+                lane.first = Some(self.world.clock.nanoseconds(first));
+            }
+            let mut player = self.player(lane);
+            match reader.visit(&mut player) {
+                Ok(true) => lane.source = Source::Open(reader),
+                Ok(false) => {
+                    lane.read = reader.position().0;
+                    self.end(lane);
+                }
+                Err(error) => {
+                    lane.read = reader.position().0;
+                    // What stands behind the damage is read; calls that were open are over.
+                    lane.damage.errors.push(error.to_string());
+                    match reader.skip_chunk() {
+                        Ok(true) => lane.source = Source::Open(reader),
+                        _ => self.end(lane),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A process of several locations: their events in the order of time, ties by location. Returns
+    /// when the next event is.
+    fn merged(&mut self, lanes: &mut [Lane]) -> u64 {
+        loop {
+            let mut next: Option<(u64, usize)> = None;
+            for (index, lane) in lanes.iter_mut().enumerate() {
+                let Source::Open(reader) = &mut lane.source else { continue };
+                let time = match reader.peek_time() {
+                    Ok(Some(time)) => self.world.clock.nanoseconds(time.0).max(lane.now),
+                    Ok(None) => {
+                        lane.read = reader.position().0;
+                        self.end(lane);
+                        continue;
+                    }
+                    Err(error) => {
+                        lane.damage.errors.push(error.to_string());
+                        self.end(lane);
+                        continue;
+                    }
+                };
+                if next.is_none_or(|(least, _)| time < least) {
+                    next = Some((time, index));
+                }
+            }
+            let Some((time, index)) = next else { return u64::MAX };
+            if time >= self.horizon {
+                return time;
+            }
+            let Some(lane) = lanes.get_mut(index) else { return u64::MAX };
+            lane.first.get_or_insert(time);
+            let Source::Open(mut reader) = std::mem::take(&mut lane.source) else {
+                return u64::MAX;
+            };
+            let mut player = self.player(lane);
+            let shown = reader.next().map(|record| {
+                if let Some(record) = record {
+                    let _ = otf2::read::Visitor::event(&mut player, record);
+                }
+            });
+            match shown {
+                Ok(()) => lane.source = Source::Open(reader),
+                Err(error) => {
+                    lane.damage.errors.push(error.to_string());
+                    self.end(lane);
+                }
+            }
+        }
+    }
+
+    /// The events of a location are over: so are its calls.
+    fn end(&mut self, lane: &mut Lane) {
+        lane.source = Source::Ended;
+        let now = lane.now;
+        lane.damage.unmatched += lane.stack.len() as u64;
+        while !lane.stack.is_empty() {
+            self.player(lane).close(now);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Who takes part: processes, their locations, the nodes they are on, and what ranks mean.
+//!
+//! Processes and locations are numbered here from 0 in the order of their ids, and everything else in
+//! this crate uses these numbers. An archive may refer to what it does not define: such references are
+//! `None` and make the records that use them useless, not the archive.
+
+use std::collections::{BTreeMap, HashMap};
+
+use otf2::Definition;
+use otf2::enums::{GroupFlag, GroupType, LocationType, Paradigm};
+use otf2::id::{CommRef, GroupRef, LocationRef, RmaWinRef, SystemTreeNodeRef};
+use otf2::read::Definitions;
+
+/// Groups of more members than this are not kept for synchronisation of partners.
+const MOST_PARTNERS: usize = 4096;
+
+/// A process of the measured program.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) name: String,
+    /// Number of the node that it ran on.
+    pub(crate) node: u32,
+    /// Its parent in the system tree of the archive.
+    pub(crate) parent: SystemTreeNodeRef,
+    /// Its locations, consecutive numbers.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+/// A location: a thread of a process.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) id: LocationRef,
+    pub(crate) name: String,
+    pub(crate) process: u32,
+    /// What the archive promises.
+    pub(crate) events: u64,
+}
+
+/// What the ranks of a communicator are.
+#[derive(Debug)]
+pub(crate) enum Ranks {
+    /// Rank r is process r.
+    Identity(u32),
+    /// Rank r is process `table[r]`.
+    Table(Vec<Option<u32>>),
+    /// Only the process that speaks.
+    Itself,
+}
+
+impl Ranks {
+    /// The process of a rank, as `me` says it.
+    #[inline(always)]
+    pub(crate) fn process(&self, rank: u32, me: u32) -> Option<u32> {
+        match self {
+            Self::Identity(count) => (rank < *count).then_some(rank),
+            Self::Table(table) => table.get(rank as usize).copied().flatten(),
+            Self::Itself => Some(me),
+        }
+    }
+}
+
+/// A group of processes that acts together: a communicator, seen through its windows or itself.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// How ranks in records are to be read.
+    pub(crate) ranks: Ranks,
+    /// The members, by rank; `None` for all processes in their order.
+    pub(crate) members: Option<Vec<u32>>,
+    /// How many processes belong to it.
+    pub(crate) size: u32,
+}
+
+impl Context {
+    /// Whether a process belongs to it.
+    pub(crate) fn contains(&self, process: u32) -> bool {
+        match &self.members {
+            None => process < self.size,
+            Some(members) => members.contains(&process),
+        }
+    }
+
+    /// The place of a process among the members.
+    pub(crate) fn rank(&self, process: u32) -> Option<u32> {
+        match &self.members {
+            None => (process < self.size).then_some(process),
+            Some(members) => {
+                members.iter().position(|&member| member == process).map(|at| at as u32)
+            }
+        }
+    }
+}
+
+/// Everything about the system that replay needs.
+#[derive(Debug)]
+pub(crate) struct System {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) places: Vec<Place>,
+    /// Names of nodes.
+    pub(crate) nodes: Vec<String>,
+    /// The process of each location.
+    pub(crate) process_of: Vec<u32>,
+    /// The first location of each process.
+    pub(crate) first_of: Vec<u32>,
+    /// Members of small groups.
+    groups: HashMap<u32, Vec<u32>>,
+    contexts: Vec<Context>,
+    comms: HashMap<u32, u32>,
+    windows: HashMap<u32, u32>,
+}
+
+impl System {
+    /// Reads the definitions.
+    pub(crate) fn of(defs: &Definitions) -> Self {
+        let mut groups: BTreeMap<u32, Vec<otf2::def::Location>> = BTreeMap::new();
+        for location in defs.locations() {
+            if !matches!(location.location_type, LocationType::Metric) {
+                groups.entry(location.location_group.0).or_default().push(location);
+            }
+        }
+        let mut nodes: Vec<String> = Vec::new();
+        let mut node_of: HashMap<u32, u32> = HashMap::new();
+        let (mut processes, mut places) = (Vec::new(), Vec::new());
+        for (id, mut locations) in groups {
+            locations.sort_by_key(|location| location.id);
+            let group = defs.location_group(otf2::id::LocationGroupRef(id));
+            let parent = group.map_or(SystemTreeNodeRef::UNDEFINED, |it| it.system_tree_parent);
+            let node = *node_of.entry(parent.0).or_insert_with(|| {
+                let name = defs.system_tree_node(parent).and_then(|it| defs.string(it.name));
+                nodes.push(name.map_or_else(|| "unknown node".into(), |name| name.to_string()));
+                nodes.len() as u32 - 1
+            });
+            let name = group.and_then(|it| defs.string(it.name));
+            let number = processes.len() as u32;
+            processes.push(Process {
+                name: name.map_or_else(|| format!("process {number}"), |name| name.to_string()),
+                node,
+                parent,
+                first: places.len() as u32,
+                count: locations.len() as u32,
+            });
+            places.extend(locations.iter().map(|location| Place {
+                id: location.id,
+                name: defs.string(location.name).map(|it| it.to_string()).unwrap_or_default(),
+                process: number,
+                events: location.number_of_events,
+            }));
+        }
+        let mut system = Self {
+            process_of: places.iter().map(|place: &Place| place.process).collect(),
+            first_of: processes.iter().map(|process: &Process| process.first).collect(),
+            processes,
+            places,
+            nodes,
+            groups: HashMap::new(),
+            contexts: Vec::new(),
+            comms: HashMap::new(),
+            windows: HashMap::new(),
+        };
+        system.contexts(defs);
+        system
+    }
+
+    fn contexts(&mut self, defs: &Definitions) {
+        let by_id: HashMap<u64, u32> =
+            self.places.iter().map(|place| (place.id.0, place.process)).collect();
+        // What a rank of a paradigm is: members of its group of communicating locations.
+        let mut world: HashMap<Paradigm, Vec<Option<u32>>> = HashMap::new();
+        for definition in defs.iter() {
+            if let Definition::Group(group) = definition
+                && group.group_type == GroupType::CommLocations
+            {
+                let members = group.members.iter().map(|id| by_id.get(&id).copied()).collect();
+                world.entry(group.paradigm).or_insert(members);
+            }
+        }
+        for definition in defs.iter() {
+            if let Definition::Group(group) = definition
+                && group.group_type == GroupType::CommGroup
+                && group.members.len() <= MOST_PARTNERS
+                && let Some(table) = world.get(&group.paradigm)
+            {
+                let process = |rank: u64| table.get(usize::try_from(rank).ok()?).copied().flatten();
+                self.groups.insert(group.id.0, group.members.iter().filter_map(process).collect());
+            }
+        }
+        let mut comms: Vec<(CommRef, GroupRef)> = Vec::new();
+        let mut windows: Vec<(RmaWinRef, CommRef)> = Vec::new();
+        for definition in defs.iter() {
+            match definition {
+                Definition::Comm(comm) => comms.push((comm.id, comm.group)),
+                Definition::RmaWin(win) => windows.push((win.id, win.comm)),
+                _ => {}
+            }
+        }
+        for (comm, group) in comms {
+            if let Some(context) = self.context_of(defs, group, &world) {
+                self.contexts.push(context);
+                self.comms.insert(comm.0, self.contexts.len() as u32 - 1);
+            }
+        }
+        for (win, comm) in windows {
+            if let Some(&context) = self.comms.get(&comm.0) {
+                self.windows.insert(win.0, context);
+            }
+        }
+    }
+
+    fn context_of(
+        &self,
+        defs: &Definitions,
+        group: GroupRef,
+        world: &HashMap<Paradigm, Vec<Option<u32>>>,
+    ) -> Option<Context> {
+        let group = defs.group(group)?;
+        let all = self.processes.len() as u32;
+        if group.group_type == GroupType::CommSelf {
+            return Some(Context { ranks: Ranks::Itself, members: Some(Vec::new()), size: 1 });
+        }
+        let table = world.get(&group.paradigm);
+        let of_world = |rank: u64| {
+            let rank = usize::try_from(rank).ok()?;
+            table.and_then(|table| table.get(rank).copied().flatten())
+        };
+        let members: Vec<Option<u32>> = group.members.iter().map(of_world).collect();
+        let known: Vec<u32> = members.iter().copied().flatten().collect();
+        let size = known.len() as u32;
+        let in_order = |list: &[Option<u32>]| {
+            list.len() as u32 == all && (0..).zip(list).all(|(at, it)| *it == Some(at))
+        };
+        // Ranks of a group with global members are ranks of the world.
+        let ranks = match table {
+            Some(table) if group.group_flags.contains(GroupFlag::GLOBAL_MEMBERS) => table.clone(),
+            _ => members.clone(),
+        };
+        let ranks = if in_order(&ranks) { Ranks::Identity(all) } else { Ranks::Table(ranks) };
+        let members = if in_order(&members) { None } else { Some(known) };
+        Some(Context { ranks, members, size })
+    }
+
+    /// The members of a group that synchronises, unless it is too large for that.
+    pub(crate) fn group(&self, group: GroupRef) -> Option<&[u32]> {
+        self.groups.get(&group.0).map(Vec::as_slice)
+    }
+
+    /// Number of the context of a window.
+    pub(crate) fn window(&self, win: RmaWinRef) -> Option<u32> {
+        self.windows.get(&win.0).copied()
+    }
+
+    /// Number of the context of a communicator.
+    pub(crate) fn comm(&self, comm: CommRef) -> Option<u32> {
+        self.comms.get(&comm.0).copied()
+    }
+
+    /// A context.
+    pub(crate) fn context(&self, number: u32) -> Option<&Context> {
+        self.contexts.get(number as usize)
+    }
+
+    /// The node of a process.
+    pub(crate) fn node(&self, process: u32) -> u32 {
+        self.processes.get(process as usize).map_or(0, |it| it.node)
+    }
+}

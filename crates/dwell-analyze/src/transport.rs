@@ -1,0 +1,180 @@
+//! How questions, facts and answers travel.
+//!
+//! Patterns put letters into a [`Post`], addressed to a process; a [`Transport`] hands them to the
+//! shard that this process lives in. Patterns do not know whether that is a thread of the same program
+//! or another node.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Something that travels: numbers only, so that it could go over a network as it is.
+pub trait Letter: Copy + Send + 'static {}
+
+/// Which shard a process lives in: consecutive processes, as many as a power of two.
+#[derive(Clone, Copy, Debug)]
+pub struct Sharding {
+    shift: u32,
+    /// How many shards there are.
+    pub count: usize,
+}
+
+impl Sharding {
+    /// Enough shards that threads find work, few enough that a batch is worth sending.
+    pub fn of(processes: usize) -> Self {
+        let shift = (processes / 256).max(1).next_power_of_two().trailing_zeros();
+        Self { shift, count: (processes >> shift) + 1 }
+    }
+
+    /// The shard of a process.
+    #[inline]
+    pub fn shard(self, process: u32) -> usize {
+        (process >> self.shift) as usize
+    }
+
+    /// The processes of a shard.
+    pub fn processes(self, shard: usize, of: usize) -> std::ops::Range<usize> {
+        (shard << self.shift).min(of)..((shard + 1) << self.shift).min(of)
+    }
+}
+
+/// Letters of one kind, sorted by the shard they go to.
+#[derive(Debug)]
+pub struct Post<T> {
+    sharding: Sharding,
+    to: Vec<Vec<T>>,
+}
+
+impl<T: Letter> Post<T> {
+    /// No letters yet.
+    pub fn new(sharding: Sharding) -> Self {
+        Self { sharding, to: (0..sharding.count).map(|_| Vec::new()).collect() }
+    }
+
+    /// Sends a letter to the home of a process.
+    #[inline]
+    pub fn send(&mut self, process: u32, letter: T) {
+        if let Some(batch) = self.to.get_mut(self.sharding.shard(process)) {
+            batch.push(letter);
+        }
+    }
+}
+
+/// Memory of letters that were read, to be used again: there are many of them in every window.
+#[derive(Debug)]
+pub struct Pool<T> {
+    spare: Mutex<Vec<Vec<T>>>,
+}
+
+impl<T: Letter> Default for Pool<T> {
+    fn default() -> Self {
+        Self { spare: Mutex::default() }
+    }
+}
+
+impl<T: Letter> Pool<T> {
+    /// No letters yet, but room for some.
+    pub fn post(&self, sharding: Sharding) -> Post<T> {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let to = (0..sharding.count).map(|_| spare.pop().unwrap_or_default()).collect();
+        Post { sharding, to }
+    }
+
+    /// Takes a batch that was read.
+    pub fn take(&self, mut batch: Vec<T>) {
+        batch.clear();
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+    }
+}
+
+/// Letters that arrived at a shard, in batches of no particular order.
+pub type Batches<T> = Vec<Vec<T>>;
+
+/// Runs the work of shards and carries letters between them.
+pub trait Transport {
+    /// Does something for every shard, with a workspace for each worker. Returns the workspaces.
+    fn run<S: Send, W: Send>(
+        &self,
+        shards: &mut [S],
+        workspace: &(dyn Fn() -> W + Sync),
+        work: &(dyn Fn(&mut S, &mut W) + Sync),
+    ) -> Vec<W>;
+
+    /// Hands letters to the shards they are for: one list of batches for each shard.
+    fn exchange<T: Letter>(&self, sharding: Sharding, posts: Vec<Post<T>>) -> Vec<Batches<T>>;
+
+    /// The least of all numbers, everywhere.
+    fn least(&self, number: u64) -> u64;
+
+    /// Everyone's letters to everyone.
+    fn share<T: Letter>(&self, letters: Vec<T>) -> Vec<T>;
+}
+
+/// Threads of this program.
+#[derive(Clone, Copy, Debug)]
+pub struct Threads {
+    count: usize,
+}
+
+impl Threads {
+    /// This many threads; 0 for as many as there are cores.
+    pub fn new(count: usize) -> Self {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        Self { count: if count == 0 { cores() } else { count } }
+    }
+}
+
+impl Transport for Threads {
+    fn run<S: Send, W: Send>(
+        &self,
+        shards: &mut [S],
+        workspace: &(dyn Fn() -> W + Sync),
+        work: &(dyn Fn(&mut S, &mut W) + Sync),
+    ) -> Vec<W> {
+        let workers = self.count.min(shards.len()).max(1);
+        if workers == 1 {
+            let mut space = workspace();
+            shards.iter_mut().for_each(|shard| work(shard, &mut space));
+            return vec![space];
+        }
+        let queue = Mutex::new(shards.iter_mut());
+        let run = || {
+            let mut space = workspace();
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(shard) = next else { return space };
+                work(shard, &mut space);
+            }
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(run)).collect();
+            let mut spaces = vec![run()];
+            for other in others {
+                match other.join() {
+                    Ok(space) => spaces.push(space),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            spaces
+        })
+    }
+
+    fn exchange<T: Letter>(&self, sharding: Sharding, posts: Vec<Post<T>>) -> Vec<Batches<T>> {
+        let mut arrived: Vec<Batches<T>> = (0..sharding.count).map(|_| Vec::new()).collect();
+        for post in posts {
+            for (batches, batch) in arrived.iter_mut().zip(post.to) {
+                if !batch.is_empty() {
+                    batches.push(batch);
+                }
+            }
+        }
+        arrived
+    }
+
+    fn least(&self, number: u64) -> u64 {
+        number
+    }
+
+    fn share<T: Letter>(&self, letters: Vec<T>) -> Vec<T> {
+        letters
+    }
+}

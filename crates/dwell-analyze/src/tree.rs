@@ -1,0 +1,187 @@
+//! One call tree out of those of all locations, and what each path is.
+
+use std::collections::HashMap;
+
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Collective, Operation, Shape};
+use otf2::id::{CallingContextRef, RegionRef};
+
+use crate::hash::Mixed;
+use crate::metric::Quantity;
+use crate::paths::{Node, Path};
+use crate::role::{Role, Traits};
+use crate::shard::Shard;
+use crate::world::World;
+
+/// What time on a path is spent for, inside a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Class {
+    Management,
+    /// Barriers.
+    Barrier,
+    /// Completion, locks, signals.
+    RmaSync,
+    /// Put, get, atomic.
+    Rma,
+    /// Messages.
+    Message,
+    /// Collectives that move data.
+    Collective,
+}
+
+impl Class {
+    fn of(role: Role) -> Option<(Layer, Self)> {
+        let meaning = role.meaning?;
+        let class = match meaning.operation {
+            _ if role.epoch.is_some() => Self::RmaSync,
+            operation if operation.is_one_sided() => Self::Rma,
+            Operation::Order
+            | Operation::CompleteLocal
+            | Operation::CompleteRemote
+            | Operation::Lock
+            | Operation::Unlock
+            | Operation::TryLock
+            | Operation::WaitChange
+            | Operation::TestChange => Self::RmaSync,
+            Operation::WaitHandle | Operation::TestHandle => {
+                if meaning.layer == Layer::Mpi {
+                    Self::Message
+                } else {
+                    Self::RmaSync
+                }
+            }
+            Operation::Send | Operation::Receive => Self::Message,
+            Operation::Collective(Collective::Barrier) if meaning.completes_remote => {
+                // A fence of MPI is a barrier around operations.
+                if meaning.layer == Layer::Mpi { Self::RmaSync } else { Self::Barrier }
+            }
+            Operation::Collective(which) if which.shape() == Shape::Barrier => Self::Barrier,
+            Operation::Collective(_) => Self::Collective,
+            _ => Self::Management,
+        };
+        Some((meaning.layer, class))
+    }
+
+    /// The class that a wait belongs to, if that is always the same.
+    fn of_wait(what: Quantity) -> Option<Self> {
+        use Quantity as Q;
+        Some(match what {
+            Q::LateSender | Q::LateSenderWrongOrder | Q::LateReceiver => Self::Message,
+            Q::LateSignal | Q::LatePartner | Q::LatePost | Q::EarlyWait | Q::WaitAtFence => {
+                Self::RmaSync
+            }
+            Q::BarrierWait | Q::BarrierCompletion => Self::Barrier,
+            Q::NxnWait | Q::NxnCompletion | Q::LateBroadcast | Q::EarlyReduce | Q::EarlyScan => {
+                Self::Collective
+            }
+            Q::WaitAtCreate | Q::WaitAtFree => Self::Management,
+            _ => return None,
+        })
+    }
+}
+
+/// A call path of the program.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) parent: Option<u32>,
+    pub(crate) region: RegionRef,
+    pub(crate) site: CallingContextRef,
+    pub(crate) signature: u64,
+    /// What its time is for; `None` for computation.
+    pub(crate) class: Option<(Layer, Class)>,
+    /// Where it was called: location and its own number for the path, in the order of locations.
+    pub(crate) members: Vec<(u32, Path)>,
+}
+
+/// The call tree of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) branches: Vec<Branch>,
+}
+
+/// All locations with their paths, in order.
+pub(crate) fn lanes(shards: &[Shard]) -> impl Iterator<Item = &crate::lane::Lane> {
+    shards.iter().flat_map(|shard| &shard.actors).flat_map(|actor| &actor.lanes)
+}
+
+impl Tree {
+    /// Joins the trees of all locations, in their order.
+    pub(crate) fn join(world: &World, shards: &[Shard]) -> Self {
+        let mut tree = Self::default();
+        let mut found: HashMap<(u32, u32, u32), u32, Mixed> = HashMap::default();
+        for lane in lanes(shards) {
+            let mut map: Vec<Option<u32>> = vec![None; lane.paths.len()];
+            for (path, node) in lane.paths.iter() {
+                let parent = map.get(node.parent.0 as usize).copied().flatten();
+                let key = (parent.unwrap_or(u32::MAX), node.region.0, node.site.0);
+                let number = *found.entry(key).or_insert_with(|| {
+                    tree.branches.push(Branch {
+                        parent,
+                        region: node.region,
+                        site: node.site,
+                        signature: node.signature,
+                        class: None,
+                        members: Vec::new(),
+                    });
+                    tree.branches.len() as u32 - 1
+                });
+                if let Some(branch) = tree.branches.get_mut(number as usize) {
+                    branch.members.push((lane.location, path));
+                }
+                if let Some(place) = map.get_mut(path.0 as usize) {
+                    *place = Some(number);
+                }
+            }
+        }
+        tree.classify(world, shards);
+        tree
+    }
+
+    /// Calls inside a call of a runtime are part of it: the outermost decides, or the one of the layer
+    /// that waits are judged at.
+    fn classify(&mut self, world: &World, shards: &[Shard]) {
+        let lanes: Vec<&crate::lane::Lane> = lanes(shards).collect();
+        let mut decided: Vec<bool> = Vec::with_capacity(self.branches.len());
+        for number in 0..self.branches.len() {
+            let Some(branch) = self.branches.get(number) else { break };
+            let role = world.roles.get(branch.region);
+            let above = branch.parent.map(|parent| parent as usize);
+            let is_decided = above.and_then(|at| decided.get(at).copied()).unwrap_or(false);
+            let inherited = above.and_then(|at| self.branches.get(at)?.class);
+            let own = Class::of(role);
+            let strong = match world.layer {
+                None => own.is_some() && !role.traits.has(Traits::SILENT),
+                some => own.is_some() && role.layer() == some,
+            };
+            let mut class = if is_decided { inherited } else { own.or(inherited) };
+            if !is_decided && own.is_none() {
+                class = inherited;
+            }
+            // What was booked knows better what a call was for.
+            if strong
+                && !is_decided
+                && let Some((layer, _)) = class
+            {
+                let booked = branch
+                    .members
+                    .iter()
+                    .filter_map(|&(location, path)| lanes.get(location as usize)?.paths.get(path))
+                    .flat_map(|node| node.booked.iter())
+                    .filter_map(|&(what, _)| Class::of_wait(what))
+                    .min();
+                if let Some(booked) = booked {
+                    class = Some((layer, booked));
+                }
+            }
+            decided.push(is_decided || strong);
+            if let Some(branch) = self.branches.get_mut(number) {
+                branch.class = class;
+            }
+        }
+    }
+}
+
+/// The node of a path at a location.
+pub(crate) fn node<'a>(lanes: &[&'a crate::lane::Lane], at: (u32, Path)) -> Option<&'a Node> {
+    lanes.get(at.0 as usize)?.paths.get(at.1)
+}

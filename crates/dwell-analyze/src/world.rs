@@ -1,0 +1,126 @@
+//! What is the same for every process: definitions, options, how ticks become nanoseconds.
+
+use dwell_model::archive;
+use dwell_model::layer::Layer;
+use otf2::id::AttributeRef;
+use otf2::read::Definitions;
+use otf2::{Attribute, AttributeValue, Definition, List};
+
+use crate::matrix::Parties;
+use crate::role::Roles;
+use crate::system::System;
+use crate::transport::Sharding;
+
+/// Turns ticks of the archive into nanoseconds from its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    offset: u64,
+    resolution: u64,
+}
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+impl Clock {
+    fn of(defs: &Definitions) -> Self {
+        let clock = defs.clock();
+        Self {
+            offset: clock.map_or(0, |clock| clock.global_offset),
+            resolution: clock.map_or(NANOSECONDS, |clock| clock.timer_resolution).max(1),
+        }
+    }
+
+    /// Ticks to nanoseconds; monotonic.
+    #[inline]
+    pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
+        let ticks = ticks.saturating_sub(self.offset);
+        if self.resolution == NANOSECONDS {
+            return ticks;
+        }
+        let exact = u128::from(ticks) * u128::from(NANOSECONDS) / u128::from(self.resolution);
+        u64::try_from(exact).unwrap_or(u64::MAX)
+    }
+}
+
+/// The attributes that Dwell writes, by their numbers in this archive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributes {
+    pub(crate) site: Option<AttributeRef>,
+    pub(crate) offset: Option<AttributeRef>,
+    pub(crate) signal: Option<AttributeRef>,
+    pub(crate) sequence: Option<AttributeRef>,
+}
+
+impl Attributes {
+    fn of(defs: &Definitions) -> Self {
+        let mut found = Self::default();
+        for definition in defs.iter() {
+            let Definition::Attribute(attribute) = definition else { continue };
+            let name = defs.string(attribute.name).and_then(otf2::Str::to_str);
+            match name {
+                Some(archive::CALL_SITE) => found.site = Some(attribute.id),
+                Some(archive::SYMMETRIC_OFFSET) => found.offset = Some(attribute.id),
+                Some(archive::SIGNAL_OFFSET) => found.signal = Some(attribute.id),
+                Some(archive::SEQUENCE) => found.sequence = Some(attribute.id),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The value of an attribute, if it is there and a number.
+pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
+    let wanted = wanted?;
+    let found = list.iter().find(|attribute| attribute.attribute == wanted)?;
+    match found.value {
+        AttributeValue::Uint64(value) => Some(value),
+        AttributeValue::Uint32(value) => Some(u64::from(value)),
+        AttributeValue::CallingContext(value) => Some(u64::from(value.0)),
+        _ => None,
+    }
+}
+
+/// What is the same for every process.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) system: System,
+    pub(crate) roles: Roles,
+    pub(crate) sharding: Sharding,
+    pub(crate) clock: Clock,
+    pub(crate) attributes: Attributes,
+    /// The layer to judge at; `None` for the outermost that has records.
+    pub(crate) layer: Option<Layer>,
+    /// Whether some calls may or may not progress.
+    pub(crate) wide: bool,
+    pub(crate) parties: Parties,
+}
+
+impl World {
+    pub(crate) fn of(defs: &Definitions, layer: Option<Layer>) -> Self {
+        let system = System::of(defs);
+        let roles = Roles::of(defs);
+        Self {
+            sharding: Sharding::of(system.processes.len()),
+            clock: Clock::of(defs),
+            attributes: Attributes::of(defs),
+            layer,
+            wide: roles.any_conditional(),
+            parties: Parties::of(&system),
+            system,
+            roles,
+        }
+    }
+
+    /// The process of a location.
+    #[inline]
+    pub(crate) fn process(&self, location: u32) -> u32 {
+        self.system.process_of.get(location as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The shortest time in which a request gets from one process to another: half the shortest
+    /// round trip seen, 0 if the archive does not say.
+    #[inline]
+    pub(crate) fn latency(&self, _from: u32, _to: u32) -> u64 {
+        0
+    }
+}

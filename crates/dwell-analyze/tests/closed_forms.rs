@@ -1,0 +1,81 @@
+//! Severities of synthetic archives equal their closed forms, to the nanosecond.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze};
+use dwell_synth::{Severities, Truth, halo, sor, srumma};
+use otf2::Archive;
+
+fn run(directory: &std::path::Path, options: &Options) -> Analysis {
+    analyze(&Archive::open(directory).unwrap(), options, &|_| {}).unwrap()
+}
+
+fn severities(analysis: &Analysis, location: usize) -> Severities {
+    let at = |what| analysis.at_location(location, what);
+    Severities {
+        wait_for_progress: at(Quantity::ProgressLow),
+        wait_for_progress_multi: at(Quantity::ProgressMultiLow),
+        barrier_wait: at(Quantity::BarrierWait),
+        barrier_completion: at(Quantity::BarrierCompletion),
+        nxn_wait: at(Quantity::NxnWait),
+        nxn_completion: at(Quantity::NxnCompletion),
+        late_signal: at(Quantity::LateSignal),
+        late_partner: at(Quantity::LatePartner),
+    }
+}
+
+fn check(analysis: &Analysis, truth: &Truth) {
+    let found: Vec<Severities> =
+        (0..analysis.locations()).map(|location| severities(analysis, location)).collect();
+    assert_eq!(found, truth.severities_ns_by_rank);
+    assert_eq!(analysis.events(), truth.totals.events);
+    assert_eq!(analysis.total(Quantity::Gets), truth.totals.gets);
+    assert_eq!(analysis.total(Quantity::BytesGet), truth.totals.bytes_get);
+    assert_eq!(analysis.total(Quantity::ProgressMargin), 0);
+    assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
+    assert!(analysis.not_computed().is_empty(), "{:?}", analysis.not_computed());
+}
+
+#[test]
+fn srumma_for_any_window_and_any_threads() {
+    for (ranks, blocks, rounds, seed) in [(2, 3, 2, 1), (6, 5, 2, 2), (16, 4, 3, 3), (7, 6, 1, 4)] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = srumma::Options { ranks, blocks, rounds, seed };
+        let truth = srumma::generate(&options, directory.path(), &|_| {}).unwrap();
+        check_all(directory.path(), &truth);
+    }
+}
+
+/// For any windows and any number of threads.
+fn check_all(directory: &std::path::Path, truth: &Truth) {
+    for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(777), Cut::Nanoseconds(99_999)] {
+        for threads in [1, 3] {
+            let mut options = Options::default();
+            (options.cut, options.threads) = (cut, threads);
+            check(&run(directory, &options), truth);
+        }
+    }
+}
+
+#[test]
+fn sor_for_any_window_and_any_threads() {
+    for (ranks, iterations, seed) in [(2, 2, 1), (9, 3, 2), (12, 2, 3), (7, 2, 4)] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = sor::Options { ranks, iterations, seed };
+        let truth = sor::generate(&options, directory.path(), &|_| {}).unwrap();
+        assert!(truth.severities_ns.unwrap().nxn_wait > 0);
+        check_all(directory.path(), &truth);
+    }
+}
+
+#[test]
+fn halo_for_any_window_and_any_threads() {
+    for (ranks, rounds, seed) in [(2, 1, 1), (4, 2, 2), (5, 1, 3), (11, 1, 4)] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = halo::Options { ranks, rounds, seed };
+        let truth = halo::generate(&options, directory.path(), &|_| {}).unwrap();
+        let sum = truth.severities_ns.unwrap();
+        assert!(sum.late_partner > 0 && sum.late_signal > 0 && sum.wait_for_progress > 0);
+        check_all(directory.path(), &truth);
+    }
+}

@@ -1,0 +1,105 @@
+//! Archives of Score-P, against what Scalasca 2.6 found in them. Skipped where they are missing.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::path::PathBuf;
+
+use cubex::Report;
+use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze};
+use otf2::Archive;
+
+/// The directory of reference data beside the checkout, or the one named by `DWELL_REFERENCE_DATA`.
+fn data(name: &str) -> Option<PathBuf> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let root = std::env::var_os("DWELL_REFERENCE_DATA").map_or(beside, PathBuf::from);
+    let path = root.join(name);
+    if path.join("traces.otf2").exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: no reference data at {}", path.display());
+    None
+}
+
+fn analysis(name: &str) -> Option<(PathBuf, Analysis)> {
+    let path = data(name)?;
+    let archive = Archive::open(&path).unwrap();
+    let analysis = analyze(&archive, &Options::default(), &|_| {}).unwrap();
+    assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
+    Some((path, analysis))
+}
+
+#[test]
+fn as_scalasca_says() {
+    let Some((path, analysis)) = analysis("mpi_waits") else { return };
+    let scout = Report::open(path.join("scout.cubex")).unwrap();
+    let meta = scout.meta();
+    for (name, what, known) in [
+        ("mpi_barrier_wait", Quantity::BarrierWait, 1.194610),
+        ("mpi_barrier_completion", Quantity::BarrierCompletion, 0.001336),
+        ("mpi_latesender", Quantity::LateSender, 0.269334),
+        ("mpi_latereceiver", Quantity::LateReceiver, 0.120456),
+        ("mpi_earlyreduce", Quantity::EarlyReduce, 0.105628),
+        ("mpi_latebroadcast", Quantity::LateBroadcast, 0.541564),
+        ("mpi_wait_nxn", Quantity::NxnWait, 0.361190),
+        ("mpi_nxn_completion", Quantity::NxnCompletion, 0.000581),
+    ] {
+        let total = analysis.total(what) as f64 / 1e9;
+        assert!((total - known).abs() < 1e-6, "{name}: {total}");
+        let values = scout.values(meta.find_metric(name).unwrap()).unwrap();
+        for (number, location) in meta.locations().enumerate() {
+            let rows = meta.cnodes().filter_map(|cnode| values.row(cnode).unwrap());
+            let theirs: f64 = rows.filter_map(|row| row.number(location)).sum();
+            let ours = analysis.at_location(number, what) as f64 / 1e9;
+            assert!((ours - theirs).abs() < 1e-6, "{name} at {location:?}: {ours} {theirs}");
+        }
+    }
+    // What Scalasca does not see: three rounds in which one process is 25 ms late at a fence.
+    let fences = analysis.total(Quantity::WaitAtFence) as f64 / 1e9;
+    assert!((0.2..0.3).contains(&fences), "{fences}");
+    // Process 1 posts 15 ms late; process 0 completes 35 ms late.
+    let posts = analysis.total(Quantity::LatePost) as f64 / 1e9;
+    assert!((0.04..0.06).contains(&posts), "{posts}");
+    let early = analysis.total(Quantity::EarlyWait) as f64 / 1e9;
+    assert!((0.09..0.12).contains(&early), "{early}");
+    // Four processes take one lock for 3 ms each, five times.
+    let locks = analysis.total(Quantity::LockContention) as f64 / 1e9;
+    assert!((0.1..0.6).contains(&locks), "{locks}");
+}
+
+#[test]
+fn one_sided_programs() {
+    for name in ["shmem_ops", "shmem_ops_tcp"] {
+        let Some((_, analysis)) = analysis(name) else { return };
+        assert_eq!(analysis.total(Quantity::Gets), 36, "{name}");
+        assert_eq!(analysis.total(Quantity::Puts), 33, "{name}");
+        // Process 0 is 20 ms late with its flags, three times.
+        let late = analysis.total(Quantity::LateSignal) as f64 / 1e9;
+        assert!(late > 0.05, "{name}: {late}");
+        // Nobody recorded which flag it was.
+        assert_eq!(
+            analysis.total(Quantity::LateSignal),
+            analysis.total(Quantity::LateSignalInferred)
+        );
+        assert!(analysis.total(Quantity::BarrierWait) > 0, "{name}");
+    }
+}
+
+#[test]
+fn nothing_depends_on_windows_and_threads() {
+    for name in ["mpi_waits", "shmem_ops", "shmem_ops_tcp"] {
+        let Some((path, whole)) = analysis(name) else { return };
+        let archive = Archive::open(path).unwrap();
+        for (cut, threads) in
+            [(Cut::EveryEvent, 1), (Cut::Nanoseconds(1_000_000), 4), (Cut::Nanoseconds(12_345), 2)]
+        {
+            let mut options = Options::default();
+            (options.cut, options.threads) = (cut, threads);
+            let other = analyze(&archive, &options, &|_| {}).unwrap();
+            for (one, two) in other.findings().iter().zip(whole.findings()) {
+                assert_eq!(one, two, "{name}, {cut:?}");
+            }
+            assert_eq!(other.findings().len(), whole.findings().len(), "{name}, {cut:?}");
+            assert_eq!(other.pairs(), whole.pairs(), "{name}, {cut:?}");
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! The exchange of halos, synchronised in four ways.
+//!
+//! Ranks form a ring. In each phase a rank synchronises, fetches the halos of two neighbours, and
+//! synchronises again; even phases are along the ring, odd ones across it. The four ways take turns,
+//! four phases each round: all together, with the partners only, by notifications, by flags.
+//!
+//! # The schedule
+//!
+//! Times are nanoseconds. Phase j begins at T(j). Rank p enters its first synchronisation at
+//! T(j) + a, and begins its gets at G(p) = T(j) + [`HALF`] + b, with random 0 ≤ a, b < [`DELAY`]. Its
+//! gets follow one another: e₁ = G(p), x = max(e, G(q)) + [`TRANSFER`], e₂ = x₁. The second
+//! synchronisation begins when the last get ends, at B(p). All these calls touch and progress, and
+//! the second synchronisation of a rank does not end before its partners are in theirs: so each get is
+//! served when its neighbour begins its own gets.
+//!
+//! # The answer
+//!
+//! * `wait_for_progress`: the sum of max(0, G(q) - e) over all gets.
+//!
+//! and for a synchronisation that p enters at E(p):
+//!
+//! | way | answer |
+//! |---|---|
+//! | all | `barrier_wait`: max over all E - E(p); `barrier_completion`: own lateness less the least |
+//! | partners | `late_partner`: max(0, max over partners E - E(p)) |
+//! | notifications | p notifies its partners one after the other, each call taking [`NOTIFY`], then waits for each: `late_signal`: max(0, when the partner's call to p began - when the wait was entered) |
+//! | flags | the same with a put of a flag and a wait until it is there |
+
+use std::path::Path;
+
+use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole, RmaSyncLevel, RmaSyncType};
+use otf2::event::{
+    Enter, Leave, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync,
+    RmaOpCompleteBlocking, RmaPut, RmaSync, RmaWaitChange,
+};
+use otf2::id::{AttributeRef, GroupRef, MatchingId, Rank, RegionRef, Time};
+use otf2::write::EventWriter;
+use otf2::{Attribute, AttributeValue, List};
+use rayon::prelude::*;
+
+use crate::world::{self, FIRST_GROUP, RANKS_PER_NODE, RegionRow, WINDOW, World};
+use crate::{Progress, Severities, Totals, Truth, rng};
+
+/// From one phase to the next.
+pub const PHASE: u64 = 400_000;
+/// From the beginning of a phase to that of its gets.
+pub const HALF: u64 = 150_000;
+/// Delays are below this.
+pub const DELAY: u64 = 40_000;
+/// A get takes this long once it is served.
+pub const TRANSFER: u64 = 1_500;
+/// A notification or the put of a flag takes this long.
+pub const NOTIFY: u64 = 300;
+/// Barriers end up to this much later than they could.
+pub const COMPLETION: u64 = 2_000;
+
+/// What a synchronisation takes after everyone has come.
+const RELEASE: u64 = 700;
+const INSIDE: u64 = 40;
+/// Bytes of a halo.
+const HALO: u64 = 3 * 512 * 8;
+
+/// What to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Number of ranks, at least 2.
+    pub ranks: u64,
+    /// Rounds of four ways with two phases each.
+    pub rounds: u64,
+    /// Seed of the random delays.
+    pub seed: u64,
+}
+
+/// Severities by rank are listed up to this many ranks.
+const LISTED: u64 = 4096;
+const OFFSET: AttributeRef = AttributeRef(0);
+
+const MAIN: RegionRef = RegionRef(0);
+const GET: RegionRef = RegionRef(1);
+const SYNC_ALL: RegionRef = RegionRef(2);
+const SYNC_IMAGES: RegionRef = RegionRef(3);
+const NOTIFY_CALL: RegionRef = RegionRef(4);
+const NOTIFY_WAIT: RegionRef = RegionRef(5);
+const PUT_FLAG: RegionRef = RegionRef(6);
+const WAIT_FLAG: RegionRef = RegionRef(7);
+
+const REGIONS: &[RegionRow] = &[
+    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
+    RegionRow {
+        name: "caf_get",
+        role: RegionRole::Rma,
+        meaning: "layer=caf operation=get progress=always",
+    },
+    RegionRow {
+        name: "caf_sync_all",
+        role: RegionRole::Barrier,
+        meaning: "layer=caf operation=barrier progress=always completes=remote",
+    },
+    RegionRow {
+        name: "caf_sync_images",
+        role: RegionRole::Rma,
+        meaning: "layer=caf operation=other progress=always",
+    },
+    RegionRow {
+        name: "caf_notify",
+        role: RegionRole::Rma,
+        meaning: "layer=caf operation=other progress=always",
+    },
+    RegionRow {
+        name: "caf_notify_wait",
+        role: RegionRole::Rma,
+        meaning: "layer=caf operation=wait_change progress=always",
+    },
+    RegionRow {
+        name: "caf_put_flag",
+        role: RegionRole::Rma,
+        meaning: "layer=caf operation=put progress=always",
+    },
+    RegionRow {
+        name: "caf_wait_flag",
+        role: RegionRole::Rma,
+        meaning: "layer=caf operation=wait_change progress=always",
+    },
+];
+
+/// The four ways to synchronise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    All,
+    Partners,
+    Notifications,
+    Flags,
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    ranks: u64,
+    rounds: u64,
+    seed: u64,
+}
+
+/// A get: who from, when, how long it waited.
+struct Get {
+    from: u64,
+    enter: u64,
+    waited: u64,
+    leave: u64,
+}
+
+/// Before the gets or after them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Before,
+    After,
+}
+
+impl Plan {
+    fn phases(&self) -> u64 {
+        8 * self.rounds
+    }
+
+    fn way(phase: u64) -> Way {
+        [Way::All, Way::Partners, Way::Notifications, Way::Flags][(phase / 2 % 4) as usize]
+    }
+
+    /// The neighbours of a rank in a phase, each once.
+    fn partners(&self, p: u64, phase: u64) -> Vec<u64> {
+        let far = if self.ranks >= 5 { 2 } else { 1 };
+        let distance = if phase.is_multiple_of(2) { 1 } else { far };
+        let (before, after) =
+            ((p + self.ranks - distance) % self.ranks, (p + distance) % self.ranks);
+        if before == after { vec![after] } else { vec![before, after] }
+    }
+
+    fn begin(phase: u64) -> u64 {
+        PHASE * (phase + 1)
+    }
+
+    fn first_get(&self, p: u64, phase: u64) -> u64 {
+        Self::begin(phase) + HALF + rng::at(self.seed, [p, phase, 1]) % DELAY
+    }
+
+    fn gets(&self, p: u64, phase: u64) -> Vec<Get> {
+        let mut now = self.first_get(p, phase);
+        let get = |from: u64| {
+            let enter = now;
+            let served = enter.max(self.first_get(from, phase));
+            now = served + TRANSFER;
+            Get { from, enter, waited: served - enter, leave: now }
+        };
+        self.partners(p, phase).into_iter().map(get).collect()
+    }
+
+    /// E(p): when a rank enters a synchronisation.
+    fn enter(&self, p: u64, phase: u64, when: When) -> u64 {
+        match when {
+            When::Before => Self::begin(phase) + rng::at(self.seed, [p, phase, 0]) % DELAY,
+            When::After => self.gets(p, phase).last().map_or(0, |get| get.leave),
+        }
+    }
+
+    fn lateness(&self, p: u64, phase: u64, when: When) -> u64 {
+        rng::at(self.seed, [p, phase, 2 + when as u64]) % COMPLETION
+    }
+
+    /// When the call began by which `from` tells `to` that it has come.
+    fn told(&self, from: u64, to: u64, phase: u64, when: When) -> u64 {
+        let at = self.partners(from, phase).iter().position(|it| *it == to).unwrap_or(0);
+        self.enter(from, phase, when) + at as u64 * NOTIFY
+    }
+
+    fn duration(&self) -> u64 {
+        Self::begin(self.phases()) + PHASE
+    }
+
+    /// Last enter and least lateness of a synchronisation of all.
+    fn barrier(&self, phase: u64, when: When) -> (u64, u64) {
+        let ranks = || (0..self.ranks).into_par_iter();
+        (
+            ranks().map(|p| self.enter(p, phase, when)).max().unwrap_or(0),
+            ranks().map(|p| self.lateness(p, phase, when)).min().unwrap_or(0),
+        )
+    }
+
+    fn barriers(&self) -> Vec<[(u64, u64); 2]> {
+        let of = |phase| [self.barrier(phase, When::Before), self.barrier(phase, When::After)];
+        (0..self.phases())
+            .map(|phase| if Self::way(phase) == Way::All { of(phase) } else { Default::default() })
+            .collect()
+    }
+
+    fn severities(&self, p: u64, barriers: &[[(u64, u64); 2]]) -> Severities {
+        let mut sum = Severities::default();
+        for (phase, barrier) in (0..).zip(barriers) {
+            sum.wait_for_progress += self.gets(p, phase).iter().map(|it| it.waited).sum::<u64>();
+            for (when, (last, least)) in [When::Before, When::After].into_iter().zip(barrier) {
+                let enter = self.enter(p, phase, when);
+                let partners = self.partners(p, phase);
+                match Self::way(phase) {
+                    Way::All => {
+                        sum.barrier_wait += last - enter;
+                        sum.barrier_completion += self.lateness(p, phase, when) - least;
+                    }
+                    Way::Partners => {
+                        let last = partners.iter().map(|q| self.enter(*q, phase, when)).max();
+                        sum.late_partner += last.unwrap_or(0).saturating_sub(enter);
+                    }
+                    Way::Notifications | Way::Flags => {
+                        let mut now = enter + partners.len() as u64 * NOTIFY;
+                        for &q in &partners {
+                            let told = self.told(q, p, phase, when);
+                            sum.late_signal += told.saturating_sub(now);
+                            now = now.max(told) + RELEASE;
+                        }
+                    }
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// Makes an archive in a directory, and says what it holds.
+///
+/// # Errors
+/// If there is an archive already, or files cannot be written.
+pub fn generate(
+    options: &Options,
+    directory: &Path,
+    progress: Progress<'_>,
+) -> otf2::Result<Truth> {
+    let Options { ranks, rounds, seed } = *options;
+    let plan = &Plan { ranks, rounds, seed };
+    let archive = world::create(directory, "halo exchange, synthetic", ranks, seed)?;
+    let barriers = plan.barriers();
+    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
+    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
+        let writer = Writer { plan, p: rank, events, totals: Totals::default(), operations: 0 };
+        writer.write(&barriers)
+    })?;
+    let mut truth = Truth::new("halo", &[("ranks", ranks), ("rounds", rounds), ("seed", seed)]);
+    totals.iter().for_each(|part| truth.totals += *part);
+    let severities =
+        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
+    truth.add_severities(severities, LISTED);
+    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
+    // A group for each rank and axis.
+    let groups: Vec<Vec<u64>> =
+        (0..2 * ranks).map(|number| plan.partners(number / 2, number % 2)).collect();
+    let world = World {
+        events: &counts,
+        duration: plan.duration(),
+        paradigm: Paradigm::User, // OTF2 has none for coarrays.
+        paradigm_name: "Coarrays",
+        regions: REGIONS,
+        window: "coarrays",
+        attributes: &["DWELL::SYMMETRIC_OFFSET"],
+        ranks_per_node: RANKS_PER_NODE,
+        groups: &groups,
+    };
+    world.finish(archive)?;
+    Ok(truth)
+}
+
+/// Writes the events of a rank.
+struct Writer<'w> {
+    plan: &'w Plan,
+    p: u64,
+    events: &'w mut EventWriter,
+    totals: Totals,
+    operations: u64,
+}
+
+impl Writer<'_> {
+    fn write(mut self, barriers: &[[(u64, u64); 2]]) -> otf2::Result<Totals> {
+        self.events.write(Time(0), Enter { region: MAIN })?;
+        for (phase, &[before, after]) in (0..).zip(barriers) {
+            self.synchronise(phase, When::Before, before.0)?;
+            for get in self.plan.gets(self.p, phase) {
+                let (win, matching_id) = (WINDOW, MatchingId(self.operations));
+                let remote = Rank(get.from as u32);
+                self.operations += 1;
+                self.events.write(Time(get.enter), Enter { region: GET })?;
+                let record = RmaGet { win, remote, bytes: HALO, matching_id };
+                self.events.write(Time(get.enter + INSIDE), record)?;
+                let done = RmaOpCompleteBlocking { win, matching_id };
+                self.events.write(Time(get.leave - INSIDE), done)?;
+                self.events.write(Time(get.leave), Leave { region: GET })?;
+                self.totals.gets += 1;
+                self.totals.bytes_get += HALO;
+            }
+            self.synchronise(phase, When::After, after.0)?;
+        }
+        let end = self.plan.duration();
+        self.totals.duration_ns = end;
+        self.events.write(Time(end), Leave { region: MAIN })?;
+        Ok(self.totals)
+    }
+
+    fn synchronise(&mut self, phase: u64, when: When, last: u64) -> otf2::Result<()> {
+        let (plan, p) = (self.plan, self.p);
+        let enter = plan.enter(p, phase, when);
+        let partners = plan.partners(p, phase);
+        match Plan::way(phase) {
+            Way::All => {
+                let end = last + RELEASE + plan.lateness(p, phase, when);
+                self.events.write(Time(enter), Enter { region: SYNC_ALL })?;
+                self.events.write(Time(enter), RmaCollectiveBegin {})?;
+                let record = RmaCollectiveEnd {
+                    collective_op: CollectiveOp::Barrier,
+                    sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
+                    win: WINDOW,
+                    root: CollectiveRoot::None,
+                    bytes_sent: 0,
+                    bytes_received: 0,
+                };
+                self.events.write(Time(end), record)?;
+                self.events.write(Time(end + INSIDE), Leave { region: SYNC_ALL })?;
+                self.totals.collectives += 1;
+            }
+            Way::Partners => {
+                let last = partners.iter().map(|q| plan.enter(*q, phase, when)).max();
+                let end = enter.max(last.unwrap_or(0)) + RELEASE;
+                let group = GroupRef(FIRST_GROUP + (2 * p + phase % 2) as u32);
+                let sync_level = RmaSyncLevel::PROCESS;
+                self.events.write(Time(enter), Enter { region: SYNC_IMAGES })?;
+                let record = RmaGroupSync { sync_level, win: WINDOW, group };
+                self.events.write(Time(end - INSIDE), record)?;
+                self.events.write(Time(end), Leave { region: SYNC_IMAGES })?;
+            }
+            Way::Notifications => self.notify(phase, when, enter, &partners)?,
+            Way::Flags => self.flags(phase, when, enter, &partners)?,
+        }
+        Ok(())
+    }
+
+    fn notify(&mut self, phase: u64, when: When, enter: u64, partners: &[u64]) -> otf2::Result<()> {
+        let win = WINDOW;
+        let mut now = enter;
+        for &q in partners {
+            let (remote, sync_type) = (Rank(q as u32), RmaSyncType::NotifyOut);
+            self.events.write(Time(now), Enter { region: NOTIFY_CALL })?;
+            self.events.write(Time(now), RmaSync { win, remote, sync_type })?;
+            now += NOTIFY;
+            self.events.write(Time(now), Leave { region: NOTIFY_CALL })?;
+        }
+        for &q in partners {
+            let (remote, sync_type) = (Rank(q as u32), RmaSyncType::NotifyIn);
+            self.events.write(Time(now), Enter { region: NOTIFY_WAIT })?;
+            now = now.max(self.plan.told(q, self.p, phase, when)) + RELEASE;
+            self.events.write(Time(now), RmaSync { win, remote, sync_type })?;
+            self.events.write(Time(now), Leave { region: NOTIFY_WAIT })?;
+        }
+        Ok(())
+    }
+
+    /// A flag has an address of its own for each partner and synchronisation.
+    fn flags(&mut self, phase: u64, when: When, enter: u64, partners: &[u64]) -> otf2::Result<()> {
+        let win = WINDOW;
+        let number = 2 * phase + when as u64;
+        let offset = |from: u64| 8 * (number * self.plan.ranks + from);
+        let mut now = enter;
+        for &q in partners {
+            let (remote, matching_id) = (Rank(q as u32), MatchingId(self.operations));
+            self.operations += 1;
+            let put = RmaPut { win, remote, bytes: 8, matching_id };
+            let value = AttributeValue::Uint64(offset(self.p));
+            let attributes = [Attribute { attribute: OFFSET, value }];
+            self.events.write(Time(now), Enter { region: PUT_FLAG })?;
+            self.events.write_with(Time(now + INSIDE), List::from(&attributes[..]), put)?;
+            now += NOTIFY;
+            self.events.write(Time(now), RmaOpCompleteBlocking { win, matching_id })?;
+            self.events.write(Time(now), Leave { region: PUT_FLAG })?;
+            self.totals.puts += 1;
+            self.totals.bytes_put += 8;
+        }
+        for &q in partners {
+            let attributes =
+                [Attribute { attribute: OFFSET, value: AttributeValue::Uint64(offset(q)) }];
+            self.events.write(Time(now), Enter { region: WAIT_FLAG })?;
+            let record = RmaWaitChange { win };
+            self.events.write_with(Time(now), List::from(&attributes[..]), record)?;
+            now = now.max(self.plan.told(q, self.p, phase, when)) + RELEASE;
+            self.events.write(Time(now), Leave { region: WAIT_FLAG })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,274 @@
+//! A red-black solver on a grid that is spread over a mesh of processes.
+//!
+//! Each iteration has a red and a black sweep. Before a sweep, each rank fetches the halos from its
+//! neighbours in the mesh, one blocking get after the other, and then waits in an all-fence until the
+//! sweep begins. A reduction to all ends the iteration. There are `iterations` of them.
+//!
+//! # The schedule
+//!
+//! Times are nanoseconds. Exchange h (two an iteration, and one step for the reduction) begins at
+//! T(h), and rank p is there after a random delay, A(p, h) = T(h) + d(p, h), 0 ≤ d < [`DELAY`].
+//!
+//! | call | from | until |
+//! |---|---|---|
+//! | `ARMCI_Get` from neighbour q₁ | e₁ = A(p, h) | x₁ = max(e₁, A(q₁, h)) + [`TRANSFER`] |
+//! | `ARMCI_Get` from neighbour q₂ | e₂ = x₁ | x₂ = max(e₂, A(q₂, h)) + [`TRANSFER`] |
+//! | … | | |
+//! | `ARMCI_AllFence` | the last x | T(h) + [`HOLD`] |
+//!
+//! These calls touch, so a rank serves others from A(p, h) to T(h) + [`HOLD`] without a break, and a
+//! get is served when its neighbour has arrived.
+//!
+//! # The answer
+//!
+//! * `wait_for_progress` of rank p: the sum of max(0, A(q, h) - e) over its gets.
+//! * `wait_for_progress_multi`: 0. Nothing is outstanding when the all-fence begins.
+//! * `nxn_wait`: the last enter of the reduction less the own. `nxn_completion`: how much later than the
+//!   first it ends.
+
+use std::path::Path;
+
+use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole};
+use otf2::event::{
+    Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
+};
+use otf2::id::{MatchingId, Rank, RegionRef, Time};
+use otf2::write::EventWriter;
+use rayon::prelude::*;
+
+use crate::world::{self, RANKS_PER_NODE, RegionRow, WINDOW, WORLD, World};
+use crate::{Progress, Severities, Totals, Truth, rng};
+
+/// From one exchange to the next.
+pub const STEP: u64 = 100_000;
+/// Delays are below this.
+pub const DELAY: u64 = 40_000;
+/// A get takes this long once it is served.
+pub const TRANSFER: u64 = 1_500;
+/// Phase at which all ranks leave the exchange: later than any get ends.
+pub const HOLD: u64 = 50_000;
+/// Reductions end up to this much later than they could.
+pub const COMPLETION: u64 = 2_000;
+
+const REDUCTION: u64 = 5_000;
+const INSIDE: u64 = 40;
+/// Bytes of a halo: a column of 128 numbers.
+const HALO: u64 = 128 * 8;
+
+const _: () = assert!(DELAY + 4 * TRANSFER < HOLD && HOLD < STEP, "an exchange must fit its step");
+
+/// What to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Number of ranks, at least 2.
+    pub ranks: u64,
+    /// Iterations: two exchanges and a reduction each.
+    pub iterations: u64,
+    /// Seed of the random delays.
+    pub seed: u64,
+}
+
+/// Severities by rank are listed up to this many ranks.
+const LISTED: u64 = 4096;
+
+const MAIN: RegionRef = RegionRef(0);
+const GET: RegionRef = RegionRef(1);
+const ALL_FENCE: RegionRef = RegionRef(2);
+const ALLREDUCE: RegionRef = RegionRef(3);
+
+const REGIONS: &[RegionRow] = &[
+    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
+    RegionRow {
+        name: "ARMCI_Get",
+        role: RegionRole::Rma,
+        meaning: "layer=armci operation=get progress=always",
+    },
+    RegionRow {
+        name: "ARMCI_AllFence",
+        role: RegionRole::Rma,
+        meaning: "layer=armci operation=complete_remote progress=always completes=remote",
+    },
+    RegionRow {
+        name: "MPI_Allreduce",
+        role: RegionRole::CollAll2all,
+        meaning: "layer=mpi operation=all_reduce progress=always",
+    },
+];
+
+#[derive(Clone, Copy)]
+struct Plan {
+    ranks: u64,
+    iterations: u64,
+    seed: u64,
+    columns: u64,
+}
+
+/// A get: who from, when, how long it waited.
+struct Get {
+    from: u64,
+    enter: u64,
+    waited: u64,
+    leave: u64,
+}
+
+impl Plan {
+    fn new(&Options { ranks, iterations, seed }: &Options) -> Self {
+        let divisors = (1..).take_while(|r| r * r <= ranks).filter(|r| ranks.is_multiple_of(*r));
+        Self { ranks, iterations, seed, columns: ranks / divisors.last().unwrap_or(1) }
+    }
+
+    /// Neighbours in the mesh, which has borders.
+    fn neighbours(&self, p: u64) -> impl Iterator<Item = u64> + use<> {
+        let Self { ranks, columns, .. } = *self;
+        let column = p % columns;
+        let north = p.checked_sub(columns);
+        let south = Some(p + columns).filter(|q| *q < ranks);
+        let west = (column > 0).then(|| p - 1);
+        let east = (column + 1 < columns).then_some(p + 1);
+        [north, south, west, east].into_iter().flatten()
+    }
+
+    /// T(h) of an exchange, or of the reduction, which is part 2 of an iteration.
+    fn begin(&self, iteration: u64, part: u64) -> u64 {
+        STEP + (3 * iteration + part) * STEP
+    }
+
+    /// A(p, h), or the enter of the reduction.
+    fn arrival(&self, p: u64, iteration: u64, part: u64) -> u64 {
+        let delay = rng::at(self.seed, [p, iteration, part]) % DELAY;
+        self.begin(iteration, part) + delay
+    }
+
+    fn lateness(&self, p: u64, iteration: u64) -> u64 {
+        rng::at(self.seed, [p, iteration, u64::MAX]) % COMPLETION
+    }
+
+    fn gets(&self, p: u64, iteration: u64, part: u64) -> Vec<Get> {
+        let mut now = self.arrival(p, iteration, part);
+        let get = |from: u64| {
+            let enter = now;
+            let served = enter.max(self.arrival(from, iteration, part));
+            now = served + TRANSFER;
+            Get { from, enter, waited: served - enter, leave: now }
+        };
+        self.neighbours(p).map(get).collect()
+    }
+
+    /// Last enter and least lateness of each reduction.
+    fn reductions(&self) -> Vec<(u64, u64)> {
+        let ranks = || (0..self.ranks).into_par_iter();
+        (0..self.iterations)
+            .map(|it| {
+                let last = ranks().map(|p| self.arrival(p, it, 2)).max().unwrap_or(0);
+                let least = ranks().map(|p| self.lateness(p, it)).min().unwrap_or(0);
+                (last, least)
+            })
+            .collect()
+    }
+
+    fn duration(&self) -> u64 {
+        self.begin(self.iterations, 0) + STEP
+    }
+
+    fn severities(&self, p: u64, reductions: &[(u64, u64)]) -> Severities {
+        let mut sum = Severities::default();
+        for (iteration, (last, least)) in (0..).zip(reductions) {
+            for part in 0..2 {
+                let gets = self.gets(p, iteration, part);
+                sum.wait_for_progress += gets.iter().map(|get| get.waited).sum::<u64>();
+            }
+            sum.nxn_wait += last - self.arrival(p, iteration, 2);
+            sum.nxn_completion += self.lateness(p, iteration) - least;
+        }
+        sum
+    }
+}
+
+/// Makes an archive in a directory, and says what it holds.
+///
+/// # Errors
+/// If there is an archive already, or files cannot be written.
+pub fn generate(
+    options: &Options,
+    directory: &Path,
+    progress: Progress<'_>,
+) -> otf2::Result<Truth> {
+    let Options { ranks, iterations, seed } = *options;
+    let plan = &Plan::new(options);
+    let archive = world::create(directory, "SOR, synthetic", ranks, seed)?;
+    let reductions = plan.reductions();
+    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
+    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
+        write_rank(plan, rank, &reductions, events)
+    })?;
+    let mut truth =
+        Truth::new("sor", &[("ranks", ranks), ("iterations", iterations), ("seed", seed)]);
+    totals.iter().for_each(|part| truth.totals += *part);
+    let severities =
+        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &reductions)).collect();
+    truth.add_severities(severities, LISTED);
+    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
+    let world = World {
+        events: &counts,
+        duration: plan.duration(),
+        paradigm: Paradigm::User, // OTF2 has none for ARMCI.
+        paradigm_name: "ARMCI",
+        regions: REGIONS,
+        window: "ARMCI memory",
+        attributes: &[],
+        ranks_per_node: RANKS_PER_NODE,
+        groups: &[],
+    };
+    world.finish(archive)?;
+    Ok(truth)
+}
+
+fn write_rank(
+    plan: &Plan,
+    p: u64,
+    reductions: &[(u64, u64)],
+    events: &mut EventWriter,
+) -> otf2::Result<Totals> {
+    let mut totals = Totals::default();
+    events.write(Time(0), Enter { region: MAIN })?;
+    for (iteration, (last, _)) in (0..).zip(reductions) {
+        for part in 0..2 {
+            let mut end = plan.arrival(p, iteration, part);
+            for get in plan.gets(p, iteration, part) {
+                let (win, matching_id) = (WINDOW, MatchingId(totals.gets));
+                let remote = Rank(get.from as u32);
+                events.write(Time(get.enter), Enter { region: GET })?;
+                let record = RmaGet { win, remote, bytes: HALO, matching_id };
+                events.write(Time(get.enter + INSIDE), record)?;
+                let done = RmaOpCompleteBlocking { win, matching_id };
+                events.write(Time(get.leave - INSIDE), done)?;
+                events.write(Time(get.leave), Leave { region: GET })?;
+                totals.gets += 1;
+                totals.bytes_get += HALO;
+                end = get.leave;
+            }
+            events.write(Time(end), Enter { region: ALL_FENCE })?;
+            let leave = plan.begin(iteration, part) + HOLD;
+            events.write(Time(leave), Leave { region: ALL_FENCE })?;
+        }
+        let enter = plan.arrival(p, iteration, 2);
+        let end = last + REDUCTION + plan.lateness(p, iteration);
+        events.write(Time(enter), Enter { region: ALLREDUCE })?;
+        events.write(Time(enter), MpiCollectiveBegin {})?;
+        events.write(
+            Time(end),
+            MpiCollectiveEnd {
+                collective_op: CollectiveOp::Allreduce,
+                communicator: WORLD,
+                root: CollectiveRoot::None,
+                size_sent: 8,
+                size_received: 8,
+            },
+        )?;
+        events.write(Time(end + INSIDE), Leave { region: ALLREDUCE })?;
+        totals.collectives += 1;
+    }
+    totals.duration_ns = plan.duration();
+    events.write(Time(plan.duration()), Leave { region: MAIN })?;
+    Ok(totals)
+}

@@ -1,0 +1,361 @@
+//! `dwell analyze`: finds the waits in an archive, writes the report, tells what was found.
+//!
+//! # `findings.json`
+//!
+//! An object; all times are seconds.
+//!
+//! | field | is |
+//! |---|---|
+//! | `version` | 1 |
+//! | `processes`, `locations`, `events` | how many |
+//! | `length_seconds`, `time_seconds` | from the first event to the last; over all locations |
+//! | `findings` | the waits, the longest first |
+//! | `not_computed` | `pattern`, `calls` (0 for all) and `reason` |
+//! | `damage` | what is wrong with the archive |
+//!
+//! A finding:
+//!
+//! | field | is |
+//! |---|---|
+//! | `pattern`, `metric`, `layer` | id of the pattern, name in `trace.cubex`, whose call it is |
+//! | `seconds`, `seconds_at_most`, `share` | lower and upper bound; share of `time_seconds` |
+//! | `confidence` | exact, lower bound, between bounds, inferred |
+//! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
+//! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
+//! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds` |
+//! | `explanation`, `remedy` | in plain words |
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+use std::{env, fs};
+
+use anyhow::{Context, bail};
+use dwell_analyze::{Analysis, Finding, Options, Quantity, Share, Step, analyze};
+use dwell_model::layer::Layer;
+use dwell_report::wait;
+use otf2::Archive;
+use serde_json::{Value, json};
+
+use crate::format::{grouped, seconds, shorten, wrap};
+use crate::progress;
+use crate::sites;
+
+/// Arguments of `dwell analyze`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Writes DIR/trace.cubex, which `dwell report`, CubeGUI and others read, and DIR/findings.json, and prints \
+the longest waits. What could not be computed is named, never reported as 0.
+
+Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
+
+Examples:
+  dwell analyze                          the latest run here
+  dwell analyze run --memory 8G          with more memory, in fewer and longer windows
+  dwell analyze run --layer mpi          judge at MPI, below a library that uses it")]
+pub(crate) struct Args {
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
+    /// here that holds one.
+    archive: Option<PathBuf>,
+    /// Threads to use; as many as there are cores if not given.
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
+    threads: usize,
+    /// Memory to stay within, such as 500M or 4G, but for the result itself.
+    #[arg(long, default_value = "2G", value_parser = size, value_name = "SIZE")]
+    memory: u64,
+    /// Layer to judge waits at: shmem, mpi, armci, caf, gasnet, upc. The outermost if not given.
+    #[arg(long, value_parser = layer, value_name = "NAME")]
+    layer: Option<Layer>,
+    /// How many waits to print.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    top: usize,
+    /// Print JSON: what findings.json holds.
+    #[arg(long)]
+    json: bool,
+}
+
+fn layer(name: &str) -> Result<Layer, String> {
+    let names = || Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
+    Layer::from_name(name).ok_or_else(|| format!("no such layer; there are {}", names()))
+}
+
+/// A number of bytes with an optional unit.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor: u64 = match text.get(digits.len()..).unwrap_or_default().to_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        "T" | "TB" | "TIB" => 1 << 40,
+        _ => return Err("units are K, M, G and T".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "a number such as 500M is needed".to_owned())?;
+    number.checked_mul(factor).filter(|size| *size > 0).ok_or_else(|| "out of range".into())
+}
+
+/// The newest run in a directory.
+fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
+    let mut newest: Option<(SystemTime, PathBuf)> = None;
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let named = path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("dwell-"));
+        let anchor = path.join("traces.otf2");
+        if let (true, Ok(meta)) = (named, fs::metadata(&anchor)) {
+            let found = (meta.modified()?, path);
+            newest = newest.max(Some(found));
+        }
+    }
+    match newest {
+        Some((_, path)) => Ok(path),
+        None => bail!(
+            "no `dwell-*` directory with a traces.otf2 here; name the archive, or make one with \
+             `dwell run`"
+        ),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = match &args.archive {
+        Some(path) => path.clone(),
+        None => latest(&env::current_dir()?)?,
+    };
+    if path.join("open").is_dir() && !path.join("traces.otf2").exists() {
+        bail!(
+            "{}: the run was not completed; next: dwell recover {}",
+            path.display(),
+            path.display()
+        );
+    }
+    Archive::open(&path)?;
+    sites::resolve(&path);
+    let archive = Archive::open(&path)?;
+    let directory = match path.is_dir() {
+        true => path.as_path(),
+        false => path.parent().unwrap_or(Path::new(".")),
+    };
+    let total: u64 = archive.definitions()?.locations().map(|it| it.number_of_events).sum();
+    let bar = progress::bar(total, "events");
+    let mut options = Options::default();
+    options.threads = args.threads;
+    options.memory = args.memory;
+    options.layer = args.layer;
+    let analysis = analyze(&archive, &options, &|events| bar.inc(events));
+    bar.finish_and_clear();
+    let analysis = analysis.with_context(|| path.display().to_string())?;
+
+    let report = directory.join("trace.cubex");
+    analysis.write_report(&report)?;
+    let document = document(&analysis);
+    let findings = directory.join("findings.json");
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    fs::write(&findings, &text)
+        .with_context(|| format!("{}: cannot be written", findings.display()))?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        out.write_all(text.as_bytes())?;
+    } else {
+        let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
+        out.write_all(summary(&path, &analysis, args.top, width.clamp(60, 120)).as_bytes())?;
+        writeln!(out, "next: dwell report {}", report.display())?;
+    }
+    Ok(ExitCode::from(u8::from(!analysis.damage().is_empty())))
+}
+
+/// What happened, and what can be done about it.
+fn about_pattern(finding: &Finding) -> (&'static str, &'static str) {
+    match wait(&finding.metric) {
+        Some(about) => (about.meaning, about.remedy),
+        // Not all of it is a wait: leaving takes its time too.
+        None => (
+            "the operation lasted after its first process had been released",
+            "Look whether processes share cores; use fewer or smaller collectives.",
+        ),
+    }
+}
+
+/// A call path in one line.
+fn path_text(path: &[Step]) -> String {
+    path.iter().map(|step| step.region.as_str()).collect::<Vec<_>>().join(" / ")
+}
+
+/// The last call, and where it stands in the program.
+fn call_text(path: &[Step]) -> String {
+    let Some(step) = path.last() else { return String::new() };
+    match &step.site {
+        Some(site) if !site.file.is_empty() => {
+            let file = Path::new(&site.file).file_name().unwrap_or_default().to_string_lossy();
+            format!("{} at {file}:{} in {}", step.region, site.line, site.function)
+        }
+        Some(site) => format!("{} in {}", step.region, site.function),
+        None => step.region.clone(),
+    }
+}
+
+fn share_text(shares: &[Share]) -> String {
+    let one = |it: &Share| format!("{} ({})", it.who, seconds(it.nanoseconds as f64 / 1e9));
+    shares.iter().take(3).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// What a person reads.
+fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String {
+    let mut text = String::new();
+    let time = analysis.time() as f64 / 1e9;
+    let waits = analysis.findings().iter().map(|it| it.nanoseconds).sum::<u64>() as f64 / 1e9;
+    let percent = |part: f64| if time > 0.0 { 100.0 * part / time } else { 0.0 };
+    let _ = writeln!(
+        text,
+        "{}: {} processes, {} events, {} long, {} of time over all of them",
+        path.display(),
+        grouped(analysis.processes() as u64),
+        grouped(analysis.events()),
+        seconds(analysis.length() as f64 / 1e9),
+        seconds(time),
+    );
+    let _ = writeln!(text, "waits take {} of it, {:.1} %", seconds(waits), percent(waits));
+    for (number, finding) in (1..).zip(analysis.findings().iter().take(top)) {
+        let amount = match finding.at_most > finding.nanoseconds {
+            true => format!(
+                "{} to {}",
+                seconds(finding.seconds()),
+                seconds(finding.at_most as f64 / 1e9)
+            ),
+            false => seconds(finding.seconds()),
+        };
+        let _ = writeln!(
+            text,
+            "\n{number}. {} waits {amount}, {:.1} % of the time",
+            call_text(&finding.path),
+            percent(finding.seconds())
+        );
+        let mut line = |label: &str, content: &str| {
+            for (at, part) in wrap(content, width - 13).iter().enumerate() {
+                let _ = writeln!(text, "   {:9} {part}", if at == 0 { label } else { "" });
+            }
+        };
+        let (meaning, remedy) = about_pattern(finding);
+        line("why", &format!("{meaning} ({})", finding.pattern));
+        line("path", &shorten(&path_text(&finding.path), width - 13));
+        line(
+            "how often",
+            &format!(
+                "{} calls take {}; {} of {} locations wait",
+                grouped(finding.visits),
+                seconds(finding.path_nanoseconds as f64 / 1e9),
+                grouped(finding.locations),
+                grouped(analysis.locations() as u64)
+            ),
+        );
+        line("who waits", &format!("most: {}", share_text(&finding.origins)));
+        if !finding.targets.is_empty() {
+            line("on whom", &format!("most: {}", share_text(&finding.targets)));
+        }
+        line("to do", remedy);
+        line("how sure", finding.confidence.name());
+    }
+    if analysis.findings().is_empty() {
+        let _ = writeln!(text, "no call waits for another process");
+    }
+    let rest = analysis.findings().len().saturating_sub(top);
+    if rest > 0 {
+        let _ = writeln!(text, "\n{rest} more in findings.json");
+    }
+    let doubtful = analysis.total(Quantity::ProgressUnconfirmed)
+        + analysis.total(Quantity::ProgressMultiUnconfirmed);
+    if doubtful > 0 {
+        let _ = writeln!(
+            text,
+            "\nunconfirmed: {} more look like waits for progress, but operations between {} pair(s) of \
+             nodes were seen to progress without their target",
+            seconds(doubtful as f64 / 1e9),
+            analysis.independent_pairs()
+        );
+    }
+    if !analysis.not_computed().is_empty() || !analysis.damage().is_empty() {
+        text.push('\n');
+    }
+    for note in analysis.not_computed() {
+        let _ = writeln!(text, "{note}");
+    }
+    for problem in analysis.damage() {
+        let _ = writeln!(text, "damaged: {problem}");
+    }
+    text.push('\n');
+    text
+}
+
+/// What a program reads. All times are seconds.
+fn document(analysis: &Analysis) -> Value {
+    let time = analysis.time() as f64;
+    let shares = |list: &[Share]| -> Vec<Value> {
+        let one = |it: &Share| json!({ "who": it.who, "seconds": it.nanoseconds as f64 / 1e9 });
+        list.iter().map(one).collect()
+    };
+    let step = |step: &Step| {
+        let site = step.site.as_ref();
+        json!({
+            "region": step.region,
+            "file": site.map(|it| it.file.as_str()).filter(|it| !it.is_empty()),
+            "line": site.map(|it| it.line).filter(|it| *it > 0),
+            "caller": site.map(|it| it.function.as_str()),
+        })
+    };
+    let findings: Vec<Value> = analysis
+        .findings()
+        .iter()
+        .map(|it| {
+            let (explanation, remedy) = about_pattern(it);
+            json!({
+                "pattern": it.pattern,
+                "metric": it.metric,
+                "layer": it.layer.name(),
+                "seconds": it.seconds(),
+                "seconds_at_most": it.at_most as f64 / 1e9,
+                "share": if time > 0.0 { it.nanoseconds as f64 / time } else { 0.0 },
+                "confidence": it.confidence.name(),
+                "visits": it.visits,
+                "path_seconds": it.path_nanoseconds as f64 / 1e9,
+                "path": it.path.iter().map(step).collect::<Vec<_>>(),
+                "locations": it.locations,
+                "origins": shares(&it.origins),
+                "targets": shares(&it.targets),
+                "explanation": explanation,
+                "remedy": remedy,
+            })
+        })
+        .collect();
+    let not_computed: Vec<Value> = analysis
+        .not_computed()
+        .iter()
+        .map(|it| json!({ "pattern": it.pattern, "calls": it.calls, "reason": it.reason }))
+        .collect();
+    json!({
+        "version": 1,
+        "processes": analysis.processes(),
+        "locations": analysis.locations(),
+        "events": analysis.events(),
+        "length_seconds": analysis.length() as f64 / 1e9,
+        "time_seconds": time / 1e9,
+        "findings": findings,
+        "not_computed": not_computed,
+        "damage": analysis.damage(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("500M"), Ok(500 << 20));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("4096"), Ok(4096));
+        assert!(size("0").is_err());
+        assert!(size("a lot").is_err());
+        assert!(size("3X").is_err());
+    }
+}

@@ -1,0 +1,241 @@
+//! `dwell doctor`: what this machine has, and what will be measured.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail};
+use dwell_measure::clock;
+use dwell_measure::memory::Memory;
+use dwell_model::layer::layer_of_region;
+use dwell_model::shmem;
+
+use crate::elf::{self, Program};
+use crate::library;
+
+/// Arguments of `dwell doctor`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if a program can be measured here, 1 if something is in the way."
+)]
+pub(crate) struct Args {
+    /// A program to look into: which of its calls will be recorded.
+    program: Option<String>,
+    /// Measure which calls of OpenSHMEM serve others on this machine. Compiles and runs a small
+    /// program with oshcc and oshrun; takes about half a minute.
+    #[arg(long)]
+    probe: bool,
+    /// Options for oshrun with --probe, such as "-x UCX_TLS=tcp,self".
+    #[arg(long, value_name = "OPTIONS", requires = "probe", allow_hyphen_values = true)]
+    oshrun: Option<String>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut checks = Checks::default();
+    checks.library();
+    checks.clock();
+    checks.space();
+    checks.kernel();
+    runtimes(&mut checks.text);
+    if let Some(program) = &args.program {
+        checks.program(program)?;
+    }
+    print!("{}", checks.text);
+    if args.probe {
+        probe(args.oshrun.as_deref().unwrap_or(""))?;
+    }
+    Ok(if checks.sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+struct Checks {
+    text: String,
+    sound: bool,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self { text: String::new(), sound: true }
+    }
+}
+
+impl Checks {
+    fn line(&mut self, what: &str, found: &str) {
+        let _ = writeln!(self.text, "{what:<12} {found}");
+    }
+
+    fn bad(&mut self, what: &str, found: &str) {
+        self.sound = false;
+        self.line(what, found);
+    }
+
+    fn library(&mut self) {
+        match library::find().and_then(|path| library::check(&path).map(|()| path)) {
+            Ok(path) => self.line("library", &format!("{} loads", path.display())),
+            Err(error) => self.bad("library", &format!("{error:#}")),
+        }
+    }
+
+    fn clock(&mut self) {
+        if clock::invariant() {
+            self.line("clock", "time stamp counter, invariant: a few nanoseconds a reading");
+        } else {
+            self.line(
+                "clock",
+                "CLOCK_MONOTONIC, since the time stamp counter is not invariant: recording costs more",
+            );
+        }
+    }
+
+    /// Whether traces survive a kill when they are written here.
+    fn space(&mut self) {
+        let here = env::current_dir().unwrap_or_default();
+        let path = here.join(format!(".dwell-doctor-{}", std::process::id()));
+        let tried = fs::File::options().read(true).write(true).create_new(true).open(&path);
+        let memory = tried.and_then(|file| Memory::of_file(&file, 0, 1 << 20));
+        let _ = fs::remove_file(&path);
+        match memory {
+            Ok(memory) if memory.survives() => {
+                self.line("directory", "space can be reserved here: a trace survives its process");
+            }
+            Ok(_) => self.line(
+                "directory",
+                "this file system cannot reserve space: a killed process loses up to a chunk of \
+                 events; --scratch on another file system avoids that",
+            ),
+            Err(error) => {
+                self.bad("directory", &format!("nothing can be written here: {error}"));
+            }
+        }
+    }
+
+    fn kernel(&mut self) {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        self.line("kernel", release.trim());
+    }
+
+    fn program(&mut self, program: &str) -> Result<()> {
+        let path = elf::which(program).with_context(|| format!("{program}: no such program"))?;
+        match elf::inspect(&path)? {
+            Program::Static => self.bad(
+                program,
+                "is linked statically: its calls cannot be seen. Link it dynamically.",
+            ),
+            Program::Script(interpreter) => self.line(
+                program,
+                &format!("is a script for {interpreter}: what it starts will be measured"),
+            ),
+            Program::Other => self.bad(program, "is no program that this machine can execute"),
+            Program::Dynamic { libraries, imports } => self.calls(program, &libraries, &imports),
+        }
+        Ok(())
+    }
+
+    fn calls(&mut self, program: &str, libraries: &[String], imports: &[String]) {
+        let known = |name: &&String| shmem::TABLE.find(name).is_some();
+        let hooked: Vec<&str> = imports.iter().filter(known).map(String::as_str).collect();
+        let others: Vec<&str> = imports
+            .iter()
+            .filter(|name| layer_of_region(name).is_some() && !known(name))
+            .map(String::as_str)
+            .collect();
+        if hooked.is_empty() {
+            self.line(
+                program,
+                &format!(
+                    "calls no function that Dwell records itself; its libraries may: {}",
+                    libraries.join(", ")
+                ),
+            );
+        } else {
+            self.line(program, &format!("{} functions will be recorded:", hooked.len()));
+            let _ = writeln!(self.text, "{:<12} {}", "", hooked.join(" "));
+        }
+        if !others.is_empty() {
+            self.line("", &format!("not recorded: {}", others.join(" ")));
+        }
+    }
+}
+
+/// Runtimes and launchers that are installed.
+fn runtimes(text: &mut String) {
+    let commands = [
+        ("oshrun", "OpenSHMEM of Open MPI"),
+        ("mpirun.openmpi", "Open MPI"),
+        ("mpirun.mpich", "MPICH"),
+        ("mpirun", "MPI"),
+        ("srun", "SLURM"),
+        ("cafrun", "OpenCoarrays"),
+    ];
+    for (command, name) in commands {
+        if let Some(path) = elf::which(command) {
+            let version = first_line(Command::new(&path).arg("--version"));
+            let _ = writeln!(text, "{command:<12} {name}: {}", version.unwrap_or_default());
+        }
+    }
+    for (command, framework, what) in
+        [("oshmem_info", "spml", "OpenSHMEM"), ("ompi_info", "osc", "one-sided MPI")]
+    {
+        let found = elf::which(command).map(|info| components(&info, framework));
+        if let Some(names) = found.filter(|names| !names.is_empty()) {
+            let _ = writeln!(text, "{:<12} {what} over {names}", "transports");
+        }
+    }
+    let settings: Vec<String> = env::vars()
+        .filter(|(name, _)| {
+            ["UCX_", "OMPI_MCA_", "MPICH_", "SHMEM_", "SMA_", "I_MPI_", "DWELL_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+        })
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if !settings.is_empty() {
+        let _ = writeln!(text, "{:<12} {}", "environment", settings.join(" "));
+    }
+}
+
+fn components(info: &Path, framework: &str) -> String {
+    let output = Command::new(info).args(["--parsable", "--param", framework, "all"]).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    let mut names: Vec<String> = String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(|line| line.strip_prefix("mca:")?.strip_prefix(framework)?.strip_prefix(':'))
+        .filter_map(|rest| rest.split(':').next().map(str::to_owned))
+        .filter(|name| name != "base")
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+fn first_line(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().next().map(str::to_owned)
+}
+
+/// The program that measures which calls progress.
+const PROBE: &str = include_str!("../../../../examples/progress-probe/progress-probe.c");
+
+fn probe(options: &str) -> Result<()> {
+    let folder = env::temp_dir().join(format!("dwell-probe-{}", std::process::id()));
+    fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+    let result = compile_and_run(&folder, options);
+    let _ = fs::remove_dir_all(&folder);
+    result
+}
+
+fn compile_and_run(folder: &Path, options: &str) -> Result<()> {
+    let (source, program): (PathBuf, PathBuf) = (folder.join("probe.c"), folder.join("probe"));
+    fs::write(&source, PROBE)?;
+    let compiled = Command::new("oshcc").args(["-O2", "-o"]).arg(&program).arg(&source).status();
+    if !compiled.context("oshcc")?.success() {
+        bail!("oshcc could not compile the probe");
+    }
+    let mut command = Command::new("oshrun");
+    command.args(["-np", "2", "-mca", "osc", "^rdma"]).args(options.split_whitespace());
+    if !command.arg(&program).status().context("oshrun")?.success() {
+        bail!("the probe did not run to its end");
+    }
+    Ok(())
+}

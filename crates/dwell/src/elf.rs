@@ -1,0 +1,105 @@
+//! What a program file says about how it can be measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, Object, ObjectSymbol};
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// A program that loads libraries, with the functions that it wants from them.
+    Dynamic {
+        /// Libraries that it names itself.
+        libraries: Vec<String>,
+        /// Functions and variables from elsewhere.
+        imports: Vec<String>,
+    },
+    /// A program that loads nothing: a preloaded library never gets in.
+    Static,
+    /// A script; what it starts can be measured.
+    Script(String),
+    /// Something else.
+    Other,
+}
+
+/// Looks into a file.
+pub(crate) fn inspect(path: &Path) -> Result<Program> {
+    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    if let Some(line) = bytes.strip_prefix(b"#!") {
+        let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len().min(256));
+        let line = String::from_utf8_lossy(line.get(..end).unwrap_or_default());
+        return Ok(Program::Script(line.trim().into()));
+    }
+    let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return Ok(Program::Other) };
+    let endian = file.endian();
+    let headers = file.elf_header().program_headers(endian, &*bytes).unwrap_or_default();
+    let has = |kind| headers.iter().any(|header| header.p_type.get(endian) == kind);
+    if !has(object::elf::PT_INTERP) {
+        return Ok(Program::Static);
+    }
+    let undefined = file.dynamic_symbols().filter(ObjectSymbol::is_undefined);
+    let mut imports: Vec<String> =
+        undefined.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect();
+    imports.sort_unstable();
+    imports.dedup();
+    Ok(Program::Dynamic { libraries: needed(&file, &bytes), imports })
+}
+
+/// Libraries that a program names.
+fn needed(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Vec<String> {
+    let endian = file.endian();
+    let Ok(Some((dynamic, strings))) =
+        file.elf_section_table().dynamic(endian, bytes).map(|found| {
+            found.map(|(entries, link)| {
+                (entries, file.elf_section_table().strings(endian, bytes, link))
+            })
+        })
+    else {
+        return Vec::new();
+    };
+    let Ok(strings) = strings else { return Vec::new() };
+    let wanted = dynamic.iter().filter(|entry| entry.d_tag.get(endian) == object::elf::DT_NEEDED);
+    wanted
+        .filter_map(|entry| strings.get(entry.d_val.get(endian) as u32).ok())
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}
+
+/// The file of a command, as a shell would find it.
+pub(crate) fn which(command: &str) -> Option<PathBuf> {
+    if command.contains('/') {
+        return Some(PathBuf::from(command)).filter(|path| path.exists());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(command)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_loads_libraries() -> Result<()> {
+        let Program::Dynamic { libraries, imports } = inspect(&std::env::current_exe()?)? else {
+            panic!("a test program is dynamic")
+        };
+        assert!(libraries.iter().any(|name| name.starts_with("libc.so")), "{libraries:?}");
+        assert!(imports.iter().any(|name| name == "malloc"), "{imports:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn scripts_and_others() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("x");
+        fs::write(&path, "#! /bin/bash -e\necho\n")?;
+        assert_eq!(inspect(&path)?, Program::Script("/bin/bash -e".into()));
+        fs::write(&path, "hello")?;
+        assert_eq!(inspect(&path)?, Program::Other);
+        assert!(inspect(&folder.path().join("missing")).is_err());
+        Ok(())
+    }
+}

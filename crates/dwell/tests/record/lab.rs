@@ -1,0 +1,221 @@
+//! Compiling and running the programs of this repository.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+/// Programs run one after the other: each has as many processes as there are cores, or more.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A place to work in, and the library to measure with.
+pub(crate) struct Lab {
+    folder: tempfile::TempDir,
+    library: PathBuf,
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn has(command: &str) -> bool {
+    Command::new(command).arg("--version").stdout(Stdio::null()).status().is_ok()
+}
+
+/// Whether a tool is there. If it must be and is not, the test fails.
+pub(crate) fn have(tool: &str, requirement: &str) -> bool {
+    let there = has(tool);
+    if !there {
+        let required = env::var_os(requirement).is_some_and(|value| value == "1");
+        assert!(!required, "{requirement} is set, but there is no {tool}");
+        eprintln!("skipped: there is no {tool}");
+    }
+    there
+}
+
+impl Lab {
+    /// A lab, if OpenSHMEM is installed.
+    pub(crate) fn open() -> Option<Self> {
+        if !have("oshcc", "DWELL_REQUIRE_SHMEM") {
+            return None;
+        }
+        Some(Self { folder: tempfile::tempdir().unwrap(), library: library() })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Compiles a program of the repository, given by its path there.
+    pub(crate) fn compile(&self, source: &str, options: &[&str]) -> PathBuf {
+        let source = repository().join(source);
+        let program = self.path(source.file_stem().unwrap().to_str().unwrap());
+        let compiler = match source.extension().and_then(OsStr::to_str) {
+            Some("cpp") => "oshc++",
+            _ => "oshcc",
+        };
+        let include = repository().join("examples/common");
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "-g", "-I"]).arg(include).arg(&source).arg("-o").arg(&program);
+        let output = command.args(options).arg("-lm").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        program
+    }
+
+    /// `oshrun -np PES [OPTIONS] COMMAND`, with a limit of a minute.
+    pub(crate) fn oshrun(&self, pes: u32, options: &[&str], command: &[&OsStr]) -> Run {
+        self.oshrun_until(pes, options, command, |_| false)
+    }
+
+    /// The same, and kills the launcher's process group as soon as `enough` says so of what was
+    /// printed.
+    pub(crate) fn oshrun_until(
+        &self,
+        pes: u32,
+        options: &[&str],
+        command: &[&OsStr],
+        enough: impl Fn(&str) -> bool,
+    ) -> Run {
+        let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (out, err) = (self.path("stdout"), self.path("stderr"));
+        let mut launcher = Command::new("oshrun");
+        launcher
+            .args(["-np", &pes.to_string()])
+            // Debian's Open MPI 4.1.4 crashes in shmem_finalize by itself without this.
+            .args(["-mca", "osc", "^rdma"])
+            .args(options)
+            .args(command)
+            .current_dir(self.folder.path())
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+            .env("DWELL_LIBRARY", &self.library)
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(&out).unwrap())
+            .stderr(fs::File::create(&err).unwrap());
+        let mut child = launcher.spawn().unwrap();
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            let printed = fs::read_to_string(&out).unwrap_or_default();
+            if enough(&printed) || began.elapsed() > Duration::from_secs(60) {
+                // What a batch system does at the end of the time: ask, then insist.
+                signal(child.id(), "TERM");
+                std::thread::sleep(Duration::from_millis(500));
+                signal(child.id(), "KILL");
+                break child.wait().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        self.wait_until_all_have_ended();
+        let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        Run { code: status.code(), stdout: read(&out), stderr: read(&err) }
+    }
+
+    /// Waits for processes that their launcher left behind.
+    fn wait_until_all_have_ended(&self) {
+        let ours = |entry: &fs::DirEntry| {
+            let program = fs::read_link(entry.path().join("exe"));
+            program.is_ok_and(|program| program.starts_with(self.folder.path()))
+        };
+        let began = Instant::now();
+        while fs::read_dir("/proc").unwrap().flatten().any(|entry| ours(&entry)) {
+            assert!(began.elapsed() < Duration::from_secs(20), "processes do not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Runs a program without and with Dwell, in the directory `experiment`.
+    pub(crate) fn both(&self, pes: u32, options: &[&str], command: &[&OsStr]) -> (Run, Run) {
+        let plain = self.oshrun(pes, options, command);
+        (plain, self.measured(pes, options, command))
+    }
+
+    /// Runs a program with Dwell, in the directory `experiment`, which is made anew.
+    pub(crate) fn measured(&self, pes: u32, options: &[&str], command: &[&OsStr]) -> Run {
+        let experiment = self.path("experiment");
+        let _ = fs::remove_dir_all(&experiment);
+        let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+        let whole = [&dwell, &[experiment.as_os_str()][..], command].concat();
+        self.oshrun(pes, options, &whole)
+    }
+
+    /// The directory that [`Lab::measured`] records to.
+    pub(crate) fn experiment(&self) -> PathBuf {
+        self.path("experiment")
+    }
+
+    /// The command line of Dwell.
+    pub(crate) fn dwell(&self, arguments: &[&OsStr]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_dwell"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("DWELL_LIBRARY", &self.library)
+            .output()
+            .unwrap()
+    }
+
+    /// Checks that otf2-print reads an archive without a word.
+    pub(crate) fn accepted_by_otf2_print(&self, directory: &Path) {
+        if !have("otf2-print", "DWELL_REQUIRE_OTF2") {
+            return;
+        }
+        let output =
+            Command::new("otf2-print").arg(directory.join("traces.otf2")).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && errors.is_empty(), "{:?}: {errors}", output.status);
+    }
+
+    /// Checks that ViTE reads an archive, where it is installed.
+    pub(crate) fn accepted_by_vite(&self, directory: &Path) {
+        let mut vite = Command::new("vite");
+        vite.env("QT_QPA_PLATFORM", "offscreen").arg("-e").arg(self.path("picture.svg"));
+        let Ok(output) = vite.arg(directory.join("traces.otf2")).output() else {
+            return eprintln!("skipped: there is no vite");
+        };
+        let said = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&said);
+        assert!(text.contains("0 errors and 0 warnings"), "{text}");
+    }
+
+    pub(crate) fn library(&self) -> &Path {
+        &self.library
+    }
+}
+
+fn signal(process: u32, name: &str) {
+    let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
+}
+
+/// Builds the library with the options of this test and tells where it is.
+fn library() -> PathBuf {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(path) = &*built {
+        return path.clone();
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_dwell"));
+    let folder = program.parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "dwell-preload"]).current_dir(repository());
+    cargo.arg("--target-dir").arg(folder.parent().unwrap());
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success(), "the library could not be built");
+    let path = folder.join("libdwell.so");
+    *built = Some(path.clone());
+    path
+}
