@@ -6,6 +6,7 @@
 
 mod harness;
 mod otf2;
+mod overhead;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -23,13 +24,17 @@ pub(crate) struct Options {
 enum Benchmark {
     /// Reading and writing OTF2 archives, against libotf2
     Otf2(otf2::Options),
+    /// What measuring costs the program that is measured
+    Overhead(overhead::Options),
+    /// A little of everything, without goals: see that it all works
+    Smoke,
 }
 
 impl Options {
     /// Small enough for continuous integration, whose machines are too noisy
     /// for goals: it shows that everything runs and that the answers agree.
     pub(crate) fn smoke() -> Options {
-        Options { benchmark: Benchmark::Otf2(otf2::Options::smoke()) }
+        Options { benchmark: Benchmark::Smoke }
     }
 }
 
@@ -37,5 +42,10 @@ impl Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     match &options.benchmark {
         Benchmark::Otf2(options) => otf2::run(workspace, options),
+        Benchmark::Overhead(options) => overhead::run(workspace, options),
+        Benchmark::Smoke => {
+            otf2::run(workspace, &otf2::Options::smoke())?;
+            overhead::run(workspace, &overhead::Options::smoke())
+        }
     }
 }

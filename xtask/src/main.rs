@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod process;
+mod tables;
 mod tidy;
 mod workspace;
 
@@ -37,6 +38,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Measure against the tools that exist
     Bench(bench::Options),
+    /// Measure SRUMMA and SOR, and print the tables of the book
+    Tables(tables::Options),
 }
 
 /// Prints the error itself: a backtrace through this program helps nobody whose
@@ -62,6 +65,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
+        Task::Tables(options) => tables::run(&workspace, options),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The packages that tests need.
 //!
 //! The C library judges our archives in tests, pyCubexR our reports, Open MPI's
-//! OpenSHMEM our tables, and fuzzing needs a C++ compiler. Where we may install
+//! OpenSHMEM our tables; programs in C, C++, Fortran and Python are measured; debug
+//! information comes from several compilers; fuzzing needs one for C++. Where we may install
 //! packages we do; elsewhere we say what is missing rather than let a test fail
 //! later for a reason that nobody can see.
 
@@ -16,6 +17,7 @@ use crate::workspace::Workspace;
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "gcc", "g++",
+    "gfortran", "clang", "binutils", "dwz",
 ];
 
 /// Installs what is missing.
@@ -29,17 +31,32 @@ pub(crate) fn python_path(workspace: &Workspace) -> PathBuf {
     workspace.target.join("python")
 }
 
+/// Packages of Python, and what each is for.
+const PYTHON_PACKAGES: &[(&str, &str)] = &[
+    ("pycubexr", "reads our reports in tests"),
+    ("shmem4py", "is a runtime that comes by dlopen"),
+];
+
 fn python_packages(workspace: &Workspace) -> Result<()> {
     let place = python_path(workspace);
-    let mut import = Command::new("python3");
-    import.args(["-c", "import pycubexr"]).env("PYTHONPATH", &place);
-    if process::succeeds(&mut import) {
-        println!("present: pycubexr");
-        return Ok(());
+    for (package, purpose) in PYTHON_PACKAGES {
+        // To import it would start the runtime in one case.
+        let find =
+            format!("import importlib.util as u, sys; sys.exit(not u.find_spec('{package}'))");
+        let mut import = Command::new("python3");
+        import.args(["-c", &find]).env("PYTHONPATH", &place);
+        if process::succeeds(&mut import) {
+            println!("present: {package}");
+            continue;
+        }
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&place).arg(package);
+        // What shmem4py is compiled with.
+        pip.env("OSHCC", "oshcc");
+        process::run(&mut pip)
+            .with_context(|| format!("{package} {purpose} and could not be installed"))?;
     }
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(place).arg("pycubexr");
-    process::run(&mut pip).context("pycubexr reads our reports in tests and could not be installed")
+    Ok(())
 }
 
 fn debian_packages() -> Result<()> {

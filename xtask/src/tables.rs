@@ -1,0 +1,518 @@
+//! `cargo xtask tables`: two well-known one-sided programs, measured, as tables for the book.
+//!
+//! SRUMMA and SOR are the benchmarks on which Wait for Progress was first studied. This runs
+//! `examples/srumma` and `examples/sor` under `dwell run`, for several numbers of processes, on a
+//! transport where the target has to help and on one where it has not, and puts together what
+//! `dwell analyze` finds.
+//!
+//! SRUMMA multiplies matrices of one size whatever the number of processes (strong scaling), SOR gives
+//! each process a block of one size (weak scaling).
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Seconds after which a run counts as hung.
+const LIMIT: &str = "300";
+
+/// Options of `cargo xtask tables`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The program; both if none is named
+    program: Option<Program>,
+    /// Numbers of processes [default: 2,4; smoke 2]
+    #[arg(long, value_delimiter = ',', value_name = "N")]
+    processes: Vec<u32>,
+    /// Who serves a get: the target's library, or nobody needs to
+    #[arg(long, value_delimiter = ',', default_value = "software,hardware")]
+    transports: Vec<Transport>,
+    /// Percent that processes with odd numbers compute longer than the others
+    #[arg(long, value_delimiter = ',', default_value = "0", value_name = "PERCENT")]
+    imbalance: Vec<u32>,
+    /// Only see that everything works: small and short
+    #[arg(long)]
+    smoke: bool,
+    /// Take `dwell` and `libdwell.so` from this directory instead of building
+    #[arg(long, value_name = "DIR")]
+    bin: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Program {
+    Srumma,
+    Sor,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Program::Srumma => "srumma",
+            Program::Sor => "sor",
+        }
+    }
+
+    /// The tables of a program: the arguments that each is about.
+    fn variants(self, smoke: bool) -> &'static [&'static str] {
+        match (self, smoke) {
+            (Program::Srumma, false) => &["512 16 6", "--blocking 512 16 6"],
+            (Program::Srumma, true) => &["96 16 2", "--blocking 96 16 2"],
+            (Program::Sor, false) => &["--per-pe --tolerance 0 256 50"],
+            (Program::Sor, true) => &["--per-pe --tolerance 0 32 10"],
+        }
+    }
+}
+
+/// What carries the gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// TCP: a get waits until its target enters the library.
+    Software,
+    /// What the runtime chooses; on one node that is shared memory.
+    Hardware,
+}
+
+impl Transport {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Transport::Software => &["-x", "UCX_TLS=tcp,self"],
+            Transport::Hardware => &[],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Transport::Software => "software",
+            Transport::Hardware => "hardware",
+        }
+    }
+}
+
+/// Builds, runs, analyses, and prints a table for each variant of each program.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let processes: &[u32] = match (options.processes.as_slice(), options.smoke) {
+        ([], true) => &[2],
+        ([], false) => &[2, 4],
+        (given, _) => given,
+    };
+    ensure!(processes.iter().all(|count| *count >= 1), "a run needs processes");
+    let programs = match options.program {
+        Some(program) => vec![program],
+        None => vec![Program::Srumma, Program::Sor],
+    };
+    let tools = Tools::prepare(workspace, options, &programs)?;
+    let mut tables = String::new();
+    for program in programs {
+        for arguments in program.variants(options.smoke) {
+            let mut table =
+                Table { title: format!("{} {arguments}", program.name()), rows: vec![] };
+            for &transport in &options.transports {
+                for &imbalance in &options.imbalance {
+                    for &processes in processes {
+                        let case = Case { program, arguments, processes, transport, imbalance };
+                        table.rows.push(tools.measure(&case)?);
+                    }
+                }
+            }
+            let _ = write!(tables, "\n{table}");
+        }
+    }
+    print!("{tables}");
+    Ok(())
+}
+
+/// One run to make.
+struct Case {
+    program: Program,
+    arguments: &'static str,
+    processes: u32,
+    transport: Transport,
+    imbalance: u32,
+}
+
+/// A directory that goes away with its value.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What is needed to measure.
+struct Tools {
+    /// Holds the programs, and the traces while they are there.
+    folder: Folder,
+    dwell: PathBuf,
+    library: PathBuf,
+}
+
+impl Tools {
+    fn prepare(workspace: &Workspace, options: &Options, programs: &[Program]) -> Result<Tools> {
+        let built = match &options.bin {
+            Some(directory) => directory.clone(),
+            None => build(workspace)?,
+        };
+        let built = fs::canonicalize(&built).with_context(|| built.display().to_string())?;
+        let (dwell, library) = (built.join("dwell"), built.join("libdwell.so"));
+        for file in [&dwell, &library] {
+            ensure!(file.is_file(), "there is no {}", file.display());
+        }
+        let folder = std::env::temp_dir().join(format!("dwell-tables-{}", std::process::id()));
+        fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let folder = Folder(folder);
+        for program in programs {
+            compile(program.name(), &folder.0)?;
+        }
+        Ok(Tools { folder, dwell, library })
+    }
+
+    /// Runs a program, analyses the trace and reads the report. The programs check their results, so
+    /// a wrong one is an error here.
+    fn measure(&self, case: &Case) -> Result<Row> {
+        let trace = Folder(self.folder.0.join("trace"));
+        let seconds = self.oshrun(case, &trace.0)?;
+
+        let began = Instant::now();
+        self.dwell(&["analyze"], &trace.0, &[])?;
+        let analysis = began.elapsed().as_secs_f64();
+        let findings = findings(&fs::read_to_string(trace.0.join("findings.json"))?)?;
+        let metrics = metrics(&self.dwell(&["report"], &trace.0, &["--metrics", "--json"])?)?;
+        let per_process = match metrics.contains_key(AT_MOST) {
+            true => {
+                let wanted = ["--locations", "--metric", AT_MOST, "--json"];
+                spread(&self.dwell(&["report"], &trace.0, &wanted)?)?
+            }
+            false => Spread::default(),
+        };
+        Ok(Row::new(case, seconds, analysis, findings, &metrics, per_process))
+    }
+
+    /// Runs a program under Dwell and gives the seconds that its work took, by its own clock.
+    fn oshrun(&self, case: &Case, trace: &Path) -> Result<f64> {
+        let mut command = Command::new("oshrun");
+        command.args(["-np", &case.processes.to_string(), "--timeout", LIMIT]);
+        // Without this some releases of Open MPI 4.1 crash in shmem_finalize, Dwell or not.
+        command.args(["-mca", "osc", "^rdma"]).args(case.transport.arguments());
+        command.arg(&self.dwell).arg("run").arg("-o").arg(trace);
+        command.arg(self.folder.0.join(case.program.name()));
+        command.args(["--time", "--imbalance", &case.imbalance.to_string()]);
+        command.args(case.arguments.split(' '));
+        command.env("DWELL_LIBRARY", &self.library).env_remove("UCX_TLS");
+        // Containers run as root, and have fewer slots than there are to be processes.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+        command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        let shown = process::display(&command);
+        println!("$ {shown}");
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot run `{shown}`: is OpenSHMEM installed?"))?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`{shown}` failed: {}\n{stderr}", output.status);
+        stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("time ")?.parse().ok())
+            .with_context(|| format!("`{shown}` printed no time:\n{stderr}"))
+    }
+
+    fn dwell(&self, before: &[&str], trace: &Path, after: &[&str]) -> Result<String> {
+        process::output(Command::new(&self.dwell).args(before).arg(trace).args(after))
+    }
+}
+
+fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let mut command = process::cargo(&workspace.root);
+    command.args(["build", "--release", "-p", "dwell", "-p", "dwell-preload"]);
+    process::run(&mut command)?;
+    Ok(workspace.target.join("release"))
+}
+
+fn compile(name: &str, folder: &Path) -> Result<()> {
+    let mut compiler = Command::new("oshcc");
+    compiler.args(["-O2", "-g", "-Wall", "-Wextra", &format!("examples/{name}/{name}.c"), "-o"]);
+    compiler.arg(folder.join(name)).arg("-lm");
+    process::run(&mut compiler)
+        .context("OpenSHMEM is needed: `apt-get install openmpi-bin libopenmpi-dev`")
+}
+
+/// The upper bound of Wait for Progress.
+const AT_MOST: &str = "shmem_wait_for_progress_upper_bound";
+
+/// The lower bound, by the kind of call and the number of targets.
+const AT_LEAST: &[&str] = &[
+    "shmem_rma_comm_wait_for_progress",
+    "shmem_rma_comm_wait_for_progress_multi",
+    "shmem_rma_sync_wait_for_progress",
+    "shmem_rma_sync_wait_for_progress_multi",
+];
+
+/// Metrics by name, summed up over all processes. A report leaves out what is 0.
+type Metrics = BTreeMap<String, f64>;
+
+/// Reads `dwell report --metrics --json`.
+fn metrics(json: &str) -> Result<Metrics> {
+    let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
+    let rows = report["metrics"].as_array().context("the report has no metrics")?;
+    let metric = |row: &Value| {
+        let name = row["metric"].as_str()?.trim().to_owned();
+        // A computed metric has no value.
+        Some((name, row["value"].as_f64()?))
+    };
+    let metrics: Metrics = rows.iter().filter_map(metric).collect();
+    ensure!(metrics.contains_key("shmem"), "no OpenSHMEM call was recorded");
+    Ok(metrics)
+}
+
+/// How a metric is spread over processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Spread {
+    least: f64,
+    mean: f64,
+    most: f64,
+}
+
+/// Reads `dwell report --locations --metric … --json`.
+fn spread(json: &str) -> Result<Spread> {
+    let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
+    let rows = report["spread"].as_array().context("the report has no spread")?;
+    let statistic = |name: &str| {
+        let row = rows.iter().find(|row| row["statistic"] == name);
+        row.and_then(|row| row["processes"].as_f64())
+            .with_context(|| format!("the report has no {name} over processes"))
+    };
+    Ok(Spread { least: statistic("min")?, mean: statistic("mean")?, most: statistic("max")? })
+}
+
+/// What is needed of `findings.json`.
+struct Findings {
+    /// Seconds from the first event to the last.
+    length: f64,
+    not_computed: Vec<String>,
+}
+
+fn findings(json: &str) -> Result<Findings> {
+    let findings: Value = serde_json::from_str(json).context("findings.json is not JSON")?;
+    let length = findings["length_seconds"].as_f64();
+    let notes = findings["not_computed"].as_array();
+    let text = |note: &Value, key: &str| note[key].as_str().unwrap_or("?").to_owned();
+    let note = |it: &Value| format!("{}: {}", text(it, "pattern"), text(it, "reason"));
+    Ok(Findings {
+        length: length.context("no `length_seconds` in findings.json")?,
+        not_computed: notes
+            .context("no `not_computed` in findings.json")?
+            .iter()
+            .map(note)
+            .collect(),
+    })
+}
+
+/// What is known of one run. Seconds are sums over all processes, but for the first two; calls that
+/// start, end and allocate are in none of them.
+#[derive(Debug, Default)]
+struct Row {
+    processes: u32,
+    transport: &'static str,
+    imbalance: u32,
+    /// Of the work of the program, from its begin to its end.
+    seconds: f64,
+    /// That `dwell analyze` took.
+    analysis: f64,
+    gets: f64,
+    /// Inside and outside calls.
+    all: f64,
+    calls: f64,
+    /// In gets and in the calls that complete them.
+    one_sided: f64,
+    progress_at_least: f64,
+    progress_at_most: f64,
+    unconfirmed: f64,
+    barrier_waits: f64,
+    /// Of `progress_at_most`.
+    per_process: Spread,
+    not_computed: Vec<String>,
+}
+
+impl Row {
+    fn new(
+        case: &Case,
+        seconds: f64,
+        analysis: f64,
+        findings: Findings,
+        metrics: &Metrics,
+        per_process: Spread,
+    ) -> Row {
+        let metric = |name: &str| metrics.get(name).copied().unwrap_or(0.0);
+        Row {
+            processes: case.processes,
+            transport: case.transport.name(),
+            imbalance: case.imbalance,
+            seconds,
+            analysis,
+            gets: metric("shmem_comms_rma_gets"),
+            all: findings.length * f64::from(case.processes) - metric("shmem_management"),
+            calls: metric("shmem") - metric("shmem_management"),
+            one_sided: metric("shmem_rma_communication") + metric("shmem_rma_synchronization"),
+            progress_at_least: AT_LEAST.iter().map(|name| metric(name)).sum(),
+            progress_at_most: metric(AT_MOST),
+            unconfirmed: metric("shmem_wait_for_progress_unconfirmed"),
+            barrier_waits: metric("shmem_barrier_wait"),
+            per_process,
+            not_computed: findings.not_computed,
+        }
+    }
+
+    /// Bounds of Wait for Progress as percent of something.
+    fn progress_percent(&self, of: f64) -> String {
+        let percent = |part: f64| if of > 0.0 { 100.0 * part / of } else { 0.0 };
+        bounds(percent(self.progress_at_least), percent(self.progress_at_most), 1)
+    }
+}
+
+/// Two bounds, or one number if they do not differ in the digits that are shown.
+fn bounds(at_least: f64, at_most: f64, digits: usize) -> String {
+    let [low, high] = [at_least, at_most].map(|value| format!("{value:.digits$}"));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { seconds, all, .. } = self;
+        write!(f, "| {} | {} | {} % ", self.processes, self.transport, self.imbalance)?;
+        write!(f, "| {:.0} | {:.0} ", 1e3 * seconds, self.gets)?;
+        write!(f, "| {:.0} % | {:.1} ", 100.0 * self.calls / all, 1e3 * self.one_sided)?;
+        write!(f, "| {}", bounds(1e3 * self.progress_at_least, 1e3 * self.progress_at_most, 1))?;
+        if self.unconfirmed >= 0.000_05 {
+            write!(f, ", {:.1} unconfirmed", 1e3 * self.unconfirmed)?;
+        }
+        write!(f, " | {} % ", self.progress_percent(self.one_sided))?;
+        write!(f, "| {} % | {:.1} ", self.progress_percent(*all), 1e3 * self.barrier_waits)?;
+        let Spread { least, mean, most } = self.per_process;
+        write!(f, "| {:.1} / {:.1} / {:.1} ", 1e3 * least, 1e3 * mean, 1e3 * most)?;
+        write!(f, "| {:.0} |", 1e3 * self.analysis)
+    }
+}
+
+/// All runs of one variant of a program.
+struct Table {
+    title: String,
+    rows: Vec<Row>,
+}
+
+const HEADS: &[&str] = &[
+    "processes",
+    "transport",
+    "imbalance",
+    "time, ms",
+    "gets",
+    "in OpenSHMEM",
+    "one-sided, ms",
+    "Wait for Progress, ms",
+    "of one-sided",
+    "of time",
+    "barrier waits, ms",
+    "Wait for Progress of a process, at most, ms: min / mean / max",
+    "analysis, ms",
+];
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "`{}`\n", self.title)?;
+        writeln!(f, "| {} |\n|{}", HEADS.join(" | "), " --- |".repeat(HEADS.len()))?;
+        for row in &self.rows {
+            writeln!(f, "{row}")?;
+        }
+        for (row, note) in
+            self.rows.iter().flat_map(|row| row.not_computed.iter().map(move |it| (row, it)))
+        {
+            writeln!(f, "\nNot computed, {} processes, {}: {note}", row.processes, row.transport)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: &str = r#"{"metrics": [
+        {"metric": "time", "unit": "sec", "value": 9.0},
+        {"metric": "  shmem", "unit": "sec", "value": 8.0},
+        {"metric": "    shmem_management", "unit": "sec", "value": 2.0},
+        {"metric": "        shmem_barrier_wait", "unit": "sec", "value": 0.5},
+        {"metric": "      shmem_rma_synchronization", "unit": "sec", "value": 3.0},
+        {"metric": "        shmem_rma_sync_wait_for_progress", "unit": "sec", "value": 1.0},
+        {"metric": "        shmem_rma_sync_wait_for_progress_multi", "unit": "sec", "value": 0.25},
+        {"metric": "      shmem_rma_communication", "unit": "sec", "value": 1.0},
+        {"metric": "rate", "unit": "1/s", "value": null},
+        {"metric": "shmem_wait_for_progress_upper_bound", "unit": "sec", "value": 2.0},
+        {"metric": "shmem_comms_rma_gets", "unit": "occ", "value": 144}
+    ]}"#;
+
+    fn row() -> Row {
+        let case = Case {
+            program: Program::Srumma,
+            arguments: "512 16 6",
+            processes: 2,
+            transport: Transport::Software,
+            imbalance: 50,
+        };
+        let per_process = Spread { least: 0.5, mean: 1.0, most: 1.5 };
+        let metrics = metrics(METRICS).expect("well formed");
+        let findings = Findings { length: 6.0, not_computed: vec!["late_signal: why".to_owned()] };
+        Row::new(&case, 5.0, 0.25, findings, &metrics, per_process)
+    }
+
+    #[test]
+    fn a_row_is_made_of_the_metrics() {
+        assert_eq!(
+            row().to_string(),
+            "| 2 | software | 50 % | 5000 | 144 | 60 % | 4000.0 | 1250.0 to 2000.0 | 31.2 to 50.0 % \
+             | 12.5 to 20.0 % | 500.0 | 500.0 / 1000.0 / 1500.0 | 250 |"
+        );
+        let unconfirmed = Row { unconfirmed: 0.5, ..row() };
+        assert!(unconfirmed.to_string().contains("2000.0, 500.0 unconfirmed |"), "{unconfirmed}");
+    }
+
+    #[test]
+    fn bounds_that_agree_are_one_number() {
+        assert_eq!(bounds(0.0001, 0.0004, 3), "0.000");
+        assert_eq!(bounds(0.0001, 0.0006, 3), "0.000 to 0.001");
+    }
+
+    #[test]
+    fn a_table_has_as_many_cells_as_heads_and_says_what_is_missing() {
+        let title = "srumma 512 16 6".to_owned();
+        let table = Table { title, rows: vec![row()] };
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        let bars = lines.iter().map(|line| line.matches('|').count());
+        assert!(lines.len() == 3 && bars.clone().all(|bars| bars == HEADS.len() + 1), "{text}");
+        assert!(text.contains("Not computed, 2 processes, software: late_signal: why"), "{text}");
+    }
+
+    #[test]
+    fn reports_are_read() {
+        let json = r#"{"spread": [{"statistic": "min", "processes": 1.0, "locations": 9.0},
+            {"statistic": "mean", "processes": 2.0}, {"statistic": "max", "processes": 3.0}]}"#;
+        let expected = Spread { least: 1.0, mean: 2.0, most: 3.0 };
+        assert_eq!(spread(json).expect("well formed"), expected);
+        assert!(spread(r#"{"spread": []}"#).is_err());
+        assert!(metrics(r#"{"metrics": []}"#).is_err(), "nothing recorded is no result");
+        let json = r#"{"length_seconds": 1.5,
+            "not_computed": [{"pattern": "p", "calls": 0, "reason": "r"}]}"#;
+        let Findings { length, not_computed } = findings(json).expect("well formed");
+        assert_eq!((length, not_computed), (1.5, vec!["p: r".to_owned()]));
+        assert!(findings("{}").is_err());
+    }
+}
