@@ -201,7 +201,11 @@ pub fn past(hook: &'static Hook, began: Sample) {
 }
 
 fn is_collective(hook: &Hook, facts: &Facts) -> bool {
-    facts.who != Who::Caller && hook.meaning.operation != Operation::DestroyGroup
+    let alone = matches!(
+        hook.meaning.operation,
+        Operation::DestroyGroup | Operation::CreateContext | Operation::DestroyContext
+    );
+    facts.who != Who::Caller && !alone
 }
 
 /// What a returned value says.

@@ -30,8 +30,6 @@ pub enum Fact<'a> {
     /// Both clocks at one moment: the recorder's nanoseconds, the system's, and how far apart the
     /// readings may be.
     Clock { recorder: u64, monotonic: u64, doubt: u64 },
-    /// What was not recorded, and why.
-    Lost { calls: u64, why: &'a str },
     /// The process knew that it ended.
     End { how: &'a str },
 }
@@ -47,8 +45,7 @@ impl<'a> Fact<'a> {
             Self::Window { .. } => 6,
             Self::Thread { .. } => 7,
             Self::Clock { .. } => 8,
-            Self::Lost { .. } => 9,
-            Self::End { .. } => 10,
+            Self::End { .. } => 9,
         }
     }
 
@@ -75,7 +72,6 @@ impl<'a> Fact<'a> {
             Self::Clock { recorder, monotonic, doubt } => {
                 out.numbers(&[recorder, monotonic, doubt])
             }
-            Self::Lost { calls, why } => out.numbers(&[calls]).text(why),
             Self::End { how } => out.text(how),
         };
         let (fits, end) = (out.fits, out.at);
@@ -117,11 +113,7 @@ impl<'a> Fact<'a> {
                 let [recorder, monotonic, doubt] = i.numbers()?;
                 Self::Clock { recorder, monotonic, doubt }
             }
-            9 => {
-                let [calls] = i.numbers()?;
-                Self::Lost { calls, why: i.text()? }
-            }
-            10 => Self::End { how: i.text()? },
+            9 => Self::End { how: i.text()? },
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -269,7 +261,6 @@ mod tests {
         Fact::Window { id: 1, paradigm: 13, start: 0, stride: 2, size: 4, context: 0 },
         Fact::Thread { id: 0, tid: 77 },
         Fact::Clock { recorder: 127, monotonic: 128, doubt: 16_384 },
-        Fact::Lost { calls: 1, why: "disk full" },
         Fact::End { how: "finalised" },
     ];
 

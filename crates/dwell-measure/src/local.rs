@@ -128,10 +128,6 @@ impl Local {
                     self.clock.push((recorder, monotonic.wrapping_sub(recorder).cast_signed()));
                 }
             }
-            Fact::Lost { calls, why } => {
-                let value = format!("{calls} calls: {why}");
-                self.shared.add_property(Property { name: "LOST".into(), value });
-            }
             Fact::End { how } => self.end = Some(how.into()),
         }
     }

@@ -34,6 +34,8 @@ pub(crate) const PROGRAM: RegionRef = RegionRef(0);
 pub struct Process {
     rank: u32,
     size: u32,
+    /// Of the process that records: a forked child has a copy of all this and must not touch it.
+    pid: u32,
     pub(crate) clock: Clock,
     /// Directory of the files that are being written.
     open_files: String,
@@ -125,6 +127,7 @@ impl Process {
         Ok(Box::leak(Box::new(Self {
             rank: plan.rank,
             size: plan.size,
+            pid: std::process::id(),
             clock: Clock::start(),
             open_files: plan.open_files.into(),
             program: plan.program.into(),
@@ -165,6 +168,11 @@ impl Process {
         entry::off_in_children();
         make_visible_to_all(true);
         entry::turn(true);
+    }
+
+    /// Whether the caller is the process that records, and not a child of it.
+    pub fn is_this(&self) -> bool {
+        self.pid == std::process::id()
     }
 
     /// Its rank.

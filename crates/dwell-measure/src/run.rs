@@ -190,6 +190,9 @@ pub fn exit() {
         }
         return;
     };
+    if !process.is_this() {
+        return; // The files are its parent's.
+    }
     process.end();
     let _ = process.define(&Fact::End { how: "exit" });
     if process.rank() == 0 {
@@ -300,6 +303,13 @@ impl Ending<'_> {
         let directory = Path::new(&agreement.directory);
         let mut options = options(settings.chunk, global.locations());
         options.properties = properties(global, "complete");
+        let threads = global.processes().flat_map(|(_, process)| process.threads);
+        let bypassed: u64 = threads.map(|thread| thread.lost).sum();
+        if bypassed > 0 {
+            let value =
+                format!("{bypassed} calls of signal handlers that interrupted the recorder");
+            options.properties.push(("DWELL::BYPASSED".into(), value));
+        }
         options.properties.push(("DWELL::UNIFICATION".into(), unification));
         options.machine = report::host();
         options.description = local.program.clone();

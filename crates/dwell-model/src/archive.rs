@@ -57,7 +57,7 @@ pub const SYMMETRIC_OFFSET: &str = "DWELL::SYMMETRIC_OFFSET";
 pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
 
 /// Attribute of `RmaCollectiveEnd`, an unsigned number: the how manieth collective of the process on
-/// this window it is, counted from 0 and counted on while nothing is recorded.
+/// this window it is, counted from 0. By it instances are matched even if some were not recorded.
 pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 
 /// Attribute of `Leave`, 1 if the process ended inside the region: the time is that of its last event.

@@ -45,6 +45,10 @@ const WAITS: &[Wait] = waits! {
         "Post the receive earlier, or send without blocking.";
     "barrier_wait": "a barrier waited for the last to arrive";
         "Balance the work before it, or synchronise fewer processes.";
+    "barrier_completion": "a process left a barrier later than the first did";
+        "Look at the network and at what else runs on the node: the program has no part in it.";
+    "nxn_completion": "a process left an all-to-all operation later than the first did";
+        "Look at the network and at what else runs on the node: the program has no part in it.";
     "wait_nxn": "an all-to-all operation waited for the last to arrive";
         "Balance the work before it, or use a non-blocking collective.";
     "latebroadcast": "a broadcast waited for its root";

@@ -15,6 +15,9 @@ use support::{dwell, golden, path, text};
 fn help_says_what_each_command_does() {
     for (name, args) in [
         ("help.txt", &["--help"][..]),
+        ("help-run.txt", &["run", "--help"]),
+        ("help-recover.txt", &["recover", "--help"]),
+        ("help-doctor.txt", &["doctor", "--help"]),
         ("help-print.txt", &["print", "--help"]),
         ("help-info.txt", &["info", "--help"]),
         ("help-analyze.txt", &["analyze", "--help"]),

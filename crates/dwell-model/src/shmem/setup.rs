@@ -167,12 +167,13 @@ pub(super) const FAMILIES: &[Family] = families! {
         .created(4)
         .also_created(7),
         Row::new(symbol!("shmem_team_destroy"), Operation::DestroyGroup, Void, &[Pointer]).team(0),
-        // Each member makes its own context: the call is not collective.
+        // Each member makes its own context: the team is who the context is for.
         create(
             symbol!("shmem_team_create_ctx"),
             Operation::CreateContext,
             &[Pointer, Long, Pointer],
         )
+        .team(0)
         .created(2),
     ];
     "pcontrol": &[

@@ -25,7 +25,7 @@ use crate::library;
 )]
 pub(crate) struct Args {
     /// Experiment directory; made if need be, and must be empty. Otherwise
-    /// dwell-<PROGRAM>-<job or time> in the current directory.
+    /// dwell-PROGRAM-JOB in the current directory, with the time if there is no batch job.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write to this directory of each node while the program runs, and move the files to the
