@@ -18,7 +18,7 @@
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 
 use otf2::close::{ClosedLocation, leave_open};
 use otf2::encode::{EncodeError, Encoder, Prepared};
@@ -82,7 +82,7 @@ pub(crate) struct Thread {
     chunks: u64,
     calls: u64,
     /// Calls that went past the recorder because they came in its midst.
-    bypassed: u64,
+    bypassed: AtomicU64,
     next_free: *mut Thread,
 }
 
@@ -144,15 +144,17 @@ pub(crate) fn enter_at(
     if thread.addr() <= NOT_RECORDED.addr() {
         thread = register(thread)?;
     }
-    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped.
-    // Nobody else uses the state while it is busy; that it was not is seen below, before any use.
-    let thread = unsafe { &mut *thread };
-    if thread.busy.load(Ordering::Relaxed) {
-        thread.bypassed += 1;
+    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped; both
+    // are atomic.
+    let (busy, bypassed) = unsafe { (&(*thread).busy, &(*thread).bypassed) };
+    if busy.load(Ordering::Relaxed) {
+        bypassed.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    thread.busy.store(true, Ordering::Relaxed);
+    busy.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    // SAFETY: as above. Nobody uses the state of a busy thread but who made it so, which was here.
+    let thread = unsafe { &mut *thread };
     let (stack, return_address) = (words.stack.get(), words.return_address.get());
     let layer = 1 << hook.layer as u32;
     let goes_on = entry::is_on() && (thread.depth == 0 || thread.nest(stack, layer));
@@ -439,7 +441,7 @@ impl Thread {
             ClosedLocation { location, events: finished.events, times, bytes, cut: 0, open };
         let path = std::path::Path::new(path.as_str());
         leave_open(path, chunk, &mut closed, CUT).map_err(|e| io::Error::other(e.to_string()))?;
-        let (calls, bypassed) = (self.calls, self.bypassed);
+        let (calls, bypassed) = (self.calls, self.bypassed.load(Ordering::Relaxed));
         Ok(Closed { calls, events: closed.events, bypassed, ..none })
     }
 }
@@ -575,7 +577,7 @@ impl Thread {
             id,
             chunks: 0,
             calls: 0,
-            bypassed: 0,
+            bypassed: AtomicU64::new(0),
             next_free: ptr::null_mut(),
         };
         // SAFETY: the memory is large enough, aligned to a page, and nobody else's.

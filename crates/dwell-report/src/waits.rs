@@ -46,9 +46,9 @@ const WAITS: &[Wait] = waits! {
     "barrier_wait": "a barrier waited for the last to arrive";
         "Balance the work before it, or synchronise fewer processes.";
     "barrier_completion": "a process left a barrier later than the first did";
-        "Look at the network and at what else runs on the node: the program has no part in it.";
+        "Often the network, or other work on the node: give each process a core of its own.";
     "nxn_completion": "a process left an all-to-all operation later than the first did";
-        "Look at the network and at what else runs on the node: the program has no part in it.";
+        "Often the network, or other work on the node: give each process a core of its own.";
     "wait_nxn": "an all-to-all operation waited for the last to arrive";
         "Balance the work before it, or use a non-blocking collective.";
     "latebroadcast": "a broadcast waited for its root";
@@ -72,9 +72,9 @@ const WAITS: &[Wait] = waits! {
     "lock_contention": "a lock was held by another process";
         "Hold locks for a shorter time, or use several locks.";
     "wait_for_progress": "an operation waited until its target entered the library";
-        "Let the target call the library now and then, or use a progress thread.";
+        "Let the target make calls that progress (a get, an atomic, a barrier), or use a progress thread.";
     "wait_for_progress_multi": "operations waited until their targets entered the library";
-        "Let the targets call the library now and then, or use a progress thread.";
+        "Let the targets make calls that progress (a get, an atomic, a barrier), or use a progress thread.";
     "late_signal": "a flag was waited for before it was raised";
         "Raise the flag earlier, or give the waiting process other work.";
     "late_partner": "a synchronisation waited for its last partner";

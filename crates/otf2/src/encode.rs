@@ -273,7 +273,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         };
         // All bytes are copied, whatever the length: that is fewer instructions than copying the
         // right number. What is too much lies behind the end mark.
-        let [first, rest @ ..] = prepared.bytes;
+        let [first, rest @ ..] = &prepared.bytes;
         let stamped = time >= self.stamp_from;
         let (lead, used) = if stamped {
             let stamp = match self.order {
@@ -292,9 +292,9 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             if let [_, behind @ ..] = window
                 && let Some(place) = behind.first_chunk_mut::<{ Prepared::MOST - 1 }>()
             {
-                *place = rest;
+                *place = *rest;
             }
-            (first, usize::from(prepared.len))
+            (*first, usize::from(prepared.len))
         };
         if let Some(end) = window.get_mut(used) {
             *end = control::END_OF_CHUNK;

@@ -18,8 +18,8 @@ use crate::library;
     trailing_var_arg = true,
     after_help = "Put it between the launcher and the program:\n\n  \
     oshrun -np 4 dwell run ./heat 1000 50\n  srun -n 4 dwell run -o run1 ./heat 1000 50\n\n\
-    The program is replaced by nothing and relinked with nothing: a library is loaded before its own \
-    libraries and sees its calls. Its output and exit code are its own. At the end one line on \
+    The program is neither changed nor linked again: a library is loaded before its own libraries and \
+    sees its calls. Its output and exit code are its own. At the end one line on \
     standard error says where the trace is.\n\n\
     Environment: DWELL_LIBRARY is where libdwell.so is, if not beside the program dwell."
 )]
