@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// Rounds that are measured [default: 7, smoke 2]
     #[arg(long)]
     rounds: Option<usize>,
-    /// Seconds that one run of a program is to take [default: 60, smoke 2]
+    /// Seconds that one run of a program is to take [default: 60, smoke 1]
     #[arg(long)]
     seconds: Option<f64>,
     /// Processes of the programs, a power of two [default: as many as there are cores, at least 2]
@@ -72,7 +72,7 @@ impl Options {
     }
 
     fn seconds(&self) -> f64 {
-        self.seconds.unwrap_or(if self.smoke { 2.0 } else { 60.0 })
+        self.seconds.unwrap_or(if self.smoke { 1.0 } else { 60.0 })
     }
 
     /// `fft2d` shares out a power of two rows.

@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "gcc", "g++",
-    "gfortran", "clang", "binutils", "dwz",
+    "gfortran", "binutils",
 ];
 
 /// Installs what is missing.
