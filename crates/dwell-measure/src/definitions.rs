@@ -63,10 +63,7 @@ impl Writer<'_> {
         let shared = self.global.shared();
         let regions = shared.regions().iter().map(|region| region.paradigm);
         let groups = shared.groups().iter().map(Group::paradigm);
-        let mut used: Vec<u8> = regions.chain(groups).collect();
-        used.sort_unstable();
-        used.dedup();
-        used
+        distinct(regions.chain(groups))
     }
 
     fn paradigms(&mut self) -> otf2::Result<()> {
@@ -233,9 +230,7 @@ impl Writer<'_> {
             .filter(|(_, process)| !process.threads.is_empty())
             .map(|(first, _)| first.0)
             .collect();
-        let mut used: Vec<u8> = shared.groups().iter().map(Group::paradigm).collect();
-        used.sort_unstable();
-        used.dedup();
+        let used = distinct(shared.groups().iter().map(Group::paradigm));
         for paradigm in used.into_iter().map(Paradigm::from) {
             self.group(next, GroupType::CommLocations, paradigm, &main)?;
             next += 1;
@@ -281,4 +276,9 @@ impl Writer<'_> {
             members: List::from(members),
         })
     }
+}
+
+/// Each number once, in order.
+fn distinct(numbers: impl Iterator<Item = u8>) -> Vec<u8> {
+    numbers.collect::<std::collections::BTreeSet<u8>>().into_iter().collect()
 }

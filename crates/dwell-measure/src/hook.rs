@@ -91,8 +91,6 @@ pub struct Facts {
     pub who: Who,
     /// Root of a collective, as a rank of its group.
     pub root: u32,
-    /// Memory that is given back.
-    pub memory: usize,
     /// Where handles of what was made are stored, and who is in the groups that are made.
     pub made: [Made; 2],
 }
@@ -164,7 +162,6 @@ impl Facts {
         context: 0,
         who: Who::Caller,
         root: u32::MAX,
-        memory: 0,
         made: [Made::Nothing; 2],
     };
 }

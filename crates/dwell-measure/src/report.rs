@@ -49,11 +49,15 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The process that `dwell run` became.
+fn watcher() -> Option<u32> {
+    env::var("DWELL_WATCHER").ok()?.parse().ok()
+}
+
 /// Tells `dwell run`, which may have started a script that started this process, that something was
 /// measured.
 pub(crate) fn seen() {
-    let watcher = env::var("DWELL_WATCHER").ok().and_then(|pid| pid.parse::<u32>().ok());
-    if watcher.is_some_and(|pid| pid != std::process::id())
+    if watcher().is_some_and(|pid| pid != std::process::id())
         && let Some(path) = env::var_os("DWELL_SEEN")
     {
         let _ = fs::write(path, "");
@@ -63,8 +67,7 @@ pub(crate) fn seen() {
 /// At the end of a process that was not measured: if it is the one that `dwell run` started, and none
 /// that it started was measured either, the user should know.
 pub(crate) fn not_measured() {
-    let watcher = env::var("DWELL_WATCHER").ok().and_then(|pid| pid.parse::<u32>().ok());
-    if watcher != Some(std::process::id()) {
+    if watcher() != Some(std::process::id()) {
         return;
     }
     let Some(path) = env::var_os("DWELL_SEEN") else { return };

@@ -34,7 +34,7 @@ fn hook(index: usize, row: &Row, parameters: &Parameters) -> String {
     let names: Vec<_> = parameters.iter().map(|(name, _)| name.as_str()).collect();
     let (declared, types, names) = (declared.join(", "), types.join(", "), names.join(", "));
     let returns = rust(row.returns);
-    let body = body(index, row, &format!("real({names})"));
+    let body = body(row, &format!("real({names})"));
     format!(
         "unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> {returns} {{
     type Real = unsafe extern \"C-unwind\" fn({types}) -> {returns};
@@ -50,7 +50,7 @@ fn hook(index: usize, row: &Row, parameters: &Parameters) -> String {
 }
 
 /// What the hook does between its first line and its last.
-fn body(index: usize, row: &Row, call: &str) -> String {
+fn body(row: &Row, call: &str) -> String {
     let result = match row.returns {
         CType::Void | CType::Float | CType::Double => "0".to_string(),
         CType::Pointer => "result.addr() as u64".to_string(),
@@ -87,7 +87,6 @@ fn body(index: usize, row: &Row, call: &str) -> String {
     result",
         ),
     }
-    .replace("ENTRY", &format!("ENTRIES[{index}]"))
 }
 
 fn is_transfer(row: &Row) -> bool {
@@ -98,7 +97,7 @@ fn is_transfer(row: &Row) -> bool {
 fn transfer_arguments(row: &Row) -> String {
     let places = &row.places;
     let target = places.target.map_or("u32::MAX".into(), |at| number(row, at, "u32"));
-    let address = places.remote.map_or("0".into(), |at| address(row, at));
+    let address = places.remote.map_or("0".into(), address);
     let context = places.context.map_or("0".into(), |at| address_of_handle(row, at));
     format!("{target}, {}, {address}, {context}", bytes(row))
 }
@@ -116,10 +115,10 @@ fn facts(row: &Row) -> String {
     }
     let condition = places.condition.map(|condition| condition.address);
     if let Some(at) = places.remote.or(places.lock).or(condition) {
-        field("address", address(row, at));
+        field("address", address(at));
     }
     if let Some(signal) = places.signal {
-        field("signal", address(row, signal.address));
+        field("signal", address(signal.address));
     }
     if let Some(at) = places.context {
         field("context", address_of_handle(row, at));
@@ -143,9 +142,6 @@ fn facts(row: &Row) -> String {
     if let Some(at) = places.root {
         field("root", number(row, at, "u32"));
     }
-    if let Some(at) = places.memory {
-        field("memory", address(row, at));
-    }
     if let Some(made) = made(row) {
         field("made", made);
     }
@@ -157,7 +153,7 @@ fn facts(row: &Row) -> String {
 }
 
 fn made(row: &Row) -> Option<String> {
-    let handle = address(row, row.places.created?);
+    let handle = address(row.places.created?);
     Some(match (row.places.members, row.places.also_created) {
         (Some(Members::Strided { start, stride, size }), _) => format!(
             "[Made::Strided {{ handle: {handle}, start: {}, stride: {}, size: {} }}, Made::Nothing]",
@@ -166,7 +162,7 @@ fn made(row: &Row) -> Option<String> {
             number(row, size, "u32"),
         ),
         (Some(Members::Grid { width }), Some(other)) => {
-            let (width, column) = (number(row, width, "u32"), address(row, other));
+            let (width, column) = (number(row, width, "u32"), address(other));
             format!(
                 "[Made::GridRow {{ handle: {handle}, width: {width} }}, \
                  Made::GridColumn {{ handle: {column}, width: {width} }}]"
@@ -209,7 +205,7 @@ fn number(row: &Row, at: Arg, of: &str) -> String {
     }
 }
 
-fn address(_: &Row, at: Arg) -> String {
+fn address(at: Arg) -> String {
     format!("a{}.addr()", at.0)
 }
 
