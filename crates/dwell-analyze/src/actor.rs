@@ -20,6 +20,8 @@ pub(crate) struct Actor {
     pub(crate) row: usize,
     /// Whether it has but one location.
     pub(crate) alone: bool,
+    /// Whether everything it did up to the horizon was recorded.
+    pub(crate) seen: bool,
     /// When it served others for sure.
     pub(crate) sure: Regions,
     /// When it may have served others.
@@ -45,6 +47,7 @@ impl Actor {
             lanes: (first..first + count).map(Lane::new).collect(),
             row: 0,
             alone: count == 1,
+            seen: false,
             sure: Regions::default(),
             wide: Regions::default(),
             outstanding: Outstanding::default(),
@@ -65,7 +68,13 @@ impl Actor {
 
     /// Whether it is not known what the process did between the start of an operation and the region
     /// that served it or the end of the call: recording was off, or its trace ends before.
+    #[inline]
     pub(crate) fn is_blind(&self, start: u64, leave: u64, served: u64) -> bool {
+        !self.seen && self.has_gap(start, leave, served)
+    }
+
+    #[inline(never)]
+    fn has_gap(&self, start: u64, leave: u64, served: u64) -> bool {
         let until = served.min(leave);
         let off = |gap: &Span| gap.begin < until && gap.end > start;
         let silent = |lane: &Lane| lane.gaps.iter().any(off);

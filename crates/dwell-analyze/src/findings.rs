@@ -209,9 +209,7 @@ impl Sums {
         let mut sums = Self::default();
         for &at in &branch.members {
             let Some(node) = node(lanes, at) else { continue };
-            let get = |wanted| {
-                node.booked.iter().find(|(what, _)| *what == wanted).map_or(0, |booked| booked.1)
-            };
+            let get = |wanted| node.get(wanted);
             let least = get(what);
             let most = least + upper.map_or(0, get);
             sums.least += least;

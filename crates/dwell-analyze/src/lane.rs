@@ -29,6 +29,22 @@ pub(crate) struct Frame {
     pub(crate) notes: u32,
 }
 
+impl Frame {
+    /// Nothing known.
+    pub(crate) const EMPTY: Self = Self {
+        enter: 0,
+        inside: 0,
+        path: Path::TOP,
+        region: RegionRef::UNDEFINED,
+        traits: Traits(0),
+        judged: false,
+        issued: false,
+        first: None,
+        done: 0,
+        notes: 0,
+    };
+}
+
 /// An operation whose completion the open call waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {

@@ -24,6 +24,7 @@ mod blame;
 mod findings;
 mod hash;
 mod lane;
+mod leaf;
 mod mail;
 mod matrix;
 mod metric;
@@ -323,8 +324,7 @@ impl Analysis {
 
 /// What was booked of a quantity at a location.
 fn booked(lane: &lane::Lane, what: Quantity) -> u64 {
-    let booked = lane.paths.iter().flat_map(|(_, node)| &node.booked);
-    booked.filter(|(quantity, _)| *quantity == what).map(|(_, amount)| amount).sum()
+    lane.paths.iter().map(|(_, node)| node.get(what)).sum()
 }
 
 impl fmt::Display for NotComputed {

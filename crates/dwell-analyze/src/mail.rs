@@ -1,5 +1,7 @@
 //! All letters of a worker, by what they are.
 
+use std::sync::Arc;
+
 use crate::patterns::collectives::{Arrival, Booking};
 use crate::patterns::locks::LockLetter;
 use crate::patterns::messages::{Ready, Sent};
@@ -88,8 +90,8 @@ mail! {
 /// Memory for the letters of which there are most.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
-    pub(crate) asks: Pool<Ask>,
-    pub(crate) waited: Pool<Waited>,
+    pub(crate) asks: Arc<Pool<Ask>>,
+    pub(crate) waited: Arc<Pool<Waited>>,
 }
 
 /// What a worker has in hand while it answers.

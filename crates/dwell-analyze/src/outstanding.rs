@@ -56,6 +56,13 @@ impl Outstanding {
         self.open.push_back(op);
     }
 
+    /// It is complete at the origin, but not at the target, from the start.
+    pub(crate) fn add_last(&mut self, mut op: Op) {
+        op.serial = self.serial;
+        self.serial += 1;
+        self.last(op);
+    }
+
     /// Takes the operation with this number; searches from both ends, since operations are completed
     /// in order or in reverse order, if in any.
     #[inline(always)]

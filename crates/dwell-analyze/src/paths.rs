@@ -33,9 +33,54 @@ pub(crate) struct Node {
     pub(crate) visits: u64,
     /// Time without children, in nanoseconds.
     pub(crate) time: u64,
+    /// Operations and bytes, which come with every call that communicates.
+    counts: [u64; COUNTS.len()],
     /// The same for every location, whatever the order of its calls.
     pub(crate) signature: u64,
-    pub(crate) booked: Vec<(Quantity, u64)>,
+    /// All else.
+    rest: Vec<(Quantity, u64)>,
+}
+
+/// Quantities that have a place of their own.
+const COUNTS: [Quantity; 5] =
+    [Quantity::Puts, Quantity::Gets, Quantity::Atomics, Quantity::BytesPut, Quantity::BytesGet];
+
+impl Node {
+    fn new(parent: Path, region: RegionRef, site: CallingContextRef, signature: u64) -> Self {
+        Self {
+            parent,
+            region,
+            site,
+            recent: 0,
+            follower: 0,
+            visits: 0,
+            time: 0,
+            counts: [0; COUNTS.len()],
+            signature,
+            rest: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, what: Quantity, amount: u64) {
+        if let Some(sum) = self.counts.get_mut(what as usize) {
+            *sum += amount;
+        }
+    }
+
+    /// What was booked of a quantity.
+    pub(crate) fn get(&self, what: Quantity) -> u64 {
+        match self.counts.get(what as usize) {
+            Some(sum) => *sum,
+            None => self.rest.iter().find(|booked| booked.0 == what).map_or(0, |booked| booked.1),
+        }
+    }
+
+    /// Everything that was booked.
+    pub(crate) fn booked(&self) -> impl Iterator<Item = (Quantity, u64)> {
+        let counts = COUNTS.into_iter().zip(self.counts).filter(|count| count.1 > 0);
+        counts.chain(self.rest.iter().copied())
+    }
 }
 
 /// The tree.
@@ -47,17 +92,8 @@ pub(crate) struct Paths {
 
 impl Default for Paths {
     fn default() -> Self {
-        let top = Node {
-            parent: Path::TOP,
-            region: RegionRef::UNDEFINED,
-            site: CallingContextRef::UNDEFINED,
-            recent: 0,
-            follower: 0,
-            visits: 0,
-            time: 0,
-            signature: 0,
-            booked: Vec::new(),
-        };
+        let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
+        let top = Node::new(Path::TOP, region, site, 0);
         Self { nodes: vec![top], children: HashMap::default() }
     }
 }
@@ -65,7 +101,7 @@ impl Default for Paths {
 #[cold]
 #[inline(never)]
 fn book_first(node: &mut Node, what: Quantity, amount: u64) {
-    node.booked.push((what, amount));
+    node.rest.push((what, amount));
 }
 
 /// Spreads the bits of a number.
@@ -114,17 +150,7 @@ impl Paths {
             let above = self.nodes.get(parent.0 as usize).map_or(0, |node| node.signature);
             let step = u64::from(region.0) << 32 | u64::from(site.0);
             let signature = mixed(above.rotate_left(17) ^ mixed(step.wrapping_add(1)));
-            self.nodes.push(Node {
-                parent,
-                region,
-                site,
-                recent: 0,
-                follower: 0,
-                visits: 0,
-                time: 0,
-                signature,
-                booked: Vec::new(),
-            });
+            self.nodes.push(Node::new(parent, region, site, signature));
         }
         let before = match self.nodes.get_mut(parent.0 as usize) {
             Some(node) => std::mem::replace(&mut node.recent, found),
@@ -147,14 +173,24 @@ impl Paths {
         }
     }
 
-    /// Adds to what is booked.
+    /// One operation more.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, path: Path, what: Quantity, sent: u64, received: u64) {
+        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
+            node.add(what, 1);
+            node.add(Quantity::BytesPut, sent);
+            node.add(Quantity::BytesGet, received);
+        }
+    }
+
+    /// Adds to what is booked, other than operations.
     #[inline(always)]
     pub(crate) fn book(&mut self, path: Path, what: Quantity, amount: u64) {
         if amount == 0 {
             return;
         }
         if let Some(node) = self.nodes.get_mut(path.0 as usize) {
-            for (quantity, sum) in &mut node.booked {
+            for (quantity, sum) in &mut node.rest {
                 if *quantity == what {
                     *sum += amount;
                     return;

@@ -10,6 +10,7 @@ use otf2::{Attribute, Event, List};
 
 use crate::actor::Actor;
 use crate::lane::{Done, Frame, Lane, Note, Taken};
+use crate::leaf::{Issue, Leaf};
 use crate::mail::Mail;
 use crate::matrix::{Kind, Matrix};
 use crate::metric::Quantity;
@@ -30,7 +31,7 @@ impl Sort {
     /// Lock calls are a kind of their own.
     const LOCK: u8 = 4;
 
-    fn of(layer: Option<dwell_model::layer::Layer>, kind: u8) -> Self {
+    pub(crate) fn of(layer: Option<dwell_model::layer::Layer>, kind: u8) -> Self {
         let layer = layer.map_or(0, |layer| layer as u8 + 1);
         Self(layer << 3 | kind)
     }
@@ -59,6 +60,8 @@ pub(crate) struct Player<'a> {
     pub(crate) horizon: u64,
     /// Scratch for completed operations.
     pub(crate) ops: &'a mut Vec<Op>,
+    /// The innermost call while it has called nothing; it is not on the stack.
+    pub(crate) leaf: Leaf,
 }
 
 impl Visitor for Player<'_> {
@@ -76,36 +79,42 @@ impl Visitor for Player<'_> {
                 };
                 self.enter(time, it.region, site);
             }
-            Event::Leave(it) => self.leave(time, it.region),
+            Event::Leave(it) => {
+                if !self.fold_leave(time, it.region) {
+                    self.leave(time, it.region);
+                }
+            }
             Event::RmaGet(it) => {
-                let moved = Moved { sent: 0, received: it.bytes, returns: true };
-                self.issue(Kind::Get, it.win, it.remote, it.matching_id, moved, record.attributes);
+                let (id, received) = (it.matching_id.0, it.bytes);
+                let (window, remote) = (it.win.0, it.remote.0);
+                let (kind, returns) = (Kind::Get, true);
+                let issue = Issue { kind, returns, window, remote, id, sent: 0, received };
+                self.operation(issue, record.attributes);
             }
             Event::RmaPut(it) => {
-                let moved = Moved { sent: it.bytes, received: 0, returns: false };
-                self.issue(Kind::Put, it.win, it.remote, it.matching_id, moved, record.attributes);
+                let (id, sent) = (it.matching_id.0, it.bytes);
+                let (window, remote) = (it.win.0, it.remote.0);
+                let (kind, returns) = (Kind::Put, false);
+                let issue = Issue { kind, returns, window, remote, id, sent, received: 0 };
+                self.operation(issue, record.attributes);
             }
             Event::RmaAtomic(it) => {
                 let returns = it.bytes_received > 0 || it.kind == RmaAtomicType::Accumulate;
-                let moved = Moved { sent: it.bytes_sent, received: it.bytes_received, returns };
+                let (id, sent, received) = (it.matching_id.0, it.bytes_sent, it.bytes_received);
+                let (window, remote) = (it.win.0, it.remote.0);
                 let kind = Kind::Atomic;
-                self.issue(kind, it.win, it.remote, it.matching_id, moved, record.attributes);
+                let issue = Issue { kind, returns, window, remote, id, sent, received };
+                self.operation(issue, record.attributes);
             }
-            Event::RmaOpCompleteBlocking(it) => self.complete(it.win, it.matching_id),
-            Event::RmaOpCompleteNonBlocking(it) => self.complete(it.win, it.matching_id),
-            event => self.rare(time, event, record.attributes),
+            Event::RmaOpCompleteBlocking(it) => self.completion(it.win, it.matching_id.0),
+            Event::RmaOpCompleteNonBlocking(it) => self.completion(it.win, it.matching_id.0),
+            event => {
+                self.unfold();
+                self.rare(time, event, record.attributes);
+            }
         }
         if time < self.horizon { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
-}
-
-/// What an operation moves.
-#[derive(Clone, Copy)]
-struct Moved {
-    sent: u64,
-    received: u64,
-    /// Whether completion at the origin waits for the target.
-    returns: bool,
 }
 
 impl Player<'_> {
@@ -116,19 +125,25 @@ impl Player<'_> {
             .map_or(CallingContextRef::UNDEFINED, CallingContextRef)
     }
 
+    /// Whether waits are judged at a call of this region, made now.
     #[inline(always)]
-    fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
+    pub(crate) fn is_judged(&self, region: RegionRef, traits: Traits) -> bool {
+        self.lane.judged == 0
+            && match self.world.layer {
+                None => !traits.has(Traits::SILENT),
+                some => self.world.roles.get(region).layer() == some,
+            }
+    }
+
+    /// Puts a call onto the stack.
+    #[inline(always)]
+    pub(crate) fn open(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
         let traits = self.world.roles.traits(region);
+        let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let lane = &mut *self.lane;
         let parent = lane.stack.last().map_or(Path::TOP, |frame| frame.path);
         let path = lane.paths.child(parent, region, site);
-        let mut judged = false;
         if traits.has(Traits::CALL) {
-            judged = lane.judged == 0
-                && match self.world.layer {
-                    None => !traits.has(Traits::SILENT),
-                    some => self.world.roles.get(region).layer() == some,
-                };
             if judged {
                 lane.judged = lane.stack.len() as u32 + 1;
             }
@@ -142,22 +157,12 @@ impl Player<'_> {
                 }
             }
         }
-        lane.stack.push(Frame {
-            enter: time,
-            inside: 0,
-            path,
-            region,
-            traits,
-            judged,
-            issued: false,
-            first: None,
-            done: 0,
-            notes: 0,
-        });
+        lane.stack.push(Frame { enter: time, path, region, traits, judged, ..Frame::EMPTY });
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn leave(&mut self, time: u64, region: RegionRef) {
+        self.unfold();
         match self.lane.stack.last() {
             Some(frame) if frame.region == region => {}
             _ => {
@@ -228,7 +233,7 @@ impl Player<'_> {
 
     /// Asks the targets of what the call completed.
     #[inline(always)]
-    fn ask(&mut self, time: u64, frame: Frame) {
+    pub(crate) fn ask(&mut self, time: u64, frame: Frame) {
         let lane = &mut *self.lane;
         let from = lane.done.len().saturating_sub(frame.done as usize);
         let done = lane.done.get(from..).unwrap_or_default();
@@ -343,34 +348,57 @@ impl Player<'_> {
     }
 
     #[inline(always)]
-    fn issue(
-        &mut self,
-        kind: Kind,
-        win: RmaWinRef,
-        remote: Rank,
-        id: MatchingId,
-        moved: Moved,
-        attributes: List<'_, Attribute>,
-    ) {
-        let Some(context) = self.context(win) else { return };
-        let target = self.process(context, remote);
-        let me = self.actor.index;
-        let lane = &mut *self.lane;
-        let Some(frame) = lane.stack.last_mut() else { return };
+    fn operation(&mut self, issue: Issue, attributes: List<'_, Attribute>) {
+        let signals = issue.kind != Kind::Get && self.world.roles.any_wait_change();
+        if !self.fold_issue(issue, signals) {
+            self.issue_apart(attributes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn issue_apart(&mut self, attributes: List<'_, Attribute>) {
+        let issue = self.leaf.issue;
+        self.issue(&issue, attributes);
+    }
+
+    #[inline(always)]
+    fn completion(&mut self, win: RmaWinRef, id: u64) {
+        if !self.fold_complete(win.0, id) {
+            self.unfold();
+            self.complete(win.0, id);
+        }
+    }
+
+    /// Counts an operation that was issued on a path, and the time of its call if that is over. Returns
+    /// its target, if that is defined.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, path: Path, issue: &Issue, time: u64) -> Option<u32> {
+        let Issue { kind, sent, received, .. } = *issue;
+        let context = self.context(RmaWinRef(issue.window))?;
+        let target = self.process(context, Rank(issue.remote));
         let count = match kind {
             Kind::Put => Quantity::Puts,
             Kind::Get => Quantity::Gets,
             _ => Quantity::Atomics,
         };
-        lane.paths.book(frame.path, count, 1);
-        lane.paths.book(frame.path, Quantity::BytesPut, moved.sent);
-        lane.paths.book(frame.path, Quantity::BytesGet, moved.received);
-        let Some(target) = target else { return };
-        let to = self.world.parties.party(target);
+        self.lane.paths.count(path, count, sent, received);
+        let to = self.world.parties.party(target?);
         if let Some(cell) = self.matrix.cell(self.row, to, kind) {
             cell.operations += 1;
-            cell.bytes += moved.sent + moved.received;
+            cell.bytes += sent + received;
+            cell.time += time;
         }
+        target
+    }
+
+    #[inline(never)]
+    pub(crate) fn issue(&mut self, issue: &Issue, attributes: List<'_, Attribute>) {
+        let Issue { kind, returns, window, id, sent, .. } = *issue;
+        let me = self.actor.index;
+        let Some(path) = self.lane.stack.last().map(|frame| frame.path) else { return };
+        let Some(target) = self.count(path, issue, 0) else { return };
+        let Some(frame) = self.lane.stack.last_mut() else { return };
         if frame.first.is_none() {
             frame.first = Some((kind, target));
         }
@@ -383,19 +411,19 @@ impl Player<'_> {
         }
         frame.issued = true;
         let start = frame.enter;
-        let role = self.world.roles.get(frame.region);
-        if moved.sent > 0 || kind == Kind::Atomic {
-            self.signal(target, start, moved.sent.max(1), attributes);
+        let layer = self.world.roles.layer(frame.region);
+        if sent > 0 || kind == Kind::Atomic {
+            self.signal(target, start, sent.max(1), attributes);
         }
         if !itself {
             self.actor.outstanding.add(Op {
                 serial: 0,
-                id: id.0,
-                window: win.0,
+                id,
+                window,
                 target,
                 start,
-                sort: Sort::of(role.layer(), kind as u8),
-                returns: moved.returns,
+                sort: Sort::of(layer, kind as u8),
+                returns,
                 learned: false,
             });
         }
@@ -423,31 +451,13 @@ impl Player<'_> {
         }
     }
 
-    #[inline(always)]
-    fn complete(&mut self, win: RmaWinRef, id: MatchingId) {
-        let Some(frame) = self.lane.stack.last_mut() else { return };
-        if !frame.judged {
+    #[inline(never)]
+    pub(crate) fn complete(&mut self, window: u32, id: u64) {
+        let Some(&Frame { judged, traits, .. }) = self.lane.stack.last() else { return };
+        if !judged {
             return;
         }
-        let Some(op) = self.actor.outstanding.take(win.0, id.0) else { return };
-        if op.returns {
-            let known = self.actor.outstanding.known(&op);
-            let Op { target, start, sort, .. } = op;
-            self.lane.done.push(Done { target, start, sort, known });
-            frame.done += 1;
-        } else {
-            self.actor.outstanding.last(op);
-        }
-        if !frame.traits.has(Traits::STATED) {
-            self.complete_rest(win, id);
-        }
-    }
-
-    /// Other tools give many operations one number.
-    #[cold]
-    #[inline(never)]
-    fn complete_rest(&mut self, win: RmaWinRef, id: MatchingId) {
-        while let Some(op) = self.actor.outstanding.take(win.0, id.0) {
+        while let Some(op) = self.actor.outstanding.take(window, id) {
             if op.returns {
                 let known = self.actor.outstanding.known(&op);
                 let Op { target, start, sort, .. } = op;
@@ -457,6 +467,10 @@ impl Player<'_> {
                 }
             } else {
                 self.actor.outstanding.last(op);
+            }
+            // Other tools give many operations one number.
+            if traits.has(Traits::STATED) {
+                return;
             }
         }
     }

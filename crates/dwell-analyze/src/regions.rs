@@ -71,6 +71,19 @@ impl Regions {
         }
     }
 
+    /// A call that progresses and is over.
+    #[inline(always)]
+    pub(crate) fn call(&mut self, begin: u64, end: u64) {
+        if self.depth > 0 {
+            self.tentative = false;
+            return;
+        }
+        match self.closed.last_mut() {
+            Some(last) if last.end == begin => last.end = end,
+            _ => self.closed.push(Span { begin, end }),
+        }
+    }
+
     /// The open call acts on another process.
     #[inline]
     pub(crate) fn confirm(&mut self) {

@@ -9,7 +9,7 @@ use otf2::Archive;
 use crate::mail::{Desk, Mail, Pools, Replies};
 use crate::patterns::progress::Proofs;
 use crate::shard::{Floors, Shard, Stage};
-use crate::transport::Transport;
+use crate::transport::{Post, Transport};
 use crate::world::World;
 use crate::{Cut, Progress};
 
@@ -91,7 +91,7 @@ pub(crate) fn replay<T: Transport>(
         let stages = transport.run(
             &mut shards,
             &|| Stage {
-                mail: Mail { asks: pools.asks.post(sharding), ..Mail::new(sharding) },
+                mail: Mail { asks: Post::with_pool(sharding, &pools.asks), ..Mail::new(sharding) },
                 ops: Vec::new(),
                 floors: Floors::TOP,
                 events: 0,
@@ -124,7 +124,10 @@ pub(crate) fn replay<T: Transport>(
         let desks = transport.run(
             &mut shards,
             &|| Desk {
-                replies: Replies { waited: pools.waited.post(sharding), ..Replies::new(sharding) },
+                replies: Replies {
+                    waited: Post::with_pool(sharding, &pools.waited),
+                    ..Replies::new(sharding)
+                },
                 proofs: Proofs::default(),
                 undecided: u64::MAX,
             },

@@ -219,7 +219,7 @@ impl Source {
 
     fn value(self, node: &Node) -> u64 {
         let sum = |wanted: &[Q]| {
-            let booked = node.booked.iter().filter(|(what, _)| wanted.contains(what));
+            let booked = node.booked().filter(|(what, _)| wanted.contains(what));
             booked.map(|(_, amount)| amount).sum()
         };
         match self {

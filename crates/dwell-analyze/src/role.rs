@@ -128,7 +128,9 @@ impl Role {
 #[derive(Debug)]
 pub(crate) struct Roles {
     roles: Vec<Role>,
+    /// Apart, since every call asks for these.
     traits: Vec<Traits>,
+    layers: Vec<Option<Layer>>,
     wait_change: bool,
 }
 
@@ -159,7 +161,8 @@ impl Roles {
         }
         let wait_change = roles.iter().any(|role| role.traits.has(Traits::WAIT_CHANGE));
         let traits = roles.iter().map(|role| role.traits).collect();
-        Self { roles, traits, wait_change }
+        let layers = roles.iter().map(Role::layer).collect();
+        Self { roles, traits, layers, wait_change }
     }
 
     /// What the replay asks at every enter.
@@ -171,6 +174,12 @@ impl Roles {
     #[inline]
     pub(crate) fn get(&self, region: RegionRef) -> Role {
         self.roles.get(region.0 as usize).copied().unwrap_or(Role::NONE)
+    }
+
+    /// The layer of a region, if it is a call of a runtime.
+    #[inline(always)]
+    pub(crate) fn layer(&self, region: RegionRef) -> Option<Layer> {
+        self.layers.get(region.0 as usize).copied().flatten()
     }
 
     /// Whether some call waits for a change of memory, so that signals matter.

@@ -9,6 +9,7 @@ use otf2::Archive;
 use crate::actor::Actor;
 use crate::blame::Blame;
 use crate::lane::{Lane, Source};
+use crate::leaf::Leaf;
 use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
 use crate::matrix::Matrix;
 use crate::outstanding::Op;
@@ -151,6 +152,8 @@ impl Shard {
                     }
                 }
             }
+            actor.seen = !lanes.iter().all(Lane::ended)
+                && lanes.iter().all(|lane| lane.off.is_none() && lane.gaps.is_empty());
             actor.lanes = lanes;
             actor.sure.index();
             actor.wide.index();
@@ -411,6 +414,7 @@ impl Play<'_> {
             row: self.row,
             horizon: self.horizon,
             ops: &mut self.stage.ops,
+            leaf: Leaf::ABSENT,
         }
     }
 
@@ -426,7 +430,9 @@ impl Play<'_> {
                 lane.first = Some(self.world.clock.nanoseconds(first));
             }
             let mut player = self.player(lane);
-            match reader.visit(&mut player) {
+            let visited = reader.visit(&mut player);
+            player.unfold();
+            match visited {
                 Ok(true) => lane.source = Source::Open(reader),
                 Ok(false) => {
                     lane.read = reader.position().0;

@@ -4,7 +4,7 @@
 //! shard that this process lives in. Patterns do not know whether that is a thread of the same program
 //! or another node.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// Something that travels: numbers only, so that it could go over a network as it is.
@@ -37,46 +37,67 @@ impl Sharding {
     }
 }
 
-/// Letters of one kind, sorted by the shard they go to.
+/// Letters of one kind, sorted by the shard they go to, in batches of a fixed size: a list that grows is
+/// copied again and again, and leaves memory behind that nothing else fits into.
 #[derive(Debug)]
 pub struct Post<T> {
     sharding: Sharding,
-    to: Vec<Vec<T>>,
+    /// For each shard the batch that is being filled, after those that are full.
+    to: Vec<Batches<T>>,
+    pool: Arc<Pool<T>>,
 }
+
+/// Bytes of a batch.
+const BATCH: usize = 16 * 1024;
 
 impl<T: Letter> Post<T> {
     /// No letters yet.
     pub fn new(sharding: Sharding) -> Self {
-        Self { sharding, to: (0..sharding.count).map(|_| Vec::new()).collect() }
+        Self::with_pool(sharding, &Arc::default())
+    }
+
+    /// No letters yet; batches come from a pool.
+    pub fn with_pool(sharding: Sharding, pool: &Arc<Pool<T>>) -> Self {
+        let to = (0..sharding.count).map(|_| Vec::new()).collect();
+        Self { sharding, to, pool: Arc::clone(pool) }
     }
 
     /// Sends a letter to the home of a process.
     #[inline]
     pub fn send(&mut self, process: u32, letter: T) {
-        if let Some(batch) = self.to.get_mut(self.sharding.shard(process)) {
-            batch.push(letter);
+        let Some(batches) = self.to.get_mut(self.sharding.shard(process)) else { return };
+        match batches.last_mut() {
+            Some(batch) if batch.len() < batch.capacity() => batch.push(letter),
+            _ => Self::send_first(batches, &self.pool, letter),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_first(batches: &mut Batches<T>, pool: &Pool<T>, letter: T) {
+        let mut batch = pool.batch();
+        batch.push(letter);
+        batches.push(batch);
     }
 }
 
 /// Memory of letters that were read, to be used again: there are many of them in every window.
 #[derive(Debug)]
 pub struct Pool<T> {
-    spare: Mutex<Vec<Vec<T>>>,
+    spare: Mutex<Batches<T>>,
 }
 
-impl<T: Letter> Default for Pool<T> {
+impl<T> Default for Pool<T> {
     fn default() -> Self {
         Self { spare: Mutex::default() }
     }
 }
 
 impl<T: Letter> Pool<T> {
-    /// No letters yet, but room for some.
-    pub fn post(&self, sharding: Sharding) -> Post<T> {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let to = (0..sharding.count).map(|_| spare.pop().unwrap_or_default()).collect();
-        Post { sharding, to }
+    /// An empty batch.
+    fn batch(&self) -> Vec<T> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(|| Vec::with_capacity((BATCH / size_of::<T>()).max(1)))
     }
 
     /// Takes a batch that was read.
@@ -161,10 +182,8 @@ impl Transport for Threads {
     fn exchange<T: Letter>(&self, sharding: Sharding, posts: Vec<Post<T>>) -> Vec<Batches<T>> {
         let mut arrived: Vec<Batches<T>> = (0..sharding.count).map(|_| Vec::new()).collect();
         for post in posts {
-            for (batches, batch) in arrived.iter_mut().zip(post.to) {
-                if !batch.is_empty() {
-                    batches.push(batch);
-                }
+            for (batches, mut more) in arrived.iter_mut().zip(post.to) {
+                batches.append(&mut more);
             }
         }
         arrived

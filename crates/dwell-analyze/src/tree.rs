@@ -166,8 +166,8 @@ impl Tree {
                     .members
                     .iter()
                     .filter_map(|&(location, path)| lanes.get(location as usize)?.paths.get(path))
-                    .flat_map(|node| node.booked.iter())
-                    .filter_map(|&(what, _)| Class::of_wait(what))
+                    .flat_map(crate::paths::Node::booked)
+                    .filter_map(|(what, _)| Class::of_wait(what))
                     .min();
                 if let Some(booked) = booked {
                     class = Some((layer, booked));

@@ -1,0 +1,276 @@
+//! Calls that call nothing: most calls, and nearly all that communicate.
+//!
+//! From its enter to its leave such a call has at most one operation to issue and one to complete. What is
+//! needed of these is remembered, and when the call ends everything is booked in one go, without a frame
+//! on the stack and without an entry among the outstanding operations. Whatever does not fit makes the
+//! call an ordinary one again ([`Player::unfold`]), as if it had been one from the start; the end of a
+//! window does so too, so that the rest of the crate knows frames only.
+
+use otf2::id::{CallingContextRef, RegionRef};
+
+use crate::lane::{Done, Frame};
+use crate::matrix::Kind;
+use crate::outstanding::{Known, Op, Sort};
+use crate::paths::Path;
+use crate::patterns::progress::Ask;
+use crate::player::Player;
+use crate::role::Traits;
+
+/// A call that has called nothing so far. Flat and written field by field: it changes with every event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaf {
+    act: Act,
+    traits: Traits,
+    region: RegionRef,
+    site: CallingContextRef,
+    enter: u64,
+    /// The operation that it issued; of one that it completed, window and number only.
+    pub(crate) issue: Issue,
+}
+
+/// What has happened in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// There is no such call.
+    Absent,
+    Nothing,
+    /// It issued an operation.
+    Issued,
+    /// It issued an operation and completed it.
+    Done,
+    /// It completed an operation of an earlier call.
+    Completed,
+}
+
+/// An operation that was issued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issue {
+    pub(crate) kind: Kind,
+    /// Whether completion at the origin waits for the target.
+    pub(crate) returns: bool,
+    pub(crate) window: u32,
+    pub(crate) remote: u32,
+    pub(crate) id: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl Leaf {
+    /// No call.
+    pub(crate) const ABSENT: Self = Self {
+        act: Act::Absent,
+        traits: Traits(0),
+        region: RegionRef::UNDEFINED,
+        site: CallingContextRef::UNDEFINED,
+        enter: 0,
+        issue: Issue {
+            kind: Kind::Get,
+            returns: false,
+            window: 0,
+            remote: 0,
+            id: 0,
+            sent: 0,
+            received: 0,
+        },
+    };
+}
+
+/// Calls that have more to be judged for than an operation, or whose records follow other rules.
+const ORDINARY: Traits =
+    Traits(Traits::COMPLETES.0 | Traits::TOGETHER.0 | Traits::LOCK.0 | Traits::WAIT_CHANGE.0);
+
+impl Player<'_> {
+    /// A call begins. Threads of one process share facts in the order of time, so theirs are ordinary.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
+        self.unfold();
+        let traits = self.world.roles.traits(region);
+        if self.actor.alone && !traits.has(ORDINARY) {
+            let leaf = &mut self.leaf;
+            leaf.act = Act::Nothing;
+            leaf.enter = time;
+            leaf.region = region;
+            leaf.site = site;
+            leaf.traits = traits;
+        } else {
+            self.open(time, region, site);
+        }
+    }
+
+    /// An operation is issued; returns whether that is all there is to do now. If not, it stands in the
+    /// leaf for [`Player::issue`]: built field by field in one place, it never goes through the stack.
+    #[inline(always)]
+    pub(crate) fn fold_issue(&mut self, issue: Issue, ordinary: bool) -> bool {
+        let fits = self.leaf.act == Act::Nothing && !ordinary;
+        if !fits {
+            self.unfold();
+        }
+        let leaf = &mut self.leaf;
+        let to = &mut leaf.issue;
+        to.kind = issue.kind;
+        to.returns = issue.returns;
+        to.window = issue.window;
+        to.remote = issue.remote;
+        to.id = issue.id;
+        to.sent = issue.sent;
+        to.received = issue.received;
+        if fits {
+            leaf.act = Act::Issued;
+        }
+        fits
+    }
+
+    /// An operation is complete at its origin; returns whether that is all there is to do now.
+    #[inline(always)]
+    pub(crate) fn fold_complete(&mut self, window: u32, id: u64) -> bool {
+        let leaf = &mut self.leaf;
+        if !leaf.traits.has(Traits::STATED) {
+            return false;
+        }
+        match leaf.act {
+            Act::Nothing => {
+                leaf.act = Act::Completed;
+                leaf.issue.window = window;
+                leaf.issue.id = id;
+                true
+            }
+            Act::Issued if leaf.issue.window == window && leaf.issue.id == id => {
+                leaf.act = Act::Done;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes the call an ordinary one.
+    #[inline(always)]
+    pub(crate) fn unfold(&mut self) {
+        if self.leaf.act != Act::Absent {
+            self.unfold_leaf();
+        }
+    }
+
+    #[inline(never)]
+    fn unfold_leaf(&mut self) {
+        let leaf = std::mem::replace(&mut self.leaf, Leaf::ABSENT);
+        self.open(leaf.enter, leaf.region, leaf.site);
+        let issue = leaf.issue;
+        match leaf.act {
+            Act::Absent | Act::Nothing => {}
+            Act::Issued => self.issue(&issue, otf2::List::default()),
+            Act::Done => {
+                self.issue(&issue, otf2::List::default());
+                self.complete(issue.window, issue.id);
+            }
+            Act::Completed => self.complete(issue.window, issue.id),
+        }
+    }
+
+    /// A call ends: if it is the one that called nothing, everything about it is booked.
+    #[inline(always)]
+    pub(crate) fn fold_leave(&mut self, time: u64, region: RegionRef) -> bool {
+        if self.leaf.act == Act::Absent || self.leaf.region != region {
+            return false;
+        }
+        self.book_leaf(time);
+        self.leaf.act = Act::Absent;
+        true
+    }
+
+    #[inline(always)]
+    fn book_leaf(&mut self, time: u64) {
+        let Leaf { enter, region, site, traits, .. } = self.leaf;
+        let length = time - enter;
+        let lane = &mut *self.lane;
+        let parent = match lane.stack.last_mut() {
+            Some(above) => {
+                above.inside += length;
+                above.path
+            }
+            None => Path::TOP,
+        };
+        let path = lane.paths.child(parent, region, site);
+        lane.paths.visit(path, length);
+        let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
+        let itself = self.book_act(time, path, judged);
+        if traits.has(Traits::SERVES) && !(itself && traits.has(Traits::ONE_SIDED)) {
+            if traits.has(Traits::ALWAYS) {
+                self.actor.sure.call(enter, time);
+            }
+            if self.world.wide {
+                self.actor.wide.call(enter, time);
+            }
+        }
+    }
+
+    /// Books what happened in the call; returns whether it was judged and acted on its own process.
+    #[inline(always)]
+    fn book_act(&mut self, time: u64, path: Path, judged: bool) -> bool {
+        let enter = self.leaf.enter;
+        match self.leaf.act {
+            Act::Absent | Act::Nothing => false,
+            Act::Issued | Act::Done => {
+                let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
+                let issue = self.leaf.issue;
+                let Some(target) = self.count(path, &issue, length) else { return false };
+                if !judged {
+                    return false;
+                }
+                if target == self.actor.index {
+                    return true;
+                }
+                let Issue { kind, returns, window, id, .. } = issue;
+                let sort = Sort::of(self.world.roles.layer(self.leaf.region), kind as u8);
+                let complete = self.leaf.act == Act::Done;
+                if complete && returns {
+                    self.ask_one(path, (enter, time), target, enter, sort);
+                    return false;
+                }
+                let learned = false;
+                let op = Op { serial: 0, id, window, target, start: enter, sort, returns, learned };
+                match complete {
+                    true => self.actor.outstanding.add_last(op),
+                    false => self.actor.outstanding.add(op),
+                }
+                false
+            }
+            Act::Completed => {
+                let Issue { window, id, .. } = self.leaf.issue;
+                if !judged {
+                    return false;
+                }
+                let Some(op) = self.actor.outstanding.take(window, id) else { return false };
+                if !op.returns {
+                    self.actor.outstanding.last(op);
+                } else if op.learned {
+                    self.ask_known(path, (enter, time), &op);
+                } else {
+                    self.ask_one(path, (enter, time), op.target, op.start, op.sort);
+                }
+                false
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ask_one(
+        &mut self,
+        path: Path,
+        (enter, leave): (u64, u64),
+        target: u32,
+        start: u64,
+        sort: Sort,
+    ) {
+        let location = self.lane.location;
+        self.mail.asks.send(target, Ask { start, enter, leave, target, location, path, sort });
+    }
+
+    /// What served the operation is known in part.
+    #[inline(never)]
+    fn ask_known(&mut self, path: Path, (enter, time): (u64, u64), op: &Op) {
+        let known: Known = self.actor.outstanding.known(op);
+        let Op { target, start, sort, .. } = *op;
+        self.lane.done.push(Done { target, start, sort, known });
+        self.ask(time, Frame { enter, path, done: 1, ..Frame::EMPTY });
+    }
+}
