@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::id::{EventNumber, LocationRef, Time};
 use crate::map::Maps;
 use crate::read::local::LocalTables;
-use crate::read::stamped::{Stamped, event_single, plain};
+use crate::read::stamped::{Plain, ROOM, Stamped, event_single, plain};
 use crate::read::stream::{Frame, Stream};
 use crate::record::{Scope, Then};
 use crate::value::{Attribute, List};
@@ -35,22 +35,30 @@ pub trait Visitor {
 }
 
 /// Shows an event that was just read.
-struct Show<'v, V> {
+struct Show<'v, 'a, V> {
     visitor: &'v mut V,
+    attributes: List<'a, Attribute>,
     time: Time,
     number: EventNumber,
     clock: Option<&'v Clock>,
 }
 
-impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, V> {
+impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, 'a, V> {
     type Output = ControlFlow<()>;
 
     #[inline(always)]
     fn then(self, mut event: Event<'a>) -> ControlFlow<()> {
         correct_flush(self.clock, &mut event);
-        let Self { time, number, .. } = self;
-        self.visitor.event(EventRecord { time, number, attributes: List::default(), event })
+        let Self { time, number, attributes, .. } = self;
+        self.visitor.event(EventRecord { time, number, attributes, event })
     }
+}
+
+/// Where a record stands in the window.
+#[cold]
+fn frame(bytes: &[u8], found: &Plain<'_>) -> Frame {
+    let at = |rest: &[u8]| bytes.len() - rest.len();
+    Frame { id: found.id, start: at(found.body), end: at(found.next) }
 }
 
 /// The end of a flush is a time like that of the event.
@@ -151,6 +159,10 @@ impl EventReader {
                 if flow.is_break() {
                     return Ok(true);
                 }
+                // Near its end the window moves on. If that fails, what it holds still counts.
+                if self.records.stream.fill(ROOM).unwrap_or(false) {
+                    continue;
+                }
             }
             match self.visit_one(visitor)? {
                 Some(ControlFlow::Continue(())) => {}
@@ -183,7 +195,23 @@ impl EventReader {
                 _ => Time(raw),
             };
             let clock = if TABLES { self.clock.as_ref() } else { None };
-            let show = Show { visitor, time, number: EventNumber(number), clock };
+            let attributes = match found.attributes {
+                None => Ok(List::default()),
+                Some(it) => {
+                    let fields = it.body.get(1..).unwrap_or_default();
+                    Wire::read(&mut Input::before(fields, it.next.len(), ByteOrder::Little, maps))
+                }
+            };
+            let attributes = match attributes {
+                Ok(attributes) => attributes,
+                Err(fault) => {
+                    let frame = frame(bytes, &found);
+                    flow = Err(self.records.fault(frame, fault));
+                    break;
+                }
+            };
+            let number = EventNumber(number);
+            let show = Show { visitor, attributes, time, number, clock };
             let input = Input::before(found.body, rest.len(), ByteOrder::Little, maps);
             match Event::read_then(Scope::Global, found.id, input, show) {
                 Ok(ControlFlow::Continue(())) => {}
@@ -192,9 +220,7 @@ impl EventReader {
                     break;
                 }
                 Err(fault) => {
-                    let start = bytes.len() - found.body.len();
-                    let frame = Frame { id: found.id, start, end: bytes.len() - rest.len() };
-                    flow = Err(self.records.fault(frame, fault));
+                    flow = Err(self.records.fault(frame(bytes, &found), fault));
                     break;
                 }
             }

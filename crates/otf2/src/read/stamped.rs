@@ -84,7 +84,11 @@ impl Stamped {
         let at = |rest: &[u8]| bytes.len() - rest.len();
         let frame = Frame { id: found.id, start: at(found.body), end: at(found.next) };
         self.time = found.time;
-        self.attributes = NO_ATTRIBUTES;
+        self.attributes = found.attributes.map_or(NO_ATTRIBUTES, |it| Frame {
+            id: control::ATTRIBUTES,
+            start: at(it.body),
+            end: at(it.next),
+        });
         Some(frame)
     }
 
@@ -207,18 +211,29 @@ impl Stamped {
     }
 }
 
-/// A usual record: at most a timestamp, then a short record, all of it in the window.
+/// A usual record: at most a timestamp and short attributes, then a short record, all of it in the window.
 pub(crate) struct Plain<'a> {
     pub(crate) id: u8,
     pub(crate) time: u64,
+    /// The attributes, if it has any.
+    pub(crate) attributes: Option<Extent<'a>>,
     /// The window from the byte behind the id on.
     pub(crate) body: &'a [u8],
     /// The window from the next record on.
     pub(crate) next: &'a [u8],
 }
 
+/// Where something stands, by what is left of the window.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent<'a> {
+    /// The window from its length on.
+    pub(crate) body: &'a [u8],
+    /// The window from the byte behind it on.
+    pub(crate) next: &'a [u8],
+}
+
 /// More than a timestamp and a short record take.
-const ROOM: usize = 9 + 2 + 0xFF + 9;
+pub(crate) const ROOM: usize = 9 + 2 + 0xFF + 9;
 
 /// Finds the record at the beginning of `rest` if it is a usual one.
 #[inline(always)]
@@ -238,10 +253,28 @@ pub(crate) fn plain(mut rest: &[u8], mut time: u64, order: ByteOrder) -> Option<
     let (&id, body) = rest.split_first()?;
     let &length = body.first()?;
     if id < control::FIRST_EVENT || length == 0xFF {
+        return if id == control::ATTRIBUTES { tagged(body, time) } else { None };
+    }
+    let next = body.get(1 + usize::from(length)..)?;
+    Some(Plain { id, time, attributes: None, body, next })
+}
+
+/// Finds the record behind attributes if both are usual; `attributes` is the window from their length on.
+#[inline(always)]
+fn tagged(attributes: &[u8], time: u64) -> Option<Plain<'_>> {
+    let &length = attributes.first()?;
+    let rest = attributes.get(1 + usize::from(length)..)?;
+    if length == 0xFF || rest.len() < ROOM {
+        return None;
+    }
+    let (&id, body) = rest.split_first()?;
+    let &length = body.first()?;
+    if id < control::FIRST_EVENT || length == 0xFF {
         return None;
     }
     let next = body.get(1 + usize::from(length)..)?;
-    Some(Plain { id, time, body, next })
+    let attributes = Some(Extent { body: attributes, next: rest });
+    Some(Plain { id, time, attributes, body, next })
 }
 
 /// Framing of event files: a few records are a single number.
