@@ -4,6 +4,7 @@
 //! machine. [`harness`] does the measuring; each other module here knows one
 //! comparison.
 
+mod analyze;
 mod harness;
 mod otf2;
 mod overhead;
@@ -22,6 +23,8 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Benchmark {
+    /// The search for waits, against bare reading
+    Analyze(analyze::Options),
     /// Reading and writing OTF2 archives, against libotf2
     Otf2(otf2::Options),
     /// What measuring costs the program that is measured
@@ -41,10 +44,12 @@ impl Options {
 /// Runs one benchmark.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     match &options.benchmark {
+        Benchmark::Analyze(options) => analyze::run(workspace, options),
         Benchmark::Otf2(options) => otf2::run(workspace, options),
         Benchmark::Overhead(options) => overhead::run(workspace, options),
         Benchmark::Smoke => {
             otf2::run(workspace, &otf2::Options::smoke())?;
+            analyze::run(workspace, &analyze::Options::smoke())?;
             overhead::run(workspace, &overhead::Options::smoke())
         }
     }

@@ -56,6 +56,7 @@ pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
 pub use names::Site;
 use replay::Replayed;
+pub use replay::least_memory;
 use tree::Tree;
 use world::World;
 
@@ -80,7 +81,7 @@ pub enum Cut {
 pub struct Options {
     /// Threads; 0 for as many as there are cores.
     pub threads: usize,
-    /// Bytes of memory to stay within, but for results.
+    /// Bytes of memory to stay within, but for results; see [`least_memory`].
     pub memory: u64,
     /// The layer to judge waits at; `None` for the outermost that has records of operations.
     pub layer: Option<Layer>,

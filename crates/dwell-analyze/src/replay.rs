@@ -14,7 +14,13 @@ use crate::world::World;
 use crate::{Cut, Progress};
 
 /// Fewest bytes of a location's file that are read at once.
-const LEAST_BUFFER: usize = 4 * 1024;
+const LEAST_BUFFER: u64 = 4 * 1024;
+/// Most: more would not be read faster.
+const MOST_BUFFER: u64 = otf2::read::WINDOW as u64;
+/// Bytes that a location takes whatever happens: its call tree, its reader, what it has under way.
+const PER_LOCATION: u64 = 3 * 1024;
+/// Fewest bytes for facts and questions.
+const LEAST_ROOM: u64 = 4 << 20;
 /// Bytes that facts and questions take for an event, at first; then it is measured.
 const BYTES_PER_EVENT: u64 = 24;
 /// Rounds after the last event, so that answers to answers arrive.
@@ -64,6 +70,30 @@ impl Windows {
     }
 }
 
+/// What the memory budget is used for.
+struct Share {
+    /// Bytes of each location's file that are held.
+    buffer: usize,
+    /// Bytes for facts and questions.
+    room: u64,
+}
+
+impl Share {
+    fn of(memory: u64, locations: u64) -> Self {
+        let locations = locations.max(1);
+        let rest = memory.saturating_sub(locations.saturating_mul(PER_LOCATION));
+        let buffer = (rest / 3 / locations).clamp(LEAST_BUFFER, MOST_BUFFER);
+        let room = rest.saturating_sub(buffer.saturating_mul(locations));
+        // Memory that was freed is not all used again, so some is left over.
+        Self { buffer: buffer as usize, room: (room / 4 * 3).max(LEAST_ROOM) }
+    }
+}
+
+/// The smallest memory budget that can be kept for so many locations, in bytes.
+pub fn least_memory(locations: usize) -> u64 {
+    (PER_LOCATION + LEAST_BUFFER).saturating_mul(locations as u64).saturating_add(4 * LEAST_ROOM)
+}
+
 /// Replays an archive.
 pub(crate) fn replay<T: Transport>(
     transport: &T,
@@ -77,11 +107,8 @@ pub(crate) fn replay<T: Transport>(
     let sharding = world.sharding;
     let mut shards: Vec<Shard> =
         (0..sharding.count).map(|number| Shard::new(world, number)).collect();
-    let locations = world.system.places.len().max(1) as u64;
-    // A quarter for the windows of files, half for facts and questions, the rest for results.
-    let buffer = (memory / 4 / locations).min(otf2::read::WINDOW as u64) as usize;
-    let buffer = buffer.max(LEAST_BUFFER);
-    let mut windows = Windows::new(world, cut, memory / 2, length);
+    let Share { buffer, room } = Share::of(memory, world.system.places.len() as u64);
+    let mut windows = Windows::new(world, cut, room, length);
     let mut proofs = Proofs::default();
     let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
     let mut ended_before = 0;

@@ -4,8 +4,8 @@
 //! group run alternately, A B A B …, after one warm-up each, and a ratio is taken
 //! between medians of runs that lived through the same minutes. The range of the
 //! ratios of single rounds says how far to trust it. Contestants that do not
-//! report the same number of events and the same checksum did different work:
-//! that is an error, not a result.
+//! report the same number of events and, where they have one, the same checksum
+//! did different work: that is an error, not a result.
 
 use std::fmt;
 use std::fs;
@@ -23,24 +23,28 @@ pub(crate) struct Sample {
     pub(crate) events: u64,
     /// The time it took, by its own clock.
     pub(crate) time: Duration,
-    /// What it computed from the events.
-    pub(crate) checksum: u64,
+    /// What it computed from the events, if that is the same for all contestants.
+    pub(crate) checksum: Option<u64>,
+    /// The most memory that it held, in bytes, if it says so.
+    pub(crate) peak: Option<u64>,
 }
 
 impl Sample {
-    /// Reads the line `events=<n> seconds=<s> checksum=<hex>`.
-    fn parse(output: &str) -> Result<Sample> {
+    /// Reads the line `events=<n> seconds=<s>`, with `checksum=<hex>` and `peak=<bytes>` if they are there.
+    pub(crate) fn parse(output: &str) -> Result<Sample> {
         let field = |name: &str| {
-            output
-                .split_whitespace()
-                .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-                .with_context(|| format!("no `{name}=` in `{}`", output.trim()))
+            let mut words = output.split_whitespace();
+            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
         };
-        let seconds: f64 = field("seconds")?.parse()?;
+        let needed = |name: &str| {
+            field(name).with_context(|| format!("no `{name}=` in `{}`", output.trim()))
+        };
+        let seconds: f64 = needed("seconds")?.parse()?;
         Ok(Sample {
-            events: field("events")?.parse()?,
+            events: needed("events")?.parse()?,
             time: Duration::try_from_secs_f64(seconds)?,
-            checksum: u64::from_str_radix(field("checksum")?, 16)?,
+            checksum: field("checksum").map(|it| u64::from_str_radix(it, 16)).transpose()?,
+            peak: field("peak").map(str::parse).transpose()?,
         })
     }
 }
@@ -140,7 +144,7 @@ pub(crate) struct Comparison {
     title: &'static str,
     goal: f64,
     events: u64,
-    checksum: u64,
+    checksum: Option<u64>,
     results: Vec<Measured>,
 }
 
@@ -152,27 +156,39 @@ impl Comparison {
             .find_map(|result| result.samples.first())
             .copied()
             .with_context(|| format!("{title}: nothing was measured"))?;
-        for result in &results {
-            for sample in &result.samples {
-                if (sample.events, sample.checksum) != (first.events, first.checksum) {
-                    bail!(
-                        "{title}: {} reports {} events, checksum {:016x}, but {} reports {}, {:016x}",
-                        result.name,
-                        sample.events,
-                        sample.checksum,
-                        results[0].name,
-                        first.events,
-                        first.checksum
-                    );
-                }
+        let samples = || results.iter().flat_map(|it| it.samples.iter().map(move |one| (it, one)));
+        let checksum = samples().find_map(|(_, sample)| sample.checksum);
+        for (result, sample) in samples() {
+            let differs = sample.checksum.is_some() && sample.checksum != checksum;
+            if sample.events != first.events || differs {
+                bail!(
+                    "{title}: {} reports {} events, checksum {:016x}, but {} reports {}, {:016x}",
+                    result.name,
+                    sample.events,
+                    sample.checksum.unwrap_or_default(),
+                    results[0].name,
+                    first.events,
+                    checksum.unwrap_or_default()
+                );
             }
         }
-        Ok(Comparison { title, goal, events: first.events, checksum: first.checksum, results })
+        Ok(Comparison { title, goal, events: first.events, checksum, results })
     }
 
     /// Whether everyone reached the goal against the first.
     pub(crate) fn meets_goal(&self) -> bool {
         self.ratios().iter().all(|ratio| ratio.of_medians >= self.goal)
+    }
+
+    /// Median time of the last contestant, in seconds.
+    pub(crate) fn median_of_last(&self) -> f64 {
+        self.results.last().map_or(f64::NAN, Measured::median)
+    }
+
+    /// Shortest time of the last contestant, in seconds.
+    pub(crate) fn fastest_of_last(&self) -> f64 {
+        let seconds = self.results.last().map(Measured::seconds).unwrap_or_default();
+        seconds.into_iter().fold(f64::INFINITY, f64::min)
     }
 
     /// What was compared.
@@ -223,7 +239,11 @@ fn median(values: &[f64]) -> f64 {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {} events, checksum {:016x}", self.title, self.events, self.checksum)?;
+        write!(f, "{}: {} events", self.title, self.events)?;
+        match self.checksum {
+            Some(checksum) => writeln!(f, ", checksum {checksum:016x}")?,
+            None => writeln!(f)?,
+        }
         writeln!(
             f,
             "  {:<18} {:>10} {:>12} {:>8}  {:<15} goal",
@@ -248,7 +268,7 @@ impl Comparison {
         let range = format!("{:.2} to {:.2}", ratio.lowest, ratio.highest);
         let verdict = if ratio.of_medians >= self.goal { "met" } else { "missed" };
         let goal = self.goal;
-        writeln!(f, " {:>8.2}  {range:<15} {goal:.1} {verdict}", ratio.of_medians)
+        writeln!(f, " {:>8.2}  {range:<15} {goal:.2} {verdict}", ratio.of_medians)
     }
 }
 
@@ -293,7 +313,12 @@ mod tests {
 
     fn contestant(name: &'static str, seconds: f64, checksum: u64) -> Contestant {
         Contestant::new(name, String::new(), move || {
-            Ok(Sample { events: 10, time: Duration::from_secs_f64(seconds), checksum })
+            Ok(Sample {
+                events: 10,
+                time: Duration::from_secs_f64(seconds),
+                checksum: Some(checksum),
+                peak: None,
+            })
         })
     }
 
@@ -352,9 +377,11 @@ mod tests {
         let sample = Sample::parse("events=12 seconds=0.250000000 checksum=00ff\n").expect("valid");
         assert_eq!(sample.events, 12);
         assert_eq!(sample.time, Duration::from_millis(250));
-        assert_eq!(sample.checksum, 255);
-        let error = Sample::parse("events=12 seconds=1").expect_err("no checksum");
-        assert!(error.to_string().contains("checksum"), "{error}");
+        assert_eq!(sample.checksum, Some(255));
+        let sample = Sample::parse("events=12 seconds=1 peak=4096").expect("valid");
+        assert_eq!((sample.checksum, sample.peak), (None, Some(4096)));
+        let error = Sample::parse("events=12 checksum=0").expect_err("no time");
+        assert!(error.to_string().contains("seconds"), "{error}");
         assert!(Sample::parse("events=1 seconds=-1 checksum=0").is_err());
     }
 
@@ -362,7 +389,7 @@ mod tests {
     fn the_table_holds_what_a_reader_needs() {
         let pair = vec![contestant("a", 3.0, 7), contestant("b", 1.0, 7)];
         let text = group(pair).measure(1).expect("equal").to_string();
-        for part in ["10 events", "0000000000000007", "3.00", "2.0 met"] {
+        for part in ["10 events", "0000000000000007", "3.00", "2.00 met"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

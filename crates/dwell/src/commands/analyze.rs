@@ -33,13 +33,13 @@ use std::time::SystemTime;
 use std::{env, fs};
 
 use anyhow::{Context, bail};
-use dwell_analyze::{Analysis, Finding, Options, Quantity, Share, Step, analyze};
+use dwell_analyze::{Analysis, Finding, Options, Quantity, Share, Step, analyze, least_memory};
 use dwell_model::layer::Layer;
 use dwell_report::wait;
 use otf2::Archive;
 use serde_json::{Value, json};
 
-use crate::format::{grouped, seconds, shorten, wrap};
+use crate::format::{bytes, grouped, seconds, shorten, wrap};
 use crate::progress;
 use crate::sites;
 
@@ -136,7 +136,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => path.as_path(),
         false => path.parent().unwrap_or(Path::new(".")),
     };
-    let total: u64 = archive.definitions()?.locations().map(|it| it.number_of_events).sum();
+    let definitions = archive.definitions()?;
+    let total: u64 = definitions.locations().map(|it| it.number_of_events).sum();
+    let locations = definitions.locations().count();
+    if args.memory < least_memory(locations) {
+        let least = bytes(least_memory(locations) as f64);
+        eprintln!("note: {locations} locations need {least}, which is more than --memory allows");
+    }
     let bar = progress::bar(total, "events");
     let mut options = Options::default();
     options.threads = args.threads;

@@ -1,0 +1,270 @@
+//! `cargo xtask bench analyze`: the search for waits, beside bare reading of the same archive.
+//!
+//! Archives are made by `dwell synth`: `sor` has blocking gets, `srumma` non-blocking ones, `ring`
+//! messages. The analysis is the example `replay` of `dwell-analyze`, bare reading the example `bench`
+//! of `otf2` and, since it holds all files open at once and so cannot open many, libotf2 on an archive of
+//! fewer locations.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fmt, fs};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::harness::{self, Contestant, Group, Sample};
+use super::otf2;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// The goals of the project, in millions of gets a second.
+const GOALS: [(&str, f64); 2] = [("blocking gets", 11.0), ("non-blocking gets", 8.0)];
+/// The analysis takes at most this many times as long as bare reading.
+const RATIO: f64 = 3.0;
+/// Gets of a rank in an iteration of `sor`, nearly, and in a round of `srumma` for each block.
+const SOR_GETS: u64 = 8;
+const SRUMMA_ROUNDS: u64 = 3;
+
+/// Options of `cargo xtask bench analyze`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Locations of the large archives
+    #[arg(long, default_value_t = 32_768)]
+    ranks: u64,
+    /// Gets in each of the large archives, in millions
+    #[arg(long, default_value_t = 59.0)]
+    gets: f64,
+    /// Memory budget for the large archives, in MiB
+    #[arg(long, default_value_t = 2048)]
+    memory: u64,
+    /// Rounds that are measured, after one to warm up
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Do not fail when a goal is missed
+    #[arg(long)]
+    no_goals: bool,
+}
+
+impl Options {
+    /// Small and without goals: see [`super::Options::smoke`].
+    pub(crate) fn smoke() -> Options {
+        Options { ranks: 64, gets: 0.02, memory: 64, rounds: 1, no_goals: true }
+    }
+}
+
+/// Makes the archives, measures, and judges.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    if options.rounds == 0 || options.ranks < 2 {
+        bail!("at least one round and two ranks are needed");
+    }
+    let bench = Bench::build(workspace)?;
+    println!("\n{}", harness::machine());
+    println!("{} rounds, alternating, after one to warm up\n", options.rounds);
+    let mut missed = Vec::new();
+    let large = options.gets * 1e6 / options.ranks as f64;
+    let memory = options.memory << 20;
+    for (kind, goal) in GOALS {
+        let archive = bench.archive("large", kind, options.ranks, large)?;
+        let pair = vec![bench.bare(&archive), bench.replay(&archive, memory)];
+        let comparison = Group { title: kind, goal: 1.0 / RATIO, contestants: pair };
+        let comparison = comparison.measure(options.rounds)?;
+        println!("{comparison}  {archive}");
+        let rate = archive.gets as f64 / comparison.fastest_of_last() / 1e6;
+        let median = archive.gets as f64 / comparison.median_of_last() / 1e6;
+        let verdict = if median >= goal { "met" } else { "missed" };
+        println!(
+            "  {median:.1} million gets a second, at best {rate:.1}; goal {goal:.0} {verdict}\n"
+        );
+        if !comparison.meets_goal() {
+            missed.push(format!("{kind}: ratio to bare reading"));
+        }
+        if median < goal {
+            missed.push(format!("{kind}: gets a second"));
+        }
+        fs::remove_dir_all(&archive.directory)?;
+    }
+    let few = (options.ranks / 32).clamp(2, 1024);
+    let archive = bench.archive("few", GOALS[0].0, few, large)?;
+    let contestants = vec![bench.libotf2(&archive), bench.replay(&archive, memory)];
+    let group = Group { title: "analysis against libotf2's bare read", goal: 1.0, contestants };
+    let comparison = group.measure(options.rounds)?;
+    println!("{comparison}  {archive}\n");
+    if !comparison.meets_goal() {
+        missed.push(comparison.title().to_owned());
+    }
+    let messages = bench.archive("messages", "messages", few, large)?;
+    let group = Group {
+        title: "messages",
+        goal: 1.0 / RATIO,
+        contestants: vec![bench.bare(&messages), bench.replay(&messages, memory)],
+    };
+    println!("{}  {messages}\n", group.measure(options.rounds)?);
+    missed.extend(bench.growth(few, large / 16.0, memory / 16, options.rounds)?);
+    if !missed.is_empty() && !options.no_goals {
+        bail!("goals missed: {}", missed.join(", "));
+    }
+    Ok(())
+}
+
+/// The programs, and where their archives go.
+struct Bench {
+    dwell: PathBuf,
+    replay: PathBuf,
+    bare: PathBuf,
+    libotf2: PathBuf,
+    directory: PathBuf,
+}
+
+/// An archive that was made.
+struct Made {
+    kind: &'static str,
+    directory: PathBuf,
+    locations: u64,
+    events: u64,
+    gets: u64,
+    bytes: u64,
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} locations, {:.1} million gets, {:.2} GB",
+            self.locations,
+            self.gets as f64 / 1e6,
+            self.bytes as f64 / 1e9
+        )?;
+        match self.gets {
+            0 => Ok(()),
+            gets => write!(f, ", {:.2} events a get", self.events as f64 / gets as f64),
+        }
+    }
+}
+
+impl Bench {
+    fn build(workspace: &Workspace) -> Result<Bench> {
+        let directory = PathBuf::from(workspace.relative(&workspace.target.join("bench")));
+        fs::create_dir_all(&directory)?;
+        let mut build = process::cargo(&workspace.root);
+        build.args(["build", "--release", "-p", "dwell", "--bin", "dwell"]);
+        process::run(&mut build)?;
+        let mut build = process::cargo(&workspace.root);
+        build.args(["build", "--release", "-p", "dwell-analyze", "--example", "replay"]);
+        process::run(&mut build)?;
+        let release = |name: &str| {
+            PathBuf::from(workspace.relative(&workspace.target.join("release").join(name)))
+        };
+        Ok(Bench {
+            dwell: release("dwell"),
+            replay: release("examples/replay"),
+            bare: otf2::build_ours(workspace)?,
+            libotf2: otf2::build_libotf2(&directory)?,
+            directory,
+        })
+    }
+
+    /// Makes an archive with about so many gets, or messages, of each rank.
+    fn archive(&self, name: &str, kind: &'static str, ranks: u64, each: f64) -> Result<Made> {
+        let directory = self.directory.join(name);
+        if directory.exists() {
+            fs::remove_dir_all(&directory)
+                .with_context(|| format!("cannot remove {}", directory.display()))?;
+        }
+        let mut synth = Command::new(&self.dwell);
+        synth.arg("synth");
+        let number = |value: f64| (value.ceil() as u64).max(1).to_string();
+        match kind {
+            "blocking gets" => synth.args(["sor", "--iterations", &number(each / SOR_GETS as f64)]),
+            "non-blocking gets" => {
+                let blocks = number(each / (2 * SRUMMA_ROUNDS) as f64);
+                synth.args(["srumma", "--rounds", &SRUMMA_ROUNDS.to_string(), "--blocks", &blocks])
+            }
+            _ => synth.args(["ring", "--steps", &number(each)]),
+        };
+        synth.args(["--ranks", &ranks.to_string(), "-o"]).arg(&directory);
+        let said = process::output(&mut synth)?;
+        let before = |what: &str| {
+            let words: Vec<&str> = said.split([' ', ',']).filter(|it| !it.is_empty()).collect();
+            let at = words.iter().position(|word| *word == what)?;
+            words.get(at.checked_sub(1)?)?.parse::<u64>().ok()
+        };
+        Ok(Made {
+            kind,
+            locations: ranks,
+            events: before("events").with_context(|| format!("no events in `{said}`"))?,
+            gets: before("gets").unwrap_or(0),
+            bytes: before("bytes").unwrap_or(0),
+            directory,
+        })
+    }
+
+    fn bare(&self, archive: &Made) -> Contestant {
+        let mut command = read(&self.bare, &archive.directory);
+        command.args(["--threads", "2"]);
+        Contestant::command("otf2, 2 threads", command)
+    }
+
+    fn libotf2(&self, archive: &Made) -> Contestant {
+        Contestant::command("libotf2", read(&self.libotf2, &archive.directory))
+    }
+
+    fn replay(&self, archive: &Made, memory: u64) -> Contestant {
+        Contestant::command("analysis, 2 threads", self.replay_command(archive, memory))
+    }
+
+    fn replay_command(&self, archive: &Made, memory: u64) -> Command {
+        let mut command = Command::new(&self.replay);
+        command.arg(archive.directory.join("traces.otf2"));
+        command.args(["--threads", "2", "--memory", &memory.to_string()]);
+        command
+    }
+
+    /// One, four and sixteen times the events with one budget: memory stays, time grows as the events.
+    fn growth(&self, ranks: u64, each: f64, memory: u64, rounds: usize) -> Result<Vec<String>> {
+        let mut archives = Vec::new();
+        for factor in [1_u32, 4, 16] {
+            let name = format!("growth-{factor}");
+            let each = each * f64::from(factor);
+            archives.push(self.archive(&name, "non-blocking gets", ranks, each)?);
+        }
+        let mut samples = vec![Vec::new(); archives.len()];
+        for _ in 0..rounds {
+            for (archive, samples) in archives.iter().zip(&mut samples) {
+                let output = process::output(&mut self.replay_command(archive, memory))?;
+                samples.push(Sample::parse(&output)?);
+            }
+        }
+        println!("growth: {ranks} locations, a budget of {} MB", memory >> 20);
+        println!("  {:>12} {:>10} {:>14} {:>10}", "events", "best s", "ns an event", "peak MB");
+        let mut missed = Vec::new();
+        let mut pace = Vec::new();
+        for (archive, samples) in archives.iter().zip(&samples) {
+            let best = samples.iter().map(|it| it.time.as_secs_f64()).fold(f64::INFINITY, f64::min);
+            let peak = samples.iter().filter_map(|it| it.peak).max().unwrap_or(0);
+            let each = best * 1e9 / archive.events as f64;
+            pace.push(each);
+            println!(
+                "  {:>12} {best:>10.3} {each:>14.1} {:>10.1}",
+                archive.events,
+                peak as f64 / f64::from(1 << 20)
+            );
+            if peak > memory {
+                missed.push(format!("{}: memory over budget", archive.kind));
+            }
+        }
+        // The smallest is mostly start; from there on it must not get worse.
+        if let [_, four, sixteen] = pace.as_slice()
+            && sixteen / four > 1.1
+        {
+            missed.push("time linear in events".into());
+        }
+        archives.iter().try_for_each(|archive| fs::remove_dir_all(&archive.directory))?;
+        Ok(missed)
+    }
+}
+
+fn read(program: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("read").arg(directory.join("traces.otf2"));
+    command
+}
