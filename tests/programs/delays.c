@@ -31,7 +31,9 @@
  *   multi_put    shmem_quiet after put_nbi     and PE 2 likewise
  *                to PEs 0 and 2
  *
- * The last two need 3 PEs, the others 2. Everything is done ROUNDS times, each time from a function of
+ *   killed       shmem_barrier_all             for ever: PE 0 kills itself
+ *
+ * Those of several targets need 3 PEs, the others 2. Everything is done ROUNDS times, each time from a function of
  * its own (barrier_0, barrier_1, ...), so that the rounds are call paths of their own. Who is late
  * computes; it does not sleep. After each round PE 0 prints, from the clocks of all, how long PE 1 must
  * have waited in it; if its call was over before, no longer than that:
@@ -39,6 +41,7 @@
  *   expected barrier 0 0.190012
  */
 #include <shmem.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +109,7 @@ WAIT(nbi, shmem_quiet())
 WAIT(atomic, mem->word = shmem_long_atomic_fetch_add(&mem->held, 1, 0))
 WAIT(second_put, shmem_quiet())
 WAIT(deaf, shmem_long_get(&mem->word, &mem->flag, 1, 0))
+WAIT(killed, shmem_barrier_all())
 WAIT(multi_get, shmem_quiet())
 WAIT(multi_put, shmem_quiet())
 
@@ -207,6 +211,13 @@ static void deaf(void (*wait)(void)) {
   times[RELEASED] = seconds();
 }
 
+static void killed(void (*wait)(void)) {
+  compute(LEAVE_MS);
+  if (me == 1) go(wait);
+  compute(LEAVE_MS); /* until PE 1 is in it */
+  raise(SIGKILL);
+}
+
 static void several(void (*wait)(void), int gets) {
   double began = seconds() + 1e-3 * 2 * LEAVE_MS;
   if (me == 1) {
@@ -256,6 +267,7 @@ static const struct {
     {"atomic", 2, alone, atomic_wait},
     {"second_put", 2, second_put, second_put_wait},
     {"deaf", 2, deaf, deaf_wait},
+    {"killed", 2, killed, killed_wait},
     {"multi_get", 3, multi_get, multi_get_wait},
     {"multi_put", 3, multi_put, multi_put_wait},
 };
@@ -288,6 +300,7 @@ static void tell(const char *name, int round) {
     if (times[SERVED] > 0)
       expected = part(enter, earlier(end, times[SERVED])) + part(times[SERVED_UNTIL], end);
     printf("expected %s %d %.6f\n", name, round, expected);
+    fflush(stdout);
   }
   shmem_barrier_all();
 }

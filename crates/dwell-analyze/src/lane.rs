@@ -110,6 +110,19 @@ pub(crate) struct Lane {
     /// When recording was off.
     pub(crate) off: Option<u64>,
     pub(crate) gaps: Vec<Span>,
+    pub(crate) cut: Cut,
+}
+
+/// Calls that the process ended in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cut {
+    /// Whether there are any, calls of a runtime or not.
+    pub(crate) any: bool,
+    pub(crate) collectives: u64,
+    pub(crate) locks: u64,
+    pub(crate) changes: u64,
+    /// Operations, and calls that complete them.
+    pub(crate) operations: u64,
 }
 
 /// What was wrong with the events of a location.
@@ -141,6 +154,7 @@ impl Lane {
             damage: Damage::default(),
             off: None,
             gaps: Vec::new(),
+            cut: Cut::default(),
         }
     }
 

@@ -47,6 +47,21 @@ pub(crate) fn collect(
         add("wait_for_progress", outside, why);
     }
 
+    let cut = || lanes(&replayed.shards).map(|lane| lane.cut);
+    for (pattern, calls) in [
+        ("collectives", cut().map(|it| it.collectives).sum()),
+        ("lock_contention", cut().map(|it| it.locks).sum()),
+        ("late_signal", cut().map(|it| it.changes).sum()),
+        ("wait_for_progress", cut().map(|it| it.operations).sum()),
+    ] {
+        if calls > 0 {
+            add(pattern, calls, "their processes ended inside them");
+        }
+    }
+    if let Some(lost) = lost(world, replayed) {
+        add("all", 0, &lost);
+    }
+
     let mut damage: Vec<String> = Vec::new();
     damage.extend(defs.warning().map(ToString::to_string));
     let mut more = 0;
@@ -78,4 +93,35 @@ pub(crate) fn collect(
         damage.push(format!("and {more} more"));
     }
     (not_computed, damage)
+}
+
+/// Names of processes are listed up to here.
+const NAMED: usize = 5;
+
+/// Which processes ended before the program did, and when.
+fn lost(world: &World, replayed: &Replayed) -> Option<String> {
+    let first = lanes(&replayed.shards).filter_map(|lane| lane.first).min().unwrap_or(0);
+    let actors = replayed.shards.iter().flat_map(|shard| &shard.actors);
+    let dead = actors.filter(|actor| actor.lanes.iter().any(|lane| lane.cut.any));
+    let ends: Vec<String> = dead
+        .map(|actor| {
+            let process = world.system.processes.get(actor.index as usize);
+            let name = process.map_or("a process", |process| &process.name);
+            let last = actor.lanes.iter().map(|lane| lane.now).max().unwrap_or(first);
+            format!("{name} after {:.6} s", last.saturating_sub(first) as f64 / 1e9)
+        })
+        .collect();
+    let (count, all) = (ends.len(), world.system.processes.len());
+    if count == 0 {
+        return None;
+    }
+    let more = match count.saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let list: Vec<String> = ends.into_iter().take(NAMED).collect();
+    let list = list.join(", ");
+    Some(format!(
+        "{count} of {all} processes were cut off: {list}{more}; nothing is known of them after that"
+    ))
 }

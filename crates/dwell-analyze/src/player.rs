@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use dwell_model::archive::SMALL;
+use dwell_model::operation::Operation;
 use otf2::enums::{CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncType};
 use otf2::id::{CallingContextRef, CommRef, GroupRef, MatchingId, Rank, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
@@ -80,6 +81,10 @@ impl Visitor for Player<'_> {
                 self.enter(time, it.region, site);
             }
             Event::Leave(it) => {
+                if !record.attributes.is_empty() {
+                    self.unfold();
+                    self.cut(it.region, record.attributes);
+                }
                 if !self.fold_leave(time, it.region) {
                     self.leave(time, it.region);
                 }
@@ -172,6 +177,35 @@ impl Player<'_> {
             }
         }
         self.close(time);
+    }
+
+    /// The process may have ended inside the call that is left now: then its wait is not known.
+    #[cold]
+    #[inline(never)]
+    fn cut(&mut self, region: RegionRef, attributes: List<'_, Attribute>) {
+        if number(attributes, self.world.attributes.cut) != Some(1) {
+            return;
+        }
+        self.lane.cut.any = true;
+        let Some(frame) = self.lane.stack.last() else { return };
+        if frame.region != region || !frame.judged {
+            return;
+        }
+        let operation = self.world.roles.get(region).meaning.map(|meaning| meaning.operation);
+        let together = matches!(
+            operation,
+            Some(Operation::Allocate | Operation::Reallocate | Operation::Deallocate)
+        );
+        let cut = &mut self.lane.cut;
+        if together || frame.traits.has(Traits::COLLECTIVE) {
+            cut.collectives += 1;
+        } else if frame.traits.has(Traits::LOCK) {
+            cut.locks += 1;
+        } else if frame.traits.has(Traits::WAIT_CHANGE) {
+            cut.changes += 1;
+        } else if frame.traits.has(Traits::ONE_SIDED) || frame.traits.has(Traits::COMPLETES) {
+            cut.operations += 1;
+        }
     }
 
     /// Makes the call of this region the innermost one, if it is open at all.

@@ -48,6 +48,7 @@ pub(crate) struct Attributes {
     pub(crate) offset: Option<AttributeRef>,
     pub(crate) signal: Option<AttributeRef>,
     pub(crate) sequence: Option<AttributeRef>,
+    pub(crate) cut: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -61,6 +62,7 @@ impl Attributes {
                 Some(archive::SYMMETRIC_OFFSET) => found.offset = Some(attribute.id),
                 Some(archive::SIGNAL_OFFSET) => found.signal = Some(attribute.id),
                 Some(archive::SEQUENCE) => found.sequence = Some(attribute.id),
+                Some(archive::CUT) => found.cut = Some(attribute.id),
                 _ => {}
             }
         }
@@ -75,6 +77,7 @@ pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) ->
     match found.value {
         AttributeValue::Uint64(value) => Some(value),
         AttributeValue::Uint32(value) => Some(u64::from(value)),
+        AttributeValue::Uint8(value) => Some(u64::from(value)),
         AttributeValue::CallingContext(value) => Some(u64::from(value.0)),
         _ => None,
     }

@@ -81,14 +81,20 @@ impl Trial {
         let mut command = vec![program.as_os_str(), OsStr::new(&delay)];
         command.extend(modes.iter().map(OsStr::new));
         let run = lab.measured(pes, options, &command);
-        assert_eq!(run.code, Some(0), "{run:?}");
+        let killed = modes.last() == Some(&"killed");
+        assert_eq!(run.code == Some(0), !killed, "{run:?}");
+        if killed {
+            let experiment = lab.experiment();
+            let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+        }
         let mut expected = BTreeMap::new();
         for line in run.stdout.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let ["expected", mode, round, seconds] = words[..] else { panic!("{line}") };
             expected.insert((mode.into(), round.parse().unwrap()), seconds.parse().unwrap());
         }
-        assert_eq!(expected.len(), ROUNDS * modes.len(), "{run:?}");
+        assert_eq!(expected.len(), ROUNDS * (modes.len() - usize::from(killed)), "{run:?}");
         let experiment = lab.experiment();
         let output = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -130,22 +136,27 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// The delay is found.
+    fn find(&self, mode: &str, pattern: &str, function: &str, blamed: &str) {
+        let rounds = self.rounds(mode, pattern, function, blamed);
+        let injected = median(rounds.iter().map(|it| it.expected).collect());
+        assert!((injected - DELAY).abs() < 0.2 * DELAY, "{mode}: {rounds:?}");
+        let error = median(rounds.iter().map(Round::error).collect());
+        assert!(error <= ALLOWED, "{mode}, {pattern}: {rounds:?}\n{:#}", self.findings);
+    }
+}
+
 impl Trials {
     fn run(pes: u32, options: &[&str], modes: &[&str]) -> Option<Self> {
-        let lab = Lab::open()?;
-        // A call at the end of a function must return to it, or it has another call path.
-        lab.compile("tests/programs/delays.c", &["-fno-optimize-sibling-calls"]);
+        let lab = lab()?;
         let late = Trial::run(&lab, pes, options, DELAY, modes);
         Some(Self { late, on_time: Trial::run(&lab, pes, options, 0.0, modes) })
     }
 
     /// The delay is found, and nothing without it.
     fn find(&self, mode: &str, pattern: &str, function: &str, blamed: &str) {
-        let rounds = self.late.rounds(mode, pattern, function, blamed);
-        let injected = median(rounds.iter().map(|it| it.expected).collect());
-        assert!((injected - DELAY).abs() < 0.2 * DELAY, "{mode}: {rounds:?}");
-        let error = median(rounds.iter().map(Round::error).collect());
-        assert!(error <= ALLOWED, "{mode}, {pattern}: {rounds:?}\n{:#}", self.late.findings);
+        self.late.find(mode, pattern, function, blamed);
         // Who shares its core with others waits now and then anyway, by the program's own clock.
         let rounds = self.on_time.rounds(mode, pattern, function, blamed);
         let error = median(rounds.iter().map(Round::error).collect());
@@ -168,6 +179,13 @@ impl Trials {
         assert!(took <= AT_ONCE, "{mode}: {rounds:?}");
         self.do_not_find(mode, pattern, function);
     }
+}
+
+fn lab() -> Option<Lab> {
+    let lab = Lab::open()?;
+    // A call at the end of a function must return to it, or it has another call path.
+    lab.compile("tests/programs/delays.c", &["-fno-optimize-sibling-calls"]);
+    Some(lab)
 }
 
 /// On shared memory, 2 PEs.
@@ -301,4 +319,28 @@ fn put_then_barrier_is_imbalance() {
 fn a_second_put_after_the_first_was_served() {
     let Some(trials) = software() else { return };
     trials.find("second_put", "wait_for_progress", "shmem_quiet", "PE 0");
+}
+
+#[test]
+fn a_killed_run_is_analysed_and_its_loss_stated() {
+    let Some(lab) = lab() else { return };
+    let trial = Trial::run(&lab, 2, &[], DELAY, &["barrier", "signal", "killed"]);
+    // What was before the kill is as sure as ever.
+    trial.find("barrier", "barrier_wait", "shmem_barrier_all", "PE 0");
+    trial.find("signal", "late_signal", "shmem_long_wait_until", "PE 0");
+    // The barrier in which PE 1 waited for the dead is no wait of 0.
+    assert!(trial.findings["findings"].as_array().unwrap().iter().all(|finding| {
+        let call = finding["path"].as_array().unwrap().last().unwrap();
+        call["caller"] != "killed_0"
+    }));
+    let notes = trial.findings["not_computed"].as_array().unwrap();
+    let note = |pattern: &str| {
+        let found = notes.iter().find(|note| note["pattern"] == pattern);
+        found.unwrap_or_else(|| panic!("{notes:#?}"))
+    };
+    assert_eq!(note("collectives")["calls"], 1, "{notes:#?}");
+    let lost = note("all")["reason"].as_str().unwrap();
+    for word in ["2 of 2 processes were cut off", "PE 0 after", "PE 1 after"] {
+        assert!(lost.contains(word), "{lost}");
+    }
 }
