@@ -77,7 +77,8 @@ impl Actor {
     fn has_gap(&self, start: u64, leave: u64, served: u64) -> bool {
         let until = served.min(leave);
         let off = |gap: &Span| gap.begin < until && gap.end > start;
-        let silent = |lane: &Lane| lane.gaps.iter().any(off);
+        let still = |lane: &Lane| lane.off.is_some_and(|begin| begin < until);
+        let silent = |lane: &Lane| still(lane) || lane.gaps.iter().any(off);
         let over = |lane: &Lane| lane.ended() && lane.now < until;
         self.lanes.iter().any(silent) || self.lanes.iter().all(over)
     }

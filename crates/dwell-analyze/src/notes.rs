@@ -47,6 +47,13 @@ pub(crate) fn collect(
         add("wait_for_progress", outside, why);
     }
 
+    let paused = lanes(&replayed.shards).any(|lane| lane.off.is_some() || !lane.gaps.is_empty());
+    let unseen: u64 = actors().map(|actor| actor.signals.unseen).sum();
+    if paused && unseen > 0 {
+        let why = "nobody was seen to raise the flag meanwhile, but recording was paused at times";
+        add("late_signal", unseen, why);
+    }
+
     let cut = || lanes(&replayed.shards).map(|lane| lane.cut);
     for (pattern, calls) in [
         ("collectives", cut().map(|it| it.collectives).sum()),

@@ -54,6 +54,8 @@ pub(crate) struct Wait {
 pub(crate) struct Inbox {
     raised: Vec<Signal>,
     waits: Vec<Wait>,
+    /// Waits during which nobody was seen to raise the flag.
+    pub(crate) unseen: u64,
 }
 
 impl Inbox {
@@ -89,6 +91,7 @@ impl Inbox {
             let during = raised.get(..end).unwrap_or_default().iter().rev();
             let releaser =
                 during.take_while(|it| it.begin > wait.enter).find(|it| it.covers(wait.offset));
+            self.unseen += u64::from(releaser.is_none());
             if let Some(it) = releaser.filter(|it| it.origin != me) {
                 let amount = it.begin - wait.enter;
                 book(wait, Quantity::LateSignal, amount, it.origin);

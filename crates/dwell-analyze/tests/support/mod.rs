@@ -1,0 +1,200 @@
+//! Archives written by hand: a list of events for each thread.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::path::Path;
+
+use dwell_analyze::{Analysis, Cut, Options, analyze};
+use otf2::enums::{
+    CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, RegionFlag,
+    RegionRole, RmaWinFlag, Type,
+};
+use otf2::event::{Enter, Leave};
+use otf2::id::{
+    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, RegionRef, RmaWinRef,
+    StringRef, SystemTreeNodeRef, Time,
+};
+use otf2::write::ArchiveWriter;
+use otf2::{Archive, Attribute, AttributeValue, Event, List, def};
+
+/// The window and communicator of all processes.
+pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
+/// Attribute: where in symmetric memory something acts.
+pub(crate) const OFFSET: AttributeRef = AttributeRef(0);
+/// Attribute: the number of a collective.
+pub(crate) const SEQUENCE: AttributeRef = AttributeRef(1);
+
+/// An event: time, attribute, if it has one, and what.
+pub(crate) type Entry = (u64, Option<(AttributeRef, u64)>, Event<'static>);
+
+/// The events of a thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Thread {
+    pub(crate) events: Vec<Entry>,
+}
+
+impl Thread {
+    pub(crate) fn at(mut self, time: u64, event: impl Into<Event<'static>>) -> Self {
+        self.events.push((time, None, event.into()));
+        self
+    }
+
+    pub(crate) fn with(
+        mut self,
+        time: u64,
+        attribute: (AttributeRef, u64),
+        event: impl Into<Event<'static>>,
+    ) -> Self {
+        self.events.push((time, Some(attribute), event.into()));
+        self
+    }
+
+    /// A call that does nothing else.
+    pub(crate) fn call(self, region: RegionRef, enter: u64, leave: u64) -> Self {
+        self.at(enter, Enter { region }).at(leave, Leave { region })
+    }
+}
+
+/// What an archive is made of.
+pub(crate) struct World<'w> {
+    /// Name and meaning of each region; their ids are their places.
+    pub(crate) regions: &'w [(&'w str, &'w str)],
+    /// The threads of each process.
+    pub(crate) processes: &'w [Vec<Thread>],
+    /// How many processes share a node.
+    pub(crate) per_node: usize,
+    /// Members of further groups, by process. Group `n` has the id `FIRST_GROUP + n` and the window
+    /// `1 + n`.
+    pub(crate) groups: &'w [Vec<u64>],
+}
+
+/// Id of the first further group.
+pub(crate) const FIRST_GROUP: u32 = 2;
+
+impl World<'_> {
+    /// Writes the archive.
+    pub(crate) fn write(&self, directory: &Path) {
+        let options = otf2::write::Options::default();
+        let archive = ArchiveWriter::create(directory, "traces", options).unwrap();
+        let mut counts = Vec::new();
+        let mut length = 0;
+        for (location, thread) in (0..).map(LocationRef).zip(self.processes.iter().flatten()) {
+            let mut writer = archive.events(location).unwrap();
+            for &(time, attribute, event) in &thread.events {
+                let attribute = attribute.map(|(attribute, value)| {
+                    [Attribute { attribute, value: AttributeValue::Uint64(value) }]
+                });
+                let attributes = attribute.as_ref().map_or(&[][..], |list| list);
+                writer.write_with(Time(time), List::from(attributes), event).unwrap();
+                length = length.max(time);
+            }
+            counts.push(writer.finish().unwrap().events);
+            archive.local_definitions(location).unwrap().finish().unwrap();
+        }
+        self.definitions(&archive, length, &counts);
+        archive.finish().unwrap();
+    }
+
+    fn definitions(&self, archive: &ArchiveWriter, trace_length: u64, counts: &[u64]) {
+        let mut defs = archive.global_definitions().unwrap();
+        defs.write(def::ClockProperties {
+            timer_resolution: 1_000_000_000,
+            global_offset: 0,
+            trace_length,
+            realtime_timestamp: u64::MAX,
+        })
+        .unwrap();
+        let name = defs.string("a name").unwrap();
+        for (id, (text, meaning)) in (0..).map(RegionRef).zip(self.regions) {
+            let name = defs.string(text).unwrap();
+            let description = match *meaning {
+                "" => StringRef::UNDEFINED,
+                text => defs.string(text).unwrap(),
+            };
+            defs.write(def::Region {
+                id,
+                name,
+                canonical_name: name,
+                description,
+                region_role: RegionRole::Function,
+                paradigm: Paradigm::Shmem,
+                region_flags: RegionFlag::NONE,
+                source_file: StringRef::UNDEFINED,
+                begin_line_number: 0,
+                end_line_number: 0,
+            })
+            .unwrap();
+        }
+        for (id, text) in ["DWELL::SYMMETRIC_OFFSET", "DWELL::SEQUENCE"].iter().enumerate() {
+            let (id, name) = (AttributeRef(id as u32), defs.string(text).unwrap());
+            let kind = Type::Uint64;
+            defs.write(def::Attribute { id, name, kind, description: name }).unwrap();
+        }
+        for node in 0..self.processes.len().div_ceil(self.per_node) as u32 {
+            let (id, parent) = (SystemTreeNodeRef(node), SystemTreeNodeRef::UNDEFINED);
+            defs.write(def::SystemTreeNode { id, name, class_name: name, parent }).unwrap();
+        }
+        let mut location = 0;
+        for (process, threads) in self.processes.iter().enumerate() {
+            let id = LocationGroupRef(process as u32);
+            let name = defs.string(&format!("process {process}")).unwrap();
+            defs.write(def::LocationGroup {
+                id,
+                name,
+                location_group_type: LocationGroupType::Process,
+                system_tree_parent: SystemTreeNodeRef((process / self.per_node) as u32),
+                creating_location_group: LocationGroupRef::UNDEFINED,
+            })
+            .unwrap();
+            for _ in threads {
+                defs.write(def::Location {
+                    id: LocationRef(location),
+                    name,
+                    location_type: LocationType::CpuThread,
+                    number_of_events: counts[location as usize],
+                    location_group: id,
+                })
+                .unwrap();
+                location += 1;
+            }
+        }
+        let mut group = |id, group_type, group_flags, members: &[u64]| {
+            let (id, paradigm, members) = (GroupRef(id), Paradigm::Shmem, List::from(members));
+            let group = def::Group { id, name, group_type, paradigm, group_flags, members };
+            defs.write(group).unwrap();
+        };
+        let mut leaders = vec![0];
+        for threads in self.processes {
+            leaders.extend(leaders.last().map(|first| first + threads.len() as u64));
+        }
+        leaders.pop();
+        let all: Vec<u64> = (0..leaders.len() as u64).collect();
+        group(0, GroupType::CommLocations, GroupFlag::NONE, &leaders);
+        group(1, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, &all);
+        for (id, members) in (FIRST_GROUP..).zip(self.groups) {
+            group(id, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, members);
+        }
+        for number in 0..=self.groups.len() as u32 {
+            let (id, parent, flags) = (CommRef(number), CommRef::UNDEFINED, CommFlag::NONE);
+            let group = GroupRef(1 + number);
+            defs.write(def::Comm { id, name, group, parent, flags }).unwrap();
+            let (id, comm, flags) = (RmaWinRef(number), id, RmaWinFlag::NONE);
+            defs.write(def::RmaWin { id, name, comm, flags }).unwrap();
+        }
+        defs.finish().unwrap();
+    }
+
+    /// Analyses it, cut into windows in several ways, and shows each result.
+    pub(crate) fn analyzed(&self, check: impl Fn(&Analysis)) {
+        let directory = tempfile::tempdir().unwrap();
+        self.write(directory.path());
+        let archive = Archive::open(directory.path()).unwrap();
+        for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
+            let mut options = Options::default();
+            (options.cut, options.threads) = (cut, 2);
+            let analysis = analyze(&archive, &options, &|_| {}).unwrap();
+            assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
+            check(&analysis);
+        }
+    }
+}

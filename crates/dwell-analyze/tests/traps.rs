@@ -1,0 +1,321 @@
+//! Mistakes that are easy to make, each as small as it gets. One window, times in nanoseconds.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use dwell_analyze::{Analysis, Quantity};
+use otf2::enums::{CollectiveOp, CollectiveRoot, MeasurementMode, RmaAtomicType, RmaSyncLevel};
+use otf2::event::{
+    Enter, Leave, MeasurementOnOff, RmaAtomic, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
+    RmaOpCompleteRemote, RmaPut, RmaWaitChange,
+};
+use otf2::id::{MatchingId, Rank, RegionRef};
+use support::{OFFSET, SEQUENCE, Thread, WINDOW as win, World};
+
+const MAIN: RegionRef = RegionRef(0);
+const GET: RegionRef = RegionRef(1);
+const PUT: RegionRef = RegionRef(2);
+const QUIET: RegionRef = RegionRef(3);
+const MY_PE: RegionRef = RegionRef(4);
+const BARRIER: RegionRef = RegionRef(5);
+const WAIT_UNTIL: RegionRef = RegionRef(6);
+const MAYBE: RegionRef = RegionRef(7);
+
+const REGIONS: &[(&str, &str)] = &[
+    ("main", ""),
+    ("shmem_get", "layer=shmem operation=get progress=always"),
+    ("shmem_put", "layer=shmem operation=put progress=never"),
+    ("shmem_quiet", "layer=shmem operation=complete_remote progress=always completes=remote"),
+    ("shmem_my_pe", "layer=shmem operation=query progress=never"),
+    ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
+    ("shmem_long_wait_until", "layer=shmem operation=wait_change progress=always"),
+    ("shmem_test_any", "layer=shmem operation=test_change progress=conditional"),
+];
+
+/// A thread of the program, up to 1000.
+fn thread() -> Thread {
+    Thread::default().at(0, Enter { region: MAIN })
+}
+
+impl Thread {
+    fn end(self) -> Thread {
+        self.at(1_000, Leave { region: MAIN })
+    }
+
+    fn get(self, id: u64, target: u32, enter: u64, leave: u64) -> Self {
+        let (remote, matching_id) = (Rank(target), MatchingId(id));
+        self.at(enter, Enter { region: GET })
+            .at(enter, RmaGet { win, remote, bytes: 8, matching_id })
+            .at(leave, RmaOpCompleteBlocking { win, matching_id })
+            .at(leave, Leave { region: GET })
+    }
+
+    fn put(self, id: u64, target: u32, bytes: u64, enter: u64) -> Self {
+        let (remote, matching_id) = (Rank(target), MatchingId(id));
+        self.at(enter, Enter { region: PUT })
+            .at(enter, RmaPut { win, remote, bytes, matching_id })
+            .at(enter + 1, RmaOpCompleteBlocking { win, matching_id })
+            .at(enter + 1, Leave { region: PUT })
+    }
+
+    /// A put of a word to an address.
+    fn p(self, id: u64, target: u32, offset: u64, enter: u64) -> Self {
+        let (remote, matching_id) = (Rank(target), MatchingId(id));
+        self.at(enter, Enter { region: PUT })
+            .with(enter, (OFFSET, offset), RmaPut { win, remote, bytes: 8, matching_id })
+            .at(enter + 1, RmaOpCompleteBlocking { win, matching_id })
+            .at(enter + 1, Leave { region: PUT })
+    }
+
+    fn quiet(self, last: u64, enter: u64, leave: u64) -> Self {
+        self.at(enter, Enter { region: QUIET })
+            .at(leave, RmaOpCompleteRemote { win, matching_id: MatchingId(last) })
+            .at(leave, Leave { region: QUIET })
+    }
+
+    fn wait_until(self, offset: u64, enter: u64, leave: u64) -> Self {
+        self.at(enter, Enter { region: WAIT_UNTIL })
+            .with(enter, (OFFSET, offset), RmaWaitChange { win })
+            .at(leave, Leave { region: WAIT_UNTIL })
+    }
+
+    fn barrier(self, sequence: u64, completes: Option<u64>, enter: u64, leave: u64) -> Self {
+        let mut thread = self.at(enter, Enter { region: BARRIER });
+        if let Some(last) = completes {
+            thread = thread.at(leave, RmaOpCompleteRemote { win, matching_id: MatchingId(last) });
+        }
+        let end = RmaCollectiveEnd {
+            collective_op: CollectiveOp::Barrier,
+            sync_level: RmaSyncLevel::PROCESS,
+            win,
+            root: CollectiveRoot::None,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        thread.with(leave, (SEQUENCE, sequence), end).at(leave, Leave { region: BARRIER })
+    }
+
+    fn off(self, from: u64) -> Self {
+        self.at(from, MeasurementOnOff { measurement_mode: MeasurementMode::Off })
+    }
+
+    fn on(self, from: u64) -> Self {
+        self.at(from, MeasurementOnOff { measurement_mode: MeasurementMode::On })
+    }
+}
+
+/// Analyses processes of the given threads.
+fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
+    World { regions: REGIONS, processes, per_node: 1, groups: &[] }.analyzed(check);
+}
+
+/// What is found of progress: one target, several, and by how much each may be more; and that all of it
+/// is at the first thread.
+fn progress(processes: &[Vec<Thread>], expected: [u64; 4]) {
+    let patterns = [
+        Quantity::ProgressLow,
+        Quantity::ProgressMultiLow,
+        Quantity::ProgressMargin,
+        Quantity::ProgressMultiMargin,
+    ];
+    analyzed(processes, |analysis| {
+        assert_eq!(patterns.map(|what| analysis.at_location(0, what)), expected);
+        assert_eq!(patterns.map(|what| analysis.total(what)), expected);
+        assert_eq!(analysis.not_computed(), []);
+    });
+}
+
+/// That a pattern was named as not computed for so many calls, and nothing was found of it.
+fn not_computed(analysis: &Analysis, pattern: &str, calls: u64, what: Quantity) {
+    let notes = analysis.not_computed();
+    let found: Vec<u64> =
+        notes.iter().filter(|it| it.pattern == pattern).map(|it| it.calls).collect();
+    assert_eq!(found, [calls], "{notes:?}");
+    assert_eq!(analysis.total(what), 0);
+}
+
+#[test]
+fn a_target_that_loops_on_calls_that_do_not_progress() {
+    let origin = thread().get(0, 1, 100, 320).end();
+    let mut deaf = thread();
+    for turn in 0..20 {
+        deaf = deaf.call(MY_PE, 95 + 10 * turn, 103 + 10 * turn);
+    }
+    progress(&[vec![origin], vec![deaf.call(QUIET, 300, 340).end()]], [200, 0, 0, 0]);
+}
+
+#[test]
+fn a_target_that_loops_on_calls_that_may_progress() {
+    // Two answers: the first of them has served it, or the barrier has.
+    let origin = thread().get(0, 1, 100, 320).end();
+    let target = thread().call(MAYBE, 150, 160).call(MAYBE, 170, 180).call(QUIET, 300, 340).end();
+    progress(&[vec![origin], vec![target]], [50, 0, 150, 0]);
+}
+
+#[test]
+fn a_get_just_after_a_barrier() {
+    let target = thread().barrier(0, None, 50, 100).call(QUIET, 300, 340).end();
+    let waits = |enter: u64, expected: u64| {
+        let origin = thread().barrier(0, None, 50, 98).get(0, 1, enter, 320).end();
+        progress(&[vec![origin], vec![target.clone()]], [expected, 0, 0, 0]);
+    };
+    waits(100, 200);
+    waits(101, 199);
+    // The target is still leaving. Without a latency in the archive the barrier may have served it.
+    waits(99, 0);
+}
+
+#[test]
+fn put_then_barrier_with_imbalance() {
+    let origin = thread().put(0, 1, 8, 10).barrier(0, Some(0), 50, 310).end();
+    let target = thread().barrier(0, None, 300, 310).end();
+    analyzed(&[vec![origin], vec![target]], |analysis| {
+        assert_eq!(analysis.at_location(0, Quantity::BarrierWait), 250);
+        assert_eq!(analysis.total(Quantity::BarrierWait), 250);
+        for what in [Quantity::ProgressLow, Quantity::ProgressMultiLow, Quantity::ProgressMargin] {
+            assert_eq!(analysis.total(what), 0, "{what:?}");
+        }
+    });
+}
+
+#[test]
+fn a_second_put_after_the_first_was_served() {
+    let target = || vec![thread().call(QUIET, 110, 120).call(QUIET, 300, 340).end()];
+    let first = || thread().put(0, 1, 8, 100);
+    // The first one was served before the quiet began.
+    progress(&[vec![first().quiet(0, 150, 320).end()], target()], [0; 4]);
+    // The second was not.
+    let second = first().put(1, 1, 8, 130).quiet(1, 150, 320).end();
+    progress(&[vec![second], target()], [150, 0, 0, 0]);
+    // Nor is it for the second of two targets; the other one drops out.
+    let both = first().put(1, 2, 8, 130).quiet(1, 150, 320).end();
+    let other = vec![thread().call(QUIET, 200, 210).end()];
+    progress(&[vec![both], target(), other], [0, 50, 0, 0]);
+}
+
+#[test]
+fn two_threads_in_the_target() {
+    let get = || thread().get(0, 1, 100, 320).end();
+    let busy = || thread().end();
+    // One computes, the other has been in the library since before: no wait.
+    let there = thread().call(QUIET, 90, 330).end();
+    progress(&[vec![get()], vec![busy(), there]], [0; 4]);
+    // Their calls overlap, and so are one region, which was there before the get.
+    let one = thread().call(QUIET, 90, 110).end();
+    let two = thread().call(QUIET, 105, 330).end();
+    progress(&[vec![get()], vec![one.clone(), two]], [0; 4]);
+    // The first of them to come serves.
+    let late = thread().call(QUIET, 300, 340).end();
+    let earlier = thread().call(QUIET, 250, 255).end();
+    progress(&[vec![get()], vec![late, earlier]], [150, 0, 0, 0]);
+}
+
+#[test]
+fn a_signal_among_bulk_puts() {
+    // The wait ends with the word at 64, not with what was put beside it before and after.
+    let waiter = thread().wait_until(64, 100, 320).end();
+    let origin = thread()
+        .put(0, 0, 1 << 15, 120)
+        .put(1, 0, 1 << 15, 200)
+        .p(2, 0, 72, 250)
+        .p(3, 0, 64, 300)
+        .put(4, 0, 1 << 15, 305)
+        .p(5, 0, 72, 310)
+        .end();
+    analyzed(&[vec![waiter], vec![origin]], |analysis| {
+        assert_eq!(analysis.at_location(0, Quantity::LateSignal), 200);
+        assert_eq!(analysis.total(Quantity::LateSignalInferred), 0);
+    });
+}
+
+#[test]
+fn a_signal_by_an_atomic_and_one_by_itself() {
+    let atomic = RmaAtomic {
+        win,
+        remote: Rank(0),
+        kind: RmaAtomicType::Increment,
+        bytes_sent: 0,
+        bytes_received: 0,
+        matching_id: MatchingId(0),
+    };
+    let origin = thread()
+        .at(300, Enter { region: PUT })
+        .with(300, (OFFSET, 64), atomic)
+        .at(301, Leave { region: PUT })
+        .end();
+    let waiter = thread().wait_until(64, 100, 320).end();
+    analyzed(&[vec![waiter.clone()], vec![origin.clone()]], |analysis| {
+        assert_eq!(analysis.total(Quantity::LateSignal), 200);
+    });
+    // A thread of the own process raises it after that: nobody else is waited for.
+    let itself = thread().p(9, 0, 64, 310).end();
+    analyzed(&[vec![waiter, itself], vec![origin]], |analysis| {
+        assert_eq!(analysis.total(Quantity::LateSignal), 0);
+    });
+}
+
+#[test]
+fn recording_paused_while_the_target_may_have_served() {
+    let get = || thread().get(0, 1, 100, 320).end();
+    let check = |target: Vec<Thread>| {
+        analyzed(&[vec![get()], target], |analysis| {
+            not_computed(analysis, "wait_for_progress", 1, Quantity::ProgressLow);
+            assert_eq!(analysis.independent_pairs(), 0);
+        });
+    };
+    // What it did in between is not known, even if it was seen later.
+    check(vec![thread().off(120).on(180).call(QUIET, 300, 340).end()]);
+    // Nor if nothing was seen.
+    check(vec![thread().off(120).on(400).end()]);
+    check(vec![thread().off(50).on(400).end()]);
+    // Nor if recording was never resumed.
+    let never = || thread().at(120, Leave { region: MAIN }).off(120);
+    check(vec![never()]);
+    // One of two threads is enough.
+    check(vec![thread().off(120).on(400).end(), thread().end()]);
+    check(vec![never(), thread().call(QUIET, 300, 340).end()]);
+    // A pause before or after makes no difference.
+    let apart = thread().off(20).on(90).call(QUIET, 300, 340).off(350).on(400).end();
+    progress(&[vec![get()], vec![apart]], [200, 0, 0, 0]);
+}
+
+#[test]
+fn recording_paused_in_one_of_several_targets() {
+    // The wait for the other is known, and that something is missing.
+    let origin = thread().put(0, 1, 8, 100).put(1, 2, 8, 110).quiet(1, 150, 320).end();
+    let paused = thread().off(120).on(180).call(QUIET, 300, 340).end();
+    let seen = thread().call(QUIET, 200, 210).end();
+    analyzed(&[vec![origin], vec![paused], vec![seen]], |analysis| {
+        assert_eq!(analysis.total(Quantity::ProgressMultiLow), 50);
+        let calls: Vec<_> =
+            analysis.not_computed().iter().map(|it| (it.pattern, it.calls)).collect();
+        assert_eq!(calls, [("wait_for_progress", 1)]);
+    });
+}
+
+#[test]
+fn recording_paused_during_a_collective() {
+    let one = thread()
+        .barrier(0, None, 100, 110)
+        .barrier(1, None, 200, 250)
+        .barrier(2, None, 300, 400)
+        .end();
+    let two = thread().barrier(0, None, 105, 110).off(150).on(260).barrier(2, None, 390, 400).end();
+    analyzed(&[vec![one], vec![two]], |analysis| {
+        // The first and the third are matched by their numbers, the second is not taken for the third.
+        assert_eq!(analysis.at_location(0, Quantity::BarrierWait), 5 + 90);
+        let calls: Vec<_> =
+            analysis.not_computed().iter().map(|it| (it.pattern, it.calls)).collect();
+        assert_eq!(calls, [("collectives", 1)]);
+    });
+}
+
+#[test]
+fn recording_paused_while_a_signal_was_raised() {
+    let waiter = thread().wait_until(64, 100, 320).end();
+    let origin = thread().off(200).on(310).end();
+    analyzed(&[vec![waiter], vec![origin]], |analysis| {
+        not_computed(analysis, "late_signal", 1, Quantity::LateSignal);
+    });
+}
