@@ -24,7 +24,7 @@ use crate::patterns::messages::{
 };
 use crate::patterns::progress::{self, Questions};
 use crate::patterns::signals::{Signal, Wait};
-use crate::regions::Span;
+use crate::regions::{Regions, Span};
 use crate::role::{Epoch, Traits};
 use crate::world::{World, number};
 
@@ -153,12 +153,17 @@ impl Player<'_> {
                 lane.judged = lane.stack.len() as u32 + 1;
             }
             if traits.has(Traits::SERVES) {
-                let tentative = traits.has(Traits::ONE_SIDED) && self.actor.alone;
-                if traits.has(Traits::ALWAYS) {
-                    self.actor.sure.enter(time, tentative);
-                }
-                if self.world.wide {
-                    self.actor.wide.enter(time, tentative);
+                let tentative = traits.has(Traits::ONE_SIDED);
+                if tentative && judged && !self.actor.alone {
+                    self.actor.doubt(time, traits, self.world.wide);
+                } else {
+                    let tentative = tentative && self.actor.alone;
+                    if traits.has(Traits::ALWAYS) {
+                        self.actor.sure.enter(time, tentative);
+                    }
+                    if self.world.wide {
+                        self.actor.wide.enter(time, tentative);
+                    }
                 }
             }
         }
@@ -234,6 +239,10 @@ impl Player<'_> {
         }
         if !frame.traits.has(Traits::CALL) {
             return;
+        }
+        if frame.judged && !frame.issued && !self.actor.alone && frame.traits.has(Traits::ONE_SIDED)
+        {
+            self.actor.settle(frame.enter, frame.traits, false);
         }
         if frame.traits.has(Traits::ALWAYS) {
             self.actor.sure.leave(time);
@@ -821,11 +830,46 @@ impl Player<'_> {
 }
 
 impl Actor {
+    /// A call begins at one of several threads that may turn out to act on its own process.
+    #[cold]
+    #[inline(never)]
+    fn doubt(&mut self, time: u64, traits: Traits, wide: bool) {
+        if traits.has(Traits::ALWAYS) {
+            self.sure.doubt(time);
+        }
+        if wide {
+            self.wide.doubt(time);
+        }
+    }
+
+    /// It does, or it does not.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self, enter: u64, traits: Traits, itself: bool) {
+        let settle = |regions: &mut Regions| match itself {
+            true => drop(regions.distrust(enter)),
+            false => regions.trust(enter),
+        };
+        if traits.has(Traits::ALWAYS) {
+            settle(&mut self.sure);
+        }
+        if traits.has(Traits::SERVES) {
+            settle(&mut self.wide);
+        }
+    }
+
     /// An operation says whether the call it stands in acts on another process.
     #[inline(always)]
     fn sure_or_wide(&mut self, frame: &mut Frame, itself: bool) {
         let always = frame.traits.has(Traits::ALWAYS);
-        if !frame.traits.has(Traits::SERVES) || !self.alone {
+        if !frame.traits.has(Traits::SERVES) {
+            return;
+        }
+        if !self.alone {
+            self.settle(frame.enter, frame.traits, itself);
+            if itself {
+                frame.traits = frame.traits.without(Traits::SERVES);
+            }
             return;
         }
         if itself {

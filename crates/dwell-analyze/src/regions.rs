@@ -36,6 +36,8 @@ pub(crate) struct Regions {
     before: Option<u64>,
     /// Whether the open call may turn out to act on its own process, and so to serve nobody.
     tentative: bool,
+    /// When calls of processes of several threads began that may turn out so.
+    doubtful: Vec<u64>,
     /// Where the first region ended, and how many end in a nanosecond: for guessing.
     base: u64,
     pace: f64,
@@ -84,6 +86,38 @@ impl Regions {
         }
     }
 
+    /// A call begins that progresses, unless it turns out to act on its own process. For processes of
+    /// several threads, whose other calls go on meanwhile.
+    pub(crate) fn doubt(&mut self, time: u64) {
+        self.doubtful.push(time);
+    }
+
+    /// It does not: it has progressed since then.
+    pub(crate) fn trust(&mut self, since: u64) {
+        if !self.distrust(since) {
+            return;
+        }
+        if self.depth == 0 || since < self.begin {
+            self.begin = since;
+            self.before = None;
+            while let Some(last) = self.closed.pop_if(|last| last.end >= since) {
+                self.begin = self.begin.min(last.begin);
+            }
+        }
+        self.depth += 1;
+    }
+
+    /// It does. Whether there was such a call.
+    pub(crate) fn distrust(&mut self, since: u64) -> bool {
+        let at = self.doubtful.iter().position(|&begin| begin == since);
+        at.map(|at| self.doubtful.swap_remove(at)).is_some()
+    }
+
+    /// Up to when all is settled, but for calls that are open.
+    fn settled(&self) -> u64 {
+        self.doubtful.iter().copied().min().unwrap_or(u64::MAX)
+    }
+
     /// The open call acts on another process.
     #[inline]
     pub(crate) fn confirm(&mut self) {
@@ -106,6 +140,17 @@ impl Regions {
     #[inline]
     pub(crate) fn first(&self, after: u64, until: u64, horizon: u64) -> Found {
         let index = self.index_after(after);
+        let settled = self.settled();
+        if settled < until {
+            let before = |span: &Span| span.end < settled;
+            let decided = match self.closed.get(index) {
+                Some(span) => before(span),
+                None => self.depth > 0 && self.begin <= settled,
+            };
+            if !decided {
+                return Found::Unknown;
+            }
+        }
         if let Some(&span) = self.closed.get(index) {
             // One that ended at the edge of what is known may yet be continued.
             return if span.end < horizon || until <= span.end || index + 1 < self.closed.len() {
@@ -131,6 +176,9 @@ impl Regions {
     pub(crate) fn ended(&self, after: u64, horizon: u64) -> Option<Span> {
         let index = self.index_after(after);
         let span = self.closed.get(index).copied()?;
+        if self.settled() <= span.end {
+            return None;
+        }
         (span.end < horizon || index + 1 < self.closed.len()).then_some(span)
     }
 
@@ -178,7 +226,8 @@ impl Regions {
 
     /// Forgets regions that ended at or before a time.
     pub(crate) fn forget(&mut self, floor: u64) {
-        let from = self.index_after(floor);
+        // What may yet be continued is kept.
+        let from = self.index_after(floor.min(self.settled().saturating_sub(1)));
         // The last one may yet be continued.
         let from = from.min(self.closed.len().saturating_sub(1));
         self.closed.drain(..from);
@@ -218,6 +267,33 @@ mod tests {
         assert_eq!(first(30), Found::Unknown);
         assert_eq!(regions.first(30, 99, 100), Found::Nothing);
         assert_eq!(regions.first(20, 99, 30), Found::Unknown);
+    }
+
+    #[test]
+    fn a_call_that_may_be_on_itself() {
+        let whole = |regions: &Regions| regions.first(5, 100, 200);
+        let mut regions = calls(&[(10, 20)]);
+        regions.doubt(18);
+        regions.doubt(40);
+        regions.enter(50, false);
+        // Where it begins is not known, but what ended before is.
+        assert_eq!(whole(&regions), Found::Unknown);
+        assert_eq!(regions.first(5, 18, 200), Found::Region(Span { begin: 10, end: 20 }));
+        assert_eq!(regions.ended(5, 200), None);
+        regions.forget(30);
+        regions.distrust(18);
+        assert_eq!(whole(&regions), Found::Region(Span { begin: 10, end: 20 }));
+        assert_eq!(regions.first(20, 100, 200), Found::Unknown);
+        regions.trust(40);
+        assert_eq!(regions.first(20, 100, 200), Found::Region(Span { begin: 40, end: u64::MAX }));
+        regions.leave(60);
+        regions.leave(70);
+        assert_eq!(regions.first(20, 100, 200), Found::Region(Span { begin: 40, end: 70 }));
+        // One that began while the others were there is part of them.
+        regions.doubt(65);
+        regions.trust(65);
+        regions.leave(80);
+        assert_eq!(regions.closed.last(), Some(&Span { begin: 40, end: 80 }));
     }
 
     #[test]

@@ -208,7 +208,10 @@ fn two_threads_in_the_target() {
     // The first of them to come serves.
     let late = thread().call(QUIET, 300, 340).end();
     let earlier = thread().call(QUIET, 250, 255).end();
-    progress(&[vec![get()], vec![late, earlier]], [150, 0, 0, 0]);
+    progress(&[vec![get()], vec![late.clone(), earlier]], [150, 0, 0, 0]);
+    // A get of a process from itself serves nobody, whichever thread makes it.
+    let from_itself = thread().get(7, 1, 150, 160).end();
+    progress(&[vec![get()], vec![late, from_itself]], [200, 0, 0, 0]);
 }
 
 #[test]
