@@ -227,7 +227,8 @@ impl Player<'_> {
                     return false;
                 }
                 let learned = false;
-                let op = Op { serial: 0, id, window, target, start: enter, sort, returns, learned };
+                let (serial, start, location) = (0, enter, self.lane.location);
+                let op = Op { serial, id, location, window, target, start, sort, returns, learned };
                 match complete {
                     true => self.actor.outstanding.add_last(op),
                     false => self.actor.outstanding.add(op),
@@ -239,7 +240,8 @@ impl Player<'_> {
                 if !judged {
                     return false;
                 }
-                let Some(op) = self.actor.outstanding.take(window, id) else { return false };
+                let op = self.actor.outstanding.take(self.lane.location, window, id);
+                let Some(op) = op else { return false };
                 if !op.returns {
                     self.actor.outstanding.last(op);
                 } else if op.learned {

@@ -26,7 +26,9 @@ pub(crate) struct Known {
 pub(crate) struct Op {
     /// Unique in the process.
     pub(crate) serial: u64,
+    /// Unique at its location.
     pub(crate) id: u64,
+    pub(crate) location: u32,
     pub(crate) window: u32,
     pub(crate) target: u32,
     /// When its call was entered.
@@ -66,20 +68,20 @@ impl Outstanding {
     /// Takes the operation with this number; searches from both ends, since operations are completed
     /// in order or in reverse order, if in any.
     #[inline(always)]
-    pub(crate) fn take(&mut self, window: u32, id: u64) -> Option<Op> {
-        let is = |op: &Op| op.id == id && op.window == window;
+    pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
+        let is = |op: &Op| op.id == id && op.window == window && op.location == location;
         if self.open.front().is_some_and(is) {
             return self.open.pop_front();
         }
         if self.open.back().is_some_and(is) {
             return self.open.pop_back();
         }
-        self.search(window, id)
+        self.search(location, window, id)
     }
 
     #[inline(never)]
-    fn search(&mut self, window: u32, id: u64) -> Option<Op> {
-        let is = |op: &Op| op.id == id && op.window == window;
+    fn search(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
+        let is = |op: &Op| op.id == id && op.window == window && op.location == location;
         let count = self.open.len();
         for near in 0..count.div_ceil(2) {
             if self.open.get(near).is_some_and(is) {
@@ -103,11 +105,17 @@ impl Outstanding {
     }
 
     /// Takes what this record of other tools completes at the target: the operations of this number.
-    pub(crate) fn take_numbered(&mut self, window: u32, id: u64, into: &mut Vec<Op>) {
-        while let Some(op) = self.take(window, id) {
+    pub(crate) fn take_numbered(
+        &mut self,
+        location: u32,
+        window: u32,
+        id: u64,
+        into: &mut Vec<Op>,
+    ) {
+        while let Some(op) = self.take(location, window, id) {
             into.push(op);
         }
-        let is = |op: &Op| op.window == window && op.id == id;
+        let is = |op: &Op| op.window == window && op.id == id && op.location == location;
         into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
     }
 

@@ -462,6 +462,7 @@ impl Player<'_> {
             self.actor.outstanding.add(Op {
                 serial: 0,
                 id,
+                location: self.lane.location,
                 window,
                 target,
                 start,
@@ -500,7 +501,7 @@ impl Player<'_> {
         if !judged {
             return;
         }
-        while let Some(op) = self.actor.outstanding.take(window, id) {
+        while let Some(op) = self.actor.outstanding.take(self.lane.location, window, id) {
             if op.returns {
                 let known = self.actor.outstanding.known(&op);
                 let Op { target, start, sort, .. } = op;
@@ -528,7 +529,7 @@ impl Player<'_> {
         let mpi =
             self.world.roles.get(frame.region).layer() == Some(dwell_model::layer::Layer::Mpi);
         if mpi && !frame.traits.has(Traits::STATED) {
-            self.actor.outstanding.take_numbered(win.0, id.0, self.ops);
+            self.actor.outstanding.take_numbered(self.lane.location, win.0, id.0, self.ops);
         } else {
             self.actor.outstanding.take_all(Some(win.0), self.ops);
         }

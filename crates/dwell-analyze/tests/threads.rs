@@ -111,3 +111,41 @@ fn a_thread_completes_what_another_put() {
         },
     );
 }
+
+#[test]
+fn threads_number_their_operations_alike() {
+    let win = RmaWinRef(0);
+    let get = |remote| RmaGet { win, remote: Rank(remote), bytes: 8, matching_id: MatchingId(0) };
+    let done = RmaOpCompleteBlocking { win, matching_id: MatchingId(0) };
+    // Number 0 of thread 0 is under way from 100 to 330 and was served at 260; number 0 of thread 1 waits
+    // from 270 until 320.
+    analyzed(
+        [
+            &[
+                (0, enter(MAIN)),
+                (100, enter(GET)),
+                (100, get(1).into()),
+                (110, leave(GET)),
+                (300, enter(QUIET)),
+                (330, RmaOpCompleteRemote { win, matching_id: MatchingId(0) }.into()),
+                (330, leave(QUIET)),
+                (500, leave(MAIN)),
+            ],
+            &[
+                (0, enter(MAIN)),
+                (270, enter(GET)),
+                (270, get(1).into()),
+                (325, done.into()),
+                (325, leave(GET)),
+                (500, leave(MAIN)),
+            ],
+            &[(0, enter(MAIN)), (260, enter(QUIET)), (265, leave(QUIET)), (500, leave(MAIN))],
+            &[(0, enter(MAIN)), (320, enter(QUIET)), (328, leave(QUIET)), (500, leave(MAIN))],
+        ],
+        |analysis| {
+            // What thread 0 asked for was served before its quiet.
+            assert_eq!(analysis.at_location(0, Quantity::ProgressLow), 0);
+            assert_eq!(analysis.at_location(1, Quantity::ProgressLow), 50);
+        },
+    );
+}
