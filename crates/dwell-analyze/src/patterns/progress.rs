@@ -56,6 +56,7 @@ pub(crate) struct AskOne {
     case: u32,
     index: u32,
     sort: Sort,
+    known: Known,
 }
 
 impl Letter for AskOne {}
@@ -68,6 +69,8 @@ pub(crate) struct Served {
     index: u32,
     sure: Span,
     wide: Span,
+    /// It is not in the archive: what is known already does not count either.
+    blind: bool,
 }
 
 impl Letter for Served {}
@@ -252,7 +255,7 @@ fn ask_many(
         if known.sure.is_none() || known.wide.is_none() {
             missing += 1;
             let process = actor.index;
-            let ask = AskOne { start, leave, target, process, case: number, index, sort };
+            let ask = AskOne { start, leave, target, process, case: number, index, sort, known };
             questions.ones.send(target, ask);
         }
     }
@@ -276,7 +279,7 @@ pub(crate) fn ask_lock(
     let Waiting { location, path, enter, leave, .. } = waiting;
     let Done { target, start, sort, known } = done;
     let (case, process) = (actor.cases.next(), actor.index);
-    ones.send(target, AskOne { start, leave, target, process, case, index: 0, sort });
+    ones.send(target, AskOne { start, leave, target, process, case, index: 0, sort, known });
     let targets = vec![Target { process: target, sort, known }];
     let lock = Some((key, waiting));
     actor.cases.put(case, Case { location, path, enter, leave, missing: 1, targets, lock });
@@ -290,14 +293,24 @@ struct Reply {
 
 /// Looks up both answers, and whether the events that decide them are missing.
 #[inline]
-fn look_up(actor: &Actor, start: u64, leave: u64, horizon: u64, wide: bool) -> Outcome<Reply> {
-    let find = |regions: &Regions| match regions.first(start, leave, horizon) {
-        Found::Region(span) => Some(span),
-        Found::Nothing => Some(Span::NONE),
-        Found::Unknown => None,
+fn look_up(
+    actor: &Actor,
+    (start, leave): (u64, u64),
+    known: Known,
+    horizon: u64,
+    wide: bool,
+) -> Outcome<Reply> {
+    // What is known may be forgotten here.
+    let find = |regions: &Regions, known: Option<Span>| match known {
+        Some(span) => Some(span),
+        None => match regions.first(start, leave, horizon) {
+            Found::Region(span) => Some(span),
+            Found::Nothing => Some(Span::NONE),
+            Found::Unknown => None,
+        },
     };
-    let Some(sure) = find(&actor.sure) else { return Outcome::Pending };
-    let Some(wide) = (if wide { find(&actor.wide) } else { Some(sure) }) else {
+    let Some(sure) = find(&actor.sure, known.sure) else { return Outcome::Pending };
+    let Some(wide) = (if wide { find(&actor.wide, known.wide) } else { Some(sure) }) else {
         return Outcome::Pending;
     };
     if actor.is_blind(start, leave, sure.begin) {
@@ -334,7 +347,8 @@ pub(crate) fn answer(
 ) -> Outcome<Option<Waited>> {
     let Ask { start, enter, leave, target, location, path, sort } = *ask;
     let after = start.saturating_add(world.latency(origin, target));
-    let reply = match look_up(actor, after, leave, horizon, world.wide) {
+    let known = Known::default();
+    let reply = match look_up(actor, (after, leave), known, horizon, world.wide) {
         Outcome::Answered(reply) => reply,
         Outcome::Pending => return Outcome::Pending,
         Outcome::Unanswerable => return Outcome::Unanswerable,
@@ -366,10 +380,10 @@ pub(crate) fn answer_one(
     horizon: u64,
     proofs: &mut Proofs,
 ) -> Outcome<Served> {
-    let AskOne { start, leave, target, process, case, index, sort } = *ask;
-    let served = |sure, wide| Served { process, case, index, sure, wide };
+    let AskOne { start, leave, target, process, case, index, sort, known } = *ask;
+    let served = |sure, wide| Served { process, case, index, sure, wide, blind: false };
     let after = start.saturating_add(world.latency(process, target));
-    let reply = match look_up(actor, after, leave, horizon, world.wide) {
+    let reply = match look_up(actor, (after, leave), known, horizon, world.wide) {
         Outcome::Answered(reply) => reply,
         Outcome::Pending => return Outcome::Pending,
         Outcome::Unanswerable => return Outcome::Unanswerable,
@@ -397,7 +411,8 @@ impl AskOne {
     /// The answer where there is none: this target does not count.
     pub(crate) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
-        Served { process, case, index, sure: Span::NONE, wide: Span::NONE }
+        let nothing = Span::NONE;
+        Served { process, case, index, sure: nothing, wide: nothing, blind: true }
     }
 }
 
@@ -406,6 +421,9 @@ pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -
     let Watch { start, serial, target, process, window } = *watch;
     let after = start.saturating_add(world.latency(process, target));
     let sure = actor.sure.ended(after, horizon);
+    if sure.is_some_and(|sure| actor.is_blind(after, u64::MAX, sure.begin)) {
+        return None;
+    }
     let wide = if world.wide { actor.wide.ended(after, horizon) } else { sure };
     let known = Known { sure, wide };
     (known != Known::default()).then_some(Seen { serial, target, process, window, known })
@@ -420,6 +438,9 @@ pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
 pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     let case = actor.cases.get_mut(served.case)?;
     let target = case.targets.get_mut(served.index as usize)?;
+    if served.blind {
+        target.known = Known::default();
+    }
     target.known.sure = target.known.sure.or(Some(served.sure));
     target.known.wide = target.known.wide.or(Some(served.wide));
     case.missing = case.missing.saturating_sub(1);

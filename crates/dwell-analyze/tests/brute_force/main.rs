@@ -1,0 +1,145 @@
+//! Severities of random archives equal an exhaustive search, to the nanosecond, for each location.
+//!
+//! The search reads all events into memory, knows every region of every process, and shares nothing
+//! with the detectors. Archives come from `dwell synth random`, and from a generator of what that one
+//! does not make.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod random;
+mod search;
+#[path = "../support/mod.rs"]
+mod support;
+mod trace;
+
+use std::ops::Range;
+
+use dwell_analyze::{Analysis, Cut, Options, Quantity as Q, analyze};
+use otf2::Archive;
+use search::{Found, Sums};
+use trace::Trace;
+
+/// What both kinds of archives have.
+const WAITS: &[Q] = &[
+    Q::ProgressLow,
+    Q::ProgressMargin,
+    Q::ProgressUnconfirmed,
+    Q::ProgressMultiLow,
+    Q::ProgressMultiMargin,
+    Q::ProgressMultiUnconfirmed,
+    Q::LockContention,
+    Q::LateSignal,
+    Q::BarrierWait,
+    Q::BarrierCompletion,
+    Q::NxnWait,
+    Q::NxnCompletion,
+    Q::LateBroadcast,
+    Q::EarlyReduce,
+];
+
+/// What only archives of `dwell synth random` have.
+const OF_SYNTH: &[Q] = &[Q::LateSender, Q::LateSenderWrongOrder, Q::LateReceiver];
+
+/// What they do not have.
+const OF_THREADS: &[Q] = &[Q::LatePartner, Q::EarlyScan, Q::WaitAtCreate, Q::WaitAtFree];
+
+fn sums(analysis: &Analysis) -> Vec<Sums> {
+    let waits = || [WAITS, OF_SYNTH, OF_THREADS].into_iter().flatten();
+    (0..analysis.locations())
+        .map(|location| {
+            let at = |&what| (what, analysis.at_location(location, what));
+            waits().map(at).filter(|(_, amount)| *amount > 0).collect()
+        })
+        .collect()
+}
+
+/// Compares what is found in an archive, cut into windows in different ways now and then: the result
+/// must be the same.
+fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
+    let expected = Found::of(&Trace::load(archive, per_node));
+    let cuts = match seed % 8 {
+        0 => vec![Cut::Budget, Cut::EveryEvent],
+        1 | 2 => vec![Cut::Budget, Cut::Nanoseconds(1 + seed * 37 % 5_000)],
+        _ => vec![Cut::Budget],
+    };
+    for cut in cuts {
+        let mut options = Options::default();
+        (options.cut, options.threads) = (cut, 1 + seed as usize % 3);
+        let analysis = analyze(archive, &options, &|_| {}).unwrap();
+        let found = sums(&analysis);
+        assert_eq!(found.len(), expected.sums.len());
+        for (location, (found, expected)) in found.iter().zip(&expected.sums).enumerate() {
+            assert_eq!(found, expected, "seed {seed}, location {location}, {cut:?}");
+        }
+        let not_computed = |pattern: &str| {
+            let notes = analysis.not_computed().iter();
+            notes.filter(|it| it.pattern == pattern).map(|it| it.calls).sum::<u64>()
+        };
+        assert_eq!(not_computed("wait_for_progress"), expected.blind, "seed {seed}, {cut:?}");
+        assert_eq!(not_computed("collectives"), expected.partial, "seed {seed}, {cut:?}");
+    }
+    expected
+}
+
+/// Compares many archives, in which each of these waits occurs. Returns in how many there was something
+/// that could not be known.
+fn check_all(
+    seeds: Range<u64>,
+    waits: &[&[Q]],
+    generate: impl Fn(u64, &std::path::Path) -> usize,
+) -> usize {
+    let mut totals = Sums::new();
+    let mut unknown = 0;
+    for seed in seeds {
+        let directory = tempfile::tempdir().unwrap();
+        let per_node = generate(seed, directory.path());
+        let archive = Archive::open(directory.path()).unwrap();
+        let found = check(seed, &archive, per_node);
+        for (what, amount) in found.sums.iter().flatten() {
+            *totals.entry(*what).or_default() += amount;
+        }
+        unknown += usize::from(found.blind > 0 && found.partial > 0);
+    }
+    for what in waits.iter().copied().flatten() {
+        assert!(totals.get(what).is_some_and(|sum| *sum > 0), "{what:?} never occurred");
+    }
+    unknown
+}
+
+/// Of `dwell synth random`.
+fn synthetic(seeds: Range<u64>) {
+    let unknown = check_all(seeds, &[WAITS, OF_SYNTH], |seed, directory| {
+        let (ranks, operations) = (2 + seed % 7, seed * 7 % 23);
+        let segments = 1 + seed % 6;
+        let options = dwell_synth::random::Options { ranks, segments, operations, seed };
+        dwell_synth::random::generate(&options, directory, &|_| {}).unwrap();
+        2
+    });
+    assert_eq!(unknown, 0);
+}
+
+/// Of [`random`].
+fn threads(seeds: Range<u64>) {
+    let unknown = check_all(seeds, &[WAITS, OF_THREADS], random::generate);
+    assert!(unknown > 0);
+}
+
+#[test]
+fn synthetic_archives_equal_a_search() {
+    synthetic(0..260);
+}
+
+#[test]
+fn more_synthetic_archives_equal_a_search() {
+    synthetic(260..520);
+}
+
+#[test]
+fn archives_of_threads_equal_a_search() {
+    threads(0..300);
+}
+
+#[test]
+fn more_archives_of_threads_equal_a_search() {
+    threads(300..600);
+}

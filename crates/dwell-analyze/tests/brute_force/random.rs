@@ -1,0 +1,487 @@
+//! Random archives of what `dwell synth random` does not make: processes of several threads, windows of
+//! some of the processes, two contexts of all, every shape of collective, partners, pauses.
+//!
+//! They are legal as a run could be: times of a thread do not go back, a lock is held by one process at
+//! a time, nobody is let go before what lets it go has begun.
+
+use std::path::Path;
+
+use otf2::enums::{
+    CollectiveOp, CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncLevel,
+    RmaSyncType,
+};
+use otf2::event::{
+    Enter, Event, Leave, MeasurementOnOff, RmaAcquireLock, RmaAtomic, RmaCollectiveBegin,
+    RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking,
+    RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync, RmaWaitChange,
+};
+use otf2::id::{GroupRef, LockId, MatchingId, Rank, RegionRef, RmaWinRef};
+
+use crate::support::{FIRST_GROUP, OFFSET, SEQUENCE, Thread, WINDOW, World};
+
+const REGIONS: &[(&str, &str)] = &[
+    ("main", ""),
+    ("get", "layer=shmem operation=get progress=always"),
+    ("put", "layer=shmem operation=put progress=conditional"),
+    ("atomic", "layer=shmem operation=atomic_fetch_add progress=always"),
+    ("get_nbi", "layer=shmem operation=get mode=nonblocking progress=never"),
+    ("put_nbi", "layer=shmem operation=put mode=nonblocking progress=conditional"),
+    ("wait", "layer=shmem operation=wait progress=always"),
+    ("my_pe", "layer=shmem operation=query progress=never"),
+    ("quiet", "layer=shmem operation=complete_remote progress=conditional completes=remote"),
+    ("flush", "layer=shmem operation=complete_remote progress=always completes=remote"),
+    ("test", "layer=shmem operation=test_change progress=conditional"),
+    ("set_lock", "layer=shmem operation=lock progress=always"),
+    ("clear_lock", "layer=shmem operation=unlock progress=conditional"),
+    ("wait_until", "layer=shmem operation=wait_change progress=always"),
+    ("notify", "layer=shmem operation=other progress=never"),
+    ("notify_wait", "layer=shmem operation=other progress=always"),
+    ("sync_images", "layer=shmem operation=other progress=always"),
+    ("barrier", "layer=shmem operation=barrier progress=always completes=remote"),
+    ("sync", "layer=shmem operation=sync progress=always"),
+    ("broadcast", "layer=shmem operation=broadcast progress=always"),
+    ("reduce", "layer=shmem operation=reduce progress=always"),
+    ("all_reduce", "layer=shmem operation=all_reduce progress=always"),
+    ("scan", "layer=shmem operation=scan progress=always"),
+    ("malloc", "layer=shmem operation=allocate progress=always"),
+    ("free", "layer=shmem operation=deallocate progress=always"),
+];
+
+fn region(name: &str) -> RegionRef {
+    RegionRef(REGIONS.iter().position(|row| row.0 == name).unwrap() as u32)
+}
+
+/// Every how many seeds there are pauses of recording.
+pub(crate) const PAUSES: u64 = 4;
+
+struct Rng(u64);
+
+impl Rng {
+    /// Below a limit (splitmix64).
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// A thread while its events are made.
+struct Actor {
+    process: usize,
+    rng: Rng,
+    now: u64,
+    next_id: u64,
+    outstanding: Vec<(RmaWinRef, MatchingId)>,
+    thread: Thread,
+}
+
+impl Actor {
+    fn record(&mut self, event: impl Into<Event<'static>>) {
+        self.thread.events.push((self.now, None, event.into()));
+    }
+
+    /// Gives the last record an attribute.
+    fn attribute(&mut self, attribute: (otf2::id::AttributeRef, u64)) {
+        self.thread.events.last_mut().unwrap().1 = Some(attribute);
+    }
+
+    /// Lets time pass: often little, so that times of different threads are equal now and then.
+    fn pass(&mut self) {
+        self.now += match self.rng.below(8) {
+            0 | 1 => 0,
+            2..=5 => 1 + self.rng.below(30),
+            6 => 10 + self.rng.below(300),
+            _ => 300 + self.rng.below(3_000),
+        };
+    }
+
+    fn call(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        let region = region(name);
+        self.pass();
+        self.record(Enter { region });
+        inside(self);
+        self.pass();
+        self.record(Leave { region });
+    }
+
+    /// Recording is off for a while.
+    fn pause(&mut self) {
+        self.pass();
+        self.record(MeasurementOnOff { measurement_mode: MeasurementMode::Off });
+        self.pass();
+        self.record(MeasurementOnOff { measurement_mode: MeasurementMode::On });
+    }
+
+    fn fresh(&mut self) -> MatchingId {
+        self.next_id += 1;
+        MatchingId(self.next_id - 1)
+    }
+
+    /// One operation that needs nobody else.
+    fn operation(&mut self, processes: usize) {
+        // Itself now and then.
+        let remote = Rank(self.rng.below(processes as u64) as u32);
+        let win = RmaWinRef(self.rng.below(2) as u32);
+        let bytes = 1 << self.rng.below(12);
+        match self.rng.below(12) {
+            0..=2 => self.call("get", |it| {
+                let matching_id = it.fresh();
+                it.record(RmaGet { win, remote, bytes, matching_id });
+                it.pass();
+                it.record(RmaOpCompleteBlocking { win, matching_id });
+            }),
+            3 => self.call("put", |it| {
+                let matching_id = it.fresh();
+                it.record(RmaPut { win, remote, bytes, matching_id });
+                it.record(RmaOpCompleteBlocking { win, matching_id });
+            }),
+            4 => self.call("atomic", |it| {
+                let matching_id = it.fresh();
+                it.atomic(win, remote, matching_id);
+                it.pass();
+                it.record(RmaOpCompleteBlocking { win, matching_id });
+            }),
+            5 | 6 => self.call("get_nbi", |it| {
+                let matching_id = it.fresh();
+                it.record(RmaGet { win, remote, bytes, matching_id });
+                it.outstanding.push((win, matching_id));
+            }),
+            7 | 8 => self.call("put_nbi", |it| {
+                let matching_id = it.fresh();
+                it.record(RmaPut { win, remote, bytes, matching_id });
+                it.outstanding.push((win, matching_id));
+            }),
+            9 => self.wait_one(),
+            10 => {
+                let name = ["quiet", "flush"][self.rng.below(2) as usize];
+                self.call(name, |it| it.complete(win));
+            }
+            _ => {
+                let name = ["my_pe", "test"][self.rng.below(2) as usize];
+                self.call(name, |_| {});
+            }
+        }
+    }
+
+    fn atomic(&mut self, win: RmaWinRef, remote: Rank, matching_id: MatchingId) {
+        let kind = RmaAtomicType::FetchAndAdd;
+        let (bytes_sent, bytes_received) = (8, 8);
+        self.record(RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id });
+    }
+
+    fn wait_one(&mut self) {
+        if self.outstanding.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.outstanding.len() as u64) as usize;
+        let (win, matching_id) = self.outstanding.swap_remove(at);
+        self.call("wait", |it| {
+            it.pass();
+            it.record(RmaOpCompleteNonBlocking { win, matching_id });
+        });
+    }
+
+    /// Everything of the process in a window is complete.
+    fn complete(&mut self, win: RmaWinRef) {
+        self.pass();
+        let matching_id = MatchingId(self.next_id.saturating_sub(1));
+        self.record(RmaOpCompleteRemote { win, matching_id });
+    }
+
+    /// Raises a flag. Returns when.
+    fn signal(&mut self, to: usize, offset: u64) -> u64 {
+        let (remote, matching_id) = (Rank(to as u32), self.fresh());
+        let atomic = self.rng.below(2) == 0;
+        let mut raised = 0;
+        self.call(if atomic { "atomic" } else { "put" }, |it| {
+            raised = it.now;
+            let (win, bytes) = (WINDOW, 8);
+            match atomic {
+                true => it.atomic(win, remote, matching_id),
+                false => it.record(RmaPut { win, remote, bytes, matching_id }),
+            }
+            it.attribute((OFFSET, offset));
+            it.record(RmaOpCompleteBlocking { win, matching_id });
+        });
+        raised
+    }
+}
+
+/// Who takes part, and what is held.
+struct Run {
+    rng: Rng,
+    /// The threads, and which of them belong to each process.
+    actors: Vec<Actor>,
+    of: Vec<Vec<usize>>,
+    /// Members of windows 1 and on.
+    groups: Vec<Vec<u64>>,
+    /// How many collectives there were, by process and window.
+    sequence: Vec<Vec<u64>>,
+    numbered: bool,
+    pauses: bool,
+    free: Vec<u64>,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng(seed.wrapping_mul(0x1234_5678_9abc_def1));
+        let processes = 2 + rng.below(4) as usize;
+        let (mut actors, mut of) = (Vec::new(), Vec::new());
+        for process in 0..processes {
+            // Some seeds have one thread everywhere, most have not.
+            let threads = 1 + if seed.is_multiple_of(5) { 0 } else { rng.below(3) as usize };
+            of.push((actors.len()..actors.len() + threads).collect());
+            for _ in 0..threads {
+                let rng = Rng(rng.below(u64::MAX));
+                let (outstanding, thread) = (Vec::new(), Thread::default());
+                let mut actor = Actor { process, rng, now: 0, next_id: 0, outstanding, thread };
+                actor.pass();
+                actor.record(Enter { region: region("main") });
+                actors.push(actor);
+            }
+        }
+        // Window 1 has all, the others some, in any order.
+        let mut groups = vec![(0..processes as u64).collect::<Vec<_>>()];
+        for _ in 0..2 {
+            let mut members: Vec<u64> = (0..processes as u64).collect();
+            for at in (1..members.len()).rev() {
+                members.swap(at, rng.below(at as u64 + 1) as usize);
+            }
+            members.truncate(2 + rng.below(processes as u64 - 1) as usize);
+            groups.push(members);
+        }
+        Self {
+            actors,
+            of,
+            sequence: vec![vec![0; 1 + groups.len()]; processes],
+            groups,
+            numbered: seed.is_multiple_of(PAUSES) || rng.below(2) == 0,
+            pauses: seed.is_multiple_of(PAUSES),
+            free: vec![0; 3],
+            rng,
+        }
+    }
+
+    fn members(&self, window: usize) -> Vec<usize> {
+        match window {
+            0 => (0..self.of.len()).collect(),
+            _ => self.groups[window - 1].iter().map(|&it| it as usize).collect(),
+        }
+    }
+
+    /// A thread of a process.
+    fn any_of(&mut self, process: usize) -> usize {
+        let threads = &self.of[process];
+        threads[self.rng.below(threads.len() as u64) as usize]
+    }
+
+    fn process(&mut self) -> usize {
+        self.rng.below(self.of.len() as u64) as usize
+    }
+
+    fn segment(&mut self, operations: u64) {
+        let count = self.of.len();
+        for actor in &mut self.actors {
+            for _ in 0..operations {
+                actor.operation(count);
+                if self.pauses && actor.rng.below(6) == 0 {
+                    actor.pause();
+                }
+            }
+        }
+        for _ in 0..self.rng.below(4) {
+            self.signal();
+        }
+        for _ in 0..self.rng.below(3) {
+            self.notify();
+        }
+        self.locks();
+        for _ in 0..self.rng.below(3) {
+            self.partners();
+        }
+        for _ in 0..1 + self.rng.below(3) {
+            self.collective();
+        }
+    }
+
+    fn signal(&mut self) {
+        let (from, to) = (self.process(), self.process());
+        let (from, waiter) = (self.any_of(from), self.any_of(to));
+        // Few addresses, so that flags are raised more than once.
+        let offset = 8 * self.rng.below(3);
+        let raised = self.actors[from].signal(to, offset);
+        let first = self.rng.below(3) > 0;
+        let waiter = &mut self.actors[waiter];
+        waiter.call("wait_until", |it| {
+            it.record(RmaWaitChange { win: WINDOW });
+            it.attribute((OFFSET, offset));
+            // Or it was let go by someone else before.
+            if first {
+                it.now = it.now.max(raised + 1);
+            }
+        });
+    }
+
+    /// Only first threads: those of one process must not overtake each other.
+    fn notify(&mut self) {
+        let (from, to) = (self.process(), self.process());
+        if from == to {
+            return;
+        }
+        let (win, sync_type) = (WINDOW, RmaSyncType::NotifyOut);
+        let sender = &mut self.actors[self.of[from][0]];
+        let remote = Rank(to as u32);
+        sender.call("notify", |it| it.record(RmaSync { win, remote, sync_type }));
+        let begun = sender.now;
+        let (remote, sync_type) = (Rank(from as u32), RmaSyncType::NotifyIn);
+        self.actors[self.of[to][0]].call("notify_wait", |it| {
+            it.now = it.now.max(begun + 1);
+            it.record(RmaSync { win, remote, sync_type });
+        });
+    }
+
+    fn locks(&mut self) {
+        let lock = self.rng.below(self.free.len() as u64);
+        let (win, lock_id, lock_type) = (WINDOW, LockId(lock), LockType::Exclusive);
+        // The owner belongs to the lock.
+        let remote = Rank((lock % self.of.len() as u64) as u32);
+        let mut contenders: Vec<usize> = Vec::new();
+        for process in 0..self.of.len() {
+            if self.rng.below(2) == 0 {
+                contenders.push(self.any_of(process));
+            }
+        }
+        contenders.sort_by_key(|&it| (self.actors[it].now, it));
+        for it in contenders {
+            let (actor, free) = (&mut self.actors[it], &mut self.free[lock as usize]);
+            actor.call("set_lock", |it| {
+                it.record(RmaRequestLock { win, remote, lock_id, lock_type });
+                it.pass();
+                it.now = it.now.max(*free);
+                it.record(RmaAcquireLock { win, remote, lock_id, lock_type });
+            });
+            actor.call("clear_lock", |it| it.record(RmaReleaseLock { win, remote, lock_id }));
+            *free = actor.now + 1;
+        }
+    }
+
+    /// All of some first threads wait for each other.
+    fn partners(&mut self) {
+        let number = self.rng.below(self.groups.len() as u64) as usize;
+        let threads: Vec<usize> =
+            self.members(1 + number).into_iter().map(|process| self.of[process][0]).collect();
+        let group = GroupRef(FIRST_GROUP + number as u32);
+        for &it in &threads {
+            let actor = &mut self.actors[it];
+            actor.pass();
+            actor.record(Enter { region: region("sync_images") });
+            let sync_level = RmaSyncLevel::PROCESS;
+            actor.record(RmaGroupSync { sync_level, win: WINDOW, group });
+        }
+        let last = threads.iter().map(|&it| self.actors[it].now).max().unwrap();
+        for it in threads {
+            let actor = &mut self.actors[it];
+            actor.now = actor.now.max(last + 1);
+            actor.pass();
+            actor.record(Leave { region: region("sync_images") });
+        }
+    }
+
+    fn collective(&mut self) {
+        use CollectiveOp as Op;
+        let window = self.rng.below(1 + self.groups.len() as u64) as usize;
+        let members = self.members(window);
+        let root = members[self.rng.below(members.len() as u64) as usize];
+        let (name, collective_op, rooted) = [
+            ("barrier", Op::Barrier, false),
+            ("sync", Op::Barrier, false),
+            ("broadcast", Op::Bcast, true),
+            ("reduce", Op::Reduce, true),
+            ("all_reduce", Op::Allreduce, false),
+            ("scan", Op::Scan, false),
+            ("malloc", Op::Allocate, false),
+            ("malloc", Op::Barrier, false),
+            ("free", Op::Deallocate, false),
+            ("free", Op::Barrier, false),
+        ][self.rng.below(10) as usize];
+        let mut enters = Vec::new();
+        for &process in &members {
+            // Without numbers the order is all there is, and threads might overtake each other.
+            let thread = if self.numbered { self.any_of(process) } else { self.of[process][0] };
+            // One that does not record it is not known to have been there.
+            let seen = !self.pauses || self.rng.below(8) > 0;
+            let actor = &mut self.actors[thread];
+            actor.pass();
+            if seen {
+                actor.record(Enter { region: region(name) });
+                actor.record(RmaCollectiveBegin {});
+            } else {
+                actor.record(MeasurementOnOff { measurement_mode: MeasurementMode::Off });
+            }
+            enters.push((thread, seen, actor.now));
+        }
+        let last = enters.iter().map(|it| it.2).max().unwrap();
+        let mut before = 0;
+        for (&process, &(thread, seen, enter)) in members.iter().zip(&enters) {
+            let actor = &mut self.actors[thread];
+            let of_root = enters[members.iter().position(|&it| it == root).unwrap()].2;
+            before = before.max(enter);
+            let released = match name {
+                "broadcast" => of_root,
+                "reduce" if process != root => 0,
+                "scan" => before,
+                _ => last,
+            };
+            actor.now = actor.now.max(released + 1);
+            actor.pass();
+            let sequence = &mut self.sequence[process][window];
+            *sequence += 1;
+            if !seen {
+                actor.record(MeasurementOnOff { measurement_mode: MeasurementMode::On });
+                continue;
+            }
+            let win = RmaWinRef(window as u32);
+            if name == "barrier" {
+                actor.complete(win);
+            }
+            let root = match rooted {
+                true => CollectiveRoot::Rank(root as u32),
+                false => CollectiveRoot::None,
+            };
+            let (sync_level, bytes_sent, bytes_received) = (RmaSyncLevel::PROCESS, 8, 8);
+            actor.record(RmaCollectiveEnd {
+                collective_op,
+                sync_level,
+                win,
+                root,
+                bytes_sent,
+                bytes_received,
+            });
+            if self.numbered {
+                actor.attribute((SEQUENCE, *sequence - 1));
+            }
+            actor.pass();
+            actor.record(Leave { region: region(name) });
+        }
+    }
+}
+
+/// Makes an archive. Returns how many processes share a node.
+pub(crate) fn generate(seed: u64, directory: &Path) -> usize {
+    let mut run = Run::new(seed);
+    for _ in 0..1 + seed % 4 {
+        run.segment(seed * 5 % 9);
+    }
+    let mut processes: Vec<Vec<Thread>> = vec![Vec::new(); run.of.len()];
+    for mut actor in run.actors {
+        actor.pass();
+        actor.record(Leave { region: region("main") });
+        processes[actor.process].push(actor.thread);
+    }
+    let per_node = 1 + seed as usize % 2;
+    let groups = &run.groups;
+    World { regions: REGIONS, processes: &processes, per_node, groups }.write(directory);
+    per_node
+}

@@ -1,0 +1,418 @@
+//! The rules, as they are written down, applied to everything at once: no windows, no questions, no
+//! order of arrival.
+
+use std::collections::BTreeMap;
+
+use dwell_analyze::Quantity;
+
+use crate::trace::{Call, Record, Trace};
+
+pub(crate) type Sums = BTreeMap<Quantity, u64>;
+
+/// From, until.
+type Stretch = (u64, u64);
+
+/// What there is to find.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By location.
+    pub(crate) sums: Vec<Sums>,
+    /// Targets whose answer is not in the archive.
+    pub(crate) blind: u64,
+    /// Collectives of which not all members are.
+    pub(crate) partial: u64,
+}
+
+impl Found {
+    pub(crate) fn of(trace: &Trace) -> Self {
+        let mut found = Self { sums: vec![Sums::new(); trace.locations.len()], ..Self::default() };
+        found.progress(trace);
+        found.locks(trace);
+        found.signals(trace);
+        found.notifications(trace);
+        found.partners(trace);
+        found.messages(trace);
+        found.collectives(trace);
+        found
+    }
+
+    fn add(&mut self, location: usize, what: Quantity, amount: u64) {
+        if amount > 0 {
+            *self.sums[location].entry(what).or_default() += amount;
+        }
+    }
+}
+
+/// Time in [from, to] for which `covered` holds, found by looking into each gap between two edges.
+fn measure(stretches: &[Stretch], from: u64, to: u64, covered: impl Fn(u64) -> bool) -> u64 {
+    let mut edges: Vec<u64> = stretches.iter().flat_map(|it| [it.0, it.1]).collect();
+    edges.extend([from, to]);
+    edges.retain(|edge| (from..=to).contains(edge));
+    edges.sort_unstable();
+    // Twice the time, so that the middle of a gap is a whole number.
+    let gaps = edges.windows(2).filter(|gap| gap[0] < gap[1] && covered(gap[0] + gap[1]));
+    gaps.map(|gap| gap[1] - gap[0]).sum()
+}
+
+fn within(stretches: &[Stretch], twice: u64) -> bool {
+    stretches.iter().any(|it| 2 * it.0 <= twice && twice <= 2 * it.1)
+}
+
+/// When a process served others: stretches of time over all its threads, joined where they touch.
+fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
+    let serves = |call: &&Call| {
+        let word = call.has("progress=always") || wide && call.has("progress=conditional");
+        let on_itself = call
+            .records
+            .iter()
+            .any(|it| matches!(it.1, Record::Issue { target, .. } if target == process));
+        word && !on_itself && call.process == process
+    };
+    let mut list: Vec<Stretch> =
+        trace.calls.iter().filter(serves).map(|call| (call.enter, call.leave)).collect();
+    list.sort_unstable();
+    let mut joined: Vec<Stretch> = Vec::new();
+    for (begin, end) in list {
+        match joined.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => joined.push((begin, end)),
+        }
+    }
+    joined
+}
+
+/// A lock: owner and number.
+type Lock = (usize, u64);
+
+/// Stretches in which others than a process hold a lock.
+fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
+    let mut holds = Vec::new();
+    for other in (0..trace.processes).filter(|it| *it != process) {
+        let mut since = None;
+        for (_, time, record) in trace.records(other) {
+            match *record {
+                Record::Acquire { owner, lock: number } if (owner, number) == lock => {
+                    since = Some(time);
+                }
+                Record::Release { owner, lock: number } if (owner, number) == lock => {
+                    holds.push((since.take().unwrap(), time));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(since, None);
+    }
+    holds
+}
+
+fn lock_of(call: &Call) -> Option<Lock> {
+    call.records.iter().find_map(|(_, record)| match *record {
+        Record::Acquire { owner, lock } => Some((owner, lock)),
+        _ => None,
+    })
+}
+
+/// Operations that a call waited for: target, start of the last one there, its kind.
+type Targets = BTreeMap<usize, (u64, char)>;
+
+/// What each call waited for, by the number of the call.
+fn targets(trace: &Trace) -> BTreeMap<usize, Targets> {
+    struct Op {
+        location: usize,
+        id: u64,
+        window: u32,
+        target: usize,
+        start: u64,
+        kind: char,
+    }
+    let mut all: BTreeMap<usize, Targets> = BTreeMap::new();
+    for process in 0..trace.processes {
+        let mut outstanding: Vec<Op> = Vec::new();
+        for (call, _, record) in trace.records(process) {
+            let targets = all.entry(call.number).or_default();
+            let mut wait = |target: usize, start: u64, kind: char| {
+                let known = targets.entry(target).or_insert((start, kind));
+                if known.0 <= start {
+                    *known = (start, kind);
+                }
+            };
+            match *record {
+                Record::Issue { id, window, target, kind, .. } if target != process => {
+                    let (location, start) = (call.location, call.enter);
+                    outstanding.push(Op { location, id, window, target, start, kind });
+                }
+                Record::Complete { id, window } => {
+                    // Fetched data are there; what was put may still be on its way.
+                    let this =
+                        |op: &Op| (op.location, op.window, op.id) == (call.location, window, id);
+                    let at = outstanding.iter().position(|op| this(op) && op.kind != 'p');
+                    if let Some(at) = at {
+                        let op = outstanding.remove(at);
+                        wait(op.target, op.start, op.kind);
+                    }
+                }
+                Record::CompleteAll { window } => {
+                    for op in outstanding.extract_if(.., |op| op.window == window) {
+                        if call.operation() != "barrier" {
+                            wait(op.target, op.start, op.kind);
+                        }
+                    }
+                }
+                Record::Acquire { owner, .. } if owner != process => {
+                    wait(owner, call.enter, 'l');
+                }
+                _ => {}
+            }
+        }
+    }
+    all.retain(|_, targets| !targets.is_empty());
+    all
+}
+
+impl Found {
+    fn progress(&mut self, trace: &Trace) {
+        let sure: Vec<_> = (0..trace.processes).map(|q| regions(trace, q, false)).collect();
+        let wide: Vec<_> = (0..trace.processes).map(|q| regions(trace, q, true)).collect();
+        let first = |list: &[Stretch], start: u64| list.iter().copied().find(|r| r.1 > start);
+        // What the target did is not known where one of its threads did not record, or all had ended.
+        let blind = |target: usize, start: u64, leave: u64| {
+            let until = first(&sure[target], start).map_or(leave, |r| r.0.min(leave));
+            let threads = || trace.locations.iter().filter(|it| it.process == target);
+            let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
+            threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
+        };
+        let waiters = targets(trace);
+
+        // What progressed without its target.
+        let node = |process: usize| process / trace.per_node;
+        let mut proofs: BTreeMap<(char, usize, usize), u64> = BTreeMap::new();
+        for (&call, targets) in &waiters {
+            let call = &trace.calls[call];
+            for (&target, &(start, kind)) in targets {
+                if blind(target, start, call.leave) {
+                    self.blind += 1;
+                } else if first(&wide[target], start).is_none_or(|r| r.0 >= call.leave) {
+                    let pair = (kind, node(call.process), node(target));
+                    let proof = proofs.entry(pair).or_insert(call.leave);
+                    *proof = call.leave.min(*proof);
+                }
+            }
+        }
+
+        for (&call, targets) in &waiters {
+            let call = &trace.calls[call];
+            let (enter, leave) = (call.enter, call.leave);
+            let serving = |regions: &[Vec<Stretch>], target: usize, start: u64| {
+                let known = !blind(target, start, leave);
+                first(&regions[target], start).filter(|r| known && r.0 < leave)
+            };
+            let judge = |regions: &[Vec<Stretch>]| {
+                let cut: Vec<Stretch> = targets
+                    .iter()
+                    .filter_map(|(&target, &(start, _))| serving(regions, target, start))
+                    .filter(|r| r.1 > enter)
+                    .map(|r| (r.0.max(enter), r.1.min(leave)))
+                    .collect();
+                let latest = cut.iter().map(|r| r.0).max().unwrap_or(enter);
+                (measure(&cut, enter, latest, |twice| !within(&cut, twice)), latest)
+            };
+            let ((one, at_one), (two, at_two)) = (judge(&sure), judge(&wide));
+            let (mut low, mut high) = (one.min(two), one.max(two));
+            // The target that came last decides whether it is confirmed.
+            let last = targets
+                .iter()
+                .filter_map(|(&target, &(start, kind))| {
+                    serving(&sure, target, start).map(|r| (r.0, target, kind))
+                })
+                .max();
+            let of_first = || targets.iter().next().map(|(&target, &(_, kind))| (0, target, kind));
+            let (_, target, kind) = last.or_else(of_first).unwrap();
+            let proof = proofs.get(&(kind, node(call.process), node(target)));
+            let confirmed = proof.is_none_or(|time| *time > enter);
+            // What was contention is no wait for progress.
+            if let Some(lock) = lock_of(call) {
+                let held = held_by_others(trace, call.process, lock);
+                let left = |wait: u64, until: u64| match wait {
+                    0 => 0,
+                    _ => measure(&held, enter, until, |twice| !within(&held, twice)),
+                };
+                let (one, two) = (left(one, at_one), left(two, at_two));
+                (low, high) = (one.min(two), one.max(two));
+            }
+            use Quantity as Q;
+            let (least, more, doubtful) = match targets.len() {
+                1 => (Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed),
+                _ => (Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed),
+            };
+            if confirmed {
+                self.add(call.location, least, low);
+                self.add(call.location, more, high - low);
+            } else {
+                self.add(call.location, doubtful, high);
+            }
+        }
+    }
+
+    fn locks(&mut self, trace: &Trace) {
+        for call in &trace.calls {
+            if let Some(lock) = lock_of(call) {
+                let held = held_by_others(trace, call.process, lock);
+                let wait = measure(&held, call.enter, call.leave, |twice| within(&held, twice));
+                self.add(call.location, Quantity::LockContention, wait);
+            }
+        }
+    }
+
+    fn signals(&mut self, trace: &Trace) {
+        // Begin, origin, target, offset, bytes.
+        let mut signals: Vec<(u64, usize, usize, u64, u64)> = Vec::new();
+        for call in &trace.calls {
+            for (_, record) in &call.records {
+                if let Record::Issue { target, bytes, offset: Some(offset), .. } = *record {
+                    signals.push((call.enter, call.process, target, offset, bytes));
+                }
+            }
+        }
+        for call in &trace.calls {
+            for (_, record) in &call.records {
+                let Record::Change(Some(address)) = *record else { continue };
+                let covers = |it: &&(u64, usize, usize, u64, u64)| {
+                    let range = it.3..it.3 + it.4;
+                    it.2 == call.process && range.contains(&address) && it.0 < call.leave
+                };
+                let last = signals.iter().filter(covers).max();
+                if let Some(last) = last.filter(|it| it.0 > call.enter && it.1 != call.process) {
+                    self.add(call.location, Quantity::LateSignal, last.0 - call.enter);
+                }
+            }
+        }
+    }
+
+    /// The n-th notification from one to another lets the n-th wait go.
+    fn notifications(&mut self, trace: &Trace) {
+        for from in 0..trace.processes {
+            for to in 0..trace.processes {
+                let raised = trace.records(from).into_iter();
+                let raised = raised.filter(|it| matches!(*it.2, Record::Notify(it) if it == to));
+                let waits = trace.records(to).into_iter();
+                let waits = waits.filter(|it| matches!(*it.2, Record::Notified(it) if it == from));
+                for ((raised, ..), (call, ..)) in raised.zip(waits) {
+                    let wait = raised.enter.min(call.leave).saturating_sub(call.enter);
+                    self.add(call.location, Quantity::LateSignal, wait);
+                }
+            }
+        }
+    }
+
+    /// The n-th time that one waits for another, it waits for its n-th.
+    fn partners(&mut self, trace: &Trace) {
+        let mut latest: BTreeMap<usize, u64> = BTreeMap::new();
+        for process in 0..trace.processes {
+            for partner in (0..trace.processes).filter(|it| *it != process) {
+                let of = |one: usize, other: usize| {
+                    let with = move |record: &Record| matches!(record, Record::Partners(list) if list.contains(&other));
+                    trace.records(one).into_iter().filter(move |it| with(it.2)).map(|it| it.0)
+                };
+                for (call, theirs) in of(process, partner).zip(of(partner, process)) {
+                    let last = latest.entry(call.number).or_default();
+                    *last = theirs.enter.max(*last);
+                }
+            }
+        }
+        for (call, last) in latest {
+            let call = &trace.calls[call];
+            let wait = last.min(call.leave).saturating_sub(call.enter);
+            self.add(call.location, Quantity::LatePartner, wait);
+        }
+    }
+
+    fn messages(&mut self, trace: &Trace) {
+        for to in 0..trace.processes {
+            // Sender, number among its messages, call, time of the record.
+            let mut unread: Vec<(usize, usize, &Call, u64)> = Vec::new();
+            for from in 0..trace.processes {
+                let sends = trace.records(from).into_iter();
+                let sends = sends.filter(|it| matches!(*it.2, Record::Send { to: it } if it == to));
+                unread.extend(
+                    sends.enumerate().map(|(number, (call, time, _))| (from, number, call, time)),
+                );
+            }
+            let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+            for (call, _, record) in trace.records(to) {
+                let Record::Receive { from } = *record else { continue };
+                let count = counts.entry(from).or_default();
+                let at = unread.iter().position(|it| (it.0, it.1) == (from, *count)).unwrap();
+                *count += 1;
+                let (_, _, send, time) = unread.remove(at);
+                let wait = send.enter.min(call.leave).saturating_sub(call.enter);
+                self.add(call.location, Quantity::LateSender, wait);
+                if wait > 0 && unread.iter().any(|it| it.3 < time) {
+                    self.add(call.location, Quantity::LateSenderWrongOrder, wait);
+                }
+                if call.enter > send.enter && send.leave > call.enter {
+                    let wait = call.enter - send.enter;
+                    self.add(send.location, Quantity::LateReceiver, wait);
+                }
+            }
+        }
+    }
+
+    fn collectives(&mut self, trace: &Trace) {
+        use Quantity as Q;
+        // By window and number: call, end, root.
+        type Part<'a> = (&'a Call, u64, Option<usize>);
+        let mut instances: BTreeMap<(u32, u64), Vec<Part<'_>>> = BTreeMap::new();
+        for process in 0..trace.processes {
+            let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+            for (call, _, record) in trace.records(process) {
+                let Record::Collective { window, end, root, sequence } = *record else { continue };
+                let count = counts.entry(window).or_default();
+                let number = sequence.unwrap_or(*count);
+                *count += 1;
+                instances.entry((window, number)).or_default().push((call, end, root));
+            }
+        }
+        for ((window, _), parts) in instances {
+            let members = &trace.windows[window as usize];
+            self.partial += u64::from(parts.len() < members.len());
+            let rank = |call: &Call| members.iter().position(|it| *it == call.process).unwrap();
+            let last = parts.iter().map(|it| it.0.enter).max().unwrap();
+            let first_end = parts.iter().map(|it| it.1).min().unwrap();
+            for &(call, end, root) in &parts {
+                let others = parts.iter().map(|it| it.0).filter(|it| it.process != call.process);
+                let mut add = |what, until: u64| {
+                    self.add(call.location, what, until.saturating_sub(call.enter));
+                };
+                match call.operation() {
+                    "barrier" | "sync" => add(Q::BarrierWait, last),
+                    "all_to_all" | "all_reduce" => add(Q::NxnWait, last),
+                    "allocate" => add(Q::WaitAtCreate, last),
+                    "deallocate" => add(Q::WaitAtFree, last),
+                    "broadcast" => {
+                        let root = others.into_iter().find(|it| Some(it.process) == root);
+                        add(Q::LateBroadcast, root.map_or(0, |it| it.enter));
+                    }
+                    "reduce" => {
+                        if root == Some(call.process) {
+                            add(Q::EarlyReduce, others.map(|it| it.enter).max().unwrap_or(0));
+                        }
+                    }
+                    "scan" => {
+                        let before = others.filter(|it| rank(it) < rank(call));
+                        add(Q::EarlyScan, before.map(|it| it.enter).max().unwrap_or(0));
+                    }
+                    other => panic!("{other}"),
+                }
+                match call.operation() {
+                    "barrier" | "sync" => {
+                        self.add(call.location, Q::BarrierCompletion, end - first_end);
+                    }
+                    "all_to_all" | "all_reduce" => {
+                        self.add(call.location, Q::NxnCompletion, end - first_end);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
