@@ -57,14 +57,16 @@ fn sums(analysis: &Analysis) -> Vec<Sums> {
 /// must be the same.
 fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
     let expected = Found::of(&Trace::load(archive, per_node));
-    let cuts = match seed % 8 {
-        0 => vec![Cut::Budget, Cut::EveryEvent],
-        1 | 2 => vec![Cut::Budget, Cut::Nanoseconds(1 + seed * 37 % 5_000)],
-        _ => vec![Cut::Budget],
+    let other = match seed % 4 {
+        0 => Some(Cut::EveryEvent),
+        1 => Some(Cut::Nanoseconds(1 + seed * 37 % 5_000)),
+        _ => None,
     };
-    for cut in cuts {
+    for cut in [Some(Cut::Budget), other].into_iter().flatten() {
+        // Threads meet at the end of every window, which takes long if there are many.
+        let many = cut != Cut::Budget && seed % 40 > 1;
         let mut options = Options::default();
-        (options.cut, options.threads) = (cut, 1 + seed as usize % 3);
+        (options.cut, options.threads) = (cut, if many { 1 } else { 1 + seed as usize % 3 });
         let analysis = analyze(archive, &options, &|_| {}).unwrap();
         let found = sums(&analysis);
         assert_eq!(found.len(), expected.sums.len());
@@ -136,10 +138,10 @@ fn more_synthetic_archives_equal_a_search() {
 
 #[test]
 fn archives_of_threads_equal_a_search() {
-    threads(0..300);
+    threads(0..400);
 }
 
 #[test]
 fn more_archives_of_threads_equal_a_search() {
-    threads(300..600);
+    threads(400..800);
 }
