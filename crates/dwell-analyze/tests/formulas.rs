@@ -1,0 +1,239 @@
+//! What `dwell synth` has no closed form for, as small programs that have one: n processes, of which
+//! each is later than the one before by a fixed time. Equal to the nanosecond.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use dwell_analyze::{Analysis, Quantity as Q};
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
+use otf2::event::{
+    Enter, Leave, RmaAcquireLock, RmaCollectiveEnd, RmaGet, RmaOpCompleteRemote, RmaPut,
+    RmaReleaseLock, RmaRequestLock,
+};
+use otf2::id::{LockId, MatchingId, Rank, RegionRef};
+use support::{SEQUENCE, Thread, WINDOW as win, World};
+
+const MAIN: RegionRef = RegionRef(0);
+const GET_NBI: RegionRef = RegionRef(1);
+const PUT_NBI: RegionRef = RegionRef(2);
+const QUIET: RegionRef = RegionRef(3);
+const SET_LOCK: RegionRef = RegionRef(4);
+const CLEAR_LOCK: RegionRef = RegionRef(5);
+
+const REGIONS: &[(&str, &str)] = &[
+    ("main", ""),
+    ("shmem_get_nbi", "layer=shmem operation=get mode=nonblocking progress=never"),
+    ("shmem_put_nbi", "layer=shmem operation=put mode=nonblocking progress=never"),
+    ("shmem_quiet", "layer=shmem operation=complete_remote progress=always completes=remote"),
+    ("shmem_set_lock", "layer=shmem operation=lock progress=never"),
+    ("shmem_clear_lock", "layer=shmem operation=unlock progress=never"),
+    ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
+    ("shmem_sync_all", "layer=shmem operation=sync progress=always"),
+    ("shmem_sum_to_all", "layer=shmem operation=all_reduce progress=always"),
+    ("shmem_broadcast", "layer=shmem operation=broadcast progress=always"),
+    ("reduce", "layer=shmem operation=reduce progress=always"),
+    ("scan", "layer=shmem operation=scan progress=always"),
+    ("shmem_malloc", "layer=shmem operation=allocate progress=always"),
+    ("shmem_free", "layer=shmem operation=deallocate progress=always"),
+];
+
+const END: u64 = 1_000_000;
+
+fn thread() -> Thread {
+    Thread::default().at(0, Enter { region: MAIN })
+}
+
+fn analyzed(threads: Vec<Thread>, check: impl Fn(&Analysis)) {
+    let end = |thread: Thread| vec![thread.at(END, Leave { region: MAIN })];
+    let processes: Vec<_> = threads.into_iter().map(end).collect();
+    World { regions: REGIONS, processes: &processes, per_node: 1, groups: &[] }.analyzed(|it| {
+        assert_eq!(it.not_computed(), []);
+        check(it);
+    });
+}
+
+/// What each process has of a quantity, and that there is nothing else of it.
+fn each(analysis: &Analysis, what: Q, expected: impl Fn(u64) -> u64) {
+    for location in 0..analysis.locations() {
+        let expected = expected(location as u64);
+        assert_eq!(analysis.at_location(location, what), expected, "{what:?} at {location}");
+    }
+}
+
+/// Process 0 puts to n others, or gets from them, and waits for all. The k-th of them comes k delays
+/// later, and stays for some time.
+///
+/// Not waited is what someone serves meanwhile: n delays, less n - 1 stays; or one delay, if each
+/// stays until the next has come.
+#[test]
+fn several_targets() {
+    for (targets, delay, stay) in [(2, 100, 30), (3, 100, 1), (5, 70, 69), (4, 50, 50), (3, 40, 90)]
+    {
+        for gets in [false, true] {
+            let mut origin = thread();
+            for target in 1..=targets {
+                let region = if gets { GET_NBI } else { PUT_NBI };
+                let (remote, bytes, matching_id) = (Rank(target), 8, MatchingId(target.into()));
+                let time = 100 + u64::from(target);
+                origin = origin.at(time, Enter { region });
+                origin = match gets {
+                    true => origin.at(time, RmaGet { win, remote, bytes, matching_id }),
+                    false => origin.at(time, RmaPut { win, remote, bytes, matching_id }),
+                };
+                origin = origin.at(time, Leave { region });
+            }
+            let enter = 200;
+            let leave = enter + u64::from(targets) * delay + stay + 10;
+            let matching_id = MatchingId(targets.into());
+            origin = origin
+                .at(enter, Enter { region: QUIET })
+                .at(leave, RmaOpCompleteRemote { win, matching_id })
+                .at(leave, Leave { region: QUIET });
+            let mut threads = vec![origin];
+            for target in 1..=u64::from(targets) {
+                let begin = enter + target * delay;
+                threads.push(thread().call(QUIET, begin, begin + stay));
+            }
+            let expected = match stay < delay {
+                true => u64::from(targets) * delay - u64::from(targets - 1) * stay,
+                false => delay,
+            };
+            analyzed(threads, |analysis| {
+                each(analysis, Q::ProgressMultiLow, |rank| if rank == 0 { expected } else { 0 });
+                each(analysis, Q::ProgressMultiMargin, |_| 0);
+                each(analysis, Q::ProgressLow, |_| 0);
+            });
+        }
+    }
+}
+
+/// Process k holds the lock k-th, each for some time; all ask for it before the first has it. The k-th
+/// waits for k holds.
+#[test]
+fn a_lock_in_turns() {
+    let (remote, lock_id, lock_type) = (Rank::UNDEFINED, LockId(8), LockType::Exclusive);
+    for (count, hold) in [(2, 100), (3, 7), (6, 1_000)] {
+        let take_turn = |rank: u64| {
+            let (enter, leave) = (100 + rank, 200 + rank * hold);
+            thread()
+                .at(enter, Enter { region: SET_LOCK })
+                .at(enter, RmaRequestLock { win, remote, lock_id, lock_type })
+                .at(leave, RmaAcquireLock { win, remote, lock_id, lock_type })
+                .at(leave, Leave { region: SET_LOCK })
+                .at(leave + hold, Enter { region: CLEAR_LOCK })
+                .at(leave + hold, RmaReleaseLock { win, remote, lock_id })
+                .at(leave + hold, Leave { region: CLEAR_LOCK })
+        };
+        analyzed((0..count).map(take_turn).collect(), |analysis| {
+            each(analysis, Q::LockContention, |rank| rank * hold);
+            each(analysis, Q::ProgressLow, |_| 0);
+        });
+    }
+}
+
+/// What a collective books at a process: of how many, its rank, the delay.
+type Formula = fn(u64, u64, u64) -> u64;
+
+/// Region, operation, root as a rank counted from the last, and what it books.
+type Shape = (&'static str, CollectiveOp, Option<u64>, &'static [(Q, Formula)]);
+
+/// Process k comes k delays late, and is through k nanoseconds after the first.
+const SHAPES: &[Shape] = &[
+    ("shmem_barrier_all", CollectiveOp::Barrier, None, BARRIER),
+    ("shmem_sync_all", CollectiveOp::Barrier, None, BARRIER),
+    (
+        "shmem_sum_to_all",
+        CollectiveOp::Allreduce,
+        None,
+        &[(Q::NxnWait, |n, k, d| (n - 1 - k) * d), (Q::NxnCompletion, |_, k, _| k)],
+    ),
+    // The last is the root: all others wait for it. Then the one before: the last does not.
+    (
+        "shmem_broadcast",
+        CollectiveOp::Bcast,
+        Some(0),
+        &[(Q::LateBroadcast, |n, k, d| (n - 1 - k) * d)],
+    ),
+    (
+        "shmem_broadcast",
+        CollectiveOp::Bcast,
+        Some(1),
+        &[(Q::LateBroadcast, |n, k, d| (n - 1).saturating_sub(k + 1) * d)],
+    ),
+    // The last has nobody to wait for, the one before it waits for the last.
+    ("reduce", CollectiveOp::Reduce, Some(0), &[(Q::EarlyReduce, |_, _, _| 0)]),
+    (
+        "reduce",
+        CollectiveOp::Reduce,
+        Some(1),
+        &[(Q::EarlyReduce, |n, k, d| if k + 2 == n { d } else { 0 })],
+    ),
+    // Those of lower rank have come before.
+    ("scan", CollectiveOp::Scan, None, &[(Q::EarlyScan, |_, _, _| 0)]),
+    ("shmem_malloc", CollectiveOp::Allocate, None, &[(Q::WaitAtCreate, |n, k, d| (n - 1 - k) * d)]),
+    ("shmem_free", CollectiveOp::Deallocate, None, &[(Q::WaitAtFree, |n, k, d| (n - 1 - k) * d)]),
+];
+
+const BARRIER: &[(Q, Formula)] =
+    &[(Q::BarrierWait, |n, k, d| (n - 1 - k) * d), (Q::BarrierCompletion, |_, k, _| k)];
+
+/// A collective of n processes that come one after the other: in the order of `late`.
+fn collective(
+    name: &str,
+    collective_op: CollectiveOp,
+    root: Option<u64>,
+    late: &[u64],
+    delay: u64,
+) -> Vec<Thread> {
+    let region = RegionRef(REGIONS.iter().position(|row| row.0 == name).unwrap() as u32);
+    let last = late.len() as u64 - 1;
+    let part = |&turns: &u64| {
+        let (enter, end) = (100 + turns * delay, 200 + last * delay + turns);
+        let record = RmaCollectiveEnd {
+            collective_op,
+            sync_level: RmaSyncLevel::PROCESS,
+            win,
+            root: root.map_or(CollectiveRoot::None, |it| CollectiveRoot::Rank((last - it) as u32)),
+            bytes_sent: 8,
+            bytes_received: 8,
+        };
+        // It leaves later: what counts is when the collective was over.
+        thread()
+            .at(enter, Enter { region })
+            .with(end, (SEQUENCE, 0), record)
+            .at(end + 50, Leave { region })
+    };
+    late.iter().map(part).collect()
+}
+
+#[test]
+fn every_shape_of_collective() {
+    for &(name, operation, root, formulas) in SHAPES {
+        for (count, delay) in [(2, 100), (3, 1), (7, 1_234)] {
+            let late: Vec<u64> = (0..count).collect();
+            let booked: Vec<Q> = formulas.iter().map(|it| it.0).collect();
+            analyzed(collective(name, operation, root, &late, delay), |analysis| {
+                for &(what, formula) in formulas {
+                    each(analysis, what, |rank| formula(count, rank, delay));
+                }
+                // And nothing else is a wait.
+                for what in Q::ALL.iter().filter(|it| it.pattern().is_some()) {
+                    if !booked.contains(what) {
+                        each(analysis, *what, |_| 0);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// The first comes last: process k waits for it k delays.
+#[test]
+fn a_scan_against_the_order() {
+    for (count, delay) in [(2, 100), (5, 33)] {
+        let late: Vec<u64> = (0..count).rev().collect();
+        let threads = collective("scan", CollectiveOp::Scan, None, &late, delay);
+        analyzed(threads, |analysis| each(analysis, Q::EarlyScan, |rank| rank * delay));
+    }
+}
