@@ -10,7 +10,7 @@
 
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
-use dwell_model::table::Success;
+use dwell_model::table::{Row, Success, Watch};
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
 use otf2::event::{
     RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
@@ -117,9 +117,13 @@ pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
             thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
         }
         Operation::WaitChange => {
-            let offset = thread.process.symmetric.offset(facts.address);
             let event = RmaWaitChange { win: RmaWinRef(0) };
-            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+            if waits_for_one(hook.row) {
+                let offset = thread.process.symmetric.offset(facts.address);
+                thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+            } else {
+                thread.write(time, event);
+            }
         }
         Operation::Lock => {
             let lock = lock(thread, facts);
@@ -198,6 +202,12 @@ pub fn past(hook: &'static Hook, began: Sample) {
     if let Some(thread) = enter_at(hook, |thread| thread.process.clock.of(began)) {
         end_transfer(thread.entered());
     }
+}
+
+/// Whether there is one address that a call waits on. Of several, the first is not the one that lets it
+/// go, and to say so would be wrong.
+fn waits_for_one(row: &Row) -> bool {
+    row.places.condition.is_none_or(|condition| condition.watch == Watch::One)
 }
 
 fn is_collective(hook: &Hook, facts: &Facts) -> bool {
@@ -335,4 +345,24 @@ fn handle_at(address: usize) -> Option<usize> {
     // so has succeeded.
     let handle = unsafe { (address as *const usize).read_unaligned() };
     (handle != 0).then_some(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_model::shmem;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_for_several_has_no_address() {
+        let (mut one, mut several) = (0, 0);
+        let rows = shmem::TABLE.rows.iter();
+        for row in rows.filter(|row| row.operation == Operation::WaitChange) {
+            let name = row.name().to_string();
+            let many = ["_all", "_any", "_some"].iter().any(|part| name.contains(part));
+            assert_eq!(waits_for_one(row), !many, "{name}");
+            *(if many { &mut several } else { &mut one }) += 1;
+        }
+        assert!(one > 0 && several > 0);
+    }
 }

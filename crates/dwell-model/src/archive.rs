@@ -49,7 +49,7 @@ pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
 /// Attribute of operations and waits on few bytes, an unsigned number: where in symmetric memory they
 /// act. The same number means the same variable at every process. Put, atomic and signal: memory of
-/// the target. Wait: memory of its own process. Numbers from 2^63 on are static data of a program or
+/// the target. Wait: memory of its own process; a wait for several variables has none. Numbers from 2^63 on are static data of a program or
 /// library, smaller ones the symmetric heap.
 pub const SYMMETRIC_OFFSET: &str = "DWELL::SYMMETRIC_OFFSET";
 
