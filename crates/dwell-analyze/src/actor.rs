@@ -32,7 +32,7 @@ pub(crate) struct Actor {
     pub(crate) messages: messages::Inbox,
     /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
-    /// Operations on targets outside of a group that a collective of the group completed.
+    /// Collectives of a group that completed operations on others.
     pub(crate) outside: u64,
     /// How many collectives there were, by context.
     pub(crate) collectives: HashMap<u32, u64, Mixed>,

@@ -97,6 +97,8 @@ pub(crate) struct Lane {
     pub(crate) judged: u32,
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
+    /// Targets of operations that the open collective has completed.
+    pub(crate) arrived: Vec<u32>,
     /// Time of the last event.
     pub(crate) now: u64,
     /// Time of the first event.
@@ -146,6 +148,7 @@ impl Lane {
             judged: 0,
             done: Vec::new(),
             notes: Vec::new(),
+            arrived: Vec::new(),
             now: 0,
             first: None,
             events: 0,

@@ -535,11 +535,10 @@ impl Player<'_> {
         }
         // In a collective everyone is there: imbalance is not a wait for progress.
         if frame.traits.has(Traits::COLLECTIVE) {
-            let group = self.context(win).and_then(|context| self.world.system.context(context));
+            self.lane.arrived.clear();
             for op in self.ops.drain(..) {
                 self.actor.outstanding.known(&op);
-                let outside = group.is_some_and(|group| !group.contains(op.target));
-                self.actor.outside += u64::from(outside);
+                self.lane.arrived.push(op.target);
             }
             return;
         }
@@ -652,6 +651,11 @@ impl Player<'_> {
         if !frame.judged {
             return;
         }
+        // The group is that of the collective, whatever window its operations were on.
+        let group = self.world.system.context(context);
+        let outside = |target: &u32| group.is_some_and(|group| !group.contains(*target));
+        self.actor.outside += u64::from(self.lane.arrived.iter().any(outside));
+        self.lane.arrived.clear();
         let counted = self.actor.collectives.entry(context).or_insert(0);
         let sequence = number(attributes, self.world.attributes.sequence).unwrap_or(*counted);
         *counted = sequence + 1;

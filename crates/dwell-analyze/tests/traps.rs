@@ -4,13 +4,13 @@
 
 mod support;
 
-use dwell_analyze::{Analysis, Quantity};
+use dwell_analyze::{Analysis, Confidence, Quantity};
 use otf2::enums::{CollectiveOp, CollectiveRoot, MeasurementMode, RmaAtomicType, RmaSyncLevel};
 use otf2::event::{
     Enter, Leave, MeasurementOnOff, RmaAtomic, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
     RmaOpCompleteRemote, RmaPut, RmaWaitChange,
 };
-use otf2::id::{MatchingId, Rank, RegionRef};
+use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
 use support::{OFFSET, SEQUENCE, Thread, WINDOW as win, World};
 
 const MAIN: RegionRef = RegionRef(0);
@@ -320,5 +320,55 @@ fn recording_paused_while_a_signal_was_raised() {
     let origin = thread().off(200).on(310).end();
     analyzed(&[vec![waiter], vec![origin]], |analysis| {
         not_computed(analysis, "late_signal", 1, Quantity::LateSignal);
+    });
+}
+
+#[test]
+fn a_barrier_of_some_completes_a_put_to_another() {
+    // Whether it waited for process 2 is not looked into, and said so.
+    let end = RmaCollectiveEnd {
+        collective_op: CollectiveOp::Barrier,
+        sync_level: RmaSyncLevel::PROCESS,
+        win: RmaWinRef(1),
+        root: CollectiveRoot::None,
+        bytes_sent: 0,
+        bytes_received: 0,
+    };
+    let part = |thread: Thread, enter: u64, completes: bool| {
+        let mut thread = thread.at(enter, Enter { region: BARRIER });
+        if completes {
+            // It completes what the default context has outstanding.
+            thread = thread.at(320, RmaOpCompleteRemote { win, matching_id: MatchingId(0) });
+        }
+        thread.with(320, (SEQUENCE, 0), end).at(320, Leave { region: BARRIER }).end()
+    };
+    let processes = [
+        vec![part(thread().put(0, 2, 8, 10), 100, true)],
+        vec![part(thread(), 110, false)],
+        vec![thread().call(QUIET, 300, 310).end()],
+    ];
+    let groups = &[vec![0, 1]];
+    let world = World { regions: REGIONS, processes: &processes, per_node: 1, groups };
+    world.analyzed(|analysis| {
+        assert_eq!(analysis.total(Quantity::BarrierWait), 10);
+        not_computed(analysis, "wait_for_progress", 1, Quantity::ProgressLow);
+    });
+}
+
+#[test]
+fn a_wait_for_any_of_several_flags() {
+    // Which of them lets it go is not recorded, so no address is: that it was the last word put to it
+    // is inferred, and said so.
+    let waiter = thread()
+        .at(100, Enter { region: WAIT_UNTIL })
+        .at(100, RmaWaitChange { win })
+        .at(320, Leave { region: WAIT_UNTIL })
+        .end();
+    let origin = thread().p(0, 0, 64, 120).p(1, 0, 72, 300).put(2, 0, 1 << 15, 310).end();
+    analyzed(&[vec![waiter], vec![origin]], |analysis| {
+        assert_eq!(analysis.total(Quantity::LateSignal), 200);
+        assert_eq!(analysis.total(Quantity::LateSignalInferred), 200);
+        let mut signals = analysis.findings().iter().filter(|it| it.pattern == "late_signal");
+        assert_eq!(signals.next().unwrap().confidence, Confidence::Inferred);
     });
 }

@@ -444,7 +444,8 @@ impl Run {
             }
             let win = RmaWinRef(window as u32);
             if name == "barrier" {
-                actor.complete(win);
+                // Whoever takes part, it completes what the default context has outstanding.
+                actor.complete(WINDOW);
             }
             let root = match rooted {
                 true => CollectiveRoot::Rank(root as u32),

@@ -1,7 +1,7 @@
 //! The rules, as they are written down, applied to everything at once: no windows, no questions, no
 //! order of arrival.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_analyze::Quantity;
 
@@ -17,7 +17,8 @@ type Stretch = (u64, u64);
 pub(crate) struct Found {
     /// By location.
     pub(crate) sums: Vec<Sums>,
-    /// Targets whose answer is not in the archive.
+    /// Targets whose answer is not in the archive, and calls for which it is not looked for: barriers
+    /// that completed operations on others.
     pub(crate) blind: u64,
     /// Collectives of which not all members are.
     pub(crate) partial: u64,
@@ -115,8 +116,9 @@ fn lock_of(call: &Call) -> Option<Lock> {
 /// Operations that a call waited for: target, start of the last one there, its kind.
 type Targets = BTreeMap<usize, (u64, char)>;
 
-/// What each call waited for, by the number of the call.
-fn targets(trace: &Trace) -> BTreeMap<usize, Targets> {
+/// What each call waited for, by the number of the call; and how many barriers completed operations on
+/// others than their members.
+fn targets(trace: &Trace) -> (BTreeMap<usize, Targets>, u64) {
     struct Op {
         location: usize,
         id: u64,
@@ -126,6 +128,7 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Targets> {
         kind: char,
     }
     let mut all: BTreeMap<usize, Targets> = BTreeMap::new();
+    let mut outside = BTreeSet::new();
     for process in 0..trace.processes {
         let mut outstanding: Vec<Op> = Vec::new();
         for (call, _, record) in trace.records(process) {
@@ -153,8 +156,17 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Targets> {
                 }
                 Record::CompleteAll { window } => {
                     for op in outstanding.extract_if(.., |op| op.window == window) {
-                        if call.operation() != "barrier" {
-                            wait(op.target, op.start, op.kind);
+                        let group = call.records.iter().find_map(|(_, record)| match *record {
+                            Record::Collective { window, .. } => Some(window as usize),
+                            _ => None,
+                        });
+                        match group.map(|group| &trace.windows[group]) {
+                            None => wait(op.target, op.start, op.kind),
+                            Some(group) => {
+                                if !group.contains(&op.target) {
+                                    outside.insert(call.number);
+                                }
+                            }
                         }
                     }
                 }
@@ -166,7 +178,7 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Targets> {
         }
     }
     all.retain(|_, targets| !targets.is_empty());
-    all
+    (all, outside.len() as u64)
 }
 
 impl Found {
@@ -181,7 +193,8 @@ impl Found {
             let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
             threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
         };
-        let waiters = targets(trace);
+        let (waiters, outside) = targets(trace);
+        self.blind += outside;
 
         // What progressed without its target.
         let node = |process: usize| process / trace.per_node;
