@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::hash::Mixed;
 use crate::lane::Lane;
 use crate::outstanding::Outstanding;
+use crate::patterns::collectives::Under;
 use crate::patterns::locks::LockKey;
 use crate::patterns::{messages, progress, signals};
 use crate::regions::{Regions, Span};
@@ -32,10 +33,16 @@ pub(crate) struct Actor {
     pub(crate) messages: messages::Inbox,
     /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
+    /// Calls that may have waited for several of these.
+    pub(crate) several_locks: u64,
     /// Collectives of a group that completed operations on others.
     pub(crate) outside: u64,
     /// How many collectives there were, by context.
     pub(crate) collectives: HashMap<u32, u64, Mixed>,
+    /// Collectives that do not block.
+    pub(crate) under: Under,
+    /// When the last operation on a window and target was over, for fences and epochs of MPI.
+    pub(crate) touched: HashMap<(u32, u32), u64, Mixed>,
 }
 
 impl Actor {
@@ -55,8 +62,11 @@ impl Actor {
             signals: signals::Inbox::default(),
             messages: messages::Inbox::default(),
             asked: HashMap::default(),
+            several_locks: 0,
             outside: 0,
             collectives: HashMap::default(),
+            under: Under::default(),
+            touched: HashMap::default(),
         }
     }
 

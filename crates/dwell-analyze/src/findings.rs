@@ -118,6 +118,7 @@ const WAITS: &[(Q, Option<Q>)] = &[
     (Q::WaitAtFence, None),
     (Q::LatePost, None),
     (Q::EarlyWait, None),
+    (Q::NonBlockingWait, None),
 ];
 
 /// Ranks everything that was found.
@@ -128,7 +129,6 @@ pub(crate) fn rank(
     tree: &Tree,
 ) -> Vec<Finding> {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
-    let partial = replayed.shards.iter().any(|shard| shard.instances.partial > 0);
     let mut blame = BTreeMap::new();
     replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
     let mut findings: Vec<(u64, usize, Finding)> = Vec::new();
@@ -151,12 +151,13 @@ pub(crate) fn rank(
                     | Q::WaitAtCreate
                     | Q::WaitAtFree
                     | Q::WaitAtFence
+                    | Q::NonBlockingWait
             );
-            let confidence = if what == Q::LateSignal && sums.inferred > 0 {
+            let confidence = if sums.inferred > 0 {
                 Confidence::Inferred
             } else if sums.most > sums.least {
                 Confidence::BetweenBounds
-            } else if collective && partial {
+            } else if collective && sums.partial > 0 {
                 Confidence::LowerBound
             } else {
                 Confidence::Exact
@@ -198,6 +199,7 @@ struct Sums {
     least: u64,
     most: u64,
     inferred: u64,
+    partial: u64,
     visits: u64,
     time: u64,
     locations: u64,
@@ -214,7 +216,12 @@ impl Sums {
             let most = least + upper.map_or(0, get);
             sums.least += least;
             sums.most += most;
-            sums.inferred += get(Q::LateSignalInferred);
+            sums.inferred += match what {
+                Q::LateSignal => get(Q::LateSignalInferred),
+                Q::LockContention => get(Q::LockContentionInferred),
+                _ => 0,
+            };
+            sums.partial += get(Q::PartialCollectives);
             sums.visits += node.visits;
             sums.time += node.time;
             if most > 0 {

@@ -65,6 +65,8 @@ pub(crate) enum Note {
     Receive(crate::patterns::messages::Receive),
     /// It sent a message, which may have waited for its receiver.
     Send(crate::patterns::messages::Sending),
+    /// It acted on this window of this process.
+    Touch(u32, u32),
 }
 
 /// When a lock was obtained.
@@ -72,6 +74,8 @@ pub(crate) enum Note {
 pub(crate) enum Taken {
     /// The home has been told, or will find out.
     Said,
+    /// The home will find out; it is given back at this time.
+    Before(u64),
     /// When the call ends.
     AtLeave,
 }

@@ -76,8 +76,13 @@ impl Leaf {
 }
 
 /// Calls that have more to be judged for than an operation, or whose records follow other rules.
-const ORDINARY: Traits =
-    Traits(Traits::COMPLETES.0 | Traits::TOGETHER.0 | Traits::LOCK.0 | Traits::WAIT_CHANGE.0);
+const ORDINARY: Traits = Traits(
+    Traits::COMPLETES.0
+        | Traits::TOGETHER.0
+        | Traits::LOCK.0
+        | Traits::WAIT_CHANGE.0
+        | Traits::TOUCHES.0,
+);
 
 impl Player<'_> {
     /// A call begins. Threads of one process share facts in the order of time, so theirs are ordinary.

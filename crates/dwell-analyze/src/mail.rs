@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::patterns::collectives::{Arrival, Booking};
+use crate::patterns::collectives::{Arrival, Booking, Touch};
 use crate::patterns::locks::LockLetter;
 use crate::patterns::messages::{Ready, Sent};
 use crate::patterns::progress::{Ask, AskOne, Proofs, Seen, Served, Waited, Watch};
@@ -69,6 +69,7 @@ mail! {
         watches: Watch,
         waited: Waited,
         arrivals: Arrival,
+        touches: Touch,
         signals: Signal,
         sends: Sent,
         ready: Ready,
@@ -83,6 +84,7 @@ mail! {
         served: Served,
         seen: Seen,
         bookings: Booking,
+        told: Sent,
         ready: Ready,
     }
 }

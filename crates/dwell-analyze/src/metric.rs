@@ -38,6 +38,8 @@ pub enum Quantity {
     ProgressMultiUnconfirmed,
     /// Waits for a lock that others held.
     LockContention,
+    /// The part of these where it was not recorded when a lock was obtained.
+    LockContentionInferred,
     /// Waits for a signal that was raised later.
     LateSignal,
     /// The part of these where the address was not recorded.
@@ -74,6 +76,14 @@ pub enum Quantity {
     LatePost,
     /// Exposure epochs that waited for the origins.
     EarlyWait,
+    /// The part of waits at fences during which operations of others had yet to end.
+    EarlyFence,
+    /// The part of early waits after the last operation of the origin that came last.
+    LateComplete,
+    /// Calls that complete collectives which do not block: until the last has begun them.
+    NonBlockingWait,
+    /// Collectives that were judged without some of their members: how many.
+    PartialCollectives,
 }
 
 use Quantity as Q;
@@ -98,6 +108,7 @@ impl Quantity {
         Q::ProgressMultiMargin,
         Q::ProgressMultiUnconfirmed,
         Q::LockContention,
+        Q::LockContentionInferred,
         Q::LateSignal,
         Q::LateSignalInferred,
         Q::LatePartner,
@@ -116,6 +127,10 @@ impl Quantity {
         Q::WaitAtFence,
         Q::LatePost,
         Q::EarlyWait,
+        Q::EarlyFence,
+        Q::LateComplete,
+        Q::NonBlockingWait,
+        Q::PartialCollectives,
     ];
 
     /// The id of the pattern that a finding about it has; `None` for counts and for bounds.
@@ -141,6 +156,9 @@ impl Quantity {
             Q::WaitAtFence => "wait_at_fence",
             Q::LatePost => "late_post",
             Q::EarlyWait => "early_wait",
+            Q::EarlyFence => "early_fence",
+            Q::LateComplete => "late_complete",
+            Q::NonBlockingWait => "nonblocking_collective_wait",
             _ => return None,
         })
     }

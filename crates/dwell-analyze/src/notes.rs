@@ -1,8 +1,11 @@
 //! What could not be computed, and what is wrong with the archive.
 
+use std::collections::BTreeMap;
+
 use otf2::read::Definitions;
 
 use crate::NotComputed;
+use crate::metric::Quantity;
 use crate::replay::Replayed;
 use crate::tree::lanes;
 use crate::world::World;
@@ -30,17 +33,28 @@ pub(crate) fn collect(
         let why = "some members are not in the archive; the others were judged without them";
         add("collectives", partial, why);
     }
-    let actors = replayed.shards.iter().flat_map(|shard| &shard.actors);
-    let unmatched: u64 = actors.map(|actor| actor.messages.unmatched()).sum();
-    if unmatched > 0 {
-        add(
-            "late_sender",
-            unmatched,
-            "the messages that they received were not sent in the archive",
-        );
-    }
-
     let actors = || replayed.shards.iter().flat_map(|shard| &shard.actors);
+    let mut unmatched: BTreeMap<Quantity, u64> = BTreeMap::new();
+    let missing = actors().flat_map(|actor| actor.messages.unmatched());
+    missing.for_each(|what| *unmatched.entry(what).or_default() += 1);
+    for (what, calls) in unmatched {
+        let why = match what {
+            Quantity::LateSender => "the messages that they received were not sent in the archive",
+            Quantity::NonBlockingWait => "some members never completed, or began unrecorded",
+            _ => "what they waited for is not in the archive",
+        };
+        add(what.pattern().unwrap_or_default(), calls, why);
+    }
+    let unfinished: u64 = actors().map(|actor| actor.under.unfinished() + actor.under.strays).sum();
+    if unfinished > 0 {
+        let why = "collectives that do not block began or ended in the archive, but not both";
+        add("nonblocking_collective_wait", unfinished, why);
+    }
+    let several: u64 = actors().map(|actor| actor.several_locks).sum();
+    if several > 0 {
+        let why = "they completed operations under several locks at once";
+        add("lock_contention", several, why);
+    }
     let outside: u64 = actors().map(|actor| actor.outside).sum();
     if outside > 0 {
         let why = "a collective of part of the processes completed operations on others";

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use dwell_model::archive::SMALL;
 use dwell_model::operation::Operation;
-use otf2::enums::{CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncType};
+use otf2::enums::{
+    CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncLevel, RmaSyncType,
+};
 use otf2::id::{CallingContextRef, CommRef, GroupRef, MatchingId, Rank, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
@@ -17,15 +19,16 @@ use crate::matrix::{Kind, Matrix};
 use crate::metric::Quantity;
 use crate::outstanding::{Known, Op, Sort};
 use crate::paths::Path;
-use crate::patterns::collectives::{Arrival, Way};
+use crate::patterns::collectives::{Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
 use crate::patterns::messages::{
-    COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Receive, Sending, Sent,
+    APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Receive, Sending,
+    Sent,
 };
 use crate::patterns::progress::{self, Questions};
 use crate::patterns::signals::{Signal, Wait};
 use crate::regions::{Regions, Span};
-use crate::role::{Epoch, Traits};
+use crate::role::{Epoch, Role, Traits};
 use crate::world::{World, number};
 
 impl Sort {
@@ -314,26 +317,30 @@ impl Player<'_> {
         let notes: Vec<Note> = lane.notes.drain(from..).collect();
         let (location, path, when) = (lane.location, frame.path, (frame.enter, time));
         let (enter, leave) = when;
-        let mut lock = None;
+        let (mut locks, mut released): (Vec<(LockKey, bool)>, _) = (Vec::new(), leave);
         let mut receives: Vec<Receive> = Vec::new();
         for note in notes {
             match note {
                 Note::Lock(key, exclusive, taken) => {
-                    let waiting = Waiting { location, path, enter, leave, exclusive };
-                    let process = self.actor.index;
-                    let letter = |what| LockLetter { key, process, what };
-                    let home = key.home(self.world);
                     if taken == Taken::AtLeave {
-                        let what = What::Acquire { time, exclusive };
-                        self.mail.locks.send(home, letter(what));
+                        let (what, process) = (What::Acquire { time, exclusive }, self.actor.index);
+                        let letter = LockLetter { key, process, what };
+                        self.mail.locks.send(key.home(self.world), letter);
                     }
-                    self.mail.locks.send(home, letter(What::Wait(waiting)));
-                    lock = Some((key, exclusive));
+                    if let Taken::Before(time) = taken {
+                        released = time;
+                    }
+                    if !locks.contains(&(key, exclusive)) {
+                        locks.push((key, exclusive));
+                    }
                 }
                 Note::Change(offset) => {
                     self.actor.signals.wait(Wait { location, path, enter, leave, offset });
                 }
                 Note::Receive(receive) => receives.push(receive),
+                Note::Touch(window, target) => {
+                    self.actor.touched.insert((window, target), time);
+                }
                 Note::Send(sending) => {
                     if receives.is_empty() {
                         self.actor.messages.block(location, path, when, sending);
@@ -345,22 +352,30 @@ impl Player<'_> {
             receives.sort_by_key(|it| it.posted);
             self.actor.messages.receive(location, path, when, &receives);
         }
-        match lock {
-            Some((key, exclusive)) => {
+        match *locks.as_slice() {
+            [(key, exclusive)] => {
+                let waiting = Waiting { location, path, enter, leave, exclusive };
+                let until = Waiting { leave: released, ..waiting };
+                let (what, process) = (What::Wait(until), self.actor.index);
+                self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
                 let target = key.owner;
                 let from = self.lane.done.len().saturating_sub(frame.done as usize);
                 let completed = self.lane.done.drain(from..).max_by_key(|it| it.start);
                 let sort = Sort::of(layer, Sort::LOCK);
                 let lock = Done { target, start: enter, sort, known: Known::default() };
                 let done = completed.unwrap_or(lock);
-                if done.target != u32::MAX && done.target != self.actor.index {
-                    let waiting = Waiting { location, path, enter, leave, exclusive };
+                if done.target != LockKey::ALL && done.target != self.actor.index {
                     let case = (key, waiting);
                     progress::ask_lock(self.actor, case, done, &mut self.mail.ones);
                 }
             }
-            _ if frame.done > 0 => self.ask(time, frame),
-            _ => {}
+            _ => {
+                // Holds of several locks may overlap, and no home knows them all.
+                self.actor.several_locks += u64::from(!locks.is_empty());
+                if frame.done > 0 {
+                    self.ask(time, frame);
+                }
+            }
         }
     }
 
@@ -449,6 +464,10 @@ impl Player<'_> {
             return;
         }
         let itself = target == me;
+        if frame.traits.has(Traits::TOUCHES) && !itself {
+            frame.notes += 1;
+            self.lane.notes.push(Note::Touch(window, target));
+        }
         if !frame.issued && frame.traits.has(Traits::ONE_SIDED) {
             self.actor.sure_or_wide(frame, itself);
         }
@@ -546,6 +565,26 @@ impl Player<'_> {
         if let Some(frame) = self.lane.stack.last_mut() {
             frame.done += count;
         }
+        if mpi && !self.actor.asked.is_empty() {
+            self.flush(win.0);
+        }
+    }
+
+    /// The open call completed operations under locks that may have been obtained only now.
+    fn flush(&mut self, window: u32) {
+        let Some(frame) = self.lane.stack.last() else { return };
+        let from = self.lane.done.len().saturating_sub(frame.done as usize);
+        let done = self.lane.done.get(from..).unwrap_or_default();
+        let is = |key: &LockKey| {
+            let acted = || done.iter().any(|it| it.target == key.owner);
+            key.window == window && (key.owner == LockKey::ALL || acted())
+        };
+        let asked = self.actor.asked.iter().filter(|(key, _)| is(key));
+        let mut keys: Vec<(LockKey, bool)> = asked.map(|(key, it)| (*key, *it)).collect();
+        keys.sort_unstable();
+        for (key, exclusive) in keys {
+            self.note(Note::Lock(key, exclusive, Taken::Said));
+        }
     }
 
     fn finish_ops(&mut self) -> u32 {
@@ -570,7 +609,8 @@ impl Player<'_> {
                 let Some(frame) = frame else { return };
                 let role = self.world.roles.get(frame.region);
                 let way = Way::of(role, it.collective_op, it.root, true);
-                self.collective(time, context, way, it.root, attributes);
+                let fence = (way == Way::Fence).then_some(it.win.0);
+                self.collective(time, context, way, it.root, fence, attributes);
             }
             Event::MpiCollectiveEnd(it) => {
                 let Some(context) = self.world.system.comm(it.communicator) else {
@@ -580,7 +620,20 @@ impl Player<'_> {
                 let Some(frame) = self.lane.stack.last().copied() else { return };
                 let role = self.world.roles.get(frame.region);
                 let way = Way::of(role, it.collective_op, it.root, false);
-                self.collective(time, context, way, it.root, attributes);
+                self.collective(time, context, way, it.root, None, attributes);
+            }
+            Event::NonBlockingCollectiveRequest(it) => {
+                let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
+                self.actor.under.begin(self.lane.location, it.request_id.0, enter);
+            }
+            Event::NonBlockingCollectiveComplete(it) => {
+                let Some(context) = self.world.system.comm(it.communicator) else {
+                    self.lane.damage.undefined += 1;
+                    return;
+                };
+                // The call that completes it does not say what it was.
+                let way = Way::of(Role::default(), it.collective_op, it.root, false);
+                self.collective_ends(time, context, way, it.root, it.request_id.0);
             }
             Event::RmaRequestLock(it) => {
                 self.lock(it.win, it.remote, it.lock_id.0, it.lock_type, time, false);
@@ -596,7 +649,7 @@ impl Player<'_> {
                 self.note(Note::Change(offset));
             }
             Event::RmaSync(it) => self.sync(time, it.win, it.remote, it.sync_type),
-            Event::RmaGroupSync(it) => self.group_sync(time, it.win, it.group),
+            Event::RmaGroupSync(it) => self.group_sync(time, it.win, it.group, it.sync_level),
             Event::MpiSend(it) => {
                 self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, true);
             }
@@ -644,6 +697,7 @@ impl Player<'_> {
         context: u32,
         way: Way,
         root: CollectiveRoot,
+        fence: Option<u32>,
         attributes: List<'_, Attribute>,
     ) {
         let Some(frame) = self.lane.stack.last().copied() else { return };
@@ -659,30 +713,77 @@ impl Player<'_> {
         let counted = self.actor.collectives.entry(context).or_insert(0);
         let sequence = number(attributes, self.world.attributes.sequence).unwrap_or(*counted);
         *counted = sequence + 1;
-        let process = self.actor.index;
-        let root = match root {
-            CollectiveRoot::Rank(rank) => self.process(context, Rank(rank)),
-            CollectiveRoot::SelfRank => Some(process),
-            _ => None,
-        };
+        if let Some(window) = fence {
+            let touched = self.actor.touched.extract_if(|key, _| key.0 == window);
+            for ((_, target), time) in touched {
+                let touch = Touch { context, sequence, target, time };
+                self.mail.touches.send(touch.home(self.world), touch);
+            }
+        }
         let arrival = Arrival {
             context,
             sequence,
-            process,
+            process: self.actor.index,
             location: self.lane.location,
             path: frame.path,
             enter: frame.enter,
+            began: frame.enter,
             end: time,
             way,
-            root,
+            root: self.root(context, root),
+            number: None,
         };
         self.mail.arrivals.send(arrival.home(self.world), arrival);
+    }
+
+    /// The process that is the root of a collective.
+    fn root(&mut self, context: u32, root: CollectiveRoot) -> Option<u32> {
+        match root {
+            CollectiveRoot::Rank(rank) => self.process(context, Rank(rank)),
+            CollectiveRoot::SelfRank => Some(self.actor.index),
+            _ => None,
+        }
+    }
+
+    /// The open call completes a collective that does not block.
+    fn collective_ends(
+        &mut self,
+        time: u64,
+        context: u32,
+        way: Way,
+        root: CollectiveRoot,
+        request: u64,
+    ) {
+        let Some(frame) = self.lane.stack.last().copied() else { return };
+        self.lane.paths.book(frame.path, Quantity::Collectives, 1);
+        let location = self.lane.location;
+        let Some((number, began)) = self.actor.under.find(location, request) else { return };
+        let arrival = Arrival {
+            context,
+            sequence: 0,
+            process: self.actor.index,
+            location,
+            path: frame.path,
+            enter: frame.enter,
+            began,
+            end: time,
+            way,
+            root: self.root(context, root),
+            number: Some(number),
+        };
+        let (world, mail) = (self.world, &mut *self.mail);
+        for arrival in self.actor.under.end(number, frame.judged.then_some(arrival)) {
+            mail.arrivals.send(arrival.home(world), arrival);
+        }
+        let what = Quantity::NonBlockingWait;
+        let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what }));
     }
 
     fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
         let context = self.context(win)?;
         let owner = if remote.is_undefined() { None } else { self.process(context, remote) };
-        Some(LockKey { window: win.0, owner: owner.unwrap_or(u32::MAX), lock })
+        Some(LockKey { window: win.0, owner: owner.unwrap_or(LockKey::ALL), lock })
     }
 
     fn lock(
@@ -723,7 +824,7 @@ impl Player<'_> {
         self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
         // Nobody said when the lock was obtained: it may have been in this call.
         if let Some(exclusive) = self.actor.asked.remove(&key) {
-            self.note(Note::Lock(key, exclusive, Taken::Said));
+            self.note(Note::Lock(key, exclusive, Taken::Before(time)));
         }
     }
 
@@ -739,10 +840,13 @@ impl Player<'_> {
     }
 
     /// A call synchronised with the members of a group.
-    fn group_sync(&mut self, time: u64, win: RmaWinRef, group: GroupRef) {
+    fn group_sync(&mut self, time: u64, win: RmaWinRef, group: GroupRef, level: RmaSyncLevel) {
         let world = self.world;
         let Some(frame) = self.lane.stack.last() else { return };
         let epoch = world.roles.get(frame.region).epoch;
+        if epoch == Some(Epoch::Test) && level == RmaSyncLevel::NONE {
+            return;
+        }
         let Some(members) = world.system.group(group) else { return };
         let me = self.actor.index;
         for &partner in members.iter().filter(|member| **member != me) {
@@ -760,7 +864,9 @@ impl Player<'_> {
                     self.hear(partner, win.0 | LATER_POSTS, Quantity::LatePost);
                     self.tell(time, partner, win.0 | COMPLETES);
                 }
-                Some(Epoch::Wait) => self.hear(partner, win.0 | COMPLETES, Quantity::EarlyWait),
+                Some(Epoch::Wait | Epoch::Test) => {
+                    self.hear(partner, win.0 | COMPLETES, Quantity::EarlyWait);
+                }
             }
         }
     }
@@ -777,6 +883,12 @@ impl Player<'_> {
             time,
             serial: self.actor.messages.serial(),
             blocking: false,
+            touched: if context & APART == COMPLETES {
+                let window = context & !APART;
+                self.actor.touched.remove(&(window, partner)).unwrap_or(0)
+            } else {
+                0
+            },
         };
         self.mail.sends.send(partner, sent);
     }
@@ -812,7 +924,8 @@ impl Player<'_> {
         }
         let serial = self.actor.messages.serial();
         let begin = frame.enter;
-        let sent = Sent { receiver, sender: me, context, tag, begin, time, serial, blocking };
+        let (sender, touched) = (me, 0);
+        let sent = Sent { receiver, sender, context, tag, begin, time, serial, blocking, touched };
         self.mail.sends.send(receiver, sent);
         if blocking {
             self.note(Note::Send(Sending { serial }));

@@ -73,7 +73,9 @@ const LAYER: &[LayerRow] = {
         (2, "rma_synchronization", "One-sided Synchronization", &[RmaSync], &[]),
         (3, "rma_sync_late_post", "Late Post", &[RmaSync], &[Q::LatePost]),
         (3, "rma_early_wait", "Early Wait", &[RmaSync], &[Q::EarlyWait]),
+        (4, "rma_late_complete", "Late Complete", &[RmaSync], &[Q::LateComplete]),
         (3, "rma_wait_at_fence", "Wait at Fence", &[RmaSync], &[Q::WaitAtFence]),
+        (4, "rma_early_fence", "Early Fence", &[RmaSync], &[Q::EarlyFence]),
         (3, "rma_sync_lock_competition", "Lock Contention", &[RmaSync], &[Q::LockContention]),
         (3, "rma_sync_late_signal", "Late Signal", &[RmaSync], &[Q::LateSignal]),
         (3, "rma_sync_late_partner", "Late Partner", &[RmaSync], &[Q::LatePartner]),
@@ -96,12 +98,26 @@ const LAYER: &[LayerRow] = {
         (3, "latesender", "Late Sender", &[Message], &[Q::LateSender]),
         (4, "latesender_wo", "Late Sender, Wrong Order", &[Message], &[Q::LateSenderWrongOrder]),
         (3, "latereceiver", "Late Receiver", &[Message], &[Q::LateReceiver]),
+        (
+            3,
+            "point2point_nonblocking_wait",
+            "Wait at Non-blocking Collective (with Messages)",
+            &[Message],
+            &[Q::NonBlockingWait],
+        ),
         (2, "collective", "Collective Communication", &[Collective], &[]),
         (3, "earlyreduce", "Early Reduce", &[Collective], &[Q::EarlyReduce]),
         (3, "earlyscan", "Early Scan", &[Collective], &[Q::EarlyScan]),
         (3, "latebroadcast", "Late Broadcast", &[Collective], &[Q::LateBroadcast]),
         (3, "wait_nxn", "Wait at N x N", &[Collective], &[Q::NxnWait]),
         (3, "nxn_completion", "N x N Completion", &[Collective], &[Q::NxnCompletion]),
+        (
+            3,
+            "nonblocking_wait",
+            "Wait at Non-blocking Collective",
+            &[Collective],
+            &[Q::NonBlockingWait],
+        ),
         (2, "rma_communication", "One-sided Communication", &[Rma], &[]),
         (
             3,
@@ -140,6 +156,7 @@ const BESIDE: &[(&str, &str, &[Q])] = &[
         &[Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed],
     ),
     ("late_signal_inferred", "Late Signal, inferred", &[Q::LateSignalInferred]),
+    ("lock_competition_inferred", "Lock Contention, inferred", &[Q::LockContentionInferred]),
 ];
 
 /// Counts and volumes.

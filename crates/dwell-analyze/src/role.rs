@@ -43,6 +43,12 @@ impl Traits {
     pub(crate) const STATED: Self = Self(1 << 8);
     /// Belongs to a layer that never writes records of operations.
     pub(crate) const SILENT: Self = Self(1 << 9);
+    /// Acts on a window of MPI, whose fences and epochs want to know when that was over.
+    pub(crate) const TOUCHES: Self = Self(1 << 12);
+    /// Asks whether something has happened.
+    pub(crate) const TESTS: Self = Self(1 << 13);
+    /// Begins a collective and does not wait for it.
+    pub(crate) const BEGINS: Self = Self(1 << 14);
     /// Orders or completes, or waits for others: a synchronisation.
     pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
 
@@ -73,13 +79,21 @@ impl Traits {
                     | Operation::Unlock
                     | Operation::WaitChange
             );
+        let mpi = meaning.layer == Layer::Mpi;
+        let collective = matches!(operation, Operation::Collective(_));
+        // Some components of MPI obtain a lock as late as in the flush.
+        let locks = matches!(operation, Operation::Lock | Operation::Unlock)
+            || mpi && operation == Operation::CompleteRemote;
         Self::CALL
             .with(Self::ALWAYS, meaning.progress == Progress::Always)
             .with(Self::CONDITIONAL, meaning.progress == Progress::Conditional)
             .with(Self::ONE_SIDED, operation.is_one_sided())
             .with(Self::COMPLETES, meaning.completes_remote)
-            .with(Self::COLLECTIVE, matches!(operation, Operation::Collective(_)))
-            .with(Self::LOCK, matches!(operation, Operation::Lock | Operation::Unlock))
+            .with(Self::COLLECTIVE, collective)
+            .with(Self::BEGINS, collective && meaning.mode == Mode::NonBlocking)
+            .with(Self::TOUCHES, mpi && operation.is_one_sided())
+            .with(Self::TESTS, matches!(operation, Operation::TestChange | Operation::TestHandle))
+            .with(Self::LOCK, locks)
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
             .with(Self::STATED, stated)
             .with(Self::SILENT, meaning.layer == Layer::GlobalArrays)
@@ -102,6 +116,8 @@ pub(crate) enum Epoch {
     Complete,
     Post,
     Wait,
+    /// Ends the exposure if it can.
+    Test,
 }
 
 impl Epoch {
@@ -111,6 +127,7 @@ impl Epoch {
             "MPI_Win_complete" => Self::Complete,
             "MPI_Win_post" => Self::Post,
             "MPI_Win_wait" => Self::Wait,
+            "MPI_Win_test" => Self::Test,
             _ => return None,
         })
     }
@@ -228,7 +245,13 @@ fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
                 RegionRole::Point2point => Operation::Send,
                 _ => return meaning(Operation::Query, Mode::Blocking, Progress::Never, false),
             };
-            meaning(operation, Mode::Blocking, Progress::Always, false)
+            // `MPI_Ibarrier`, `MPI_Iallreduce`; but `MPI_Isend` has a row.
+            let begins = name.starts_with("MPI_I") && !name.starts_with("MPI_Init");
+            let (mode, progress) = match begins {
+                true => (Mode::NonBlocking, Progress::Conditional),
+                false => (Mode::Blocking, Progress::Always),
+            };
+            meaning(operation, mode, progress, false)
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::leaf::Leaf;
 use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
 use crate::matrix::Matrix;
 use crate::outstanding::Op;
-use crate::patterns::collectives::{Booking, Instances};
+use crate::patterns::collectives::{Answers, Booking, Instances};
 use crate::patterns::locks::{LockLetter, Locks};
 use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Proofs, Waited, Watch};
 use crate::player::Player;
@@ -240,12 +240,15 @@ impl Shard {
             desk.replies.waited.send(world.process(waited.location), waited);
         }
 
+        let replies = &mut desk.replies;
+        let mut out = Answers { bookings: &mut replies.bookings, told: &mut replies.told };
+        inbox.touches.into_iter().flatten().for_each(|touch| self.instances.touch(touch));
         for arrival in inbox.arrivals.into_iter().flatten() {
-            self.instances.arrive(world, arrival, &mut desk.replies.bookings);
+            self.instances.arrive(world, arrival, &mut out);
         }
         if let Some(ended) = ended {
             let ended = |process: u32| ended.get(process as usize).copied().unwrap_or(true);
-            self.instances.close(world, &ended, &mut desk.replies.bookings);
+            self.instances.close(world, &ended, &mut out);
         }
         let letters: Vec<LockLetter> = inbox.locks.into_iter().flatten().collect();
         self.locks.take(letters);
@@ -344,6 +347,11 @@ impl Shard {
             if let Some(party) = blamed.map(|process| world.parties.party(process)) {
                 let signature = lane.paths.get(path).map_or(0, |node| node.signature);
                 self.blame.add(signature, what, party, amount);
+            }
+        }
+        for told in answers.told.into_iter().flatten() {
+            if let Some(actor) = actors.get_mut(home(told.receiver)) {
+                actor.messages.arrive(told);
             }
         }
         for ready in answers.ready.into_iter().flatten() {

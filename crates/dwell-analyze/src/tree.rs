@@ -70,6 +70,8 @@ impl Class {
             Q::LateSignal | Q::LatePartner | Q::LatePost | Q::EarlyWait | Q::WaitAtFence => {
                 Self::RmaSync
             }
+            // Where messages are waited for as well, it is theirs.
+            Q::NonBlockingWait => Self::Collective,
             Q::BarrierWait | Q::BarrierCompletion => Self::Barrier,
             Q::NxnWait | Q::NxnCompletion | Q::LateBroadcast | Q::EarlyReduce | Q::EarlyScan => {
                 Self::Collective

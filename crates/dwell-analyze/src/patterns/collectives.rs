@@ -16,14 +16,23 @@
 //! | one to all | enter of the root - e, not for the root | |
 //! | all to one | root only: last enter of the others - e | |
 //! | prefix | last enter of those of lower rank - e | |
+//!
+//! A collective that does not block begins with the call that initiates it, and is waited for in the
+//! call that completes it: there, *last enter* is the last of the initiating calls. The home tells each
+//! member, which has to know all that its call waited for (see [`super::messages`]).
+//!
+//! *Early fence* is the part of a wait at a fence during which operations of others on this process
+//! had yet to end. Each member tells the home of the fence what it did to whom since the last one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveOp, CollectiveRoot};
 
+use crate::hash::Mixed;
 use crate::metric::Quantity;
 use crate::paths::Path;
+use crate::patterns::messages::{COLLECTIVES, Sent};
 use crate::role::Role;
 use crate::transport::{Letter, Post};
 use crate::world::World;
@@ -106,11 +115,16 @@ pub(crate) struct Arrival {
     pub(crate) process: u32,
     pub(crate) location: u32,
     pub(crate) path: Path,
+    /// Enter of the call that waits.
     pub(crate) enter: u64,
+    /// Enter of the call that began it: the same, if it blocks.
+    pub(crate) began: u64,
     pub(crate) end: u64,
     pub(crate) way: Way,
     /// The process that is the root.
     pub(crate) root: Option<u32>,
+    /// If it does not block, its number at the process.
+    pub(crate) number: Option<u32>,
 }
 
 impl Letter for Arrival {}
@@ -118,9 +132,101 @@ impl Letter for Arrival {}
 impl Arrival {
     /// The process at whose home the instance is kept: spread, so that no shard keeps them all.
     pub(crate) fn home(&self, world: &World) -> u32 {
-        let count = world.system.processes.len().max(1) as u64;
-        (self.sequence.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(self.context)) % count)
-            as u32
+        home(world, self.context, self.sequence)
+    }
+}
+
+fn home(world: &World, context: u32, sequence: u64) -> u32 {
+    let count = world.system.processes.len().max(1) as u64;
+    (sequence.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(context)) % count) as u32
+}
+
+/// Collectives that do not block are counted apart from those that do.
+pub(crate) const NON_BLOCKING: u64 = 1 << 63;
+
+/// Before a fence, a member acted on the window of another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Touch {
+    pub(crate) context: u32,
+    pub(crate) sequence: u64,
+    pub(crate) target: u32,
+    /// When its last operation there was over.
+    pub(crate) time: u64,
+}
+
+impl Letter for Touch {}
+
+impl Touch {
+    /// Where the fence is kept.
+    pub(crate) fn home(&self, world: &World) -> u32 {
+        home(world, self.context, self.sequence)
+    }
+}
+
+/// A collective that does not block, from its beginning on.
+#[derive(Clone, Copy, Debug)]
+struct Started {
+    location: u32,
+    request: u64,
+    number: u32,
+    began: u64,
+    /// Once it is complete; `None` inside if nobody judges it.
+    complete: Option<Option<Arrival>>,
+}
+
+/// The collectives of a process that do not block. Only their end says which communicator they are
+/// on, and they may end in any order: they are numbered once all that began before have ended.
+#[derive(Debug, Default)]
+pub(crate) struct Under {
+    started: VecDeque<Started>,
+    next: u32,
+    counted: HashMap<u32, u64, Mixed>,
+    /// How many ended that never began.
+    pub(crate) strays: u64,
+}
+
+impl Under {
+    /// A call began a collective.
+    pub(crate) fn begin(&mut self, location: u32, request: u64, began: u64) {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.started.push_back(Started { location, request, number, began, complete: None });
+    }
+
+    /// Number and beginning of a collective that ends.
+    pub(crate) fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64)> {
+        let is = |it: &&Started| {
+            it.location == location && it.request == request && it.complete.is_none()
+        };
+        let found = self.started.iter().find(is).map(|it| (it.number, it.began));
+        self.strays += u64::from(found.is_none());
+        found
+    }
+
+    /// A collective ended; `None` if it is not judged. Gives those that can be numbered now.
+    pub(crate) fn end(
+        &mut self,
+        number: u32,
+        arrival: Option<Arrival>,
+    ) -> impl Iterator<Item = Arrival> {
+        if let Some(it) = self.started.iter_mut().find(|it| it.number == number) {
+            it.complete = Some(arrival);
+        }
+        let open = self.started.iter().position(|it| it.complete.is_none());
+        let over = open.unwrap_or(self.started.len());
+        let counted = &mut self.counted;
+        let ended = self.started.drain(..over).filter_map(|it| it.complete.flatten());
+        ended.map(|mut arrival| {
+            let count = counted.entry(arrival.context).or_insert(0);
+            arrival.sequence = *count | NON_BLOCKING;
+            *count += 1;
+            arrival
+        })
+    }
+
+    /// How many began and never ended.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.started.iter().filter(|it| it.complete.is_none()).count() as u64
     }
 }
 
@@ -137,25 +243,43 @@ pub(crate) struct Booking {
 
 impl Letter for Booking {}
 
+#[derive(Debug, Default)]
+struct Instance {
+    arrivals: Vec<Arrival>,
+    touches: Vec<Touch>,
+}
+
 /// Instances whose members have not all arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Instances {
-    open: BTreeMap<(u32, u64), Vec<Arrival>>,
+    open: BTreeMap<(u32, u64), Instance>,
     /// Instances that were judged without some of their members.
     pub(crate) partial: u64,
 }
 
+/// Where answers go.
+pub(crate) struct Answers<'a> {
+    pub(crate) bookings: &'a mut Post<Booking>,
+    pub(crate) told: &'a mut Post<Sent>,
+}
+
 impl Instances {
+    /// Takes what a member did before a fence. It comes with the arrival of that member, and has to
+    /// be handed over first.
+    pub(crate) fn touch(&mut self, touch: Touch) {
+        self.open.entry((touch.context, touch.sequence)).or_default().touches.push(touch);
+    }
+
     /// Takes what arrived, and judges instances that are complete.
-    pub(crate) fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Post<Booking>) {
+    pub(crate) fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Answers<'_>) {
         let key = (arrival.context, arrival.sequence);
-        let list = self.open.entry(key).or_default();
+        let list = &mut self.open.entry(key).or_default().arrivals;
         list.push(arrival);
         let size = world.system.context(arrival.context).map_or(0, |context| context.size);
         if list.len() as u32 >= size
-            && let Some(list) = self.open.remove(&key)
+            && let Some(instance) = self.open.remove(&key)
         {
-            judge(world, list, out);
+            judge(world, instance, false, out);
         }
     }
 
@@ -164,34 +288,51 @@ impl Instances {
         &mut self,
         world: &World,
         ended: &dyn Fn(u32) -> bool,
-        out: &mut Post<Booking>,
+        out: &mut Answers<'_>,
     ) {
-        let over = |key: &(u32, u64), list: &mut Vec<Arrival>| {
+        let over = |key: &(u32, u64), it: &mut Instance| {
             let Some(context) = world.system.context(key.0) else { return true };
-            let here = |process: u32| list.iter().any(|arrival| arrival.process == process);
+            let here = |process: u32| it.arrivals.iter().any(|it| it.process == process);
             match &context.members {
                 Some(members) => members.iter().all(|&it| ended(it) || here(it)),
                 None => (0..context.size).all(|it| ended(it) || here(it)),
             }
         };
-        let closed: Vec<Vec<Arrival>> =
-            self.open.extract_if(.., over).map(|(_, list)| list).collect();
-        for list in closed {
+        let closed: Vec<Instance> =
+            self.open.extract_if(.., over).map(|(_, instance)| instance).collect();
+        for instance in closed {
             self.partial += 1;
-            judge(world, list, out);
+            judge(world, instance, true, out);
         }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.open.values().map(|list| list.capacity() * size_of::<Arrival>() + 64).sum()
+        let bytes = |it: &Instance| {
+            it.arrivals.capacity() * size_of::<Arrival>()
+                + it.touches.capacity() * size_of::<Touch>()
+                + 64
+        };
+        self.open.values().map(bytes).sum()
     }
 }
 
-/// The rules.
-fn judge(world: &World, mut list: Vec<Arrival>, out: &mut Post<Booking>) {
+/// The rules. `partial` if some members are missing.
+fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>) {
+    let Instance { arrivals: mut list, touches } = instance;
     // Ties by process: whoever is last does not depend on the order of arrival here.
-    list.sort_unstable_by_key(|it| (it.enter, it.process, it.location));
+    list.sort_unstable_by_key(|it| (it.began, it.process, it.location));
     let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return };
+    if partial {
+        for it in &list {
+            let Arrival { location, path, .. } = *it;
+            let what = Quantity::PartialCollectives;
+            let booking = Booking { location, path, what, amount: 1, blamed: None };
+            out.bookings.send(it.process, booking);
+        }
+    }
+    if first.number.is_some() {
+        return tell(world, &mut list, out.told);
+    }
     let first_end = list.iter().map(|it| it.end).min().unwrap_or(0);
     let root = first.root;
     let root_enter = list.iter().find(|it| Some(it.process) == root).map(|it| it.enter);
@@ -201,7 +342,7 @@ fn judge(world: &World, mut list: Vec<Arrival>, out: &mut Post<Booking>) {
         let amount = amount.min(it.end.saturating_sub(it.enter));
         if amount > 0 {
             let Arrival { location, path, .. } = *it;
-            out.send(it.process, Booking { location, path, what, amount, blamed });
+            out.bookings.send(it.process, Booking { location, path, what, amount, blamed });
         }
         amount
     };
@@ -237,6 +378,11 @@ fn judge(world: &World, mut list: Vec<Arrival>, out: &mut Post<Booking>) {
             Way::All => with_completion(Quantity::NxnWait, Quantity::NxnCompletion),
             Way::Fence => {
                 book(it, Quantity::WaitAtFence, for_last, late);
+                let touched = touches.iter().filter(|touch| touch.target == it.process);
+                let until = touched.map(|touch| touch.time).max().unwrap_or(0);
+                // Who acts on others has yet to come, so this is a part of the wait.
+                let pending = until.saturating_sub(it.enter).min(for_last);
+                book(it, Quantity::EarlyFence, pending, None);
             }
             Way::Create => {
                 book(it, Quantity::WaitAtCreate, for_last, late);
@@ -258,5 +404,44 @@ fn judge(world: &World, mut list: Vec<Arrival>, out: &mut Post<Booking>) {
             }
             Way::Prefix => {}
         }
+    }
+}
+
+/// Tells the members of a collective that does not block until when they had to wait, and for whom.
+fn tell(world: &World, list: &mut [Arrival], told: &mut Post<Sent>) {
+    let Some(&first) = list.first() else { return };
+    let (way, root) = (first.way, first.root);
+    if way == Way::Prefix {
+        list.sort_by_cached_key(|it| {
+            world.system.context(it.context).and_then(|context| context.rank(it.process))
+        });
+    }
+    let by_time = |it: &&Arrival| (it.began, it.process);
+    let last = list.iter().max_by_key(by_time).copied();
+    let last_other = list.iter().filter(|it| Some(it.process) != root).max_by_key(by_time).copied();
+    let of_root = list.iter().find(|it| Some(it.process) == root).copied();
+    for (at, it) in list.iter().enumerate() {
+        let is_root = Some(it.process) == root;
+        let for_whom = match way {
+            Way::FromRoot => of_root.filter(|_| !is_root),
+            Way::ToRoot => last_other.filter(|_| is_root),
+            Way::Prefix => list.get(..at).unwrap_or_default().iter().max_by_key(by_time).copied(),
+            _ => last,
+        };
+        let (receiver, serial) = (it.process, 0);
+        told.send(
+            receiver,
+            Sent {
+                receiver,
+                sender: for_whom.map_or(receiver, |it| it.process),
+                context: COLLECTIVES,
+                tag: it.number.unwrap_or_default(),
+                begin: for_whom.map_or(0, |it| it.began),
+                time: 0,
+                serial,
+                blocking: false,
+                touched: 0,
+            },
+        );
     }
 }

@@ -13,8 +13,12 @@
 //!
 //! MPI does not say when a lock was obtained: it may be as late as in the call that gives it back. What
 //! is known are requests and releases. Sorted by release, a hold begins with its request or with the
-//! release before it, whichever is later. A wait can be judged once everyone who had asked before its
-//! end has released.
+//! release before it, whichever is later; for a shared hold only exclusive releases count. A wait can
+//! be judged once everyone who had asked before its end has released. It ends with the own release.
+//! What follows from such holds is *inferred*.
+//!
+//! A lock on all processes of a window (no owner) excludes those on single ones, so all locks of a
+//! window and number have one home.
 
 use std::collections::BTreeMap;
 
@@ -33,11 +37,13 @@ pub(crate) struct LockKey {
 }
 
 impl LockKey {
+    /// The owner of a lock on all processes.
+    pub(crate) const ALL: u32 = u32::MAX;
+
     /// The process at whose home the lock is kept.
     pub(crate) fn home(&self, world: &World) -> u32 {
         let count = world.system.processes.len().max(1) as u64;
-        let mixed = (self.lock ^ u64::from(self.window) << 32 ^ u64::from(self.owner))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.lock ^ u64::from(self.window) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((mixed >> 32) % count) as u32
     }
 }
@@ -83,6 +89,8 @@ struct Hold {
     begin: u64,
     end: u64,
     exclusive: bool,
+    /// Whether its begin is not recorded.
+    inferred: bool,
 }
 
 /// A request that was granted some time, and its release, if that is known.
@@ -99,57 +107,159 @@ struct Epoch {
 struct Lock {
     /// Requests whose holds are not known.
     epochs: Vec<Epoch>,
-    /// The last release of an exclusive hold that followed from a request.
+    /// The last release that followed from a request, of an exclusive hold and of any.
+    exclusive_release: u64,
     last_release: u64,
     /// Holds, open ones with an end beyond everything.
     holds: Vec<Hold>,
-    questions: Vec<(u32, What)>,
 }
 
-impl Lock {
+/// The locks of a window and number, by their owners, and calls that waited for them.
+#[derive(Debug, Default)]
+struct Family {
+    locks: BTreeMap<u32, Lock>,
+    questions: Vec<(u32, u32, What)>,
+}
+
+/// Time that others held a lock.
+struct Covered {
+    time: u64,
+    /// The last of them.
+    holder: Option<u32>,
+    inferred: bool,
+}
+
+impl Family {
     /// Finds the holds of epochs that were released before the horizon.
     fn settle(&mut self, horizon: u64) {
         let over = |it: &mut Epoch| it.release.is_some_and(|release| release < horizon);
-        let mut settled: Vec<Epoch> = self.epochs.extract_if(.., over).collect();
-        settled.sort_by_key(|it| (it.release, it.process));
-        for Epoch { process, request, release, exclusive } in settled {
+        let mut settled: Vec<(Epoch, u32)> = Vec::new();
+        for (&owner, lock) in &mut self.locks {
+            settled.extend(lock.epochs.extract_if(.., over).map(|epoch| (epoch, owner)));
+        }
+        settled.sort_by_key(|(it, owner)| (it.release, it.process, *owner));
+        for (Epoch { process, request, release, exclusive }, owner) in settled {
             let end = release.unwrap_or(u64::MAX);
-            let begin = request.max(self.last_release);
-            self.holds.push(Hold { process, begin, end, exclusive });
+            let of_all = self.locks.get(&LockKey::ALL).map_or(0, |lock| lock.last_release);
+            let Some(lock) = self.locks.get_mut(&owner) else { continue };
+            let begin = if exclusive {
+                request.max(lock.last_release).max(of_all)
+            } else {
+                request.max(lock.exclusive_release)
+            };
+            lock.holds.push(Hold { process, begin, end, exclusive, inferred: true });
+            lock.last_release = lock.last_release.max(end);
             if exclusive {
-                self.last_release = self.last_release.max(end);
+                lock.exclusive_release = lock.exclusive_release.max(end);
             }
         }
     }
 
-    /// Whether someone else who asked before a time may have had the lock by then.
-    fn is_open(&self, process: u32, before: u64) -> bool {
-        self.epochs.iter().any(|it| it.process != process && it.request < before)
+    /// The locks that may exclude one on this owner.
+    fn related(&self, owner: u32) -> impl Iterator<Item = &Lock> {
+        let range = if owner == LockKey::ALL { 0..=LockKey::ALL } else { owner..=owner };
+        let all = self.locks.get(&LockKey::ALL).filter(|_| owner != LockKey::ALL);
+        self.locks.range(range).map(|(_, lock)| lock).chain(all)
     }
 
-    /// Time in [from, until] covered by holds that exclude the waiter, and who held last.
-    fn covered(&self, process: u32, exclusive: bool, from: u64, until: u64) -> (u64, Option<u32>) {
-        let mut cut: Vec<(u64, u64, u32)> = self
-            .holds
-            .iter()
+    /// Whether someone else who asked before a time may have had the lock by then.
+    fn is_open(&self, owner: u32, process: u32, before: u64) -> bool {
+        let mut epochs = self.related(owner).flat_map(|lock| &lock.epochs);
+        epochs.any(|it| it.process != process && it.request < before)
+    }
+
+    /// Time in [from, until] covered by holds that exclude the waiter.
+    fn covered(
+        &self,
+        (owner, process): (u32, u32),
+        exclusive: bool,
+        from: u64,
+        until: u64,
+    ) -> Covered {
+        let mut cut: Vec<(u64, u64, u32, bool)> = self
+            .related(owner)
+            .flat_map(|lock| &lock.holds)
             .filter(|hold| hold.process != process && (exclusive || hold.exclusive))
-            .map(|hold| (hold.begin.max(from), hold.end.min(until), hold.process))
-            .filter(|(begin, end, _)| begin < end)
+            .map(|hold| (hold.begin.max(from), hold.end.min(until), hold.process, hold.inferred))
+            .filter(|(begin, end, ..)| begin < end)
             .collect();
         cut.sort_unstable();
-        let (mut sum, mut reached) = (0, from);
-        for &(begin, end, _) in &cut {
-            sum += end.saturating_sub(begin.max(reached));
+        let (mut time, mut reached) = (0, from);
+        for &(begin, end, ..) in &cut {
+            time += end.saturating_sub(begin.max(reached));
             reached = reached.max(end);
         }
-        (sum, cut.iter().max_by_key(|it| (it.1, it.2)).map(|it| it.2))
+        Covered {
+            time,
+            holder: cut.iter().max_by_key(|it| (it.1, it.2)).map(|it| it.2),
+            inferred: cut.iter().any(|it| it.3),
+        }
+    }
+
+    /// Answers what can be answered. Calls that are open since `floor` may have asked for the lock
+    /// before they say so.
+    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Post<Booking>) {
+        let questions = std::mem::take(&mut self.questions);
+        for (owner, process, what) in questions {
+            let (What::Wait(it) | What::Progress { waiting: it, .. }) = what else { continue };
+            let open = || floor < it.leave || self.is_open(owner, process, it.leave);
+            let open = horizon != u64::MAX && open();
+            if it.leave >= horizon || open {
+                self.questions.push((owner, process, what));
+                continue;
+            }
+            let Waiting { location, path, enter, leave, exclusive } = it;
+            let mut book = |what, amount, blamed| {
+                if amount > 0 {
+                    let booking = Booking { location, path, what, amount, blamed };
+                    out.send(process, booking);
+                }
+            };
+            let covered = |until| self.covered((owner, process), exclusive, enter, until);
+            match what {
+                What::Progress { low, high, confirmed, .. } => {
+                    let left = |until: u64| (until - enter).saturating_sub(covered(until).time);
+                    let (one, two) = (left(enter + low), left(enter + high));
+                    if confirmed {
+                        book(Quantity::ProgressLow, one.min(two), None);
+                        book(Quantity::ProgressMargin, one.max(two) - one.min(two), None);
+                    } else {
+                        book(Quantity::ProgressUnconfirmed, one.max(two), None);
+                    }
+                }
+                _ => {
+                    let Covered { time, holder, inferred } = covered(leave);
+                    book(Quantity::LockContention, time, holder);
+                    if inferred {
+                        book(Quantity::LockContentionInferred, time, None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forgets what no question can need; says whether anything is left.
+    fn forget(&mut self, floor: u64) -> bool {
+        let pending = self.questions.iter().map(|(_, _, what)| match what {
+            What::Wait(it) | What::Progress { waiting: it, .. } => it.enter,
+            _ => u64::MAX,
+        });
+        // A hold that is not known yet may begin with its request.
+        let asked = self.locks.values().flat_map(|lock| &lock.epochs).map(|it| it.request);
+        let floor = pending.chain(asked).fold(floor, u64::min);
+        self.locks.retain(|_, lock| {
+            lock.holds.retain(|hold| hold.end >= floor);
+            // The last release is needed as long as anyone may ask.
+            lock.last_release > 0 || !lock.holds.is_empty() || !lock.epochs.is_empty()
+        });
+        !self.locks.is_empty() || !self.questions.is_empty()
     }
 }
 
-/// The locks of a shard.
+/// The locks of a shard, by window and number.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    locks: BTreeMap<LockKey, Lock>,
+    families: BTreeMap<(u32, u64), Family>,
 }
 
 impl Locks {
@@ -158,14 +268,20 @@ impl Locks {
         // Letters of one process are in their order already: one worker wrote them.
         letters.sort_by_key(|letter| (letter.key, letter.process));
         for LockLetter { key, process, what } in letters {
-            let lock = self.locks.entry(key).or_default();
+            let family = self.families.entry((key.window, key.lock)).or_default();
+            if matches!(what, What::Wait(_) | What::Progress { .. }) {
+                family.questions.push((key.owner, process, what));
+                continue;
+            }
+            let lock = family.locks.entry(key.owner).or_default();
             let open = |hold: &&mut Hold| hold.process == process && hold.end == u64::MAX;
             match what {
                 What::Request { time: request, exclusive } => {
                     lock.epochs.push(Epoch { process, request, release: None, exclusive });
                 }
                 What::Acquire { time: begin, exclusive } => {
-                    lock.holds.push(Hold { process, begin, end: u64::MAX, exclusive });
+                    let (end, inferred) = (u64::MAX, false);
+                    lock.holds.push(Hold { process, begin, end, exclusive, inferred });
                 }
                 What::Release { time } => {
                     let asked = |it: &&mut Epoch| it.process == process && it.release.is_none();
@@ -175,7 +291,7 @@ impl Locks {
                         hold.end = time;
                     }
                 }
-                What::Wait(_) | What::Progress { .. } => lock.questions.push((process, what)),
+                What::Wait(_) | What::Progress { .. } => {}
             }
         }
     }
@@ -183,57 +299,10 @@ impl Locks {
     /// Judges waits that ended before the horizon; forgets holds that ended before `floor`, which is
     /// when the oldest lock call that is open or not judged began.
     pub(crate) fn judge(&mut self, horizon: u64, floor: u64, out: &mut Post<Booking>) {
-        self.locks.retain(|_, lock| {
-            lock.settle(horizon);
-            let questions = std::mem::take(&mut lock.questions);
-            for (process, what) in questions {
-                let (What::Wait(it) | What::Progress { waiting: it, .. }) = what else { continue };
-                let open = horizon != u64::MAX && lock.is_open(process, it.leave);
-                if it.leave >= horizon || open {
-                    lock.questions.push((process, what));
-                    continue;
-                }
-                let Waiting { location, path, enter, leave, exclusive } = it;
-                let mut book = |what, amount, blamed| {
-                    if amount > 0 {
-                        let booking = Booking { location, path, what, amount, blamed };
-                        out.send(process, booking);
-                    }
-                };
-                match what {
-                    What::Progress { low, high, confirmed, .. } => {
-                        let left = |until: u64| {
-                            let (covered, _) = lock.covered(process, exclusive, enter, until);
-                            (until - enter).saturating_sub(covered)
-                        };
-                        let (one, two) = (left(enter + low), left(enter + high));
-                        if confirmed {
-                            book(Quantity::ProgressLow, one.min(two), None);
-                            book(Quantity::ProgressMargin, one.max(two) - one.min(two), None);
-                        } else {
-                            book(Quantity::ProgressUnconfirmed, one.max(two), None);
-                        }
-                    }
-                    _ => {
-                        let (covered, holder) = lock.covered(process, exclusive, enter, leave);
-                        book(Quantity::LockContention, covered, holder);
-                    }
-                }
-            }
-            let enter = |what: &What| match what {
-                What::Wait(it) | What::Progress { waiting: it, .. } => it.enter,
-                _ => u64::MAX,
-            };
-            let pending = lock.questions.iter().map(|(_, what)| enter(what));
-            // A hold that is not known yet may begin with its request.
-            let asked = lock.epochs.iter().map(|it| it.request);
-            let floor = pending.chain(asked).fold(floor, u64::min);
-            lock.holds.retain(|hold| hold.end >= floor);
-            // The last release is needed as long as anyone may ask.
-            lock.last_release > 0
-                || !lock.holds.is_empty()
-                || !lock.questions.is_empty()
-                || !lock.epochs.is_empty()
+        self.families.retain(|_, family| {
+            family.settle(horizon);
+            family.judge(horizon, floor, out);
+            family.forget(floor)
         });
     }
 }

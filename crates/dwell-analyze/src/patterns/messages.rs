@@ -13,7 +13,11 @@
 //!
 //! Partners that synchronise send each other that they have come, and each waits for the last. An
 //! exposure epoch that is posted, and an access epoch that is completed, are messages to the other
-//! side, which waits for them: *late post* only if the call was still there when the post came.
+//! side, which waits for them: *late post* only if the call was still there when the post came. *Late
+//! complete* is the part of an early wait after the last operation of the origin that came last.
+//!
+//! A collective that does not block is a message too: the home of the instance says who began it last,
+//! and the call that completes it waits for that. Where a call waits for both, collectives come first.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -41,9 +45,19 @@ pub(crate) struct Sent {
     pub(crate) serial: u64,
     /// Whether the sender may have waited for the receiver.
     pub(crate) blocking: bool,
+    /// End of an access epoch: when its last operation on the receiver was over.
+    pub(crate) touched: u64,
 }
 
 impl Letter for Sent {}
+
+impl Sent {
+    fn key(&self) -> Key {
+        // A collective has a number; who came last is not known to the one that waits.
+        let sender = if self.context == COLLECTIVES { 0 } else { self.sender };
+        (self.context, sender, self.tag)
+    }
+}
 
 /// A receiver tells a sender when it was ready.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +100,8 @@ struct Call {
     /// The message that was sent last.
     latest: Option<Sent>,
     what: Quantity,
+    /// Who began last, of the collectives that the call completed.
+    collective: Option<Sent>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,14 +140,17 @@ impl Inbox {
         self.fresh.is_empty() && self.calls.is_empty() && self.ready.is_empty()
     }
 
-    /// Calls whose messages were never found.
-    pub(crate) fn unmatched(&self) -> u64 {
-        self.calls.len() as u64
+    /// Calls whose messages were never found: late senders, posts, and so on.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = Quantity> {
+        self.calls.values().map(|call| {
+            let collective = call.missing.iter().any(|(key, _)| key.0 == COLLECTIVES);
+            if collective { Quantity::NonBlockingWait } else { call.what }
+        })
     }
 
-    /// Whether no sender waits to be told something.
+    /// Whether no sender waits to be told something, and nothing arrived that was not looked at.
     pub(crate) fn is_settled(&self) -> bool {
-        self.ready.is_empty()
+        self.ready.is_empty() && self.fresh.is_empty()
     }
 
     /// A call ended that received something.
@@ -146,8 +165,11 @@ impl Inbox {
         self.next_call += 1;
         let key = |it: &Receive| ((it.context, it.sender, it.tag), it.posted);
         let missing = list.iter().map(key).collect();
-        let what = list.first().map_or(Quantity::LateSender, |it| it.what);
-        let call = Call { location, path, enter, leave, missing, latest: None, what };
+        let mut kinds = list.iter().map(|it| it.what);
+        let what = kinds.find(|it| *it != Quantity::NonBlockingWait);
+        let what = what.unwrap_or(Quantity::NonBlockingWait);
+        let (latest, collective) = (None, None);
+        let call = Call { location, path, enter, leave, missing, latest, what, collective };
         self.calls.insert(number, call);
     }
 
@@ -181,7 +203,7 @@ impl Inbox {
         // Sends of one process come in their order, whatever batch they came in.
         self.fresh.sort_unstable_by_key(|it| (it.sender, it.serial));
         for it in self.fresh.drain(..) {
-            self.sent.entry((it.context, it.sender, it.tag)).or_default().push_back(it);
+            self.sent.entry(it.key()).or_default().push_back(it);
         }
         self.match_calls(me, horizon, replies, &mut book);
         let (blocked, ready) = (&mut self.blocked, &mut self.ready);
@@ -211,7 +233,8 @@ impl Inbox {
             if call.leave >= horizon {
                 continue;
             }
-            let (sent, latest) = (&mut self.sent, &mut call.latest);
+            let (sent, latest, collective) =
+                (&mut self.sent, &mut call.latest, &mut call.collective);
             call.missing.retain(|&(key, posted)| {
                 let first = sent.get_mut(&key).filter(|_| !blocked.contains(&key));
                 let Some(message) = first.and_then(VecDeque::pop_front) else {
@@ -219,6 +242,7 @@ impl Inbox {
                     return true;
                 };
                 let later = |old: &Sent| (old.begin, old.sender) < (message.begin, message.sender);
+                let latest = if key.0 == COLLECTIVES { &mut *collective } else { &mut *latest };
                 if latest.as_ref().is_none_or(later) {
                     *latest = Some(message);
                 }
@@ -248,23 +272,35 @@ fn judge_call(
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
     book: &mut impl FnMut(Booking),
 ) {
+    let Call { location, path, leave, .. } = *call;
+    let mut add = |what, amount, it: &Sent| {
+        if amount > 0 {
+            let blamed = Some(it.sender);
+            book(Booking { location, path, what, amount, blamed });
+        }
+    };
+    let mut enter = call.enter;
+    if let Some(last) = &call.collective {
+        let until = last.begin.min(leave).max(enter);
+        add(Quantity::NonBlockingWait, until - enter, last);
+        enter = until;
+    }
     let Some(latest) = call.latest else { return };
-    let amount = latest.begin.min(call.leave).saturating_sub(call.enter);
-    if amount == 0 {
+    let amount = latest.begin.min(leave).saturating_sub(enter);
+    if amount == 0 || call.what == Quantity::LatePost && latest.begin >= leave {
         return;
     }
-    let (location, path, blamed) = (call.location, call.path, Some(latest.sender));
-    let mut add = |what| book(Booking { location, path, what, amount, blamed });
-    if call.what == Quantity::LatePost && latest.begin >= call.leave {
-        return;
+    add(call.what, amount, &latest);
+    if call.what == Quantity::EarlyWait {
+        let idle = latest.begin.min(leave).saturating_sub(latest.touched.max(enter));
+        add(Quantity::LateComplete, idle, &latest);
     }
-    add(call.what);
     if call.what != Quantity::LateSender {
         return;
     }
     let earlier = |it: &Sent| it.time < latest.time && it.context & APART == 0;
     if sent.values().filter_map(VecDeque::front).any(earlier) {
-        add(Quantity::LateSenderWrongOrder);
+        add(Quantity::LateSenderWrongOrder, amount, &latest);
     }
 }
 
@@ -280,3 +316,5 @@ pub(crate) const POSTS: u32 = 3 << 29;
 pub(crate) const LATER_POSTS: u32 = 4 << 29;
 /// Ends of access epochs.
 pub(crate) const COMPLETES: u32 = 5 << 29;
+/// Collectives that do not block: who began last.
+pub(crate) const COLLECTIVES: u32 = 6 << 29;
