@@ -35,8 +35,10 @@ pub(crate) struct Actor {
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
     /// Calls that may have waited for several of these.
     pub(crate) several_locks: u64,
-    /// Collectives of a group that completed operations on others.
-    pub(crate) outside: u64,
+    /// Calls that took or gave back a lock, where nobody says who owns it.
+    pub(crate) ownerless: u64,
+    /// Operations on targets outside of a group that a collective of the group completed.
+    pub(crate) outside: progress::Outside,
     /// How many collectives there were, by context.
     pub(crate) collectives: HashMap<u32, u64, Mixed>,
     /// Collectives that do not block.
@@ -63,7 +65,8 @@ impl Actor {
             messages: messages::Inbox::default(),
             asked: HashMap::default(),
             several_locks: 0,
-            outside: 0,
+            ownerless: 0,
+            outside: progress::Outside::default(),
             collectives: HashMap::default(),
             under: Under::default(),
             touched: HashMap::default(),

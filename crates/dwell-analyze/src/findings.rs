@@ -21,10 +21,8 @@ pub enum Confidence {
     LowerBound,
     /// Some calls may or may not have served others: it lies between two bounds.
     BetweenBounds,
-    /// What was waited for was not recorded, and had to be guessed.
+    /// What was waited for, or when it was had, was not recorded and had to be inferred.
     Inferred,
-    /// The pair of nodes is known to progress without the target.
-    Unconfirmed,
 }
 
 impl Confidence {
@@ -35,7 +33,6 @@ impl Confidence {
             Self::LowerBound => "lower bound",
             Self::BetweenBounds => "between bounds",
             Self::Inferred => "inferred",
-            Self::Unconfirmed => "unconfirmed",
         }
     }
 }
@@ -54,8 +51,36 @@ pub struct Step {
 pub struct Share {
     /// A process, or a node where there are too many processes to list.
     pub who: String,
-    /// Its part, in nanoseconds.
+    /// Its part, in nanoseconds; the lower bound if there are two.
     pub nanoseconds: u64,
+    /// The upper bound.
+    pub at_most: u64,
+}
+
+/// Time that looks like a wait, between nodes that were seen to progress without their targets. It is
+/// no finding, and it is not 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// Id of the pattern.
+    pub pattern: &'static str,
+    /// How long, over all locations.
+    pub nanoseconds: u64,
+}
+
+/// Calls that ask again and again whether something has happened. The process computes meanwhile, so
+/// this is no wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// The layer.
+    pub layer: Layer,
+    /// How many calls followed another, or were followed by one, with no other call between them.
+    pub calls: u64,
+    /// From the first of them to the last, over all loops and locations.
+    pub nanoseconds: u64,
+    /// The calls, the outermost first.
+    pub path: Vec<Step>,
+    /// At how many locations.
+    pub locations: u64,
 }
 
 /// A call path that waits.
@@ -73,6 +98,9 @@ pub struct Finding {
     pub at_most: u64,
     /// How sure it is.
     pub confidence: Confidence,
+    /// Waits for progress: how long requests were taken to travel at least, in nanoseconds. 0 where
+    /// the archive does not say.
+    pub latency: Option<u64>,
     /// How often the call path was taken.
     pub visits: u64,
     /// Time on the call path, with the wait.
@@ -131,7 +159,7 @@ pub(crate) fn rank(
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let mut blame = BTreeMap::new();
     replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
-    let mut findings: Vec<(u64, usize, Finding)> = Vec::new();
+    let mut findings: Vec<(usize, Finding)> = Vec::new();
     for (number, branch) in tree.branches.iter().enumerate() {
         let Some((layer, class)) = branch.class else { continue };
         for &(what, upper) in WAITS {
@@ -162,13 +190,20 @@ pub(crate) fn rank(
             } else {
                 Confidence::Exact
             };
-            let targets = blame.get(&(branch.signature, what)).map_or_else(Vec::new, |parties| {
-                let name = |party: u32| match world.parties.folded() {
-                    true => world.system.nodes.get(party as usize).cloned(),
-                    false => world.system.processes.get(party as usize).map(|it| it.name.clone()),
-                };
-                top(parties.iter().map(|(&party, &sum)| (party, sum)), name)
-            });
+            let name = |party: u32| match world.parties.folded() {
+                true => world.system.nodes.get(party as usize).cloned(),
+                false => world.system.processes.get(party as usize).map(|it| it.name.clone()),
+            };
+            let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+            let of = |what| blame.get(&(branch.signature, what)).into_iter().flatten();
+            for (&party, &least) in of(what) {
+                let sum = parties.entry(party).or_default();
+                *sum = (sum.0 + least, sum.1 + least);
+            }
+            for (&party, &more) in upper.into_iter().flat_map(of) {
+                parties.entry(party).or_default().1 += more;
+            }
+            let progress = matches!(what, Q::ProgressLow | Q::ProgressMultiLow);
             let process = |index: u32| {
                 let process = world.system.processes.get(index as usize);
                 process.map(|it| it.name.clone())
@@ -180,18 +215,43 @@ pub(crate) fn rank(
                 nanoseconds: sums.least,
                 at_most: sums.most,
                 confidence,
+                latency: progress.then(|| world.longest_latency()),
                 visits: sums.visits,
                 path_nanoseconds: sums.time,
                 path: steps(defs, tree, number),
                 locations: sums.locations,
                 origins: top(sums.by_process.into_iter(), process),
-                targets,
+                targets: top(parties.into_iter(), name),
             };
-            findings.push((sums.most, number, finding));
+            findings.push((number, finding));
         }
     }
-    findings.sort_by_key(|(most, number, it)| (std::cmp::Reverse(*most), *number, it.pattern));
-    findings.into_iter().map(|(_, _, finding)| finding).collect()
+    let by_length = |it: &Finding| std::cmp::Reverse((it.nanoseconds, it.at_most));
+    findings.sort_by_key(|(number, it)| (by_length(it), *number, it.pattern));
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Polling loops, the longest first.
+pub(crate) fn polling(
+    defs: &Definitions,
+    world: &World,
+    replayed: &Replayed,
+    tree: &Tree,
+) -> Vec<Polling> {
+    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+    let mut list: Vec<(usize, Polling)> = Vec::new();
+    for (number, branch) in tree.branches.iter().enumerate() {
+        let Some((layer, _)) = branch.class else { continue };
+        let calls = Sums::of(&lanes, world, branch, Q::PollingCalls, None).least;
+        let time = Sums::of(&lanes, world, branch, Q::PollingTime, None);
+        if calls > 0 {
+            let (nanoseconds, locations) = (time.least, time.locations);
+            let path = steps(defs, tree, number);
+            list.push((number, Polling { layer, calls, nanoseconds, path, locations }));
+        }
+    }
+    list.sort_by_key(|(number, it)| (std::cmp::Reverse(it.nanoseconds), *number));
+    list.into_iter().map(|(_, it)| it).collect()
 }
 
 #[derive(Default)]
@@ -203,7 +263,8 @@ struct Sums {
     visits: u64,
     time: u64,
     locations: u64,
-    by_process: BTreeMap<u32, u64>,
+    /// Both bounds.
+    by_process: BTreeMap<u32, (u64, u64)>,
 }
 
 impl Sums {
@@ -227,7 +288,8 @@ impl Sums {
             if most > 0 {
                 sums.locations += 1;
                 if let Some(place) = world.system.places.get(at.0 as usize) {
-                    *sums.by_process.entry(place.process).or_default() += most;
+                    let sum = sums.by_process.entry(place.process).or_default();
+                    *sum = (sum.0 + least, sum.1 + most);
                 }
             }
         }
@@ -235,19 +297,20 @@ impl Sums {
     }
 }
 
-/// Those with the largest parts, ties by number.
+/// Those with the largest parts, ties by the upper bound and by number.
 fn top(
-    parts: impl Iterator<Item = (u32, u64)>,
+    parts: impl Iterator<Item = (u32, (u64, u64))>,
     name: impl Fn(u32) -> Option<String>,
 ) -> Vec<Share> {
-    let mut parts: Vec<(u32, u64)> = parts.filter(|part| part.1 > 0).collect();
+    let mut parts: Vec<(u32, (u64, u64))> = parts.filter(|part| part.1.1 > 0).collect();
     parts.sort_by_key(|&(number, sum)| (std::cmp::Reverse(sum), number));
     parts
         .into_iter()
         .take(LISTED)
-        .map(|(number, nanoseconds)| Share {
+        .map(|(number, (nanoseconds, at_most))| Share {
             who: name(number).unwrap_or_else(|| format!("process {number}")),
             nanoseconds,
+            at_most,
         })
         .collect()
 }

@@ -69,6 +69,19 @@ pub(crate) enum Note {
     Touch(u32, u32),
 }
 
+/// A call that asked whether something has happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Poll {
+    pub(crate) path: Path,
+    /// Enter of the call around it, and time in calls from there, this one included.
+    pub(crate) caller: u64,
+    pub(crate) inside: u64,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    /// Whether it came after another.
+    pub(crate) again: bool,
+}
+
 /// When a lock was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -101,8 +114,7 @@ pub(crate) struct Lane {
     pub(crate) judged: u32,
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
-    /// Targets of operations that the open collective has completed.
-    pub(crate) arrived: Vec<u32>,
+    pub(crate) poll: Option<Poll>,
     /// Time of the last event.
     pub(crate) now: u64,
     /// Time of the first event.
@@ -152,7 +164,7 @@ impl Lane {
             judged: 0,
             done: Vec::new(),
             notes: Vec::new(),
-            arrived: Vec::new(),
+            poll: None,
             now: 0,
             first: None,
             events: 0,

@@ -77,7 +77,7 @@ impl Leaf {
 
 /// Calls that have more to be judged for than an operation, or whose records follow other rules.
 const ORDINARY: Traits = Traits(
-    Traits::COMPLETES.0
+    Traits::ENDS.0
         | Traits::TOGETHER.0
         | Traits::LOCK.0
         | Traits::WAIT_CHANGE.0

@@ -51,7 +51,7 @@ use dwell_model::layer::Layer;
 use otf2::Archive;
 use otf2::read::Definitions;
 
-pub use findings::{Confidence, Finding, LISTED, Share, Step};
+pub use findings::{Confidence, Finding, LISTED, Polling, Share, Step, Unconfirmed};
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
 pub use names::Site;
@@ -139,6 +139,7 @@ pub struct Analysis {
     replayed: Replayed,
     tree: Tree,
     findings: Vec<Finding>,
+    polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
 }
@@ -177,8 +178,9 @@ pub fn analyze(
     let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
     let tree = Tree::join(&world, &replayed.shards);
     let findings = findings::rank(&defs, &world, &replayed, &tree);
+    let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(&defs, &world, &replayed);
-    Ok(Analysis { defs, world, replayed, tree, findings, not_computed, damage })
+    Ok(Analysis { defs, world, replayed, tree, findings, polling, not_computed, damage })
 }
 
 /// Name of the extra member of a report that lists pairs, as comma-separated values.
@@ -201,6 +203,24 @@ impl Analysis {
     /// What waits, the longest first.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    /// What looks like waits for progress, but is in doubt: see [`Self::independent_pairs`].
+    pub fn unconfirmed(&self) -> Vec<Unconfirmed> {
+        let both = [
+            (Quantity::ProgressLow, Quantity::ProgressUnconfirmed),
+            (Quantity::ProgressMultiLow, Quantity::ProgressMultiUnconfirmed),
+        ];
+        let one = |(wait, doubtful): (Quantity, Quantity)| Unconfirmed {
+            pattern: wait.pattern().unwrap_or_default(),
+            nanoseconds: self.total(doubtful),
+        };
+        both.map(one).into_iter().filter(|it| it.nanoseconds > 0).collect()
+    }
+
+    /// Loops over calls that test, the longest first.
+    pub fn polling(&self) -> &[Polling] {
+        &self.polling
     }
 
     /// What could not be judged.

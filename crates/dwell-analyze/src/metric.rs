@@ -84,6 +84,10 @@ pub enum Quantity {
     NonBlockingWait,
     /// Collectives that were judged without some of their members: how many.
     PartialCollectives,
+    /// Calls that test one after the other: how many.
+    PollingCalls,
+    /// Nanoseconds from the first of these to the last. Not a wait: the process computes.
+    PollingTime,
 }
 
 use Quantity as Q;
@@ -131,7 +135,14 @@ impl Quantity {
         Q::LateComplete,
         Q::NonBlockingWait,
         Q::PartialCollectives,
+        Q::PollingCalls,
+        Q::PollingTime,
     ];
+
+    /// Names of its metrics in the report, without the prefix of a layer; none for counts and bounds.
+    pub fn metrics(self) -> Vec<&'static str> {
+        crate::report::names_of(self)
+    }
 
     /// The id of the pattern that a finding about it has; `None` for counts and for bounds.
     pub fn pattern(self) -> Option<&'static str> {

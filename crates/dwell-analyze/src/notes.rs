@@ -6,7 +6,9 @@ use otf2::read::Definitions;
 
 use crate::NotComputed;
 use crate::metric::Quantity;
+use crate::paths::Node;
 use crate::replay::Replayed;
+use crate::role::Traits;
 use crate::tree::lanes;
 use crate::world::World;
 
@@ -55,10 +57,37 @@ pub(crate) fn collect(
         let why = "they completed operations under several locks at once";
         add("lock_contention", several, why);
     }
-    let outside: u64 = actors().map(|actor| actor.outside).sum();
-    if outside > 0 {
-        let why = "a collective of part of the processes completed operations on others";
-        add("wait_for_progress", outside, why);
+    let ownerless: u64 = actors().map(|actor| actor.ownerless).sum();
+    if ownerless > 0 {
+        let why = "they wait for locks, and the archive does not say which process owns these";
+        add("wait_for_progress", ownerless, why);
+    }
+    let doubtful: u64 = actors().map(|actor| actor.signals.doubtful).sum();
+    if doubtful > 0 {
+        let why = "a large put may have raised the flag, and where those act is not recorded";
+        add("late_signal", doubtful, why);
+    }
+    // Older tools write no records for these.
+    let begins = |node: &&Node| world.roles.traits(node.region).has(Traits::BEGINS);
+    let nodes = lanes(&replayed.shards).flat_map(|lane| lane.paths.iter().map(|(_, node)| node));
+    let begun: u64 = nodes.filter(begins).map(|node| node.visits).sum();
+    let recorded: u64 = actors().map(|actor| actor.under.begun()).sum();
+    if begun > recorded {
+        let why = "they began collectives, and there is no record of which";
+        add("nonblocking_collective_wait", begun - recorded, why);
+    }
+    let off = |lane: &&crate::lane::Lane| lane.off.is_some() || !lane.gaps.is_empty();
+    if lanes(&replayed.shards).any(|lane| off(&lane)) {
+        let has = |what| lanes(&replayed.shards).any(|lane| crate::booked(lane, what) > 0);
+        let why = "recording was off for a while; what was sent meanwhile is missing, so that later \
+                   messages may have been taken for others";
+        if has(Quantity::Sends) || has(Quantity::Receives) {
+            add("late_sender", 0, why);
+        }
+        let why = "recording was off for a while, and the archive does not number collectives";
+        if has(Quantity::Collectives) && world.attributes.sequence.is_none() {
+            add("collectives", 0, why);
+        }
     }
 
     let paused = lanes(&replayed.shards).any(|lane| lane.off.is_some() || !lane.gaps.is_empty());

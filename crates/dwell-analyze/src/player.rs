@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use dwell_model::archive::SMALL;
 use dwell_model::operation::Operation;
 use otf2::enums::{
     CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncLevel, RmaSyncType,
@@ -12,7 +11,7 @@ use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
 
 use crate::actor::Actor;
-use crate::lane::{Done, Frame, Lane, Note, Taken};
+use crate::lane::{Done, Frame, Lane, Note, Poll, Taken};
 use crate::leaf::{Issue, Leaf};
 use crate::mail::Mail;
 use crate::matrix::{Kind, Matrix};
@@ -270,7 +269,7 @@ impl Player<'_> {
             lane.done.truncate(rest);
             frame.done = 0;
         }
-        if frame.notes > 0 || frame.traits.has(Traits::COMPLETES) {
+        if frame.notes > 0 || frame.traits.has(Traits::ENDS) {
             self.judge(time, frame);
         } else if frame.done > 0 {
             self.ask(time, frame);
@@ -297,20 +296,11 @@ impl Player<'_> {
     #[inline(never)]
     fn judge(&mut self, time: u64, mut frame: Frame) {
         let layer = self.world.roles.get(frame.region).layer();
-        // Other tools write no record for a quiet: it completes everything.
-        let implied = frame.traits.has(Traits::COMPLETES)
-            && !frame.traits.has(Traits::STATED)
-            && layer == Some(dwell_model::layer::Layer::Shmem);
-        if implied {
-            self.ops.clear();
-            self.actor.outstanding.take_all(None, self.ops);
-            let count = self.finish_ops();
-            if frame.traits.has(Traits::COLLECTIVE) {
-                let rest = self.lane.done.len() - count as usize;
-                self.lane.done.truncate(rest);
-            } else {
-                frame.done += count;
-            }
+        if !frame.traits.has(Traits::COLLECTIVE) {
+            frame.done += self.implied(frame);
+        }
+        if frame.traits.has(Traits::TESTS) {
+            self.tested(time, frame);
         }
         let lane = &mut *self.lane;
         let from = lane.notes.len().saturating_sub(frame.notes as usize);
@@ -364,6 +354,9 @@ impl Player<'_> {
                 let sort = Sort::of(layer, Sort::LOCK);
                 let lock = Done { target, start: enter, sort, known: Known::default() };
                 let done = completed.unwrap_or(lock);
+                // MPI has locks on all processes, which are no single process's.
+                let mpi = layer == Some(dwell_model::layer::Layer::Mpi);
+                self.actor.ownerless += u64::from(done.target == LockKey::ALL && !mpi);
                 if done.target != LockKey::ALL && done.target != self.actor.index {
                     let case = (key, waiting);
                     progress::ask_lock(self.actor, case, done, &mut self.mail.ones);
@@ -377,6 +370,40 @@ impl Player<'_> {
                 }
             }
         }
+    }
+
+    /// Other tools write no record for a quiet: it completes everything. How many that were.
+    fn implied(&mut self, frame: Frame) -> u32 {
+        let shmem = Some(dwell_model::layer::Layer::Shmem);
+        let implied = frame.traits.has(Traits::COMPLETES)
+            && !frame.traits.has(Traits::STATED)
+            && self.world.roles.get(frame.region).layer() == shmem;
+        if !implied {
+            return 0;
+        }
+        self.ops.clear();
+        self.actor.outstanding.take_all(None, self.ops);
+        self.finish_ops()
+    }
+
+    /// A call asked whether something has happened. One after the other, with no other call between
+    /// them, is a polling loop.
+    fn tested(&mut self, time: u64, frame: Frame) {
+        let Some(&above) = self.lane.stack.last() else { return };
+        let length = time - frame.enter;
+        let (path, caller, inside) = (frame.path, above.enter, above.inside);
+        let mut poll = Poll { path, caller, inside, enter: frame.enter, leave: time, again: false };
+        if let Some(last) = self.lane.poll {
+            // Time in calls from there tells whether there was another.
+            poll.again = (last.path, last.caller, last.inside + length) == (path, caller, inside);
+            if poll.again {
+                let from = if last.again { last.leave } else { last.enter };
+                let calls = if last.again { 1 } else { 2 };
+                self.lane.paths.book(path, Quantity::PollingCalls, calls);
+                self.lane.paths.book(path, Quantity::PollingTime, time - from);
+            }
+        }
+        self.lane.poll = Some(poll);
     }
 
     /// The context of a window.
@@ -509,8 +536,7 @@ impl Player<'_> {
         }
         match number(attributes, known.offset) {
             Some(offset) => send(Some(offset), bytes),
-            None if bytes <= SMALL => send(None, bytes),
-            None => {}
+            None => send(None, bytes),
         }
     }
 
@@ -552,20 +578,11 @@ impl Player<'_> {
         } else {
             self.actor.outstanding.take_all(Some(win.0), self.ops);
         }
-        // In a collective everyone is there: imbalance is not a wait for progress.
-        if frame.traits.has(Traits::COLLECTIVE) {
-            self.lane.arrived.clear();
-            for op in self.ops.drain(..) {
-                self.actor.outstanding.known(&op);
-                self.lane.arrived.push(op.target);
-            }
-            return;
-        }
         let count = self.finish_ops();
         if let Some(frame) = self.lane.stack.last_mut() {
             frame.done += count;
         }
-        if mpi && !self.actor.asked.is_empty() {
+        if mpi && !frame.traits.has(Traits::TOGETHER) && !self.actor.asked.is_empty() {
             self.flush(win.0);
         }
     }
@@ -705,11 +722,7 @@ impl Player<'_> {
         if !frame.judged {
             return;
         }
-        // The group is that of the collective, whatever window its operations were on.
-        let group = self.world.system.context(context);
-        let outside = |target: &u32| group.is_some_and(|group| !group.contains(*target));
-        self.actor.outside += u64::from(self.lane.arrived.iter().any(outside));
-        self.lane.arrived.clear();
+        let outside = self.outside(frame, context);
         let counted = self.actor.collectives.entry(context).or_insert(0);
         let sequence = number(attributes, self.world.attributes.sequence).unwrap_or(*counted);
         *counted = sequence + 1;
@@ -732,8 +745,29 @@ impl Player<'_> {
             way,
             root: self.root(context, root),
             number: None,
+            outside,
         };
         self.mail.arrivals.send(arrival.home(self.world), arrival);
+    }
+
+    /// What the open collective completed at targets outside of its group. Who is in the group is
+    /// there: imbalance is not a wait for progress. The others are asked once it is known when the
+    /// last of the group came; a number to ask with.
+    fn outside(&mut self, frame: Frame, context: u32) -> Option<u32> {
+        let done = frame.done + self.implied(frame);
+        let from = self.lane.done.len().saturating_sub(done as usize);
+        let group = self.world.system.context(context)?;
+        let mut list: Vec<Done> = self.lane.done.drain(from..).collect();
+        if let Some(frame) = self.lane.stack.last_mut() {
+            frame.done = 0;
+        }
+        list.retain(|it| !group.contains(it.target));
+        if list.is_empty() {
+            return None;
+        }
+        let (location, path) = (self.lane.location, frame.path);
+        let when = (frame.enter, self.lane.now);
+        Some(self.actor.outside.put(location, path, when, list))
     }
 
     /// The process that is the root of a collective.
@@ -770,6 +804,7 @@ impl Player<'_> {
             way,
             root: self.root(context, root),
             number: Some(number),
+            outside: None,
         };
         let (world, mail) = (self.world, &mut *self.mail);
         for arrival in self.actor.under.end(number, frame.judged.then_some(arrival)) {

@@ -66,10 +66,24 @@ const LAYER: &[LayerRow] = {
         (1, "management", "Management", &[Management], &[]),
         (2, "rma_wait_at_create", "Wait at Create", &[Management], &[Q::WaitAtCreate]),
         (2, "rma_wait_at_free", "Wait at Free", &[Management], &[Q::WaitAtFree]),
+        (
+            2,
+            "management_wait_for_progress",
+            "Wait for Progress (Management)",
+            &[Management],
+            &[Q::ProgressLow, Q::ProgressMultiLow],
+        ),
         (1, "synchronization", "Synchronization", SYNC, &[]),
         (2, "sync_collective", "Collective Synchronization", &[Barrier], &[]),
         (3, "barrier_wait", "Wait at Barrier", &[Barrier], &[Q::BarrierWait]),
         (3, "barrier_completion", "Barrier Completion", &[Barrier], &[Q::BarrierCompletion]),
+        (
+            3,
+            "sync_collective_wait_for_progress",
+            "Wait for Progress (Collective Synchronization)",
+            &[Barrier],
+            &[Q::ProgressLow, Q::ProgressMultiLow],
+        ),
         (2, "rma_synchronization", "One-sided Synchronization", &[RmaSync], &[]),
         (3, "rma_sync_late_post", "Late Post", &[RmaSync], &[Q::LatePost]),
         (3, "rma_early_wait", "Early Wait", &[RmaSync], &[Q::EarlyWait]),
@@ -118,6 +132,13 @@ const LAYER: &[LayerRow] = {
             &[Collective],
             &[Q::NonBlockingWait],
         ),
+        (
+            3,
+            "collective_wait_for_progress",
+            "Wait for Progress (Collective Communication)",
+            &[Collective],
+            &[Q::ProgressLow, Q::ProgressMultiLow],
+        ),
         (2, "rma_communication", "One-sided Communication", &[Rma], &[]),
         (
             3,
@@ -156,6 +177,7 @@ const BESIDE: &[(&str, &str, &[Q])] = &[
         &[Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed],
     ),
     ("late_signal_inferred", "Late Signal, inferred", &[Q::LateSignalInferred]),
+    ("polling", "Polling loops", &[Q::PollingTime]),
     ("lock_competition_inferred", "Lock Contention, inferred", &[Q::LockContentionInferred]),
 ];
 
@@ -171,6 +193,7 @@ const COUNTS: &[(&str, &str, &str, Q)] = &[
     ("bytes_sent", "Bytes of messages sent", "bytes", Q::BytesSent),
     ("bytes_rcvd", "Bytes of messages received", "bytes", Q::BytesReceived),
     ("comms_coll", "Collective operations", "occ", Q::Collectives),
+    ("polling_calls", "Calls in polling loops", "occ", Q::PollingCalls),
 ];
 
 fn rows(layers: &[Layer]) -> Vec<Row> {
@@ -417,6 +440,11 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
             builder.location(group, location);
         }
     }
+}
+
+/// The metrics of a wait, without the prefix of a layer.
+pub(crate) fn names_of(what: Q) -> Vec<&'static str> {
+    LAYER.iter().filter(|row| row.4.contains(&what)).map(|row| row.1).collect()
 }
 
 /// The metric that a wait on paths of some class is booked as.

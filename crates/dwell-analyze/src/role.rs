@@ -47,6 +47,8 @@ impl Traits {
     pub(crate) const TOUCHES: Self = Self(1 << 12);
     /// Asks whether something has happened.
     pub(crate) const TESTS: Self = Self(1 << 13);
+    /// Has more to be judged for when it ends than single operations.
+    pub(crate) const ENDS: Self = Self(1 << 4 | 1 << 13);
     /// Begins a collective and does not wait for it.
     pub(crate) const BEGINS: Self = Self(1 << 14);
     /// Orders or completes, or waits for others: a synchronisation.

@@ -15,7 +15,10 @@ use crate::matrix::Matrix;
 use crate::outstanding::Op;
 use crate::patterns::collectives::{Answers, Booking, Instances};
 use crate::patterns::locks::{LockLetter, Locks};
-use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Proofs, Waited, Watch};
+use crate::patterns::messages::OUTSIDE;
+use crate::patterns::progress::{
+    self, Ask, AskOne, Judged, Outcome, Proofs, Questions, Waited, Watch,
+};
 use crate::player::Player;
 use crate::role::Traits;
 use crate::world::World;
@@ -121,6 +124,9 @@ impl Shard {
             for lane in &mut lanes {
                 open(world, archive, buffer, lane);
             }
+            let mail = &mut stage.mail;
+            let (asks, ones, waited) = (&mut mail.asks, &mut mail.ones, &mut mail.waited);
+            progress::ask_outside(actor, &mut Questions { asks, ones, waited });
             actor.row = self.matrix.row(actor.index, &world.parties);
             let row = actor.row;
             let mut play = Play { world, actor, matrix: &mut self.matrix, row, stage, horizon };
@@ -157,6 +163,7 @@ impl Shard {
             actor.lanes = lanes;
             actor.sure.index();
             actor.wide.index();
+            self.floors.regions = self.floors.regions.min(actor.outside.start());
             let enters = actor.cases.iter().filter_map(progress::Case::locked);
             self.floors.locks = enters.fold(self.floors.locks, u64::min);
             for op in actor.outstanding.waiting() {
@@ -230,6 +237,9 @@ impl Shard {
         }
         self.ones = again;
         self.gaps.progress += missed;
+        for actor in &self.actors {
+            desk.undecided = desk.undecided.min(actor.outside.undecided());
+        }
         for watch in inbox.watches.into_iter().flatten() {
             let Some(actor) = home(watch.target) else { continue };
             if let Some(seen) = progress::watch(world, actor, &watch, horizon) {
@@ -350,8 +360,12 @@ impl Shard {
             }
         }
         for told in answers.told.into_iter().flatten() {
-            if let Some(actor) = actors.get_mut(home(told.receiver)) {
-                actor.messages.arrive(told);
+            match actors.get_mut(home(told.receiver)) {
+                Some(actor) if told.context == OUTSIDE => {
+                    actor.outside.learn(told.tag, told.begin, told.time);
+                }
+                Some(actor) => actor.messages.arrive(told),
+                None => {}
             }
         }
         for ready in answers.ready.into_iter().flatten() {
@@ -374,7 +388,7 @@ impl Shard {
         !self.later.is_empty()
             || !self.held.is_empty()
             || !self.held_locks.is_empty()
-            || self.actors.iter().any(|actor| !actor.messages.is_settled())
+            || self.actors.iter().any(|it| !it.messages.is_settled() || !it.outside.is_empty())
     }
 
     /// Bytes of memory for facts and questions.

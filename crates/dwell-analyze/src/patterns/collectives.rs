@@ -32,7 +32,7 @@ use otf2::enums::{CollectiveOp, CollectiveRoot};
 use crate::hash::Mixed;
 use crate::metric::Quantity;
 use crate::paths::Path;
-use crate::patterns::messages::{COLLECTIVES, Sent};
+use crate::patterns::messages::{COLLECTIVES, OUTSIDE, Sent};
 use crate::role::Role;
 use crate::transport::{Letter, Post};
 use crate::world::World;
@@ -125,6 +125,9 @@ pub(crate) struct Arrival {
     pub(crate) root: Option<u32>,
     /// If it does not block, its number at the process.
     pub(crate) number: Option<u32>,
+    /// If it completed operations outside of the group, the number of the case: the process wants to
+    /// know when the last of the group came.
+    pub(crate) outside: Option<u32>,
 }
 
 impl Letter for Arrival {}
@@ -222,6 +225,11 @@ impl Under {
             *count += 1;
             arrival
         })
+    }
+
+    /// How many began.
+    pub(crate) fn begun(&self) -> u64 {
+        u64::from(self.next)
     }
 
     /// How many began and never ended.
@@ -334,6 +342,17 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         return tell(world, &mut list, out.told);
     }
     let first_end = list.iter().map(|it| it.end).min().unwrap_or(0);
+    for it in &list {
+        if let Some(tag) = it.outside {
+            let (receiver, sender, context) = (it.process, last.process, OUTSIDE);
+            let (begin, time, serial) = (last.enter, first_end, 0);
+            let (blocking, touched) = (false, 0);
+            out.told.send(
+                receiver,
+                Sent { receiver, sender, context, tag, begin, time, serial, blocking, touched },
+            );
+        }
+    }
     let root = first.root;
     let root_enter = list.iter().find(|it| Some(it.process) == root).map(|it| it.enter);
     let last_other = list.iter().rfind(|it| Some(it.process) != root);

@@ -318,3 +318,5 @@ pub(crate) const LATER_POSTS: u32 = 4 << 29;
 pub(crate) const COMPLETES: u32 = 5 << 29;
 /// Collectives that do not block: who began last.
 pub(crate) const COLLECTIVES: u32 = 6 << 29;
+/// Collectives that completed operations outside of their group: who came last. No message at all.
+pub(crate) const OUTSIDE: u32 = 7 << 29;

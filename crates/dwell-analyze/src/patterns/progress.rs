@@ -15,6 +15,11 @@
 //! bounds. An operation that no region could have served proves that the pair of nodes progresses
 //! without the target; what is judged a wait after that is booked as unconfirmed.
 //!
+//! # Collectives
+//! A collective may complete operations on targets outside of its group. Until the last of the group
+//! has come, that is what is waited for. Only then targets are asked, and only up to the time when the
+//! first of the group was through: everything was complete before anyone could be.
+//!
 //! # Why an operation asks at the end of each window
 //! A target forgets its regions when a window ends. An operation that is still under way then asks
 //! once for what has been decided: if a region has served it, the origin remembers that one; if not,
@@ -183,6 +188,76 @@ impl Case {
     /// When the call began, if it took a lock.
     pub(crate) fn locked(&self) -> Option<u64> {
         self.lock.map(|_| self.enter)
+    }
+}
+
+/// A collective that completed operations outside of its group.
+#[derive(Debug)]
+struct Behind {
+    location: u32,
+    path: Path,
+    enter: u64,
+    end: u64,
+    done: Vec<Done>,
+    /// When the last of the group came, and when the first was through.
+    between: Option<(u64, u64)>,
+}
+
+/// Collectives that completed operations outside of their groups, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    next: u32,
+    open: BTreeMap<u32, Behind>,
+}
+
+impl Outside {
+    /// A collective ended; the number of its case.
+    pub(crate) fn put(
+        &mut self,
+        location: u32,
+        path: Path,
+        (enter, end): (u64, u64),
+        done: Vec<Done>,
+    ) -> u32 {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.open.insert(number, Behind { location, path, enter, end, done, between: None });
+        number
+    }
+
+    /// The home of the collective says when the last came and when the first was through.
+    pub(crate) fn learn(&mut self, number: u32, last: u64, first_end: u64) {
+        if let Some(it) = self.open.get_mut(&number) {
+            it.between = Some((last, first_end.min(it.end)));
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The earliest start of an operation that has yet to ask for regions.
+    pub(crate) fn start(&self) -> u64 {
+        let done = self.open.values().flat_map(|it| &it.done);
+        let open = done.filter(|it| it.known.sure.is_none() || it.known.wide.is_none());
+        open.map(|it| it.start).min().unwrap_or(u64::MAX)
+    }
+
+    /// The earliest time that a collective which has yet to ask may prove something for.
+    pub(crate) fn undecided(&self) -> u64 {
+        self.open.values().map(|it| it.enter).min().unwrap_or(u64::MAX)
+    }
+}
+
+/// Asks the targets of what collectives completed outside of their groups.
+pub(crate) fn ask_outside(actor: &mut Actor, questions: &mut Questions<'_>) {
+    let known = |_: &u32, it: &mut Behind| it.between.is_some();
+    let ready: Vec<Behind> =
+        actor.outside.open.extract_if(.., known).map(|(_, behind)| behind).collect();
+    for Behind { location, path, done, between, .. } in ready {
+        if let Some(when) = between.filter(|it| it.0 < it.1) {
+            ask_many(actor, location, path, when, &done, questions);
+        }
     }
 }
 
@@ -549,7 +624,10 @@ pub(crate) fn book(
     lane.paths.book(path, least, low);
     lane.paths.book(path, more, high - low);
     let signature = lane.paths.get(path).map_or(0, |node| node.signature);
-    blame.add(signature, least, world.parties.party(target), high);
+    blame.add(signature, least, world.parties.party(target), low);
+    if high > low {
+        blame.add(signature, more, world.parties.party(target), high - low);
+    }
     if let Some(cell) = matrix.cell(actor_row, world.parties.party(target), sort.kind()) {
         cell.wait += high;
     }

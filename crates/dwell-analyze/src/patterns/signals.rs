@@ -9,6 +9,11 @@
 //! The releaser is the last operation that covers the address and began before the wait ended. If it
 //! began after the wait did, at another process, the wait is its begin less the enter. Where the
 //! address was not recorded, any small operation is taken for the releaser, and the wait is *inferred*.
+//!
+//! Where large operations act is not recorded. If no small one released a wait, and a large one began
+//! meanwhile, that may have been it: the wait is counted as not judged.
+
+use dwell_model::archive::SMALL;
 
 use crate::metric::Quantity;
 use crate::paths::Path;
@@ -30,7 +35,7 @@ impl Letter for Signal {}
 impl Signal {
     fn covers(&self, wanted: Option<u64>) -> bool {
         match (wanted, self.offset) {
-            (None, _) => true,
+            (None, _) => self.bytes <= SMALL,
             (Some(address), Some(begin)) => {
                 begin <= address && address < begin.saturating_add(self.bytes.max(1))
             }
@@ -56,6 +61,8 @@ pub(crate) struct Inbox {
     waits: Vec<Wait>,
     /// Waits during which nobody was seen to raise the flag.
     pub(crate) unseen: u64,
+    /// Waits that a large operation may have ended.
+    pub(crate) doubtful: u64,
 }
 
 impl Inbox {
@@ -82,16 +89,18 @@ impl Inbox {
         mut book: impl FnMut(&Wait, Quantity, u64, u32),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
-        let raised = &self.raised;
+        let (raised, doubtful) = (&self.raised, &mut self.doubtful);
         self.waits.retain(|wait| {
             if wait.leave >= horizon {
                 return true;
             }
             let end = raised.partition_point(|it| it.begin < wait.leave);
-            let during = raised.get(..end).unwrap_or_default().iter().rev();
-            let releaser =
-                during.take_while(|it| it.begin > wait.enter).find(|it| it.covers(wait.offset));
+            let until = raised.get(..end).unwrap_or_default().iter().rev();
+            let mut during = until.take_while(|it| it.begin > wait.enter);
+            let releaser = during.clone().find(|it| it.covers(wait.offset));
+            let large = |it: &Signal| it.offset.is_none() && it.bytes > SMALL && it.origin != me;
             self.unseen += u64::from(releaser.is_none());
+            *doubtful += u64::from(releaser.is_none() && during.any(large));
             if let Some(it) = releaser.filter(|it| it.origin != me) {
                 let amount = it.begin - wait.enter;
                 book(wait, Quantity::LateSignal, amount, it.origin);
