@@ -71,7 +71,14 @@ const LAYER: &[LayerRow] = {
             "management_wait_for_progress",
             "Wait for Progress (Management)",
             &[Management],
-            &[Q::ProgressLow, Q::ProgressMultiLow],
+            &[Q::ProgressLow],
+        ),
+        (
+            2,
+            "management_wait_for_progress_multi",
+            "Wait for Progress of Several Targets (Management)",
+            &[Management],
+            &[Q::ProgressMultiLow],
         ),
         (1, "synchronization", "Synchronization", SYNC, &[]),
         (2, "sync_collective", "Collective Synchronization", &[Barrier], &[]),
@@ -82,7 +89,14 @@ const LAYER: &[LayerRow] = {
             "sync_collective_wait_for_progress",
             "Wait for Progress (Collective Synchronization)",
             &[Barrier],
-            &[Q::ProgressLow, Q::ProgressMultiLow],
+            &[Q::ProgressLow],
+        ),
+        (
+            3,
+            "sync_collective_wait_for_progress_multi",
+            "Wait for Progress of Several Targets (Collective Synchronization)",
+            &[Barrier],
+            &[Q::ProgressMultiLow],
         ),
         (2, "rma_synchronization", "One-sided Synchronization", &[RmaSync], &[]),
         (3, "rma_sync_late_post", "Late Post", &[RmaSync], &[Q::LatePost]),
@@ -137,7 +151,14 @@ const LAYER: &[LayerRow] = {
             "collective_wait_for_progress",
             "Wait for Progress (Collective Communication)",
             &[Collective],
-            &[Q::ProgressLow, Q::ProgressMultiLow],
+            &[Q::ProgressLow],
+        ),
+        (
+            3,
+            "collective_wait_for_progress_multi",
+            "Wait for Progress of Several Targets (Collective Communication)",
+            &[Collective],
+            &[Q::ProgressMultiLow],
         ),
         (2, "rma_communication", "One-sided Communication", &[Rma], &[]),
         (
@@ -451,6 +472,7 @@ pub(crate) fn names_of(what: Q) -> Vec<&'static str> {
 pub(crate) fn name_of(layer: Layer, class: Class, what: Q) -> String {
     let fits = |row: &&LayerRow| row.4.contains(&what);
     let exact = LAYER.iter().filter(fits).find(|row| row.3.contains(&class));
+    // Every class has a row for what occurs in it; if not, the last resort is the first that fits.
     let row = exact.or_else(|| LAYER.iter().find(fits));
     format!("{}_{}", layer.name(), row.map_or("wait", |row| row.1))
 }

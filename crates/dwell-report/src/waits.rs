@@ -47,10 +47,10 @@ const WAITS: &[Wait] = waits! {
         "Balance the work before it, or synchronise fewer processes.";
     "barrier_completion": "a process left a barrier later than the first did";
         "Often the network, or other work on the node: give each process a core of its own.";
-    "nxn_completion": "a process left an all-to-all operation later than the first did";
-        "Often the network, or other work on the node: give each process a core of its own.";
-    "wait_nxn": "an all-to-all operation waited for the last to arrive";
-        "Balance the work before it, or use a non-blocking collective.";
+    "nxn_completion": "a process left an all-to-all operation later than the first did, after all had come";
+        "Not the work of others: give each process a core of its own; move less data, or less often.";
+    "wait_nxn": "an all-to-all operation (reduction to all, gather to all) waited for the last to arrive";
+        "Balance the work before it; do it less often, or join several small ones; or begin it early without blocking.";
     "latebroadcast": "a broadcast waited for its root";
         "Let the root broadcast earlier.";
     "earlyreduce": "the root of a reduction waited for the others";
@@ -59,13 +59,13 @@ const WAITS: &[Wait] = waits! {
         "Balance the work of the lower ranks.";
     "wait_at_fence": "a fence waited for the last to arrive";
         "Balance the work between fences, or synchronise with single partners.";
-    "early_fence": "a fence waited for operations that were still under way";
-        "Start the operations earlier in the epoch.";
+    "early_fence": "a fence was entered while others still acted on the window";
+        "Start the operations earlier in the epoch, or give this process other work before the fence.";
     "late_post": "an access epoch waited until its target exposed the window";
         "Let the target post earlier.";
     "early_wait": "the end of an exposure epoch waited for the origins";
         "Give the target other work before it waits.";
-    "late_complete": "an exposure epoch lasted until its origin completed, though no transfer was left";
+    "late_complete": "an exposure epoch lasted until its origin completed, though nothing was left to transfer";
         "Complete the access epoch right after the last operation.";
     "lock_competition": "a lock was held by another process";
         "Hold locks for a shorter time, or use several locks.";
@@ -73,16 +73,18 @@ const WAITS: &[Wait] = waits! {
         "Hold locks for a shorter time, or use several locks.";
     "wait_for_progress": "an operation waited until its target entered the library";
         "Let the target make calls that progress (a get, an atomic, a barrier), or use a progress thread.";
-    "wait_for_progress_multi": "operations waited until their targets entered the library";
-        "Let the targets make calls that progress (a get, an atomic, a barrier), or use a progress thread.";
+    "wait_for_progress_multi": "a call completed operations on several targets, and waited until they had entered the library";
+        "Let the targets make calls that progress (a get, an atomic, a barrier); complete less at once, on a context of its own.";
     "late_signal": "a flag was waited for before it was raised";
         "Raise the flag earlier, or give the waiting process other work.";
     "late_partner": "a synchronisation waited for its last partner";
         "Balance the work of the partners.";
-    "wait_at_create": "a window or allocation waited for the last to arrive";
-        "Create windows outside of loops.";
-    "wait_at_free": "freeing a window or allocation waited for the last to arrive";
-        "Free windows outside of loops.";
+    "wait_at_create": "making a window, symmetric memory or a group waited for the last to arrive";
+        "Make it once, outside of loops, and use it again; if it is made but once, balance the start of the program.";
+    "wait_at_free": "freeing a window, symmetric memory or a group waited for the last to arrive";
+        "Free it once, at the end, and outside of loops; if it is freed but once, balance the work before it.";
+    "nonblocking_wait": "a collective that does not block was waited for before the last had begun it";
+        "Begin it earlier where it is begun last, or do more work before waiting for it.";
 };
 
 #[cfg(test)]

@@ -9,7 +9,9 @@
 //! | `version` | 1 |
 //! | `processes`, `locations`, `events` | how many |
 //! | `length_seconds`, `time_seconds` | from the first event to the last; over all locations |
-//! | `findings` | the waits, the longest first |
+//! | `findings` | the waits, the longest first: by `seconds`, then by `seconds_at_most` |
+//! | `unconfirmed` | what looks like waits for progress but is in doubt: `pattern`, `seconds`, `reason` |
+//! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `path`, `locations` |
 //! | `not_computed` | `pattern`, `calls` (0 for all) and `reason` |
 //! | `damage` | what is wrong with the archive |
 //!
@@ -20,9 +22,10 @@
 //! | `pattern`, `metric`, `layer` | id of the pattern, name in `trace.cubex`, whose call it is |
 //! | `seconds`, `seconds_at_most`, `share` | lower and upper bound; share of `time_seconds` |
 //! | `confidence` | exact, lower bound, between bounds, inferred |
+//! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
-//! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds` |
+//! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
 
 use std::fmt::Write as _;
@@ -33,7 +36,7 @@ use std::time::SystemTime;
 use std::{env, fs};
 
 use anyhow::{Context, bail};
-use dwell_analyze::{Analysis, Finding, Options, Quantity, Share, Step, analyze, least_memory};
+use dwell_analyze::{Analysis, Finding, Options, Share, Step, analyze, least_memory};
 use dwell_model::layer::Layer;
 use dwell_report::wait;
 use otf2::Archive;
@@ -172,14 +175,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// What happened, and what can be done about it.
-fn about_pattern(finding: &Finding) -> (&'static str, &'static str) {
-    match wait(&finding.metric) {
-        Some(about) => (about.meaning, about.remedy),
-        // Not all of it is a wait: leaving takes its time too.
-        None => (
-            "the operation lasted after its first process had been released",
-            "Look whether processes share cores; use fewer or smaller collectives.",
-        ),
+fn about_pattern(metric: &str) -> (&'static str, &'static str) {
+    // A test holds that every pattern has its words.
+    wait(metric).map_or(("", ""), |about| (about.meaning, about.remedy))
+}
+
+/// How sure a finding is, and on what condition.
+fn how_sure(finding: &Finding) -> String {
+    let word = finding.confidence.name();
+    match finding.latency {
+        Some(0) => format!("{word}, if requests travel in no time: the archive does not say"),
+        Some(latency) => {
+            format!("{word}, if requests travel at least {}", seconds(latency as f64 / 1e9))
+        }
+        None => word.to_owned(),
+    }
+}
+
+/// One time, or two bounds.
+fn amount_text(least: u64, most: u64) -> String {
+    let least_text = seconds(least as f64 / 1e9);
+    match most > least {
+        true => format!("{least_text} to {}", seconds(most as f64 / 1e9)),
+        false => least_text,
     }
 }
 
@@ -202,7 +220,7 @@ fn call_text(path: &[Step]) -> String {
 }
 
 fn share_text(shares: &[Share]) -> String {
-    let one = |it: &Share| format!("{} ({})", it.who, seconds(it.nanoseconds as f64 / 1e9));
+    let one = |it: &Share| format!("{} ({})", it.who, amount_text(it.nanoseconds, it.at_most));
     shares.iter().take(3).map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -223,14 +241,7 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
     );
     let _ = writeln!(text, "waits take {} of it, {:.1} %", seconds(waits), percent(waits));
     for (number, finding) in (1..).zip(analysis.findings().iter().take(top)) {
-        let amount = match finding.at_most > finding.nanoseconds {
-            true => format!(
-                "{} to {}",
-                seconds(finding.seconds()),
-                seconds(finding.at_most as f64 / 1e9)
-            ),
-            false => seconds(finding.seconds()),
-        };
+        let amount = amount_text(finding.nanoseconds, finding.at_most);
         let _ = writeln!(
             text,
             "\n{number}. {} waits {amount}, {:.1} % of the time",
@@ -242,7 +253,7 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
                 let _ = writeln!(text, "   {:9} {part}", if at == 0 { label } else { "" });
             }
         };
-        let (meaning, remedy) = about_pattern(finding);
+        let (meaning, remedy) = about_pattern(&finding.metric);
         line("why", &format!("{meaning} ({})", finding.pattern));
         line("path", &shorten(&path_text(&finding.path), width - 13));
         line(
@@ -260,7 +271,7 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
             line("on whom", &format!("most: {}", share_text(&finding.targets)));
         }
         line("to do", remedy);
-        line("how sure", finding.confidence.name());
+        line("how sure", &how_sure(finding));
     }
     if analysis.findings().is_empty() {
         let _ = writeln!(text, "no call waits for another process");
@@ -269,15 +280,24 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
     if rest > 0 {
         let _ = writeln!(text, "\n{rest} more in findings.json");
     }
-    let doubtful = analysis.total(Quantity::ProgressUnconfirmed)
-        + analysis.total(Quantity::ProgressMultiUnconfirmed);
+    let doubtful: u64 = analysis.unconfirmed().iter().map(|it| it.nanoseconds).sum();
     if doubtful > 0 {
         let _ = writeln!(
             text,
-            "\nunconfirmed: {} more look like waits for progress, but operations between {} pair(s) of \
-             nodes were seen to progress without their target",
+            "\nunconfirmed: {} more look like waits for progress, but {}",
             seconds(doubtful as f64 / 1e9),
-            analysis.independent_pairs()
+            why_unconfirmed(analysis)
+        );
+    }
+    if let Some(longest) = analysis.polling().first() {
+        let loops = analysis.polling();
+        let time = loops.iter().map(|it| it.nanoseconds).sum::<u64>() as f64 / 1e9;
+        let _ = writeln!(
+            text,
+            "\npolling: {} calls test again and again, for {}; it counts as computing. Most: {}",
+            grouped(loops.iter().map(|it| it.calls).sum()),
+            seconds(time),
+            call_text(&longest.path)
         );
     }
     if !analysis.not_computed().is_empty() || !analysis.damage().is_empty() {
@@ -293,11 +313,25 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
     text
 }
 
+/// Why waits are in doubt.
+fn why_unconfirmed(analysis: &Analysis) -> String {
+    format!(
+        "operations between {} pair(s) of nodes were seen to progress without their target",
+        analysis.independent_pairs()
+    )
+}
+
 /// What a program reads. All times are seconds.
 fn document(analysis: &Analysis) -> Value {
     let time = analysis.time() as f64;
     let shares = |list: &[Share]| -> Vec<Value> {
-        let one = |it: &Share| json!({ "who": it.who, "seconds": it.nanoseconds as f64 / 1e9 });
+        let one = |it: &Share| {
+            json!({
+                "who": it.who,
+                "seconds": it.nanoseconds as f64 / 1e9,
+                "seconds_at_most": it.at_most as f64 / 1e9,
+            })
+        };
         list.iter().map(one).collect()
     };
     let step = |step: &Step| {
@@ -313,7 +347,7 @@ fn document(analysis: &Analysis) -> Value {
         .findings()
         .iter()
         .map(|it| {
-            let (explanation, remedy) = about_pattern(it);
+            let (explanation, remedy) = about_pattern(&it.metric);
             json!({
                 "pattern": it.pattern,
                 "metric": it.metric,
@@ -322,6 +356,7 @@ fn document(analysis: &Analysis) -> Value {
                 "seconds_at_most": it.at_most as f64 / 1e9,
                 "share": if time > 0.0 { it.nanoseconds as f64 / time } else { 0.0 },
                 "confidence": it.confidence.name(),
+                "latency_seconds": it.latency.map(|it| it as f64 / 1e9),
                 "visits": it.visits,
                 "path_seconds": it.path_nanoseconds as f64 / 1e9,
                 "path": it.path.iter().map(step).collect::<Vec<_>>(),
@@ -338,6 +373,28 @@ fn document(analysis: &Analysis) -> Value {
         .iter()
         .map(|it| json!({ "pattern": it.pattern, "calls": it.calls, "reason": it.reason }))
         .collect();
+    let reason = why_unconfirmed(analysis);
+    let unconfirmed: Vec<Value> = analysis
+        .unconfirmed()
+        .iter()
+        .map(|it| {
+            let seconds = it.nanoseconds as f64 / 1e9;
+            json!({ "pattern": it.pattern, "seconds": seconds, "reason": reason })
+        })
+        .collect();
+    let polling: Vec<Value> = analysis
+        .polling()
+        .iter()
+        .map(|it| {
+            json!({
+                "layer": it.layer.name(),
+                "calls": it.calls,
+                "seconds": it.nanoseconds as f64 / 1e9,
+                "path": it.path.iter().map(step).collect::<Vec<_>>(),
+                "locations": it.locations,
+            })
+        })
+        .collect();
     json!({
         "version": 1,
         "processes": analysis.processes(),
@@ -346,6 +403,8 @@ fn document(analysis: &Analysis) -> Value {
         "length_seconds": analysis.length() as f64 / 1e9,
         "time_seconds": time / 1e9,
         "findings": findings,
+        "unconfirmed": unconfirmed,
+        "polling": polling,
         "not_computed": not_computed,
         "damage": analysis.damage(),
     })
@@ -353,7 +412,28 @@ fn document(analysis: &Analysis) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use dwell_analyze::Quantity;
+
+    use super::{about_pattern, size};
+
+    #[test]
+    fn every_pattern_is_explained() {
+        let mut seen = std::collections::BTreeMap::new();
+        for what in Quantity::ALL {
+            let Some(pattern) = what.pattern() else { continue };
+            let metrics = what.metrics();
+            assert!(!metrics.is_empty(), "{pattern} has no metric");
+            for metric in metrics {
+                let (meaning, remedy) = about_pattern(&format!("mpi_{metric}"));
+                assert!(meaning.len() > 20, "{pattern} is not explained: {metric}");
+                assert!(remedy.len() > 20, "{pattern} has no remedy: {metric}");
+                // Of its own, and not that of another pattern.
+                let others = seen.insert((meaning, remedy), pattern);
+                assert!(others.is_none_or(|it| it == pattern), "{pattern} as {others:?}");
+            }
+        }
+        assert!(seen.len() >= 20, "{}", seen.len());
+    }
 
     #[test]
     fn sizes_have_units() {
