@@ -423,6 +423,29 @@ fn analysed(directory: &std::path::Path, cut: Cut, threads: usize) -> Analysis {
     analysis
 }
 
+/// What is below a metric is a part of it, at every call path and location.
+fn parts_fit(analysis: &Analysis, path: &std::path::Path) {
+    analysis.write_report(path).unwrap();
+    let report = cubex::Report::open(path).unwrap();
+    let meta = report.meta();
+    for parent in meta.metrics() {
+        let parts: Vec<_> =
+            meta.metric_children(parent).map(|child| report.values(child).unwrap()).collect();
+        let whole = report.values(parent).unwrap();
+        for cnode in meta.cnodes().filter(|_| !parts.is_empty()) {
+            for location in meta.locations() {
+                let at = |values: &cubex::Values| {
+                    let row = values.row(cnode).unwrap();
+                    let seconds = row.and_then(|row| row.number(location)).unwrap_or(0.0);
+                    (seconds * 1e9).round() as u64
+                };
+                let name = meta.metric(parent).unwrap().uniq_name;
+                assert!(parts.iter().map(at).sum::<u64>() <= at(&whole), "{name} at {cnode:?}");
+            }
+        }
+    }
+}
+
 /// Compares one trace, and adds up what was found in it.
 fn check(seed: u64, totals: &mut Sums) {
     let lists = random_program(seed);
@@ -430,6 +453,10 @@ fn check(seed: u64, totals: &mut Sums) {
     write(directory.path(), &lists);
     let expected = search(&lists);
     let mut ways = vec![(Cut::Budget, 1), (Cut::EveryEvent, 1)];
+    if seed.is_multiple_of(10) {
+        let analysis = analysed(directory.path(), Cut::Budget, 1);
+        parts_fit(&analysis, &directory.path().join("trace.cubex"));
+    }
     if seed.is_multiple_of(50) {
         ways.extend([(Cut::EveryEvent, 2), (Cut::Nanoseconds(7), 7), (Cut::EveryEvent, 7)]);
     }
