@@ -434,7 +434,7 @@ fn parts_fit(analysis: &Analysis, path: &std::path::Path) {
         let whole = report.values(parent).unwrap();
         for cnode in meta.cnodes().filter(|_| !parts.is_empty()) {
             for location in meta.locations() {
-                let at = |values: &cubex::Values| {
+                let at = |values: &cubex::Values<'_>| {
                     let row = values.row(cnode).unwrap();
                     let seconds = row.and_then(|row| row.number(location)).unwrap_or(0.0);
                     (seconds * 1e9).round() as u64

@@ -1,7 +1,7 @@
 //! The rules, as they are written down, applied to everything at once: no windows, no questions, no
 //! order of arrival.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dwell_analyze::Quantity;
 
@@ -116,9 +116,12 @@ fn lock_of(call: &Call) -> Option<Lock> {
 /// Operations that a call waited for: target, start of the last one there, its kind.
 type Targets = BTreeMap<usize, (u64, char)>;
 
-/// What each call waited for, by the number of the call; and how many barriers completed operations on
-/// others than their members.
-fn targets(trace: &Trace) -> (BTreeMap<usize, Targets>, u64) {
+/// The same, and during which time: a call that others take part in waits for targets only after the last
+/// of them has come, and until the first is through.
+type Waiter = (Targets, Stretch);
+
+/// What each call waited for, by the number of the call.
+fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
     struct Op {
         location: usize,
         id: u64,
@@ -127,12 +130,20 @@ fn targets(trace: &Trace) -> (BTreeMap<usize, Targets>, u64) {
         start: u64,
         kind: char,
     }
-    let mut all: BTreeMap<usize, Targets> = BTreeMap::new();
-    let mut outside = BTreeSet::new();
+    let mut between: BTreeMap<usize, Stretch> = BTreeMap::new();
+    for parts in instances(trace).values() {
+        let last = parts.iter().map(|it| it.0.enter).max().unwrap();
+        let first_end = parts.iter().map(|it| it.1).min().unwrap();
+        between.extend(parts.iter().map(|it| (it.0.number, (last, first_end))));
+    }
+    let mut all: BTreeMap<usize, Waiter> = BTreeMap::new();
     for process in 0..trace.processes {
         let mut outstanding: Vec<Op> = Vec::new();
         for (call, _, record) in trace.records(process) {
-            let targets = all.entry(call.number).or_default();
+            let (targets, _) = all.entry(call.number).or_insert_with(|| {
+                let when = between.get(&call.number).copied();
+                (Targets::new(), when.unwrap_or((call.enter, call.leave)))
+            });
             let mut wait = |target: usize, start: u64, kind: char| {
                 let known = targets.entry(target).or_insert((start, kind));
                 if known.0 <= start {
@@ -160,13 +171,9 @@ fn targets(trace: &Trace) -> (BTreeMap<usize, Targets>, u64) {
                             Record::Collective { window, .. } => Some(window as usize),
                             _ => None,
                         });
-                        match group.map(|group| &trace.windows[group]) {
-                            None => wait(op.target, op.start, op.kind),
-                            Some(group) => {
-                                if !group.contains(&op.target) {
-                                    outside.insert(call.number);
-                                }
-                            }
+                        let group = group.map(|group| &trace.windows[group]);
+                        if group.is_none_or(|group| !group.contains(&op.target)) {
+                            wait(op.target, op.start, op.kind);
                         }
                     }
                 }
@@ -177,8 +184,28 @@ fn targets(trace: &Trace) -> (BTreeMap<usize, Targets>, u64) {
             }
         }
     }
-    all.retain(|_, targets| !targets.is_empty());
-    (all, outside.len() as u64)
+    // Some are through before the last has come: those wait for nobody else.
+    let through = |call: &usize| between.get(call).is_some_and(|when| when.0 >= when.1);
+    all.retain(|call, (targets, _)| !targets.is_empty() && !through(call));
+    all
+}
+
+/// Collectives by window and number: call, end and root of everyone who came.
+type Instances<'t> = BTreeMap<(u32, u64), Vec<(&'t Call, u64, Option<usize>)>>;
+
+fn instances(trace: &Trace) -> Instances<'_> {
+    let mut instances = Instances::new();
+    for process in 0..trace.processes {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for (call, _, record) in trace.records(process) {
+            let Record::Collective { window, end, root, sequence } = *record else { continue };
+            let count = counts.entry(window).or_default();
+            let number = sequence.unwrap_or(*count);
+            *count += 1;
+            instances.entry((window, number)).or_default().push((call, end, root));
+        }
+    }
+    instances
 }
 
 impl Found {
@@ -193,28 +220,26 @@ impl Found {
             let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
             threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
         };
-        let (waiters, outside) = targets(trace);
-        self.blind += outside;
+        let waiters = targets(trace);
 
         // What progressed without its target.
         let node = |process: usize| process / trace.per_node;
         let mut proofs: BTreeMap<(char, usize, usize), u64> = BTreeMap::new();
-        for (&call, targets) in &waiters {
+        for (&call, (targets, (_, leave))) in &waiters {
             let call = &trace.calls[call];
             for (&target, &(start, kind)) in targets {
-                if blind(target, start, call.leave) {
+                if blind(target, start, *leave) {
                     self.blind += 1;
-                } else if first(&wide[target], start).is_none_or(|r| r.0 >= call.leave) {
+                } else if first(&wide[target], start).is_none_or(|r| r.0 >= *leave) {
                     let pair = (kind, node(call.process), node(target));
-                    let proof = proofs.entry(pair).or_insert(call.leave);
-                    *proof = call.leave.min(*proof);
+                    let proof = proofs.entry(pair).or_insert(*leave);
+                    *proof = *leave.min(proof);
                 }
             }
         }
 
-        for (&call, targets) in &waiters {
+        for (&call, &(ref targets, (enter, leave))) in &waiters {
             let call = &trace.calls[call];
-            let (enter, leave) = (call.enter, call.leave);
             let serving = |regions: &[Vec<Stretch>], target: usize, start: u64| {
                 let known = !blind(target, start, leave);
                 first(&regions[target], start).filter(|r| known && r.0 < leave)
@@ -372,20 +397,7 @@ impl Found {
 
     fn collectives(&mut self, trace: &Trace) {
         use Quantity as Q;
-        // By window and number: call, end, root.
-        type Part<'a> = (&'a Call, u64, Option<usize>);
-        let mut instances: BTreeMap<(u32, u64), Vec<Part<'_>>> = BTreeMap::new();
-        for process in 0..trace.processes {
-            let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-            for (call, _, record) in trace.records(process) {
-                let Record::Collective { window, end, root, sequence } = *record else { continue };
-                let count = counts.entry(window).or_default();
-                let number = sequence.unwrap_or(*count);
-                *count += 1;
-                instances.entry((window, number)).or_default().push((call, end, root));
-            }
-        }
-        for ((window, _), parts) in instances {
+        for ((window, _), parts) in instances(trace) {
             let members = &trace.windows[window as usize];
             self.partial += u64::from(parts.len() < members.len());
             let rank = |call: &Call| members.iter().position(|it| *it == call.process).unwrap();
