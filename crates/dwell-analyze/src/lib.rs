@@ -39,6 +39,7 @@ mod replay;
 mod report;
 mod role;
 mod shard;
+mod spill;
 mod system;
 pub mod transport;
 mod tree;
@@ -242,6 +243,12 @@ impl Analysis {
     /// How many events were read.
     pub fn events(&self) -> u64 {
         self.replayed.events
+    }
+
+    /// How many operations under way did not fit into memory and lay in a file for a while.
+    pub fn spilled(&self) -> u64 {
+        let actors = self.replayed.shards.iter().flat_map(|shard| &shard.actors);
+        actors.map(|actor| actor.outstanding.spilled).sum()
     }
 
     /// How many windows they were read in.

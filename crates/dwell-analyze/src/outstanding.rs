@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::hash::Mixed;
 use crate::regions::Span;
+use crate::spill::{Spill, Stored};
 
 /// Layer and kind of an operation: what progresses alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +49,11 @@ pub(crate) struct Outstanding {
     lasting: HashMap<(u32, u32), Op, Mixed>,
     /// What is known of operations, by serial number.
     known: HashMap<u64, Known, Mixed>,
+    spill: Spill,
+    /// How many went into the file.
+    pub(crate) spilled: u64,
+    /// The file takes no more.
+    full: bool,
 }
 
 impl Outstanding {
@@ -92,7 +98,47 @@ impl Outstanding {
                 return self.open.remove(far);
             }
         }
-        None
+        let stored = self.spill.take(location, window, id)?;
+        Some(self.fetch(stored))
+    }
+
+    /// Takes back an operation that lay in the file.
+    fn fetch(&mut self, (mut op, known): Stored) -> Op {
+        op.learned = true;
+        self.known.insert(op.serial, known);
+        op
+    }
+
+    /// Puts operations into a file if there are more than `most`: those of which everything is known.
+    pub(crate) fn spill(&mut self, most: usize) {
+        if self.open.len() <= most || self.full {
+            return;
+        }
+        let mut all = Vec::new();
+        let mut keep = VecDeque::new();
+        for op in std::mem::take(&mut self.open) {
+            let known = self.known.get(&op.serial).filter(|_| op.learned);
+            match known.filter(|known| known.sure.is_some() && known.wide.is_some()) {
+                Some(known) => all.push((op, *known)),
+                None => keep.push_back(op),
+            }
+        }
+        match self.spill.write(&mut all) {
+            Ok(()) => {
+                self.spilled += all.len() as u64;
+                for (op, _) in &all {
+                    self.known.remove(&op.serial);
+                }
+                self.known.shrink_to_fit();
+                self.open = keep;
+            }
+            Err(_) => {
+                // Too much memory is better than no result.
+                self.full = true;
+                self.open = all.into_iter().map(|(op, _)| op).chain(keep).collect();
+                self.open.make_contiguous().sort_by_key(|op| op.serial);
+            }
+        }
     }
 
     /// It is complete at the origin, but not at the target.
@@ -119,8 +165,12 @@ impl Outstanding {
         into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
     }
 
-    /// Takes all operations of a window, or of all.
+    /// Takes all operations of a window, or of all; of those that lay in the file, the ones that decide.
     pub(crate) fn take_all(&mut self, window: Option<u32>, into: &mut Vec<Op>) {
+        for stored in self.spill.take_all(window) {
+            let op = self.fetch(stored);
+            into.push(op);
+        }
         let is = |op: &Op| window.is_none_or(|window| op.window == window);
         if self.open.iter().all(is) {
             into.extend(self.open.drain(..));
@@ -183,5 +233,7 @@ impl Outstanding {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         (self.open.capacity() + self.lasting.capacity()) * size_of::<Op>()
+            + self.known.capacity() * size_of::<(u64, Known)>()
+            + self.spill.bytes()
     }
 }

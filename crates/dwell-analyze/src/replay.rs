@@ -19,6 +19,10 @@ const LEAST_BUFFER: u64 = 4 * 1024;
 const MOST_BUFFER: u64 = otf2::read::WINDOW as u64;
 /// Bytes that a location takes whatever happens: its call tree, its reader, what it has under way.
 const PER_LOCATION: u64 = 3 * 1024;
+/// Bytes of an operation under way, with what is known of it.
+const BYTES_PER_OPERATION: u64 = 192;
+/// Fewest operations of a process that are kept in memory.
+const LEAST_OPEN: u64 = 64;
 /// Fewest bytes for facts and questions.
 const LEAST_ROOM: u64 = 4 << 20;
 /// Bytes that facts and questions take for an event, at first; then it is measured.
@@ -109,6 +113,8 @@ pub(crate) fn replay<T: Transport>(
         (0..sharding.count).map(|number| Shard::new(world, number)).collect();
     let Share { buffer, room } = Share::of(memory, world.system.places.len() as u64);
     let mut windows = Windows::new(world, cut, room, length);
+    let processes = world.system.processes.len().max(1) as u64;
+    let most_open = (room / 4 / processes / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
     let mut proofs = Proofs::default();
     let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
     let mut ended_before = 0;
@@ -173,7 +179,7 @@ pub(crate) fn replay<T: Transport>(
             shard.answers = answers;
         }
         transport.run(&mut shards, &|| (), &|shard: &mut Shard, (): &mut ()| {
-            shard.book(world, floors, undecided, &proofs, &pools);
+            shard.book(world, floors, undecided, &proofs, &pools, most_open);
         });
 
         if horizon == u64::MAX {

@@ -297,7 +297,8 @@ impl Shard {
     }
 
     /// Books answers. Questions about calls that ended at `undecided` or later may still prove
-    /// something, so waits that began then are held back.
+    /// something, so waits that began then are held back. Of a process, `most_open` operations under
+    /// way are kept in memory.
     pub(crate) fn book(
         &mut self,
         world: &World,
@@ -305,6 +306,7 @@ impl Shard {
         undecided: u64,
         proofs: &Proofs,
         pools: &Pools,
+        most_open: usize,
     ) {
         let answers = std::mem::take(&mut self.answers);
         let first = self.first;
@@ -380,6 +382,7 @@ impl Shard {
         for actor in actors {
             actor.sure.forget(floor);
             actor.wide.forget(floor);
+            actor.outstanding.spill(most_open);
         }
     }
 
