@@ -27,6 +27,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("get", "layer=shmem operation=get progress=always"),
     ("put", "layer=shmem operation=put progress=never"),
     ("barrier", "layer=shmem operation=barrier progress=always completes=remote"),
+    ("quiet", "layer=shmem operation=complete_remote progress=always completes=remote"),
     ("test", "layer=shmem operation=test_change progress=never"),
     ("wait", "layer=shmem operation=wait_change progress=always"),
 ];
@@ -339,6 +340,17 @@ fn make(seed: u64) -> Made {
         let rank = random.below(ranks as u64) as usize;
         let target = (rank + 1 + random.below(ranks as u64 - 1) as usize) % ranks;
         let enter = now[rank] + random.below(40);
+        if random.below(4) == 0 && !outstanding[rank].is_empty() {
+            let leave = enter + random.below(40);
+            let complete = RmaOpCompleteRemote { win: ALL, matching_id: MatchingId(id) };
+            calls[rank].push(call("quiet", enter, leave, vec![(leave, complete.into())]));
+            served[rank].push((enter, leave));
+            let all = outstanding[rank].drain(..);
+            let targets = all.map(|(target, start)| (target, (start, 'p'))).collect();
+            waiters.push(Waiter { rank, enter, leave, targets });
+            now[rank] = leave;
+            continue;
+        }
         id += 1;
         if random.below(3) == 0 {
             let leave = enter + random.below(30);

@@ -479,7 +479,7 @@ impl Program {
             // Where it waits: in the lock, the flush or the unlock.
             let place = self.random.below(3);
             let enter = self.compute(rank);
-            let at = enter + self.random.time() / 4;
+            let at = enter + self.random.time();
             let event = RmaRequestLock { win, remote, lock_id, lock_type };
             let until = if place == 0 { at.max(granted) } else { at };
             let leave = until + self.random.time() / 3;
