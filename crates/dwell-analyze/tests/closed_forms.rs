@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze};
-use dwell_synth::{Severities, Truth, halo, sor, srumma};
+use dwell_synth::{Severities, Truth, halo, ring, sor, srumma};
 use otf2::Archive;
 
 fn run(directory: &std::path::Path, options: &Options) -> Analysis {
@@ -21,6 +21,9 @@ fn severities(analysis: &Analysis, location: usize) -> Severities {
         nxn_completion: at(Quantity::NxnCompletion),
         late_signal: at(Quantity::LateSignal),
         late_partner: at(Quantity::LatePartner),
+        late_sender: at(Quantity::LateSender),
+        late_sender_wrong_order: at(Quantity::LateSenderWrongOrder),
+        late_receiver: at(Quantity::LateReceiver),
     }
 }
 
@@ -31,6 +34,10 @@ fn check(analysis: &Analysis, truth: &Truth) {
     assert_eq!(analysis.events(), truth.totals.events);
     assert_eq!(analysis.total(Quantity::Gets), truth.totals.gets);
     assert_eq!(analysis.total(Quantity::BytesGet), truth.totals.bytes_get);
+    assert_eq!(analysis.total(Quantity::Sends), truth.totals.messages);
+    assert_eq!(analysis.total(Quantity::Receives), truth.totals.messages);
+    assert_eq!(analysis.total(Quantity::BytesSent), truth.totals.bytes_sent);
+    assert_eq!(analysis.total(Quantity::BytesReceived), truth.totals.bytes_sent);
     assert_eq!(analysis.total(Quantity::ProgressMargin), 0);
     assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
     assert!(analysis.not_computed().is_empty(), "{:?}", analysis.not_computed());
@@ -77,5 +84,29 @@ fn halo_for_any_window_and_any_threads() {
         let sum = truth.severities_ns.unwrap();
         assert!(sum.late_partner > 0 && sum.late_signal > 0 && sum.wait_for_progress > 0);
         check_all(directory.path(), &truth);
+    }
+}
+
+#[test]
+fn ring_for_any_window_and_any_threads() {
+    let make = |ranks, steps, seed| {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ring::Options { ranks, steps, seed };
+        let truth = ring::generate(&options, directory.path(), &|_| {}).unwrap();
+        (directory, truth)
+    };
+    for (ranks, steps, seed) in
+        [(2, 5, 1), (2, 24, 2), (3, 20, 3), (4, 13, 4), (7, 10, 5), (12, 5, 6)]
+    {
+        let (directory, truth) = make(ranks, steps, seed);
+        check_all(directory.path(), &truth);
+    }
+    // Large enough for what happens seldom: a small message whose receive is posted inside its send.
+    for (ranks, steps, seed) in [(64, 40, 7), (101, 25, 8)] {
+        let (directory, truth) = make(ranks, steps, seed);
+        let sum = truth.severities_ns.unwrap();
+        assert!(sum.late_sender > sum.late_sender_wrong_order && sum.late_sender_wrong_order > 0);
+        assert!(sum.late_receiver > 0 && sum.barrier_wait > 0 && sum.barrier_completion > 0);
+        check(&run(directory.path(), &Options::default()), &truth);
     }
 }

@@ -7,6 +7,7 @@
 //! * [`srumma`]: the communication of a matrix multiplication with non-blocking gets, of any size.
 //! * [`sor`]: a solver on a grid: halos by gets, reductions; of any size.
 //! * [`halo`]: the exchange of halos, synchronised in four ways.
+//! * [`ring`]: messages around a ring, sent and received in five ways.
 //! * [`random`]: a legal mix of all operations, for comparing detectors with one another.
 //! * [`report`]: reports of any size.
 //!
@@ -15,6 +16,7 @@
 pub mod halo;
 pub mod random;
 pub mod report;
+pub mod ring;
 mod rng;
 pub mod sor;
 pub mod srumma;

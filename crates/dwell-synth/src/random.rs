@@ -343,6 +343,7 @@ fn segment(
                 p.record(MpiSend { receiver, communicator: WORLD, msg_tag: 0, msg_length });
             });
             process.totals.messages += 1;
+            process.totals.bytes_sent += msg_length;
             (process.now, msg_length)
         })
         .collect();

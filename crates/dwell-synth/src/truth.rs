@@ -45,6 +45,8 @@ pub struct Totals {
     pub locks: u64,
     /// Messages sent.
     pub messages: u64,
+    /// Bytes of messages sent.
+    pub bytes_sent: u64,
     /// Bytes of event files.
     pub event_bytes: u64,
     /// Time of the last event, in nanoseconds from the beginning.
@@ -70,6 +72,12 @@ pub struct Severities {
     pub late_signal: u64,
     /// Waits for the last of several partners.
     pub late_partner: u64,
+    /// Waits for messages that were sent later.
+    pub late_sender: u64,
+    /// The part of these during which another message was there.
+    pub late_sender_wrong_order: u64,
+    /// Waits of sends for receives that were posted later.
+    pub late_receiver: u64,
 }
 
 impl std::ops::AddAssign for Totals {
@@ -84,6 +92,7 @@ impl std::ops::AddAssign for Totals {
         self.collectives += other.collectives;
         self.locks += other.locks;
         self.messages += other.messages;
+        self.bytes_sent += other.bytes_sent;
         self.event_bytes += other.event_bytes;
         self.duration_ns = self.duration_ns.max(other.duration_ns);
     }
@@ -99,6 +108,9 @@ impl std::ops::AddAssign for Severities {
         self.nxn_completion += other.nxn_completion;
         self.late_signal += other.late_signal;
         self.late_partner += other.late_partner;
+        self.late_sender += other.late_sender;
+        self.late_sender_wrong_order += other.late_sender_wrong_order;
+        self.late_receiver += other.late_receiver;
     }
 }
 

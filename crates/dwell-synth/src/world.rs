@@ -1,4 +1,4 @@
-//! The definitions that all synthetic archives share: a machine, its processes, one window.
+//! The definitions that all synthetic archives share: a machine, its processes, at most one window.
 
 use std::path::Path;
 
@@ -43,6 +43,7 @@ pub(crate) struct World<'w> {
     pub(crate) paradigm_name: &'static str,
     /// Region ids are their places in this list.
     pub(crate) regions: &'w [RegionRow],
+    /// Name of the window; empty if there is none.
     pub(crate) window: &'static str,
     /// Names of attributes that hold a 64-bit number; their ids are their places in this list.
     pub(crate) attributes: &'w [&'static str],
@@ -150,6 +151,9 @@ impl World<'_> {
             parent: CommRef::UNDEFINED,
             flags: enums::CommFlag::NONE,
         })?;
+        if self.window.is_empty() {
+            return Ok(());
+        }
         let name = defs.string(self.window)?;
         let (id, comm, flags) = (WINDOW, WORLD, RmaWinFlag::NONE);
         defs.write(def::RmaWin { id, name, comm, flags })

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use dwell_synth::{Severities, Totals, random, srumma};
+use dwell_synth::{Severities, Totals, random, ring, srumma};
 use otf2::enums::CollectiveOp;
 use otf2::{Archive, Event};
 
@@ -79,7 +79,15 @@ fn load(directory: &Path) -> (Vec<Rank>, Totals) {
                 }
                 Event::RmaAtomic(_) => totals.atomics += 1,
                 Event::RmaAcquireLock(_) => totals.locks += 1,
-                Event::MpiSend(_) => totals.messages += 1,
+                Event::MpiSend(send) => {
+                    totals.messages += 1;
+                    totals.bytes_sent += send.msg_length;
+                }
+                Event::MpiIsend(send) => {
+                    totals.messages += 1;
+                    totals.bytes_sent += send.msg_length;
+                }
+                Event::MpiCollectiveEnd(_) => totals.collectives += 1,
                 Event::RmaOpCompleteNonBlocking(done) => {
                     stack.last_mut().unwrap().completes.push(done.matching_id.0);
                 }
@@ -164,6 +172,22 @@ fn random_totals_equal_a_count_of_the_trace() {
     }
 }
 
+#[test]
+fn ring_totals_equal_a_count_of_the_trace() {
+    for (ranks, steps, seed) in [(2, 5, 1), (3, 20, 2), (8, 13, 3)] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ring::Options { ranks, steps, seed };
+        let truth = ring::generate(&options, directory.path(), &|_| {}).unwrap();
+        let (_, counted) = load(directory.path());
+        let totals = Totals { event_bytes: truth.totals.event_bytes, ..counted };
+        assert_eq!(truth.totals, totals, "{options:?}");
+        // Two of five ways send two messages.
+        let messages = (0..steps).map(|step| if step % 5 < 3 { 1 } else { 2 }).sum::<u64>();
+        assert_eq!(totals.messages, ranks * messages);
+        assert_eq!(totals.collectives, ranks * (steps / ring::BARRIER_EVERY));
+    }
+}
+
 /// No two ranks hold a lock at once, and nothing is received before it was sent.
 #[test]
 fn random_traces_are_legal() {
@@ -227,15 +251,18 @@ fn bytes_do_not_depend_on_threads() {
     let bytes = |threads: usize| {
         let directory = tempfile::tempdir().unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (srumma, random) = (directory.path().join("srumma"), directory.path().join("random"));
+        let [srumma, random, ring] =
+            ["srumma", "random", "ring"].map(|name| directory.path().join(name));
         pool.install(|| {
             let options = srumma::Options { ranks: 24, blocks: 10, rounds: 2, seed: 9 };
             srumma::generate(&options, &srumma, &|_| {}).unwrap();
             let options = random::Options { ranks: 9, segments: 4, operations: 15, seed: 9 };
             random::generate(&options, &random, &|_| {}).unwrap();
+            let options = ring::Options { ranks: 9, steps: 12, seed: 9 };
+            ring::generate(&options, &ring, &|_| {}).unwrap();
         });
         let mut files = Vec::new();
-        for root in [&srumma, &random] {
+        for root in [&srumma, &random, &ring] {
             for folder in [root.clone(), root.join("traces")] {
                 for entry in std::fs::read_dir(folder).unwrap() {
                     let path = entry.unwrap().path();

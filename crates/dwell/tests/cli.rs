@@ -24,6 +24,7 @@ fn help_says_what_each_command_does() {
         ("help-synth.txt", &["synth", "--help"]),
         ("help-synth-sor.txt", &["synth", "sor", "--help"]),
         ("help-synth-halo.txt", &["synth", "halo", "--help"]),
+        ("help-synth-ring.txt", &["synth", "ring", "--help"]),
         ("help-synth-srumma.txt", &["synth", "srumma", "--help"]),
         ("help-synth-random.txt", &["synth", "random", "--help"]),
     ] {

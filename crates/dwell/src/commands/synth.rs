@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand, value_parser};
-use dwell_synth::{Progress, Truth, halo, random, report, sor, srumma};
+use dwell_synth::{Progress, Truth, halo, random, report, ring, sor, srumma};
 
 use crate::progress;
 
@@ -47,6 +47,15 @@ enum Kind {
         /// Rounds, each of four ways with two exchanges.
         #[arg(long, default_value_t = 4, value_parser = value_parser!(u64).range(1..=100_000))]
         rounds: u64,
+    },
+    /// Messages around a ring, sent and received in five ways. Its waits are exact.
+    #[command(after_help = RING_HELP)]
+    Ring {
+        #[command(flatten)]
+        common: Common,
+        /// Steps, each in the next of the five ways; after every fourth there is a barrier.
+        #[arg(long, default_value_t = 20, value_parser = value_parser!(u64).range(1..=1_000_000))]
+        steps: u64,
     },
     /// A legal mix of all operations, for comparing detectors with one another.
     #[command(after_help = RANDOM_HELP)]
@@ -105,6 +114,14 @@ same bytes.
 
 Example: dwell synth halo -o /tmp/halo --ranks 16";
 
+const RING_HELP: &str = "\
+The ways are: sends that do not wait, sends that wait for the receiver, the same with receives posted \
+before, sends and receives that do not block, receives in the wrong order. DIR gets `traces.otf2` with its \
+files, and `truth.json` with totals and the severity of each pattern in nanoseconds. The same options give \
+the same bytes.
+
+Example: dwell synth ring -o /tmp/ring --ranks 16 --steps 100";
+
 const RANDOM_HELP: &str = "\
 DIR gets `traces.otf2` with its files, and `truth.json` with what it holds. All events are kept in \
 memory until they are written: about 80 bytes an event. The same options give the same bytes.
@@ -142,6 +159,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let options = halo::Options { ranks: common.ranks, rounds, seed: common.seed };
             make(common, |directory, progress| halo::generate(&options, directory, progress))
         }
+        Kind::Ring { ref common, steps } => {
+            let options = ring::Options { ranks: common.ranks, steps, seed: common.seed };
+            make(common, |directory, progress| ring::generate(&options, directory, progress))
+        }
         Kind::Random { ref common, segments, operations } => {
             let options =
                 random::Options { ranks: common.ranks, segments, operations, seed: common.seed };
@@ -176,12 +197,13 @@ fn make(
         .with_context(|| format!("{}: cannot write truth.json", directory.display()))?;
     let totals = truth.totals;
     println!(
-        "{}: {} locations, {} events, {} gets, {} puts, {} bytes of events",
+        "{}: {} locations, {} events, {} gets, {} puts, {} messages, {} bytes of events",
         directory.display(),
         totals.locations,
         totals.events,
         totals.gets,
         totals.puts,
+        totals.messages,
         totals.event_bytes
     );
     println!("next: dwell info {}", directory.display());

@@ -1,0 +1,453 @@
+//! Messages around a ring, sent and received in five ways.
+//!
+//! Ranks form a ring. In each step a rank p computes, sends to its right neighbour r and receives from
+//! its left neighbour l; the five ways take turns. Every [`BARRIER_EVERY`] steps a barrier ends the step.
+//!
+//! # The schedule
+//!
+//! Times are nanoseconds. Step j begins at T(j). A rank computes for random a, b, c, each at least 0 and
+//! less than [`DELAY`], and is ready at A(p) = T(j) + a. It enters the call that sends at S(p), and the
+//! one that posts the receive at R(p). A call that posts takes [`POST`]. Calls follow one another, with
+//! b and c between them:
+//!
+//! | way | calls of a rank |
+//! |---|---|
+//! | eager | `MPI_Send`, S = A. `MPI_Recv`, R = A + [`SEND`] + b |
+//! | rendezvous, even rank | `MPI_Send`, S = A. `MPI_Recv`, R = end of the send + c |
+//! | rendezvous, odd rank | `MPI_Recv`, R = A. `MPI_Send`, S = end of the receive + c |
+//! | posted | `MPI_Irecv`, R = A. `MPI_Send`, S = A + [`POST`] + b. `MPI_Waitall`, W = end of the send + c |
+//! | non-blocking | `MPI_Irecv` from l, then from r, R = A. `MPI_Isend` to r at S = A + 2 [`POST`] + b, to l at S' = S + [`POST`]. `MPI_Waitall`, W = S' + [`POST`] + c |
+//! | crossed | `MPI_Send` twice, S = A, S' = A + [`SEND`] + b. `MPI_Recv` of the second, R' = S' + [`SEND`] + c, then of the first, R = end of that |
+//!
+//! Large messages (rendezvous, posted) wait for the receiver: the send ends at
+//! max(S(p), R(r)) + [`TRANSFER`]. Small ones (eager, crossed) do not: it ends at S(p) + [`SEND`]. A
+//! receive, or the call that completes it, ends [`TRANSFER`] after its enter or after the last enter of a
+//! call that sends to it, whichever is later.
+//!
+//! A rendezvous depends on the next neighbours only: even ranks send to odd ones that receive first. In a
+//! ring of odd length rank 0 follows an even rank, which makes a chain of three messages and no more.
+//!
+//! # The answer
+//!
+//! * `late_sender`: the sum of max(0, S(l) - R(p)) over the receives that block, and of
+//!   max(0, last S of those that send to it - W(p)) over the calls that complete others.
+//! * `late_sender_wrong_order`: what the receives of second messages (crossed) have of it: the first
+//!   message was sent before, and is received later. In all other ways nothing else is under way to p.
+//! * `late_receiver`: the sum of R(r) - S(p) over the sends that block, where the receive was posted
+//!   inside the send: S(p) < R(r) < its end. Small messages have it too, if the receive happens to be
+//!   posted within [`SEND`]; first messages (crossed) never, as R(r) > S'(p).
+//! * `barrier_wait`: the last enter less the own. `barrier_completion`: own lateness less the least.
+
+use std::path::Path;
+
+use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole};
+use otf2::event::{
+    Enter, Event, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
+    MpiIsendComplete, MpiRecv, MpiSend,
+};
+use otf2::id::{Rank, RegionRef, RequestId, Time};
+use otf2::write::EventWriter;
+use rayon::prelude::*;
+
+use crate::world::{self, RANKS_PER_NODE, RegionRow, WORLD, World};
+use crate::{Progress, Severities, Totals, Truth, rng};
+
+/// From one step to the next.
+pub const STEP: u64 = 200_000;
+/// Delays are below this.
+pub const DELAY: u64 = 40_000;
+/// A receive takes this long once the message was sent.
+pub const TRANSFER: u64 = 1_500;
+/// A send that waits for nobody takes this long.
+pub const SEND: u64 = 1_000;
+/// A call that does not block takes this long.
+pub const POST: u64 = 200;
+/// Every so many steps there is a barrier.
+pub const BARRIER_EVERY: u64 = 4;
+/// From the beginning of a step to the first enter of its barrier: later than any message.
+pub const BARRIER: u64 = 150_000;
+/// Barriers end up to this much later than they could.
+pub const COMPLETION: u64 = 2_000;
+
+/// What a barrier takes after everyone has come.
+const RELEASE: u64 = 700;
+const INSIDE: u64 = 40;
+/// Bytes of messages that do not wait for the receiver, and of those that do.
+const SMALL: u64 = 1 << 10;
+const LARGE: u64 = 1 << 20;
+
+const _: () =
+    assert!(3 * (DELAY + TRANSFER + SEND) < BARRIER, "messages must end before a barrier");
+const _: () = assert!(BARRIER + DELAY + RELEASE + COMPLETION + INSIDE < STEP, "so must a step");
+
+/// What to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Number of ranks, at least 2.
+    pub ranks: u64,
+    /// Steps, each of one message or two from every rank.
+    pub steps: u64,
+    /// Seed of the random delays.
+    pub seed: u64,
+}
+
+/// Severities by rank are listed up to this many ranks.
+const LISTED: u64 = 4096;
+
+const MAIN: RegionRef = RegionRef(0);
+const SEND_CALL: RegionRef = RegionRef(1);
+const RECV: RegionRef = RegionRef(2);
+const ISEND: RegionRef = RegionRef(3);
+const IRECV: RegionRef = RegionRef(4);
+const WAITALL: RegionRef = RegionRef(5);
+const BARRIER_CALL: RegionRef = RegionRef(6);
+
+const REGIONS: &[RegionRow] = &[
+    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
+    RegionRow { name: "MPI_Send", role: RegionRole::Point2point, meaning: "" },
+    RegionRow { name: "MPI_Recv", role: RegionRole::Point2point, meaning: "" },
+    RegionRow { name: "MPI_Isend", role: RegionRole::Point2point, meaning: "" },
+    RegionRow { name: "MPI_Irecv", role: RegionRole::Point2point, meaning: "" },
+    RegionRow { name: "MPI_Waitall", role: RegionRole::Point2point, meaning: "" },
+    RegionRow { name: "MPI_Barrier", role: RegionRole::Barrier, meaning: "" },
+];
+
+/// The five ways to send and receive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Eager,
+    Rendezvous,
+    Posted,
+    NonBlocking,
+    Crossed,
+}
+
+/// A call of a rank.
+struct Call {
+    region: RegionRef,
+    enter: u64,
+    leave: u64,
+    /// Records at its beginning, and those at its end.
+    records: [Vec<Event<'static>>; 2],
+    waits: Severities,
+}
+
+/// A rank in a step.
+#[derive(Clone, Copy)]
+struct Turn<'p> {
+    plan: &'p Plan,
+    p: u64,
+    step: u64,
+}
+
+struct Plan {
+    ranks: u64,
+    steps: u64,
+    seed: u64,
+}
+
+impl Turn<'_> {
+    fn way(self) -> Way {
+        [Way::Eager, Way::Rendezvous, Way::Posted, Way::NonBlocking, Way::Crossed]
+            [(self.step % 5) as usize]
+    }
+
+    fn left(self) -> Self {
+        Self { p: (self.p + self.plan.ranks - 1) % self.plan.ranks, ..self }
+    }
+
+    fn right(self) -> Self {
+        Self { p: (self.p + 1) % self.plan.ranks, ..self }
+    }
+
+    /// How long the rank computes: a, b, c.
+    fn computes(self, which: u64) -> u64 {
+        rng::at(self.plan.seed, [self.p, self.step, which]) % DELAY
+    }
+
+    /// A(p).
+    fn ready(self) -> u64 {
+        Plan::begin(self.step) + self.computes(0)
+    }
+
+    /// Whether it sends before it receives where that matters.
+    fn is_even(self) -> bool {
+        self.p.is_multiple_of(2)
+    }
+
+    /// S(p), or S'(p) for message 1.
+    fn send(self, message: u64) -> u64 {
+        let (ready, pause) = (self.ready(), self.computes(1));
+        match self.way() {
+            Way::Eager | Way::Crossed => ready + message * (SEND + pause),
+            Way::Rendezvous if self.is_even() => ready,
+            Way::Rendezvous => self.received(0) + self.computes(2),
+            Way::Posted => ready + POST + pause,
+            Way::NonBlocking => ready + 2 * POST + pause + message * POST,
+        }
+    }
+
+    /// End of a send that blocks.
+    fn sent(self, message: u64) -> u64 {
+        match self.way() {
+            Way::Rendezvous | Way::Posted => {
+                self.send(message).max(self.right().post(message)) + TRANSFER
+            }
+            Way::Eager | Way::Crossed | Way::NonBlocking => self.send(message) + SEND,
+        }
+    }
+
+    /// R(p), or R'(p) for message 1.
+    fn post(self, message: u64) -> u64 {
+        match self.way() {
+            Way::Eager => self.sent(0) + self.computes(1),
+            Way::Rendezvous if self.is_even() => self.sent(0) + self.computes(2),
+            Way::Crossed if message == 1 => self.sent(1) + self.computes(2),
+            Way::Crossed => self.received(1),
+            Way::Posted | Way::Rendezvous => self.ready(),
+            Way::NonBlocking => self.ready() + message * POST,
+        }
+    }
+
+    /// End of a receive that blocks.
+    fn received(self, message: u64) -> u64 {
+        self.post(message).max(self.left().send(message)) + TRANSFER
+    }
+
+    /// The calls of the rank, without a barrier, in their order.
+    fn calls(self) -> Vec<Call> {
+        match self.way() {
+            Way::Eager => vec![self.blocking_send(0), self.blocking_receive(0)],
+            Way::Rendezvous if self.is_even() => {
+                vec![self.blocking_send(0), self.blocking_receive(0)]
+            }
+            Way::Rendezvous => vec![self.blocking_receive(0), self.blocking_send(0)],
+            Way::Posted => {
+                let wait = self.sent(0) + self.computes(2);
+                vec![self.irecv(0), self.blocking_send(0), self.wait(wait, &[self.left()], 0)]
+            }
+            Way::NonBlocking => {
+                let (l, r) = (self.left(), self.right());
+                let wait = self.send(1) + POST + self.computes(2);
+                let wait = self.wait(wait, &[l, r], 2);
+                vec![self.irecv(0), self.irecv(1), self.isend(0, r), self.isend(1, l), wait]
+            }
+            Way::Crossed => {
+                let (first, second) = (self.blocking_send(0), self.blocking_send(1));
+                vec![first, second, self.blocking_receive(1), self.blocking_receive(0)]
+            }
+        }
+    }
+
+    fn bytes(self) -> u64 {
+        if matches!(self.way(), Way::Rendezvous | Way::Posted) { LARGE } else { SMALL }
+    }
+
+    /// Requests 0 and 1 of a step receive, 2 and 3 send.
+    fn request(self, number: u64) -> RequestId {
+        RequestId(4 * self.step + number)
+    }
+
+    fn blocking_send(self, message: u64) -> Call {
+        let (enter, leave) = (self.send(message), self.sent(message));
+        let posted = self.right().post(message);
+        let late_receiver = if enter < posted && posted < leave { posted - enter } else { 0 };
+        let record = MpiSend {
+            receiver: self.right().rank(),
+            communicator: WORLD,
+            msg_tag: message as u32,
+            msg_length: self.bytes(),
+        };
+        let waits = Severities { late_receiver, ..Severities::default() };
+        Call { region: SEND_CALL, enter, leave, records: [vec![record.into()], vec![]], waits }
+    }
+
+    fn blocking_receive(self, message: u64) -> Call {
+        let (enter, leave) = (self.post(message), self.received(message));
+        let late_sender = self.left().send(message).saturating_sub(enter);
+        let late_sender_wrong_order = if message == 1 { late_sender } else { 0 };
+        let record = MpiRecv {
+            sender: self.left().rank(),
+            communicator: WORLD,
+            msg_tag: message as u32,
+            msg_length: self.bytes(),
+        };
+        let waits = Severities { late_sender, late_sender_wrong_order, ..Severities::default() };
+        Call { region: RECV, enter, leave, records: [vec![], vec![record.into()]], waits }
+    }
+
+    fn irecv(self, message: u64) -> Call {
+        let record = MpiIrecvRequest { request_id: self.request(message) };
+        self.at_once(IRECV, self.post(message), record.into())
+    }
+
+    fn isend(self, message: u64, to: Self) -> Call {
+        let record = MpiIsend {
+            receiver: to.rank(),
+            communicator: WORLD,
+            msg_tag: message as u32,
+            msg_length: self.bytes(),
+            request_id: self.request(2 + message),
+        };
+        self.at_once(ISEND, self.send(message), record.into())
+    }
+
+    fn at_once(self, region: RegionRef, enter: u64, record: Event<'static>) -> Call {
+        let (leave, waits) = (enter + POST, Severities::default());
+        Call { region, enter, leave, records: [vec![record], vec![]], waits }
+    }
+
+    /// Completes so many sends, and a message from each of these.
+    fn wait(self, enter: u64, from: &[Self], sends: u64) -> Call {
+        let complete = |number| MpiIsendComplete { request_id: self.request(2 + number) }.into();
+        let receive = |(message, from): (u64, &Self)| {
+            MpiIrecv {
+                sender: from.rank(),
+                communicator: WORLD,
+                msg_tag: message as u32,
+                msg_length: self.bytes(),
+                request_id: self.request(message),
+            }
+            .into()
+        };
+        let last = (0..).zip(from).map(|(message, from)| from.send(message)).max().unwrap_or(0);
+        let records = (0..sends).map(complete).chain((0..).zip(from).map(receive)).collect();
+        let (leave, late_sender) = (enter.max(last) + TRANSFER, last.saturating_sub(enter));
+        let waits = Severities { late_sender, ..Severities::default() };
+        Call { region: WAITALL, enter, leave, records: [vec![], records], waits }
+    }
+
+    fn rank(self) -> Rank {
+        Rank(self.p as u32)
+    }
+
+    fn enters_barrier(self) -> u64 {
+        Plan::begin(self.step) + BARRIER + self.computes(3)
+    }
+
+    fn lateness(self) -> u64 {
+        rng::at(self.plan.seed, [self.p, self.step, 4]) % COMPLETION
+    }
+}
+
+/// Last enter and least lateness of the barrier of a step.
+type Barrier = Option<(u64, u64)>;
+
+impl Plan {
+    fn begin(step: u64) -> u64 {
+        STEP * (step + 1)
+    }
+
+    fn turn(&self, p: u64, step: u64) -> Turn<'_> {
+        Turn { plan: self, p, step }
+    }
+
+    fn duration(&self) -> u64 {
+        Self::begin(self.steps) + STEP
+    }
+
+    fn barriers(&self) -> Vec<Barrier> {
+        let of = |step: u64| {
+            let turns = || (0..self.ranks).into_par_iter().map(|p| self.turn(p, step));
+            let last = turns().map(Turn::enters_barrier).max();
+            last.zip(turns().map(Turn::lateness).min())
+        };
+        let has = |step: u64| (step + 1).is_multiple_of(BARRIER_EVERY);
+        (0..self.steps).map(|step| has(step).then(|| of(step)).flatten()).collect()
+    }
+
+    fn severities(&self, p: u64, barriers: &[Barrier]) -> Severities {
+        let mut sum = Severities::default();
+        for (step, barrier) in (0..).zip(barriers) {
+            let turn = self.turn(p, step);
+            turn.calls().iter().for_each(|call| sum += call.waits);
+            if let Some((last, least)) = barrier {
+                sum.barrier_wait += last - turn.enters_barrier();
+                sum.barrier_completion += turn.lateness() - least;
+            }
+        }
+        sum
+    }
+}
+
+/// Makes an archive in a directory, and says what it holds.
+///
+/// # Errors
+/// If there is an archive already, or files cannot be written.
+pub fn generate(
+    options: &Options,
+    directory: &Path,
+    progress: Progress<'_>,
+) -> otf2::Result<Truth> {
+    let Options { ranks, steps, seed } = *options;
+    let plan = &Plan { ranks, steps, seed };
+    let archive = world::create(directory, "ring of messages, synthetic", ranks, seed)?;
+    let barriers = plan.barriers();
+    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
+    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
+        write_rank(plan, rank, &barriers, events)
+    })?;
+    let mut truth = Truth::new("ring", &[("ranks", ranks), ("steps", steps), ("seed", seed)]);
+    totals.iter().for_each(|part| truth.totals += *part);
+    let severities =
+        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
+    truth.add_severities(severities, LISTED);
+    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
+    let world = World {
+        events: &counts,
+        duration: plan.duration(),
+        paradigm: Paradigm::Mpi,
+        paradigm_name: "MPI",
+        regions: REGIONS,
+        window: "",
+        attributes: &[],
+        ranks_per_node: RANKS_PER_NODE,
+        groups: &[],
+    };
+    world.finish(archive)?;
+    Ok(truth)
+}
+
+fn write_rank(
+    plan: &Plan,
+    p: u64,
+    barriers: &[Barrier],
+    events: &mut EventWriter,
+) -> otf2::Result<Totals> {
+    let mut totals = Totals { duration_ns: plan.duration(), ..Totals::default() };
+    events.write(Time(0), Enter { region: MAIN })?;
+    for (step, barrier) in (0..).zip(barriers) {
+        let turn = plan.turn(p, step);
+        for Call { region, enter, leave, records: [first, last], .. } in turn.calls() {
+            events.write(Time(enter), Enter { region })?;
+            for record in first {
+                if matches!(record, Event::MpiSend(_) | Event::MpiIsend(_)) {
+                    totals.messages += 1;
+                    totals.bytes_sent += turn.bytes();
+                }
+                events.write(Time(enter + INSIDE), record)?;
+            }
+            for record in last {
+                events.write(Time(leave - INSIDE), record)?;
+            }
+            events.write(Time(leave), Leave { region })?;
+        }
+        if let Some((last, _)) = barrier {
+            let (enter, end) = (turn.enters_barrier(), last + RELEASE + turn.lateness());
+            events.write(Time(enter), Enter { region: BARRIER_CALL })?;
+            events.write(Time(enter), MpiCollectiveBegin {})?;
+            let record = MpiCollectiveEnd {
+                collective_op: CollectiveOp::Barrier,
+                communicator: WORLD,
+                root: CollectiveRoot::None,
+                size_sent: 0,
+                size_received: 0,
+            };
+            events.write(Time(end), record)?;
+            events.write(Time(end + INSIDE), Leave { region: BARRIER_CALL })?;
+            totals.collectives += 1;
+        }
+    }
+    events.write(Time(plan.duration()), Leave { region: MAIN })?;
+    Ok(totals)
+}
