@@ -189,13 +189,14 @@ impl Outstanding {
         }
     }
 
-    /// All that is outstanding and of which not everything is known.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Op> {
-        let open = |op: &&Op| {
-            let known = self.known.get(&op.serial).filter(|_| op.learned);
-            known.is_none_or(|known| known.sure.is_none() || known.wide.is_none())
+    /// All that is outstanding and of which not everything is known, with what is.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Op, Known)> {
+        let known = |op: &Op| match op.learned {
+            true => self.known.get(&op.serial).copied().unwrap_or_default(),
+            false => Known::default(),
         };
-        self.open.iter().chain(self.lasting.values()).filter(open)
+        let all = self.open.iter().chain(self.lasting.values()).map(move |op| (op, known(op)));
+        all.filter(|(_, known)| known.sure.is_none() || known.wide.is_none())
     }
 
     /// What is known of an operation that is complete.

@@ -166,10 +166,13 @@ impl Shard {
             self.floors.regions = self.floors.regions.min(actor.outside.start());
             let enters = actor.cases.iter().filter_map(progress::Case::locked);
             self.floors.locks = enters.fold(self.floors.locks, u64::min);
-            for op in actor.outstanding.waiting() {
+            for (op, known) in actor.outstanding.waiting() {
                 let Op { start, serial, target, window, .. } = *op;
                 let process = actor.index;
-                stage.mail.watches.send(target, Watch { start, serial, target, process, window });
+                stage
+                    .mail
+                    .watches
+                    .send(target, Watch { start, serial, target, process, window, known });
             }
         }
         for held in &self.held_locks {

@@ -284,6 +284,17 @@ fn recording_paused_while_the_target_may_have_served() {
 }
 
 #[test]
+fn recording_paused_after_the_target_had_served() {
+    // One thread was there for sure when the get came, another stayed on. What was not recorded later
+    // does not matter, however late the get was complete.
+    let get = thread().get(0, 1, 41, 896).end();
+    let sure = thread().call(QUIET, 10, 318).call(QUIET, 362, 442).off(442).on(464);
+    let sure = sure.call(QUIET, 569, 569).call(MAYBE, 775, 775).end();
+    let stays = thread().call(MAYBE, 69, 725).end();
+    progress(&[vec![get], vec![sure, stays]], [0; 4]);
+}
+
+#[test]
 fn recording_paused_in_one_of_several_targets() {
     // The wait for the other is known, and that something is missing.
     let origin = thread().put(0, 1, 8, 100).put(1, 2, 8, 110).quiet(1, 150, 320).end();

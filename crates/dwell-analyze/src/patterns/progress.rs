@@ -104,6 +104,7 @@ pub(crate) struct Watch {
     pub(crate) target: u32,
     pub(crate) process: u32,
     pub(crate) window: u32,
+    pub(crate) known: Known,
 }
 
 impl Letter for Watch {}
@@ -493,15 +494,19 @@ impl AskOne {
 
 /// Answers for an operation under way: the region that has served it, if there is one.
 pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -> Option<Seen> {
-    let Watch { start, serial, target, process, window } = *watch;
+    let Watch { start, serial, target, process, window, known } = *watch;
     let after = start.saturating_add(world.latency(process, target));
-    let sure = actor.sure.ended(after, horizon);
+    // What is known may be forgotten here.
+    let sure = known.sure.or_else(|| actor.sure.ended(after, horizon));
     if sure.is_some_and(|sure| actor.is_blind(after, u64::MAX, sure.begin)) {
         return None;
     }
-    let wide = if world.wide { actor.wide.ended(after, horizon) } else { sure };
-    let known = Known { sure, wide };
-    (known != Known::default()).then_some(Seen { serial, target, process, window, known })
+    let wide = match world.wide {
+        true => known.wide.or_else(|| actor.wide.ended(after, horizon)),
+        false => sure,
+    };
+    let found = Known { sure, wide };
+    (found != known).then_some(Seen { serial, target, process, window, known: found })
 }
 
 /// The origin learns what has served an operation under way.

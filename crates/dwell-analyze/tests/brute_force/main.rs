@@ -145,3 +145,13 @@ fn archives_of_threads_equal_a_search() {
 fn more_archives_of_threads_equal_a_search() {
     threads(400..800);
 }
+
+/// One of many in which a target was asked again for what its origin knew already, and had forgotten it
+/// since, while it did not record.
+#[test]
+fn what_is_known_is_not_asked_again() {
+    let seed = 2836;
+    let directory = tempfile::tempdir().unwrap();
+    let per_node = random::generate(seed, directory.path());
+    check(seed, &Archive::open(directory.path()).unwrap(), per_node);
+}
