@@ -226,11 +226,11 @@ mod tests {
             target,
             start,
             sort: Sort(9),
-            returns: serial % 2 == 0,
+            returns: serial.is_multiple_of(2),
             learned: false,
         };
         let span = Span { begin: start, end: start + 5 };
-        (op, Known { sure: Some(span), wide: (serial % 3 == 0).then_some(Span::NONE) })
+        (op, Known { sure: Some(span), wide: serial.is_multiple_of(3).then_some(Span::NONE) })
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn several_targets() {
 /// waits for k holds.
 #[test]
 fn a_lock_in_turns() {
-    let (remote, lock_id, lock_type) = (Rank::UNDEFINED, LockId(8), LockType::Exclusive);
+    let (remote, lock_id, lock_type) = (Rank(0), LockId(8), LockType::Exclusive);
     for (count, hold) in [(2, 100), (3, 7), (6, 1_000)] {
         let take_turn = |rank: u64| {
             let (enter, leave) = (100 + rank, 200 + rank * hold);
