@@ -19,9 +19,12 @@ const DELAY: f64 = 0.15;
 /// How often.
 const ROUNDS: usize = 5;
 
-/// What a finding may differ from what the program measured, and what may be left of it where there is
-/// no delay: 5 % of the delay.
+/// What a finding may differ from what the program measured: 5 % of the delay.
 const ALLOWED: f64 = 0.05 * DELAY;
+
+/// What may be left of it where there is no delay: who has to wait for a core now and then is late by
+/// itself, by about a slice of the scheduler.
+const NOTHING: f64 = 0.015;
 
 /// What an operation takes at most that needs nobody at its target, and is found at most for it. Such a
 /// get takes 0.01 ms.
@@ -116,19 +119,17 @@ impl Trial {
                 }
                 assert_eq!(call["region"], function, "{finding:#}");
                 assert_eq!(call["line"], line(mode), "{finding:#}");
-                let at = |list: &str, who: &str| -> f64 {
+                let at = |list: &str, who: &str, field: &str| -> f64 {
                     let shares = finding[list].as_array().unwrap().iter();
                     let of = shares.filter(|share| share["who"] == who);
-                    of.map(|share| share["seconds"].as_f64().unwrap()).sum()
+                    of.map(|share| share[field].as_f64().unwrap()).sum()
                 };
-                let seconds = |field: &str| finding[field].as_f64().unwrap();
-                let here = at("origins", "PE 1");
-                let margin = seconds("seconds_at_most") - seconds("seconds");
-                // Where there are two bounds, shares are of the upper one.
-                sure += here - margin;
+                let here = at("origins", "PE 1", "seconds_at_most");
+                sure += at("origins", "PE 1", "seconds");
                 possible += here;
                 if here > DELAY / 2.0 {
-                    assert!((at("targets", blamed) - here).abs() < 1e-6, "{finding:#}");
+                    let blamed = at("targets", blamed, "seconds_at_most");
+                    assert!((blamed - here).abs() < 1e-6, "{finding:#}");
                 }
             }
             Round { sure, possible, expected }
@@ -162,7 +163,7 @@ impl Trials {
         let rounds = self.on_time.rounds(mode, pattern, function, blamed);
         let error = median(rounds.iter().map(Round::error).collect());
         let least = rounds.iter().map(|it| it.possible).fold(DELAY, f64::min);
-        let right = error <= ALLOWED && least <= ALLOWED;
+        let right = error <= NOTHING && least <= NOTHING;
         assert!(right, "{mode}, {pattern}, without a delay: {rounds:?}");
     }
 

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::id::{EventNumber, LocationRef, Time};
 use crate::map::Maps;
 use crate::read::local::LocalTables;
-use crate::read::stamped::{Plain, ROOM, Stamped, event_single, plain};
+use crate::read::stamped::{Plain, ROOM, Stamped, event_single, plain, tagged};
 use crate::read::stream::{Frame, Stream};
 use crate::record::{Scope, Then};
 use crate::value::{Attribute, List};
@@ -163,6 +163,11 @@ impl EventReader {
                 if self.records.stream.fill(ROOM).unwrap_or(false) {
                     continue;
                 }
+                match self.visit_tagged(visitor)? {
+                    Some(ControlFlow::Continue(())) => continue,
+                    Some(ControlFlow::Break(())) => return Ok(true),
+                    None => {}
+                }
             }
             match self.visit_one(visitor)? {
                 Some(ControlFlow::Continue(())) => {}
@@ -195,22 +200,7 @@ impl EventReader {
                 _ => Time(raw),
             };
             let clock = if TABLES { self.clock.as_ref() } else { None };
-            let attributes = match found.attributes {
-                None => Ok(List::default()),
-                Some(it) => {
-                    let fields = it.body.get(1..).unwrap_or_default();
-                    Wire::read(&mut Input::before(fields, it.next.len(), ByteOrder::Little, maps))
-                }
-            };
-            let attributes = match attributes {
-                Ok(attributes) => attributes,
-                Err(fault) => {
-                    let frame = frame(bytes, &found);
-                    flow = Err(self.records.fault(frame, fault));
-                    break;
-                }
-            };
-            let number = EventNumber(number);
+            let (number, attributes) = (EventNumber(number), List::default());
             let show = Show { visitor, attributes, time, number, clock };
             let input = Input::before(found.body, rest.len(), ByteOrder::Little, maps);
             match Event::read_then(Scope::Global, found.id, input, show) {
@@ -228,6 +218,38 @@ impl EventReader {
         self.records.stream.pos = bytes.len() - rest.len();
         self.records.time = raw;
         self.records.number = number;
+        flow
+    }
+
+    /// Shows one event with attributes, if that is what comes and all of it is in the window. Apart from
+    /// the others: what knows that there are none is faster by far, and most events have none.
+    #[inline(never)]
+    fn visit_tagged<V: Visitor>(&mut self, visitor: &mut V) -> Result<Option<ControlFlow<()>>> {
+        let order = self.records.stream.header.order;
+        let bytes = self.records.stream.bytes();
+        let rest = bytes.get(self.records.stream.pos..).unwrap_or_default();
+        let Some((found, attributes, behind)) = tagged(rest, self.records.time, order) else {
+            return Ok(None);
+        };
+        let time = match &mut self.clock {
+            Some(clock) => clock.correct(Time(found.time)),
+            None => Time(found.time),
+        };
+        let maps = self.maps.as_deref();
+        let number = self.records.number.wrapping_add(1);
+        let next = bytes.len() - found.next.len();
+        let fields = attributes.get(1..).unwrap_or_default();
+        let attributes = Wire::read(&mut Input::before(fields, behind.len(), order, maps));
+        let shown = attributes.and_then(|attributes| {
+            let number = EventNumber(number);
+            let show = Show { visitor, attributes, time, number, clock: self.clock.as_ref() };
+            let input = Input::before(found.body, found.next.len(), order, maps);
+            Event::read_then(Scope::Global, found.id, input, show)
+        });
+        let flow = shown.map(Some).map_err(|fault| self.records.fault(frame(bytes, &found), fault));
+        let raw = found.time;
+        self.records.stream.pos = next;
+        (self.records.time, self.records.number) = (raw, number);
         flow
     }
 

@@ -84,11 +84,7 @@ impl Stamped {
         let at = |rest: &[u8]| bytes.len() - rest.len();
         let frame = Frame { id: found.id, start: at(found.body), end: at(found.next) };
         self.time = found.time;
-        self.attributes = found.attributes.map_or(NO_ATTRIBUTES, |it| Frame {
-            id: control::ATTRIBUTES,
-            start: at(it.body),
-            end: at(it.next),
-        });
+        self.attributes = NO_ATTRIBUTES;
         Some(frame)
     }
 
@@ -211,24 +207,13 @@ impl Stamped {
     }
 }
 
-/// A usual record: at most a timestamp and short attributes, then a short record, all of it in the window.
+/// A usual record: at most a timestamp, then a short record, all of it in the window.
 pub(crate) struct Plain<'a> {
     pub(crate) id: u8,
     pub(crate) time: u64,
-    /// The attributes, if it has any.
-    pub(crate) attributes: Option<Extent<'a>>,
     /// The window from the byte behind the id on.
     pub(crate) body: &'a [u8],
     /// The window from the next record on.
-    pub(crate) next: &'a [u8],
-}
-
-/// Where something stands, by what is left of the window.
-#[derive(Clone, Copy)]
-pub(crate) struct Extent<'a> {
-    /// The window from its length on.
-    pub(crate) body: &'a [u8],
-    /// The window from the byte behind it on.
     pub(crate) next: &'a [u8],
 }
 
@@ -237,44 +222,56 @@ pub(crate) const ROOM: usize = 9 + 2 + 0xFF + 9;
 
 /// Finds the record at the beginning of `rest` if it is a usual one.
 #[inline(always)]
-pub(crate) fn plain(mut rest: &[u8], mut time: u64, order: ByteOrder) -> Option<Plain<'_>> {
+pub(crate) fn plain(rest: &[u8], time: u64, order: ByteOrder) -> Option<Plain<'_>> {
     // Room for the longest of them: one comparison here instead of one at each step.
     if rest.len() < ROOM {
         return None;
     }
-    if let &[control::TIMESTAMP, a, b, c, d, e, f, g, h, ref record @ ..] = rest {
-        let stamp = [a, b, c, d, e, f, g, h];
-        time = match order {
-            ByteOrder::Little => u64::from_le_bytes(stamp),
-            ByteOrder::Big => u64::from_be_bytes(stamp),
-        };
-        rest = record;
-    }
-    let (&id, body) = rest.split_first()?;
-    let &length = body.first()?;
-    if id < control::FIRST_EVENT || length == 0xFF {
-        return if id == control::ATTRIBUTES { tagged(body, time) } else { None };
-    }
-    let next = body.get(1 + usize::from(length)..)?;
-    Some(Plain { id, time, attributes: None, body, next })
+    let (rest, time) = stamp(rest, time, order);
+    short(rest, time)
 }
 
-/// Finds the record behind attributes if both are usual; `attributes` is the window from their length on.
-#[inline(always)]
-fn tagged(attributes: &[u8], time: u64) -> Option<Plain<'_>> {
+/// Finds the record at the beginning of `rest` if it is a usual one behind attributes. The second part is
+/// the window from the length of the attributes on, the third what is left of it behind them.
+pub(crate) fn tagged(
+    rest: &[u8],
+    time: u64,
+    order: ByteOrder,
+) -> Option<(Plain<'_>, &[u8], &[u8])> {
+    let (rest, time) = stamp(rest, time, order);
+    let (&control::ATTRIBUTES, attributes) = rest.split_first()? else { return None };
     let &length = attributes.first()?;
-    let rest = attributes.get(1 + usize::from(length)..)?;
-    if length == 0xFF || rest.len() < ROOM {
+    let next = attributes.get(1 + usize::from(length)..)?;
+    if length == 0xFF || next.len() < ROOM {
         return None;
     }
+    Some((short(next, time)?, attributes, next))
+}
+
+/// Takes a timestamp, if there is one.
+#[inline(always)]
+fn stamp(rest: &[u8], time: u64, order: ByteOrder) -> (&[u8], u64) {
+    let &[control::TIMESTAMP, a, b, c, d, e, f, g, h, ref record @ ..] = rest else {
+        return (rest, time);
+    };
+    let stamp = [a, b, c, d, e, f, g, h];
+    let time = match order {
+        ByteOrder::Little => u64::from_le_bytes(stamp),
+        ByteOrder::Big => u64::from_be_bytes(stamp),
+    };
+    (record, time)
+}
+
+/// A short record.
+#[inline(always)]
+fn short(rest: &[u8], time: u64) -> Option<Plain<'_>> {
     let (&id, body) = rest.split_first()?;
     let &length = body.first()?;
     if id < control::FIRST_EVENT || length == 0xFF {
         return None;
     }
     let next = body.get(1 + usize::from(length)..)?;
-    let attributes = Some(Extent { body: attributes, next: rest });
-    Some(Plain { id, time, attributes, body, next })
+    Some(Plain { id, time, body, next })
 }
 
 /// Framing of event files: a few records are a single number.
