@@ -20,6 +20,20 @@
 //! id of the last operation of its location there: *all* operations of the process on this window
 //! that were issued before are complete then. If none was outstanding it writes nothing.
 //!
+//! # Windows and operations of MPI
+//! Windows are made and freed by the program and have `RmaWinCreate` and `RmaWinDestroy`. Here Dwell
+//! follows what other tools write: operations of a location on one window and target share a matching
+//! id until they are completed. A record of completion is for all of its id:
+//! `RmaOpCompleteNonBlocking` at the origin, `RmaOpCompleteRemote` at the target as well. A call that
+//! completes several targets writes one for each that has something outstanding. Operations with a
+//! request have an id to themselves. Nobody can see when a lock was granted: there is
+//! `RmaRequestLock` at the enter and `RmaReleaseLock` at the leave of the call that gives it back.
+//!
+//! # Communicators of MPI
+//! Two with the same members are told apart by how they came about, which all members saw alike.
+//! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the
+//! number that the collective got when it was started.
+//!
 //! # Attributes
 //! See the constants of this module.
 //!
@@ -117,6 +131,7 @@ impl Meaning {
                 ("layer", name) => layer = Layer::from_name(name),
                 ("operation", token) => operation = Operation::from_token(token),
                 ("mode", "nonblocking") => mode = Mode::NonBlocking,
+                ("mode", "persistent") => mode = Mode::Persistent,
                 ("progress", "never") => progress = Progress::Never,
                 ("progress", "always") => progress = Progress::Always,
                 ("completes", "remote") => completes_remote = true,
@@ -130,9 +145,11 @@ impl Meaning {
 impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "layer={} operation={}", self.layer.name(), self.operation.token())?;
-        if self.mode == Mode::NonBlocking {
-            f.write_str(" mode=nonblocking")?;
-        }
+        f.write_str(match self.mode {
+            Mode::Blocking => "",
+            Mode::NonBlocking => " mode=nonblocking",
+            Mode::Persistent => " mode=persistent",
+        })?;
         f.write_str(match self.progress {
             Progress::Never => " progress=never",
             Progress::Conditional => " progress=conditional",
@@ -191,13 +208,15 @@ mod tests {
     use std::string::ToString;
 
     use super::*;
-    use crate::shmem;
+    use crate::{mpi, shmem};
 
     #[test]
     fn every_row_means_what_it_says() {
-        for row in shmem::TABLE.rows {
-            let meaning = Meaning::of(&shmem::TABLE, row);
-            assert_eq!(Meaning::parse(&meaning.to_string()), Some(meaning), "{}", row.name());
+        for table in [&shmem::TABLE, &mpi::TABLE] {
+            for row in table.rows {
+                let meaning = Meaning::of(table, row);
+                assert_eq!(Meaning::parse(&meaning.to_string()), Some(meaning), "{}", row.name());
+            }
         }
     }
 

@@ -37,10 +37,20 @@ pub enum Operation {
     WaitHandle,
     /// Asks whether operations that have a handle are complete.
     TestHandle,
+    /// Starts operations that have a handle and were described before (`MPI_Start`).
+    StartHandle,
+    /// Gives a handle back, whatever becomes of its operation.
+    FreeHandle,
     /// Sends a message, which the target receives by a call of its own.
     Send,
     /// Receives a message.
     Receive,
+    /// Sends a message and receives another.
+    Exchange,
+    /// Waits until a message can be received.
+    Probe,
+    /// Asks whether a message can be received.
+    TestProbe,
     /// A group acts together.
     Collective(Collective),
     /// Takes a lock, and waits until it has it.
@@ -53,6 +63,16 @@ pub enum Operation {
     WaitChange,
     /// Asks whether memory of the own process was changed by another.
     TestChange,
+    /// Begins to act on windows of others (`MPI_Win_start`).
+    StartEpoch,
+    /// Ends that: operations are complete at their targets.
+    CompleteEpoch,
+    /// Lets others act on the own window (`MPI_Win_post`).
+    PostEpoch,
+    /// Waits until they have ended.
+    WaitEpoch,
+    /// Asks whether they have ended.
+    TestEpoch,
     /// Obtains memory that others can reach.
     Allocate,
     /// Gives such memory back.
@@ -94,14 +114,24 @@ impl Operation {
             Self::CompleteRemote => "complete remote",
             Self::WaitHandle => "wait for handle",
             Self::TestHandle => "test handle",
+            Self::StartHandle => "start handle",
+            Self::FreeHandle => "free handle",
             Self::Send => "send",
             Self::Receive => "receive",
+            Self::Exchange => "exchange",
+            Self::Probe => "probe",
+            Self::TestProbe => "test for message",
             Self::Collective(which) => which.name(),
             Self::Lock => "lock",
             Self::Unlock => "unlock",
             Self::TryLock => "try lock",
             Self::WaitChange => "wait for change",
             Self::TestChange => "test for change",
+            Self::StartEpoch => "start epoch",
+            Self::CompleteEpoch => "complete epoch",
+            Self::PostEpoch => "post epoch",
+            Self::WaitEpoch => "wait for epoch",
+            Self::TestEpoch => "test epoch",
             Self::Allocate => "allocate",
             Self::Deallocate => "deallocate",
             Self::Reallocate => "reallocate",
@@ -172,6 +202,10 @@ pub enum Atomic {
     FetchOr,
     /// Bitwise exclusive or; returns the former value.
     FetchXor,
+    /// Combines with a value, by an operation that the call is given (`MPI_Accumulate`).
+    Accumulate,
+    /// The same; returns the former value.
+    FetchAccumulate,
 }
 
 impl Atomic {
@@ -185,8 +219,15 @@ impl Atomic {
             | Self::FetchIncrement
             | Self::FetchAnd
             | Self::FetchOr
-            | Self::FetchXor => true,
-            Self::Set | Self::Add | Self::Increment | Self::And | Self::Or | Self::Xor => false,
+            | Self::FetchXor
+            | Self::FetchAccumulate => true,
+            Self::Set
+            | Self::Add
+            | Self::Increment
+            | Self::And
+            | Self::Or
+            | Self::Xor
+            | Self::Accumulate => false,
         }
     }
 
@@ -226,6 +267,30 @@ pub enum Collective {
     Scatter,
     /// Everyone gets what those before it have, combined.
     Scan,
+    /// As `Gather`, each contributing as much as it likes.
+    GatherVarying,
+    /// As `Scatter`, in blocks of different sizes.
+    ScatterVarying,
+    /// As `AllToAll`, in blocks of different sizes.
+    AllToAllVarying,
+    /// As `AllToAll`, in blocks of different sizes and types.
+    AllToAllTyped,
+    /// Everyone's data are combined, and each gets a part of the result, as large as it likes.
+    ReduceScatter,
+    /// Everyone's data are combined, and each gets an equal part of the result.
+    ReduceScatterBlock,
+    /// As `Scan`, without the own data.
+    ExclusiveScan,
+    /// As `AllGather`, among neighbours of a topology.
+    NeighbourAllGather,
+    /// As `AllGatherVarying`, among neighbours of a topology.
+    NeighbourAllGatherVarying,
+    /// As `AllToAll`, among neighbours of a topology.
+    NeighbourAllToAll,
+    /// As `AllToAllVarying`, among neighbours of a topology.
+    NeighbourAllToAllVarying,
+    /// As `AllToAllTyped`, among neighbours of a topology.
+    NeighbourAllToAllTyped,
 }
 
 impl Collective {
@@ -243,6 +308,18 @@ impl Collective {
             Self::Gather => "gather",
             Self::Scatter => "scatter",
             Self::Scan => "scan",
+            Self::GatherVarying => "gather, varying",
+            Self::ScatterVarying => "scatter, varying",
+            Self::AllToAllVarying => "all-to-all, varying",
+            Self::AllToAllTyped => "all-to-all, typed",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::ReduceScatterBlock => "reduce-scatter, block",
+            Self::ExclusiveScan => "scan, exclusive",
+            Self::NeighbourAllGather => "all-gather, neighbours",
+            Self::NeighbourAllGatherVarying => "all-gather, varying, neighbours",
+            Self::NeighbourAllToAll => "all-to-all, neighbours",
+            Self::NeighbourAllToAllVarying => "all-to-all, varying, neighbours",
+            Self::NeighbourAllToAllTyped => "all-to-all, typed, neighbours",
         }
     }
 
@@ -250,12 +327,22 @@ impl Collective {
     pub const fn shape(self) -> Shape {
         match self {
             Self::Barrier | Self::Sync => Shape::Barrier,
-            Self::Broadcast | Self::Scatter => Shape::OneToAll,
-            Self::Reduce | Self::Gather => Shape::AllToOne,
-            Self::Scan => Shape::Prefix,
-            Self::AllGatherVarying | Self::AllGather | Self::AllToAll | Self::AllReduce => {
-                Shape::AllToAll
-            }
+            Self::Broadcast | Self::Scatter | Self::ScatterVarying => Shape::OneToAll,
+            Self::Reduce | Self::Gather | Self::GatherVarying => Shape::AllToOne,
+            Self::Scan | Self::ExclusiveScan => Shape::Prefix,
+            Self::AllGatherVarying
+            | Self::AllGather
+            | Self::AllToAll
+            | Self::AllToAllVarying
+            | Self::AllToAllTyped
+            | Self::AllReduce
+            | Self::ReduceScatter
+            | Self::ReduceScatterBlock => Shape::AllToAll,
+            Self::NeighbourAllGather
+            | Self::NeighbourAllGatherVarying
+            | Self::NeighbourAllToAll
+            | Self::NeighbourAllToAllVarying
+            | Self::NeighbourAllToAllTyped => Shape::Neighbours,
         }
     }
 }
@@ -274,6 +361,8 @@ pub enum Shape {
     AllToAll,
     /// Everyone waits for those of a lower rank.
     Prefix,
+    /// Everyone waits for its neighbours in a topology, which the call does not name.
+    Neighbours,
 }
 
 /// Whether the buffers of a call may be used again when it returns.
@@ -283,6 +372,8 @@ pub enum Mode {
     Blocking,
     /// On return the operation has been started; a later call completes it.
     NonBlocking,
+    /// On return the operation has been described; later calls start and complete it, time and again.
+    Persistent,
 }
 
 /// Whether a process inside this call serves the requests of others.
@@ -356,6 +447,8 @@ const TOKENS: &[(&str, Operation)] = &[
     ("atomic_fetch_and", Operation::Atomic(Atomic::FetchAnd)),
     ("atomic_fetch_or", Operation::Atomic(Atomic::FetchOr)),
     ("atomic_fetch_xor", Operation::Atomic(Atomic::FetchXor)),
+    ("atomic_accumulate", Operation::Atomic(Atomic::Accumulate)),
+    ("atomic_fetch_accumulate", Operation::Atomic(Atomic::FetchAccumulate)),
     ("signal", Operation::Signal),
     ("order", Operation::Order),
     ("complete_local", Operation::CompleteLocal),
@@ -373,8 +466,30 @@ const TOKENS: &[(&str, Operation)] = &[
     ("gather", Operation::Collective(Collective::Gather)),
     ("scatter", Operation::Collective(Collective::Scatter)),
     ("scan", Operation::Collective(Collective::Scan)),
+    ("gather_varying", Operation::Collective(Collective::GatherVarying)),
+    ("scatter_varying", Operation::Collective(Collective::ScatterVarying)),
+    ("all_to_all_varying", Operation::Collective(Collective::AllToAllVarying)),
+    ("all_to_all_typed", Operation::Collective(Collective::AllToAllTyped)),
+    ("reduce_scatter", Operation::Collective(Collective::ReduceScatter)),
+    ("reduce_scatter_block", Operation::Collective(Collective::ReduceScatterBlock)),
+    ("exclusive_scan", Operation::Collective(Collective::ExclusiveScan)),
+    ("neighbour_all_gather", Operation::Collective(Collective::NeighbourAllGather)),
+    ("neighbour_all_gather_varying", Operation::Collective(Collective::NeighbourAllGatherVarying)),
+    ("neighbour_all_to_all", Operation::Collective(Collective::NeighbourAllToAll)),
+    ("neighbour_all_to_all_varying", Operation::Collective(Collective::NeighbourAllToAllVarying)),
+    ("neighbour_all_to_all_typed", Operation::Collective(Collective::NeighbourAllToAllTyped)),
+    ("start", Operation::StartHandle),
+    ("free", Operation::FreeHandle),
     ("send", Operation::Send),
     ("receive", Operation::Receive),
+    ("exchange", Operation::Exchange),
+    ("probe", Operation::Probe),
+    ("test_probe", Operation::TestProbe),
+    ("start_epoch", Operation::StartEpoch),
+    ("complete_epoch", Operation::CompleteEpoch),
+    ("post_epoch", Operation::PostEpoch),
+    ("wait_epoch", Operation::WaitEpoch),
+    ("test_epoch", Operation::TestEpoch),
     ("lock", Operation::Lock),
     ("unlock", Operation::Unlock),
     ("try_lock", Operation::TryLock),

@@ -9,13 +9,15 @@
 mod ctype;
 mod places;
 mod row;
+mod words;
 
 pub use ctype::{Arguments, CType, MAX_ARGUMENTS};
 pub use places::{
-    Arg, Bytes, Condition, Element, Group, Kind, Members, Operand, Places, Signal, Strides,
-    Success, Watch,
+    Arg, Bytes, Condition, Element, Group, Kind, Members, Operand, Places, Requests, Signal,
+    Strides, Success, Watch,
 };
 pub use row::{Absent, Row, Symbol};
+pub(crate) use words::{families, symbol};
 
 use crate::layer::Layer;
 

@@ -23,13 +23,6 @@
 //! | `team_bits` | fourteen, unsigned and exact | bitwise reductions on teams |
 //! | `x16`, `x32`, `x_bitwise` | exact widths | `shmemx_` extensions of Open MPI |
 
-/// A name without its type, for a function that stands alone.
-macro_rules! symbol {
-    ($name:literal) => {
-        $crate::table::Symbol::terminated(concat!($name, "\0"))
-    };
-}
-
 /// Rows for every type of a list; see the [module](self).
 macro_rules! rows {
     (@typed $make:tt $before:tt $after:literal; $($name:literal $ctype:ident)*) => {
@@ -150,11 +143,5 @@ macro_rules! paired {
     };
 }
 
-/// Families, one a line: what its rows have in common, and the rows.
-macro_rules! families {
-    ($( $name:literal: $rows:expr; )*) => {
-        &[$( $crate::table::Family { name: $name, rows: $rows }, )*]
-    };
-}
-
-pub(super) use {families, paired, rows, symbol};
+pub(super) use crate::table::{families, symbol};
+pub(super) use {paired, rows};

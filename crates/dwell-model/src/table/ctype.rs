@@ -76,6 +76,15 @@ ctypes! {
     ComplexDouble "double _Complex" None, 16;
     /// A pointer to anything, and every handle that is one.
     Pointer "void *" Some("*mut core::ffi::c_void"), 8;
+    /// A handle of MPI: four bytes in one library, eight in another. Either way it has a register or a
+    /// place on the stack to itself, and a hook passes on what it was given.
+    Handle "MPI handle" Some("usize"), 8;
+    /// An address or distance of MPI.
+    Aint "MPI_Aint" Some("isize"), 8;
+    /// A place in a file.
+    Offset "MPI_Offset" Some("i64"), 8;
+    /// A large count.
+    Count "MPI_Count" Some("i64"), 8;
 }
 
 impl fmt::Display for CType {

@@ -66,17 +66,54 @@ pub enum Bytes {
         /// Size of each.
         size: Arg,
     },
+    /// An argument counts elements of a type that the runtime knows the size of.
+    Typed {
+        /// Number of elements.
+        count: Arg,
+        /// Their type.
+        datatype: Arg,
+    },
+    /// One element of such a type.
+    Item(Arg),
+    /// As many of such elements in each of several parts.
+    Parts {
+        /// Number of parts.
+        parts: Arg,
+        /// Number of elements in each.
+        count: Arg,
+        /// Their type.
+        datatype: Arg,
+    },
+    /// A list has a number of elements for each member of the group.
+    Listed {
+        /// The list of numbers.
+        counts: Arg,
+        /// The type of all.
+        datatype: Arg,
+    },
+    /// Two lists have a number of elements and their type for each member of the group.
+    ListedTypes {
+        /// The list of numbers.
+        counts: Arg,
+        /// The list of types.
+        datatypes: Arg,
+    },
 }
 
 impl Bytes {
     /// The bytes of one call, whose arguments `argument` gives.
     ///
     /// What does not fit is the largest number. A count in C may be a signed type: give 0 for a
-    /// negative one.
+    /// negative one. Where the size of a type is known to the runtime alone it is 0.
     #[inline]
     pub fn of(self, argument: impl Fn(Arg) -> u64) -> u64 {
         match self {
-            Self::None => 0,
+            Self::None
+            | Self::Typed { .. }
+            | Self::Item(_)
+            | Self::Parts { .. }
+            | Self::Listed { .. }
+            | Self::ListedTypes { .. } => 0,
             Self::Fixed(bytes) => u64::from(bytes),
             Self::Counted { count, size } => argument(count).saturating_mul(u64::from(size)),
             Self::Product { count, size } => argument(count).saturating_mul(argument(size)),
@@ -89,6 +126,21 @@ impl Bytes {
             Self::Counted { count, size } => Self::Counted { count: count.later(), size },
             Self::Product { count, size } => {
                 Self::Product { count: count.later(), size: size.later() }
+            }
+            Self::Typed { count, datatype } => {
+                Self::Typed { count: count.later(), datatype: datatype.later() }
+            }
+            Self::Item(datatype) => Self::Item(datatype.later()),
+            Self::Parts { parts, count, datatype } => Self::Parts {
+                parts: parts.later(),
+                count: count.later(),
+                datatype: datatype.later(),
+            },
+            Self::Listed { counts, datatype } => {
+                Self::Listed { counts: counts.later(), datatype: datatype.later() }
+            }
+            Self::ListedTypes { counts, datatypes } => {
+                Self::ListedTypes { counts: counts.later(), datatypes: datatypes.later() }
             }
         }
     }
@@ -159,6 +211,8 @@ pub enum Members {
         /// Length of a row.
         width: Arg,
     },
+    /// Those of a group of MPI.
+    Group(Arg),
 }
 
 impl Members {
@@ -168,6 +222,7 @@ impl Members {
                 Self::Strided { start: start.later(), stride: stride.later(), size: size.later() }
             }
             Self::Grid { width } => Self::Grid { width: width.later() },
+            Self::Group(at) => Self::Group(at.later()),
         }
     }
 }
@@ -244,6 +299,52 @@ pub enum Operand {
     Array(Arg),
 }
 
+/// Requests that a call completes, asks about or starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Requests {
+    /// How many of them must be complete.
+    pub watch: Watch,
+    /// The address of the request, or of an array of them.
+    pub at: Arg,
+    /// How many there are. `None`: one.
+    pub count: Option<Arg>,
+    /// Where it is stored whether they were complete. `None`: they are.
+    pub flag: Option<Arg>,
+    /// Where it is stored which one was.
+    pub index: Option<Arg>,
+    /// Where it is stored how many were.
+    pub done: Option<Arg>,
+    /// Where it is stored which ones were.
+    pub indices: Option<Arg>,
+}
+
+impl Requests {
+    /// One request.
+    pub const fn one(at: Arg) -> Self {
+        Self {
+            watch: Watch::One,
+            at,
+            count: None,
+            flag: None,
+            index: None,
+            done: None,
+            indices: None,
+        }
+    }
+
+    const fn later(self) -> Self {
+        Self {
+            watch: self.watch,
+            at: self.at.later(),
+            count: Arg::all_later(self.count),
+            flag: Arg::all_later(self.flag),
+            index: Arg::all_later(self.index),
+            done: Arg::all_later(self.done),
+            indices: Arg::all_later(self.indices),
+        }
+    }
+}
+
 /// How a put tells its target that the data are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signal {
@@ -289,8 +390,22 @@ pub enum Success {
 pub struct Places {
     /// The process acted on: its rank in the whole program, or in the team of the context.
     pub target: Option<Arg>,
-    /// How much is moved or allocated.
+    /// How much is moved or allocated; of a call that sends and receives, how much is sent.
     pub bytes: Bytes,
+    /// How much is received by a call that sends as well, or by a collective.
+    pub received: Bytes,
+    /// The process that is received from.
+    pub source: Option<Arg>,
+    /// What a message is marked with.
+    pub tag: Option<Arg>,
+    /// What a message that is received by a call that sends as well is marked with.
+    pub receive_tag: Option<Arg>,
+    /// A message that was found and is to be received by its handle.
+    pub message: Option<Arg>,
+    /// Where the runtime says what was received: of one message, or of each of several.
+    pub status: Option<Arg>,
+    /// Requests that are completed, asked about or started.
+    pub requests: Option<Requests>,
     /// The address at the target.
     pub remote: Option<Arg>,
     /// Distances between elements. `None`: they are adjacent.
@@ -305,6 +420,8 @@ pub struct Places {
     pub root: Option<Arg>,
     /// The lock.
     pub lock: Option<Arg>,
+    /// Whether a lock is shared, in the runtime's own numbers. `None`: as the function has it.
+    pub lock_kind: Option<Arg>,
     /// What is waited for or tested.
     pub condition: Option<Condition>,
     /// How the target of a put is told.
@@ -315,7 +432,9 @@ pub struct Places {
     pub created: Option<Arg>,
     /// Where the handle of the second thing made is stored.
     pub also_created: Option<Arg>,
-    /// Who will be in the group that is made.
+    /// Where the handle of what ends is.
+    pub ended: Option<Arg>,
+    /// Who will be in the group that is made, or is in an epoch.
     pub members: Option<Members>,
     /// What the returned value says.
     pub success: Success,
@@ -326,6 +445,13 @@ impl Places {
     pub const NOWHERE: Self = Self {
         target: None,
         bytes: Bytes::None,
+        received: Bytes::None,
+        source: None,
+        tag: None,
+        receive_tag: None,
+        message: None,
+        status: None,
+        requests: None,
         remote: None,
         strides: None,
         context: None,
@@ -333,11 +459,13 @@ impl Places {
         group: Group::Caller,
         root: None,
         lock: None,
+        lock_kind: None,
         condition: None,
         signal: None,
         memory: None,
         created: None,
         also_created: None,
+        ended: None,
         members: None,
         success: Success::Unsaid,
     };
@@ -347,6 +475,16 @@ impl Places {
         Self {
             target: Arg::all_later(self.target),
             bytes: self.bytes.later(),
+            received: self.received.later(),
+            source: Arg::all_later(self.source),
+            tag: Arg::all_later(self.tag),
+            receive_tag: Arg::all_later(self.receive_tag),
+            message: Arg::all_later(self.message),
+            status: Arg::all_later(self.status),
+            requests: match self.requests {
+                Some(requests) => Some(requests.later()),
+                None => None,
+            },
             remote: Arg::all_later(self.remote),
             strides: match self.strides {
                 Some(Strides { destination, source }) => {
@@ -359,6 +497,7 @@ impl Places {
             group: self.group.later(),
             root: Arg::all_later(self.root),
             lock: Arg::all_later(self.lock),
+            lock_kind: Arg::all_later(self.lock_kind),
             condition: match self.condition {
                 Some(condition) => Some(condition.later()),
                 None => None,
@@ -370,6 +509,7 @@ impl Places {
             memory: Arg::all_later(self.memory),
             created: Arg::all_later(self.created),
             also_created: Arg::all_later(self.also_created),
+            ended: Arg::all_later(self.ended),
             members: match self.members {
                 Some(members) => Some(members.later()),
                 None => None,
@@ -389,13 +529,46 @@ impl Places {
             }
         };
         see("target", self.target, Kind::Integer);
-        match self.bytes {
-            Bytes::None | Bytes::Fixed(_) => {}
-            Bytes::Counted { count, .. } => see("count", Some(count), Kind::Integer),
-            Bytes::Product { count, size } => {
-                see("count", Some(count), Kind::Integer);
-                see("size", Some(size), Kind::Integer);
+        for bytes in [self.bytes, self.received] {
+            match bytes {
+                Bytes::None | Bytes::Fixed(_) => {}
+                Bytes::Counted { count, .. } => see("count", Some(count), Kind::Integer),
+                Bytes::Product { count, size } => {
+                    see("count", Some(count), Kind::Integer);
+                    see("size", Some(size), Kind::Integer);
+                }
+                Bytes::Typed { count, datatype } => {
+                    see("count", Some(count), Kind::Integer);
+                    see("datatype", Some(datatype), Kind::Handle);
+                }
+                Bytes::Item(datatype) => see("datatype", Some(datatype), Kind::Handle),
+                Bytes::Parts { parts, count, datatype } => {
+                    see("parts", Some(parts), Kind::Integer);
+                    see("count", Some(count), Kind::Integer);
+                    see("datatype", Some(datatype), Kind::Handle);
+                }
+                Bytes::Listed { counts, datatype } => {
+                    see("counts", Some(counts), Kind::Pointer);
+                    see("datatype", Some(datatype), Kind::Handle);
+                }
+                Bytes::ListedTypes { counts, datatypes } => {
+                    see("counts", Some(counts), Kind::Pointer);
+                    see("datatypes", Some(datatypes), Kind::Pointer);
+                }
             }
+        }
+        see("source", self.source, Kind::Integer);
+        see("tag", self.tag, Kind::Integer);
+        see("tag received", self.receive_tag, Kind::Integer);
+        see("message", self.message, Kind::Pointer);
+        see("status", self.status, Kind::Pointer);
+        if let Some(requests) = self.requests {
+            see("requests", Some(requests.at), Kind::Pointer);
+            see("number of requests", requests.count, Kind::Integer);
+            see("flag", requests.flag, Kind::Pointer);
+            see("index", requests.index, Kind::Pointer);
+            see("number complete", requests.done, Kind::Pointer);
+            see("indices", requests.indices, Kind::Pointer);
         }
         see("remote", self.remote, Kind::Pointer);
         if let Some(strides) = self.strides {
@@ -415,6 +588,7 @@ impl Places {
         }
         see("root", self.root, Kind::Integer);
         see("lock", self.lock, Kind::Pointer);
+        see("kind of lock", self.lock_kind, Kind::Integer);
         if let Some(condition) = self.condition {
             see("watched address", Some(condition.address), Kind::Pointer);
             see("watched count", condition.count, Kind::Integer);
@@ -434,6 +608,7 @@ impl Places {
         see("memory", self.memory, Kind::Pointer);
         see("created", self.created, Kind::Pointer);
         see("also created", self.also_created, Kind::Pointer);
+        see("ended", self.ended, Kind::Pointer);
         match self.members {
             None => {}
             Some(Members::Strided { start, stride, size }) => {
@@ -442,6 +617,7 @@ impl Places {
                 see("member count", Some(size), Kind::Integer);
             }
             Some(Members::Grid { width }) => see("grid width", Some(width), Kind::Integer),
+            Some(Members::Group(at)) => see("members", Some(at), Kind::Handle),
         }
     }
 }
@@ -461,7 +637,9 @@ impl Kind {
     /// Whether an argument of this type can be of this sort.
     pub const fn accepts(self, ctype: CType) -> bool {
         let pointer = matches!(ctype, CType::Pointer);
+        let handle = matches!(ctype, CType::Handle);
         let integer = !pointer
+            && !handle
             && !matches!(
                 ctype,
                 CType::Void
@@ -474,7 +652,7 @@ impl Kind {
         match self {
             Self::Integer => integer,
             Self::Pointer => pointer,
-            Self::Handle => pointer || integer,
+            Self::Handle => pointer || integer || handle,
         }
     }
 }

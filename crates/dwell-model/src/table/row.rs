@@ -184,6 +184,13 @@ impl Row {
         self
     }
 
+    /// It only describes the operation.
+    #[must_use]
+    pub const fn persistent(mut self) -> Self {
+        self.mode = Mode::Persistent;
+        self
+    }
+
     /// On return, earlier operations are complete at their targets.
     #[must_use]
     pub const fn completes_remote(mut self) -> Self {

@@ -1,0 +1,57 @@
+//! Input and output, which is recorded as regions: time in them is not time in the program.
+
+use super::role::make::plain;
+use super::role::{rows, twins};
+use crate::operation::Operation;
+use crate::table::{Family, families};
+
+pub(super) const FAMILIES: &[Family] = families! {
+    "files, with large counts": twins!(plain, Operation::Other;
+        "MPI_File_iread": Handle Pointer Count Datatype Request;
+        "MPI_File_iread_all": Handle Pointer Count Datatype Request;
+        "MPI_File_iread_at": Handle Offset Pointer Count Datatype Request;
+        "MPI_File_iread_at_all": Handle Offset Pointer Count Datatype Request;
+        "MPI_File_iread_shared": Handle Pointer Count Datatype Request;
+        "MPI_File_iwrite": Handle Pointer Count Datatype Request;
+        "MPI_File_iwrite_all": Handle Pointer Count Datatype Request;
+        "MPI_File_iwrite_at": Handle Offset Pointer Count Datatype Request;
+        "MPI_File_iwrite_at_all": Handle Offset Pointer Count Datatype Request;
+        "MPI_File_iwrite_shared": Handle Pointer Count Datatype Request;
+        "MPI_File_read": Handle Pointer Count Datatype Status;
+        "MPI_File_read_all": Handle Pointer Count Datatype Status;
+        "MPI_File_read_all_begin": Handle Pointer Count Datatype;
+        "MPI_File_read_at": Handle Offset Pointer Count Datatype Status;
+        "MPI_File_read_at_all": Handle Offset Pointer Count Datatype Status;
+        "MPI_File_read_at_all_begin": Handle Offset Pointer Count Datatype;
+        "MPI_File_read_ordered": Handle Pointer Count Datatype Status;
+        "MPI_File_read_ordered_begin": Handle Pointer Count Datatype;
+        "MPI_File_read_shared": Handle Pointer Count Datatype Status;
+        "MPI_File_write": Handle Pointer Count Datatype Status;
+        "MPI_File_write_all": Handle Pointer Count Datatype Status;
+        "MPI_File_write_all_begin": Handle Pointer Count Datatype;
+        "MPI_File_write_at": Handle Offset Pointer Count Datatype Status;
+        "MPI_File_write_at_all": Handle Offset Pointer Count Datatype Status;
+        "MPI_File_write_at_all_begin": Handle Offset Pointer Count Datatype;
+        "MPI_File_write_ordered": Handle Pointer Count Datatype Status;
+        "MPI_File_write_ordered_begin": Handle Pointer Count Datatype;
+        "MPI_File_write_shared": Handle Pointer Count Datatype Status;
+    );
+    "files": rows!(plain, Operation::Other;
+        "MPI_File_close": Pointer;
+        "MPI_File_delete": Pointer Handle;
+        "MPI_File_open": Comm Pointer Int Handle Pointer;
+        "MPI_File_preallocate": Handle Offset;
+        "MPI_File_read_all_end": Handle Pointer Status;
+        "MPI_File_read_at_all_end": Handle Pointer Status;
+        "MPI_File_read_ordered_end": Handle Pointer Status;
+        "MPI_File_seek": Handle Offset Int;
+        "MPI_File_seek_shared": Handle Offset Int;
+        "MPI_File_set_atomicity": Handle Int;
+        "MPI_File_set_size": Handle Offset;
+        "MPI_File_set_view": Handle Offset Handle Handle Pointer Handle;
+        "MPI_File_sync": Handle;
+        "MPI_File_write_all_end": Handle Pointer Status;
+        "MPI_File_write_at_all_end": Handle Pointer Status;
+        "MPI_File_write_ordered_end": Handle Pointer Status;
+    );
+};
