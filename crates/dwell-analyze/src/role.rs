@@ -6,7 +6,7 @@
 use dwell_model::archive::Meaning;
 use dwell_model::layer::{Layer, layer_of_region};
 use dwell_model::operation::{Collective, Mode, Operation, Progress};
-use dwell_model::shmem;
+use dwell_model::{mpi, shmem};
 use otf2::Definition;
 use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
@@ -39,7 +39,8 @@ impl Traits {
     pub(crate) const LOCK: Self = Self(1 << 6);
     /// Waits for memory to change.
     pub(crate) const WAIT_CHANGE: Self = Self(1 << 7);
-    /// The archive itself says what it is, and so follows Dwell's rules of completion.
+    /// The archive itself says what it is, and so follows Dwell's rules of completion. Those for MPI
+    /// are the ones that other tools follow too.
     pub(crate) const STATED: Self = Self(1 << 8);
     /// Belongs to a layer that never writes records of operations.
     pub(crate) const SILENT: Self = Self(1 << 9);
@@ -97,7 +98,7 @@ impl Traits {
             .with(Self::TESTS, matches!(operation, Operation::TestChange | Operation::TestHandle))
             .with(Self::LOCK, locks)
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
-            .with(Self::STATED, stated)
+            .with(Self::STATED, stated && meaning.layer != Layer::Mpi)
             .with(Self::SILENT, meaning.layer == Layer::GlobalArrays)
             .with(Self::SYNCHRONISES, synchronises)
     }
@@ -226,101 +227,23 @@ fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
     if let Some(row) = shmem::TABLE.find(name) {
         return Some(Meaning::of(&shmem::TABLE, row));
     }
-    let meaning = |operation, mode, progress, completes_remote| {
-        Some(Meaning { layer, operation, mode, progress, completes_remote })
-    };
+    if let Some(row) = mpi::find(name) {
+        return Some(Meaning::of(&mpi::TABLE, row));
+    }
+    let (mode, completes_remote) = (Mode::Blocking, false);
+    let meaning =
+        |operation, progress| Some(Meaning { layer, operation, mode, progress, completes_remote });
     if layer != Layer::Mpi {
-        return meaning(Operation::Other, Mode::Blocking, Progress::Conditional, false);
+        return meaning(Operation::Other, Progress::Conditional);
     }
-    let name = name.strip_prefix('P').unwrap_or(name);
-    let row = MPI.iter().find(|row| row.0 == name);
-    match row {
-        Some(&(_, operation, mode, progress, completes)) => {
-            meaning(operation, mode, progress, completes)
-        }
-        None => {
-            let operation = match role {
-                RegionRole::Barrier => Operation::Collective(Collective::Barrier),
-                RegionRole::CollOne2all => Operation::Collective(Collective::Broadcast),
-                RegionRole::CollAll2one => Operation::Collective(Collective::Reduce),
-                RegionRole::CollAll2all => Operation::Collective(Collective::AllReduce),
-                RegionRole::Point2point => Operation::Send,
-                _ => return meaning(Operation::Query, Mode::Blocking, Progress::Never, false),
-            };
-            // `MPI_Ibarrier`, `MPI_Iallreduce`; but `MPI_Isend` has a row.
-            let begins = name.starts_with("MPI_I") && !name.starts_with("MPI_Init");
-            let (mode, progress) = match begins {
-                true => (Mode::NonBlocking, Progress::Conditional),
-                false => (Mode::Blocking, Progress::Always),
-            };
-            meaning(operation, mode, progress, false)
-        }
-    }
-}
-
-type MpiRow = (&'static str, Operation, Mode, Progress, bool);
-
-/// MPI has no adapter yet; this is what archives of other tools need.
-const MPI: &[MpiRow] = {
-    use Mode::{Blocking as B, NonBlocking as N};
-    use Operation::{
-        Allocate, Collective as C, CompleteLocal, CompleteRemote, CreateGroup, Deallocate,
-        DestroyGroup, Finalise, Get, Initialise, Lock, Order, Put, Receive, Send, TestHandle,
-        Unlock, WaitHandle,
+    // Fortran names, and what only asks.
+    let operation = match role {
+        RegionRole::Barrier => Operation::Collective(Collective::Barrier),
+        RegionRole::CollOne2all => Operation::Collective(Collective::Broadcast),
+        RegionRole::CollAll2one => Operation::Collective(Collective::Reduce),
+        RegionRole::CollAll2all => Operation::Collective(Collective::AllReduce),
+        RegionRole::Point2point => Operation::Send,
+        _ => return meaning(Operation::Query, Progress::Never),
     };
-    use Progress::{Always as A, Conditional as Q, Never as Z};
-    &[
-        ("MPI_Init", Initialise, B, A, false),
-        ("MPI_Init_thread", Initialise, B, A, false),
-        ("MPI_Finalize", Finalise, B, A, false),
-        ("MPI_Send", Send, B, A, false),
-        ("MPI_Ssend", Send, B, A, false),
-        ("MPI_Bsend", Send, B, Q, false),
-        ("MPI_Rsend", Send, B, A, false),
-        ("MPI_Isend", Send, N, Q, false),
-        ("MPI_Issend", Send, N, Q, false),
-        ("MPI_Recv", Receive, B, A, false),
-        ("MPI_Irecv", Receive, N, Q, false),
-        ("MPI_Sendrecv", Receive, B, A, false),
-        ("MPI_Wait", WaitHandle, B, A, false),
-        ("MPI_Waitall", WaitHandle, B, A, false),
-        ("MPI_Waitany", WaitHandle, B, A, false),
-        ("MPI_Waitsome", WaitHandle, B, A, false),
-        ("MPI_Test", TestHandle, B, Q, false),
-        ("MPI_Testall", TestHandle, B, Q, false),
-        ("MPI_Testany", TestHandle, B, Q, false),
-        ("MPI_Testsome", TestHandle, B, Q, false),
-        ("MPI_Probe", WaitHandle, B, A, false),
-        ("MPI_Iprobe", TestHandle, B, A, false),
-        ("MPI_Put", Put, N, Z, false),
-        ("MPI_Get", Get, N, Q, false),
-        ("MPI_Accumulate", Put, N, Q, false),
-        ("MPI_Get_accumulate", Get, N, Q, false),
-        ("MPI_Fetch_and_op", Get, N, Q, false),
-        ("MPI_Compare_and_swap", Get, N, Q, false),
-        ("MPI_Win_fence", C(Collective::Barrier), B, A, true),
-        ("MPI_Win_flush", CompleteRemote, B, A, true),
-        ("MPI_Win_flush_all", CompleteRemote, B, A, true),
-        ("MPI_Win_flush_local", CompleteLocal, B, A, false),
-        ("MPI_Win_flush_local_all", CompleteLocal, B, A, false),
-        ("MPI_Win_lock", Lock, B, Q, false),
-        ("MPI_Win_lock_all", Lock, B, Q, false),
-        ("MPI_Win_unlock", Unlock, B, A, true),
-        ("MPI_Win_unlock_all", Unlock, B, A, true),
-        ("MPI_Win_sync", Order, B, Q, false),
-        ("MPI_Win_start", Operation::Other, B, A, false),
-        ("MPI_Win_complete", CompleteRemote, B, A, true),
-        ("MPI_Win_post", Operation::Other, B, Q, false),
-        ("MPI_Win_wait", Operation::Other, B, A, false),
-        ("MPI_Win_test", Operation::Other, B, Q, false),
-        ("MPI_Win_create", Allocate, B, A, false),
-        ("MPI_Win_create_dynamic", Allocate, B, A, false),
-        ("MPI_Win_allocate", Allocate, B, A, false),
-        ("MPI_Win_allocate_shared", Allocate, B, A, false),
-        ("MPI_Win_free", Deallocate, B, A, false),
-        ("MPI_Comm_create", CreateGroup, B, A, false),
-        ("MPI_Comm_dup", CreateGroup, B, A, false),
-        ("MPI_Comm_split", CreateGroup, B, A, false),
-        ("MPI_Comm_free", DestroyGroup, B, A, false),
-    ]
-};
+    meaning(operation, Progress::Always)
+}

@@ -42,7 +42,12 @@ impl Class {
             | Operation::Unlock
             | Operation::TryLock
             | Operation::WaitChange
-            | Operation::TestChange => Self::RmaSync,
+            | Operation::TestChange
+            | Operation::StartEpoch
+            | Operation::CompleteEpoch
+            | Operation::PostEpoch
+            | Operation::WaitEpoch
+            | Operation::TestEpoch => Self::RmaSync,
             Operation::WaitHandle | Operation::TestHandle => {
                 if meaning.layer == Layer::Mpi {
                     Self::Message
@@ -50,7 +55,13 @@ impl Class {
                     Self::RmaSync
                 }
             }
-            Operation::Send | Operation::Receive => Self::Message,
+            Operation::Send
+            | Operation::Receive
+            | Operation::Exchange
+            | Operation::Probe
+            | Operation::TestProbe
+            | Operation::StartHandle
+            | Operation::FreeHandle => Self::Message,
             Operation::Collective(Collective::Barrier) if meaning.completes_remote => {
                 // A fence of MPI is a barrier around operations.
                 if meaning.layer == Layer::Mpi { Self::RmaSync } else { Self::Barrier }

@@ -20,8 +20,8 @@ use std::time::Instant;
 
 use dwell_measure::unify::tree::{Answer, Child, Node};
 use dwell_measure::unify::{
-    Counts, Global, Group, Host, Maps, Module, ModuleId, Process, Region, Shared, Site, Thread,
-    Window, rounds,
+    CommId, Counts, Global, Group, Host, Maps, Module, ModuleId, Process, Region, Shared, Site,
+    Thread, Window, rounds,
 };
 use otf2::id::Time;
 
@@ -423,7 +423,12 @@ impl Templates {
         for group in groups {
             let group = shared.add_group(group);
             for context in 0..2 {
-                shared.add_window(Window { group, name: String::new(), context });
+                shared.add_window(Window {
+                    group,
+                    comm: CommId::UNKNOWN,
+                    name: String::new(),
+                    context,
+                });
             }
         }
         let turn = mix(rank) % REGIONS;

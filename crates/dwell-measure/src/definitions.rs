@@ -17,7 +17,7 @@ use otf2::id::{
 use otf2::write::DefWriter;
 use otf2::{AttributeValue, List, def};
 
-use crate::unify::{Global, Group, Label};
+use crate::unify::{CommId, Global, Group, GroupId, Label};
 
 /// Attributes in the order of their ids: name, type, description.
 const ATTRIBUTES: [(&str, Type, &str); 5] = [
@@ -219,44 +219,68 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Groups, their communicators and windows. The members of a group are listed, because the
-    /// format wants them so: it is the only place where they are.
+    /// Groups, communicators and windows. The members of a group are listed, because the format wants
+    /// them so: it is the only place where they are. A group without members stands for all processes
+    /// that can be in one of its kind, and comes before those.
     fn windows(&mut self) -> otf2::Result<()> {
         let shared = self.global.shared();
-        let mut next = 0_u32;
         let main: Vec<u64> = self
             .global
             .processes()
             .filter(|(_, process)| !process.threads.is_empty())
             .map(|(first, _)| first.0)
             .collect();
-        let used = distinct(shared.groups().iter().map(Group::paradigm));
-        for paradigm in used.into_iter().map(Paradigm::from) {
-            self.group(next, GroupType::CommLocations, paradigm, &main)?;
-            next += 1;
+        for (id, group) in (0..).zip(shared.groups()) {
+            let paradigm = Paradigm::from(group.paradigm());
+            if group.runs().is_empty() {
+                self.group(id, GroupType::CommLocations, paradigm, &main)?;
+            } else if group.is_itself() {
+                self.group(id, GroupType::CommSelf, paradigm, &[])?;
+            } else {
+                let members: Vec<u64> = group.members().collect();
+                self.group(id, GroupType::CommGroup, paradigm, &members)?;
+            }
         }
-        let first = next;
-        for group in shared.groups() {
-            let members: Vec<u64> = group.members().collect();
-            self.group(next, GroupType::CommGroup, Paradigm::from(group.paradigm()), &members)?;
-            next += 1;
+        for (id, comm) in (0..).zip(shared.comms()) {
+            let (id, name) = (CommRef(id), self.defs.string(&comm.name)?);
+            if comm.remote == GroupId::UNKNOWN {
+                self.comm(id, name, GroupRef(comm.group.0))?;
+            } else {
+                self.defs.write(def::InterComm {
+                    id,
+                    name,
+                    group_a: GroupRef(comm.group.0),
+                    group_b: GroupRef(comm.remote.0),
+                    common_communicator: CommRef::UNDEFINED,
+                    flags: CommFlag::NONE,
+                })?;
+            }
         }
-        for id in 0..shared.groups().len() as u32 {
-            self.defs.write(def::Comm {
-                id: CommRef(id),
-                name: self.empty,
-                group: GroupRef(first + id),
-                parent: CommRef::UNDEFINED,
-                flags: CommFlag::NONE,
-            })?;
+        // Windows of no communicator are given one for their group.
+        let alone = shared.windows().iter().filter(|window| window.comm == CommId::UNKNOWN);
+        let mut alone: Vec<u32> = alone.map(|window| window.group.0).collect();
+        alone.sort_unstable();
+        alone.dedup();
+        let first = shared.comms().len() as u32;
+        for (id, group) in (first..).zip(&alone) {
+            self.comm(CommRef(id), self.empty, GroupRef(*group))?;
         }
         for (id, window) in (0..).zip(shared.windows()) {
             let name = self.defs.string(&window.name)?;
-            let comm = CommRef(window.group.0);
-            let flags = RmaWinFlag::NONE;
+            let (comm, flags) = if window.comm == CommId::UNKNOWN {
+                let at = alone.binary_search(&window.group.0).unwrap_or_default();
+                (CommRef(first + at as u32), RmaWinFlag::NONE)
+            } else {
+                (CommRef(window.comm.0), RmaWinFlag::CREATE_DESTROY_EVENTS)
+            };
             self.defs.write(def::RmaWin { id: RmaWinRef(id), name, comm, flags })?;
         }
         Ok(())
+    }
+
+    fn comm(&mut self, id: CommRef, name: StringRef, group: GroupRef) -> otf2::Result<()> {
+        let (parent, flags) = (CommRef::UNDEFINED, CommFlag::NONE);
+        self.defs.write(def::Comm { id, name, group, parent, flags })
     }
 
     fn group(

@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+use crate::unify::Run;
+
 /// Something that a process knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The fields are what their names say.
@@ -32,6 +34,13 @@ pub enum Fact<'a> {
     Clock { recorder: u64, monotonic: u64, doubt: u64 },
     /// The process knew that it ended.
     End { how: &'a str },
+    /// Members of a group, as runs: first, distance (its sign in the lowest bit), how many. Where there are many, several facts
+    /// say one after the other.
+    Members { group: u64, paradigm: u64, runs: &'a [u8] },
+    /// A communicator. `remote` is the other group plus one of one that connects two.
+    Comm { id: u64, group: u64, remote: u64, identity: u64, name: &'a str },
+    /// A window that was made from a communicator. Its id is one of windows.
+    CommWindow { id: u64, comm: u64, number: u64, name: &'a str },
 }
 
 impl<'a> Fact<'a> {
@@ -46,6 +55,9 @@ impl<'a> Fact<'a> {
             Self::Thread { .. } => 7,
             Self::Clock { .. } => 8,
             Self::End { .. } => 9,
+            Self::Members { .. } => 10,
+            Self::Comm { .. } => 11,
+            Self::CommWindow { .. } => 12,
         }
     }
 
@@ -73,6 +85,13 @@ impl<'a> Fact<'a> {
                 out.numbers(&[recorder, monotonic, doubt])
             }
             Self::End { how } => out.text(how),
+            Self::Members { group, paradigm, runs } => out.numbers(&[group, paradigm]).bytes(runs),
+            Self::Comm { id, group, remote, identity, name } => {
+                out.numbers(&[id, group, remote, identity]).text(name)
+            }
+            Self::CommWindow { id, comm, number, name } => {
+                out.numbers(&[id, comm, number]).text(name)
+            }
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
@@ -114,6 +133,18 @@ impl<'a> Fact<'a> {
                 Self::Clock { recorder, monotonic, doubt }
             }
             9 => Self::End { how: i.text()? },
+            10 => {
+                let [group, paradigm] = i.numbers()?;
+                Self::Members { group, paradigm, runs: i.bytes()? }
+            }
+            11 => {
+                let [id, group, remote, identity] = i.numbers()?;
+                Self::Comm { id, group, remote, identity, name: i.text()? }
+            }
+            12 => {
+                let [id, comm, number] = i.numbers()?;
+                Self::CommWindow { id, comm, number, name: i.text()? }
+            }
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -163,6 +194,31 @@ pub fn read(block: &[u8]) -> impl Iterator<Item = Result<Fact<'_>, Damage>> {
         };
         rest = after;
         Some(Fact::decode(tag, fields))
+    })
+}
+
+/// Writes runs of a group as [`Fact::Members`] has them, as many as fit, and returns how many did.
+pub(crate) fn encode_runs(runs: &[Run], into: &mut [u8]) -> (usize, usize) {
+    let mut out = Output { into, at: 0, fits: true };
+    let mut written = (0, 0);
+    for (count, run) in (1..).zip(runs) {
+        let stride = (run.stride << 1 ^ run.stride >> 63).cast_unsigned();
+        out.numbers(&[run.start, stride, run.count]);
+        if !out.fits {
+            break;
+        }
+        written = (count, out.at);
+    }
+    written
+}
+
+/// Reads what [`encode_runs`] wrote.
+pub(crate) fn decode_runs(bytes: &[u8]) -> impl Iterator<Item = Run> {
+    let mut input = Input(bytes);
+    std::iter::from_fn(move || {
+        let [start, stride, count] = input.numbers().ok()?;
+        let stride = (stride >> 1).cast_signed() ^ -(stride & 1).cast_signed();
+        Some(Run { start, stride, count })
     })
 }
 
@@ -262,6 +318,9 @@ mod tests {
         Fact::Thread { id: 0, tid: 77 },
         Fact::Clock { recorder: 127, monotonic: 128, doubt: 16_384 },
         Fact::End { how: "finalised" },
+        Fact::Members { group: 2, paradigm: 4, runs: &[1, 2, 3] },
+        Fact::Comm { id: 1, group: 2, remote: 0, identity: u64::MAX, name: "" },
+        Fact::CommWindow { id: 3, comm: 1, number: 7, name: "w" },
     ];
 
     /// All of them, as they stand in a block.
@@ -282,6 +341,21 @@ mod tests {
         let block = block();
         let back: Result<Vec<_>, _> = read(&block).collect();
         assert_eq!(back.as_deref(), Ok(ALL));
+    }
+
+    #[test]
+    fn runs_come_back() {
+        let runs = [
+            Run { start: 0, stride: 1, count: 300 },
+            Run { start: 9, stride: -4, count: 3 },
+            Run { start: 7, stride: 1, count: 1 },
+        ];
+        let mut room = [0; 16];
+        let (count, used) = encode_runs(&runs, &mut room);
+        assert_eq!(count, 3);
+        assert!(decode_runs(&room[..used]).eq(runs));
+        let (count, used) = encode_runs(&runs, &mut room[..8]);
+        assert!(count < 3 && decode_runs(&room[..used]).eq(runs.into_iter().take(count)));
     }
 
     #[test]

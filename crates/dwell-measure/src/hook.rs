@@ -45,10 +45,35 @@ impl Hook {
             | Operation::Order
             | Operation::CompleteLocal
             | Operation::CompleteRemote
-            | Operation::WaitHandle
-            | Operation::TestHandle => RegionRole::Rma,
+            | Operation::Lock
+            | Operation::Unlock
+                if self.layer == Layer::Mpi =>
+            {
+                RegionRole::Rma
+            }
+            Operation::Put
+            | Operation::Get
+            | Operation::Signal
+            | Operation::Order
+            | Operation::CompleteLocal
+            | Operation::CompleteRemote => RegionRole::Rma,
+            Operation::WaitHandle | Operation::TestHandle if self.layer == Layer::Mpi => {
+                RegionRole::Point2point
+            }
+            Operation::WaitHandle | Operation::TestHandle => RegionRole::Rma,
             Operation::Atomic(_) => RegionRole::Atomic,
-            Operation::Send | Operation::Receive => RegionRole::Point2point,
+            Operation::Send
+            | Operation::Receive
+            | Operation::Exchange
+            | Operation::Probe
+            | Operation::TestProbe
+            | Operation::StartHandle
+            | Operation::FreeHandle => RegionRole::Point2point,
+            Operation::StartEpoch
+            | Operation::CompleteEpoch
+            | Operation::PostEpoch
+            | Operation::WaitEpoch
+            | Operation::TestEpoch => RegionRole::Rma,
             Operation::Collective(which) => match which.shape() {
                 Shape::Barrier => RegionRole::Barrier,
                 Shape::OneToAll => RegionRole::CollOne2all,
@@ -175,9 +200,11 @@ pub(crate) fn atomic_type(which: Atomic) -> RmaAtomicType {
         Atomic::Increment => RmaAtomicType::Increment,
         Atomic::FetchAdd => RmaAtomicType::FetchAndAdd,
         Atomic::FetchIncrement => RmaAtomicType::FetchAndIncrement,
-        Atomic::Fetch | Atomic::FetchAnd | Atomic::FetchOr | Atomic::FetchXor => {
-            RmaAtomicType::FetchAndAccumulate
-        }
+        Atomic::Fetch
+        | Atomic::FetchAnd
+        | Atomic::FetchOr
+        | Atomic::FetchXor
+        | Atomic::FetchAccumulate => RmaAtomicType::FetchAndAccumulate,
         _ => RmaAtomicType::Accumulate,
     }
 }

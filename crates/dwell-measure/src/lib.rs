@@ -9,6 +9,7 @@
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
 //! | [`hook`], [`call`] | what a hook says, and what is written for it | by generic operation, never by name |
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
+//! | [`mpi`] | what is recorded of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`process`] | what threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`memory`], [`facts`], [`stream`] | what a dead process leaves behind | readable at any instant |
@@ -27,6 +28,7 @@ pub mod local;
 mod lock;
 pub mod memory;
 mod modules;
+pub mod mpi;
 pub mod process;
 pub mod recover;
 mod report;

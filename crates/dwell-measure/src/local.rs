@@ -10,11 +10,11 @@ use std::path::Path;
 use otf2::enums::MappingType;
 use otf2::id::Time;
 
-use crate::facts::{Damage, Fact};
+use crate::facts::{self, Damage, Fact};
 use crate::stream;
 use crate::unify::{
-    Group, Host, Label, Maps, Module, ModuleId, Process, Property, Region, Shared, Site, Thread,
-    Window,
+    Comm, CommId, Group, GroupId, Host, Label, Maps, Module, ModuleId, Process, Property, Region,
+    Shared, Site, Thread, Window,
 };
 
 /// What a process wrote down about itself.
@@ -38,6 +38,8 @@ pub struct Local {
     regions: Vec<u32>,
     sites: Vec<u32>,
     windows: Vec<u32>,
+    groups: Vec<u32>,
+    comms: Vec<u32>,
     modules: Vec<Loaded>,
     numbers: Vec<(String, String)>,
 }
@@ -129,7 +131,40 @@ impl Local {
                 }
             }
             Fact::End { how } => self.end = Some(how.into()),
+            Fact::Members { group, paradigm, runs } => self.members(group, paradigm as u8, runs),
+            Fact::Comm { id, group, remote, identity, name } => {
+                let at = |id: Option<u64>| {
+                    let id = id.and_then(|id| self.groups.get(usize::try_from(id).ok()?));
+                    id.copied().map_or(GroupId::UNKNOWN, GroupId)
+                };
+                let (group, remote) = (at(Some(group)), at(remote.checked_sub(1)));
+                let comm = Comm { group, remote, name: name.into(), identity };
+                let comm = self.shared.add_comm(comm).0;
+                put(&mut self.comms, id, comm);
+            }
+            Fact::CommWindow { id, comm, number, name } => {
+                let comm = usize::try_from(comm).ok().and_then(|id| self.comms.get(id));
+                let comm = comm.copied().map_or(CommId::UNKNOWN, CommId);
+                let group = self.shared.comm(comm).map_or(GroupId::UNKNOWN, |comm| comm.group);
+                let (name, context) = (name.into(), number as u32);
+                let window = self.shared.add_window(Window { group, comm, name, context }).0;
+                put(&mut self.windows, id, window);
+            }
         }
+    }
+
+    /// Takes in a group, or more of its members. A group without any stands for all processes that
+    /// can be a member of one, and comes before those.
+    fn members(&mut self, id: u64, paradigm: u8, runs: &[u8]) {
+        self.shared.add_group(Group::empty(paradigm));
+        let known = usize::try_from(id).ok().and_then(|id| self.groups.get(id));
+        let known = known.and_then(|group| self.shared.group(GroupId(*group)));
+        let mut all: Vec<_> = known.map(|group| group.runs().to_vec()).unwrap_or_default();
+        // A damaged size would be a list of that many members in the archive.
+        let size = self.size;
+        all.extend(facts::decode_runs(runs).filter(|run| run.count <= size));
+        let group = self.shared.add_group(Group::from_runs(paradigm, all)).0;
+        put(&mut self.groups, id, group);
     }
 
     fn window(&mut self, paradigm: u8, start: u64, stride: u64, size: u64, context: u32) -> u32 {
@@ -143,18 +178,21 @@ impl Local {
         let stride = i64::try_from(stride).unwrap_or(1);
         // A damaged size would be a list of that many members in the archive.
         let size = size.min(self.size);
+        self.shared.add_group(Group::empty(paradigm));
         let group = self.shared.add_group(Group::strided(paradigm, start, stride, size));
-        self.shared.add_window(Window { group, name, context }).0
+        self.shared.add_window(Window { group, comm: CommId::UNKNOWN, name, context }).0
     }
 
     /// The tables that translate ids in the events of this process: kind, and global ids in the
     /// order of the local ones. `maps` are from `shared` to the archive.
-    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); 3] {
+    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); 5] {
         let through = |ids: &[u32], map: &dyn Fn(u32) -> u32| -> Vec<u64> {
             ids.iter().map(|id| u64::from(map(*id))).collect()
         };
         [
             (MappingType::Region, through(&self.regions, &|id| at(maps.regions.as_slice(), id))),
+            (MappingType::Group, through(&self.groups, &|id| at(maps.groups.as_slice(), id))),
+            (MappingType::Comm, through(&self.comms, &|id| at(maps.comms.as_slice(), id))),
             (MappingType::RmaWin, through(&self.windows, &|id| at(maps.windows.as_slice(), id))),
             (
                 MappingType::CallingContext,

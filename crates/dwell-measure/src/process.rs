@@ -7,12 +7,13 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use dwell_model::layer::Layer;
 use otf2::enums::{Paradigm, RegionRole};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
 use crate::entry;
-use crate::facts::Fact;
+use crate::facts::{self, Fact};
 use crate::hook::{Hook, paradigm};
 use crate::lock::Lock;
 use crate::memory::Memory;
@@ -21,6 +22,7 @@ use crate::sites::Sites;
 use crate::stream::Stream;
 use crate::symmetric::Symmetric;
 use crate::thread::{self, Closed, FreeList, Thread};
+use crate::unify::Group;
 use crate::windows::{Strided, Window, Windows};
 
 /// Locations of one process; further threads are not recorded.
@@ -65,6 +67,8 @@ pub struct Process {
 struct Definitions {
     stream: Stream,
     regions: u32,
+    groups: u32,
+    comms: u32,
     modules: [Range; MOST],
     module_count: usize,
 }
@@ -116,6 +120,8 @@ impl Process {
         let definitions = Definitions {
             stream: Stream::create(&path)?,
             regions: PROGRAM.0 + 1,
+            groups: 0,
+            comms: 0,
             modules: [Range::default(); MOST],
             module_count: 0,
         };
@@ -148,13 +154,10 @@ impl Process {
         })))
     }
 
-    /// Switches the recording on. The world's default window gets number 0 here.
+    /// Switches the recording on. Number 0 is kept for the window of all processes of OpenSHMEM.
     pub fn begin(&'static self, hook: &Hook) {
-        self.window(Window {
-            paradigm: paradigm(hook.layer).into(),
-            group: self.world(),
-            context: 0,
-        });
+        self.windows.reserve(|_| ());
+        self.joins(hook);
         let name = Path::new(&self.program).file_name().and_then(|name| name.to_str());
         self.must_define(&Fact::Region {
             id: PROGRAM.0.into(),
@@ -170,6 +173,17 @@ impl Process {
         entry::turn(true);
     }
 
+    /// Takes note of a runtime that has started, be it the first or another one.
+    pub fn joins(&self, hook: &Hook) {
+        if hook.layer == Layer::Shmem {
+            let window =
+                Window { paradigm: paradigm(hook.layer).into(), group: self.world(), context: 0 };
+            if self.windows.claim(0, window) {
+                self.define_window(0, window);
+            }
+        }
+    }
+
     /// Whether the caller is the process that records, and not a child of it.
     pub fn is_this(&self) -> bool {
         self.pid == std::process::id()
@@ -183,6 +197,11 @@ impl Process {
     /// Directory of the files that are being written.
     pub fn open_files(&self) -> &str {
         &self.open_files
+    }
+
+    /// How many processes there are.
+    pub fn size(&self) -> u32 {
+        self.size
     }
 
     /// Everyone.
@@ -297,16 +316,67 @@ impl Process {
 
     /// The number of a window, new or known.
     pub(crate) fn window(&self, window: Window) -> u32 {
-        let Window { paradigm, group, context } = window;
-        self.windows.number(window, |id| {
-            self.must_define(&Fact::Window {
-                id: id.into(),
-                paradigm: paradigm.into(),
-                start: group.start.into(),
-                stride: group.stride.into(),
-                size: group.size.into(),
-                context: context.into(),
-            });
+        self.windows.number(window, |id| self.define_window(id, window))
+    }
+
+    fn define_window(&self, id: u32, Window { paradigm, group, context }: Window) {
+        self.must_define(&Fact::Window {
+            id: id.into(),
+            paradigm: paradigm.into(),
+            start: group.start.into(),
+            stride: group.stride.into(),
+            size: group.size.into(),
+            context: context.into(),
+        });
+    }
+
+    /// Gives a group of processes a number. `None` if there is no space for it.
+    pub(crate) fn define_group(&self, group: &Group) -> Option<u32> {
+        self.stream.with(|definitions| {
+            let id = definitions.groups;
+            let mut rest = group.runs();
+            while !rest.is_empty() {
+                let mut room = [0; 2048];
+                let (count, used) = facts::encode_runs(rest, &mut room);
+                let paradigm = group.paradigm().into();
+                let runs = room.get(..used).unwrap_or_default();
+                let fact = Fact::Members { group: id.into(), paradigm, runs };
+                if let Err(error) = definitions.stream.append(&fact) {
+                    self.fail("no space for definitions", &error);
+                    return None;
+                }
+                rest = rest.get(count.max(1)..).unwrap_or_default();
+            }
+            definitions.groups += 1;
+            Some(id)
+        })
+    }
+
+    /// Gives a communicator a number.
+    pub(crate) fn define_comm(
+        &self,
+        group: u32,
+        remote: Option<u32>,
+        identity: u64,
+        name: &str,
+    ) -> Option<u32> {
+        self.stream.with(|definitions| {
+            let id = definitions.comms;
+            let remote = remote.map_or(0, |remote| u64::from(remote) + 1);
+            let fact = Fact::Comm { id: id.into(), group: group.into(), remote, identity, name };
+            if let Err(error) = definitions.stream.append(&fact) {
+                self.fail("no space for definitions", &error);
+                return None;
+            }
+            definitions.comms += 1;
+            Some(id)
+        })
+    }
+
+    /// Gives a window of a communicator a number, which is one of [`Process::window`] as well.
+    pub(crate) fn define_comm_window(&self, comm: u32, number: u64, name: &str) -> u32 {
+        self.windows.reserve(|id| {
+            self.must_define(&Fact::CommWindow { id: id.into(), comm: comm.into(), number, name });
         })
     }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use otf2::id::LocationRef;
 use otf2::write::{ArchiveWriter, EventWriter, Options};
@@ -51,16 +51,23 @@ struct Recording {
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
 static STARTED: AtomicBool = AtomicBool::new(false);
+/// Runtimes that have started and not ended: a program may use several.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
 
-/// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. Only
-/// the first call does anything.
+/// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. If
+/// another runtime has begun the recording it is one call more.
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
     began: Sample,
     open: impl FnOnce() -> io::Result<U>,
     about: impl FnOnce() -> Runtime,
 ) {
+    RUNNING.fetch_add(1, Ordering::Relaxed);
     if STARTED.swap(true, Ordering::Relaxed) {
+        if let Some(process) = process::current().filter(|process| process.is_this()) {
+            process.joins(hook);
+            call::past(hook, began);
+        }
         return;
     }
     report::seen();
@@ -154,7 +161,14 @@ fn begin(
 
 /// Ends the recording, while the runtime still runs. `hook` is the call that will end it; it is recorded
 /// as the barrier that it contains.
+///
+/// Where another runtime goes on, so does the recording: it ends with the last of them.
 pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) {
+    let less = |running: u32| Some(running.saturating_sub(1));
+    let running = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    if running.is_ok_and(|running| running > 1) {
+        return call::past(hook, crate::clock::sample());
+    }
     let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {
         return;
     };

@@ -78,7 +78,8 @@ pub(crate) struct Thread {
     sites: [Place; SITES],
     /// A context, its window, and the edition it was looked up in.
     context: (usize, u32, u32),
-    id: u32,
+    pub(crate) mpi: crate::mpi::Own,
+    pub(crate) id: u32,
     chunks: u64,
     calls: u64,
     /// Calls that went past the recorder because they came in its midst.
@@ -574,6 +575,7 @@ impl Thread {
             pending: [(0, false); WINDOWS],
             sites: [NO_PLACE; SITES],
             context: (0, 0, 0),
+            mpi: crate::mpi::Own::new(id),
             id,
             chunks: 0,
             calls: 0,

@@ -62,12 +62,14 @@ pub(crate) struct Windows {
 #[derive(Debug)]
 struct Tables {
     windows: [Option<(Window, u64)>; WINDOWS],
+    /// Numbers that were given to windows kept elsewhere when there was no place left.
+    beyond: u32,
     handles: [(usize, u32); HANDLES],
 }
 
 impl Windows {
     pub(crate) fn new() -> Self {
-        let tables = Tables { windows: [None; WINDOWS], handles: [(0, 0); HANDLES] };
+        let tables = Tables { windows: [None; WINDOWS], beyond: 0, handles: [(0, 0); HANDLES] };
         Self { tables: Lock::new(tables), edition: AtomicU32::new(0) }
     }
 
@@ -86,6 +88,38 @@ impl Windows {
                 }
             }
             0
+        })
+    }
+
+    /// A number for a window that is kept elsewhere.
+    pub(crate) fn reserve(&self, define: impl FnOnce(u32)) -> u32 {
+        self.tables.with(|tables| {
+            let number = match tables.windows.iter().position(Option::is_none) {
+                Some(place) => {
+                    // Nobody, in a context that is this one's: equal to no other.
+                    let group = Strided { start: 0, stride: 0, size: 0 };
+                    let window = Window { paradigm: 0, group, context: place as u32 };
+                    tables.windows[place] = Some((window, 0));
+                    place as u32
+                }
+                None => {
+                    tables.beyond += 1;
+                    WINDOWS as u32 + tables.beyond - 1
+                }
+            };
+            define(number);
+            number
+        })
+    }
+
+    /// Gives a number that was reserved to a window. `false` if it has it already.
+    pub(crate) fn claim(&self, number: u32, window: Window) -> bool {
+        self.tables.with(|tables| match tables.windows.get_mut(number as usize) {
+            Some(Some((known, _))) if *known != window => {
+                *known = window;
+                true
+            }
+            _ => false,
         })
     }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use dwell_measure::unify::tree::{Answer, Node};
 use dwell_measure::unify::{
-    Global, Group, Host, HostId, Label, Maps, Module, ModuleId, Offline, Process, Property, Region,
-    Run, Shared, Site, Thread, Unified, Upcalls, Window, block, gather, rounds, unify,
-    unify_offline,
+    Comm, CommId, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId, Offline,
+    Process, Property, Region, Run, Shared, Site, Thread, Unified, Upcalls, Window, block, gather,
+    rounds, unify, unify_offline,
 };
 use otf2::id::{LocationRef, Time};
 
@@ -75,7 +75,12 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
                     _ => Group::from_members(9, &[3, 1, 4, 1, 5, 9, 2, 6]),
                 };
                 let group = shared.add_group(group);
-                shared.add_window(Window { group, name: String::new(), context: i as u32 % 2 });
+                shared.add_window(Window {
+                    group,
+                    comm: CommId::UNKNOWN,
+                    name: String::new(),
+                    context: i as u32 % 2,
+                });
             }
         }
     }
@@ -566,7 +571,7 @@ fn noise_is_an_error_or_harmless() {
 }
 
 #[test]
-fn the_layout_is_version_1() {
+fn the_layout_is_version_2() {
     let mut shared = Shared::default();
     shared.add_host(Host { name: "n1".into() });
     shared.add_host(Host { name: "n2".into() });
@@ -576,22 +581,25 @@ fn the_layout_is_version_1() {
     shared.add_site(Site { module: ModuleId::UNKNOWN, offset: 16 });
     shared.add_site(Site { module, offset: 8 });
     let group = shared.add_group(Group::strided(9, 4, 2, 300));
-    shared.add_window(Window { group, name: "w".into(), context: 5 });
+    let remote = GroupId::UNKNOWN;
+    let comm = shared.add_comm(Comm { group, remote, name: "c".into(), identity: 7 });
+    shared.add_window(Window { group, comm, name: "w".into(), context: 5 });
     #[rustfmt::skip]
     let golden = [
-        1,
+        2,
         2, 0, 2, b'n', b'1', 1, 1, b'2',
         1, 0, 1, b'a', 0, 1, b'b',
         1, 0, 3, b'p', b'u', b't', 0, 1, b'm', 2, 3,
         1, 0, 1, b'x', 1, 0xab,
         2, 0, 32, 2, 15,
         1, 9, 1, 0xac, 0x02, 8, 2,
-        1, 2, 0, 1, b'w', 5,
+        1, 2, 0, 0, 1, b'c', 7,
+        1, 2, 2, 0, 1, b'w', 5,
     ];
     assert_eq!(shared.encode(), golden);
     assert_eq!(Shared::decode(&golden), Ok(shared));
     let mut other = golden;
-    other[0] = 2;
+    other[0] = 1;
     assert!(Shared::decode(&other).is_err());
 }
 

@@ -252,7 +252,6 @@ fn misplaced(row: &Row, prototype: &Prototype) -> Vec<String> {
     named.push((&["tst", "dst"], places.strides.map(|strides| strides.destination)));
     named.push((&["sst"], places.strides.map(|strides| strides.source)));
     let (count, size) = match places.bytes {
-        Bytes::None | Bytes::Fixed(_) => (None, None),
         Bytes::Counted { count, size: 1 } if row.operation == Operation::Allocate => {
             (None, Some(count))
         }
@@ -262,6 +261,7 @@ fn misplaced(row: &Row, prototype: &Prototype) -> Vec<String> {
         Bytes::Counted { count, .. } if places.handle.is_some() => (None, Some(count)),
         Bytes::Counted { count, .. } => (Some(count), None),
         Bytes::Product { count, size } => (Some(count), Some(size)),
+        _ => (None, None),
     };
     named.push((&["len", "nlong", "nelems", "nreduce", "count"], count));
     named.push((&["size"], size));

@@ -54,6 +54,16 @@ impl Group {
         Self { paradigm, runs: Vec::new() }
     }
 
+    /// Whoever looks at it, alone. One definition serves every process.
+    pub fn itself(paradigm: u8) -> Self {
+        Self::strided(paradigm, u64::MAX, 1, 1)
+    }
+
+    /// Whether it is such a group.
+    pub fn is_itself(&self) -> bool {
+        matches!(*self.runs, [Run { start: u64::MAX, count: 1, .. }])
+    }
+
     /// The processes 0 to `size` − 1.
     pub fn world(paradigm: u8, size: u64) -> Self {
         Self::strided(paradigm, 0, 1, size)

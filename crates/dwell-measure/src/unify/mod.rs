@@ -33,14 +33,15 @@
 //!
 //! | bytes of | are |
 //! |---|---|
-//! | [`Shared`] | version (u8 = 1), then of each kind in this order the number of definitions, and these |
+//! | [`Shared`] | version (u8 = 2), then of each kind in this order the number of definitions, and these |
 //! | [`Host`] | name (text) |
 //! | [`Property`] | name, value (texts) |
 //! | [`Region`] | name, meaning (texts), role, paradigm (u8) |
 //! | [`Module`] | path (text), length of the build id, build id |
 //! | [`Site`] | module (step), offset (step) |
 //! | [`Group`] | paradigm (u8), number of runs; of each: count, start (step from the run before), and the stride (step from 1) if count > 1 |
-//! | [`Window`] | group (step), name (text), context |
+//! | [`Comm`] | group (step), remote group (step), name (text), identity |
+//! | [`Window`] | group (step), communicator (step), name (text), context |
 //! | [`Maps`] | of each kind, until every id has its image: length of a run of consecutive images, first image (step from the end of the run before) |
 //! | [`Process`] | rank, pid, name (text), begin, end (step from begin), number of numbers, numbers, number of threads, threads |
 //! | [`Thread`] | label (0 main, 1 and a text, 2 + number), events, first (step from begin), last (step from first), lost, number of numbers, numbers |
@@ -83,8 +84,8 @@ pub use maps::{Id, Map};
 pub use offline::{Offline, unify_offline};
 pub use process::{Global, Label, Process, Processes, Thread};
 pub use shared::{
-    Counts, GroupId, Host, HostId, Maps, Module, ModuleId, Property, PropertyId, Region, RegionId,
-    Shared, Site, SiteId, Window, WindowId,
+    Comm, CommId, Counts, GroupId, Host, HostId, Maps, Module, ModuleId, Property, PropertyId,
+    Region, RegionId, Shared, Site, SiteId, Window, WindowId,
 };
 pub use tree::{Round, Unified, Upcalls, rounds, unify};
 pub use wire::Damaged;

@@ -9,7 +9,7 @@ use super::table::Table;
 use super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
 
 /// First byte of encoded definitions. To be raised when the layout changes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What every kind of definition can do.
 trait Definition: Clone + Eq + Ord + Hash {
@@ -275,6 +275,8 @@ kinds! {
     sites, site, add_site: Site as SiteId;
     /// Groups of processes.
     groups, group, add_group: Group as GroupId;
+    /// Communicators that the program made.
+    comms, comm, add_comm: Comm as CommId;
     /// Contexts of groups that one-sided operations belong to.
     windows, window, add_window: Window as WindowId;
 }
@@ -328,11 +330,26 @@ pub struct Site {
     pub offset: u64,
 }
 
+/// A communicator. Those of the same members are told apart by how they came about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Comm {
+    /// Its members, or [`GroupId::UNKNOWN`].
+    pub group: GroupId,
+    /// Of one that connects two groups, the other side; or [`GroupId::UNKNOWN`].
+    pub remote: GroupId,
+    /// Its name. May be empty.
+    pub name: String,
+    /// How it came about, as a number that all members compute alike.
+    pub identity: u64,
+}
+
 /// A context of a group of processes that one-sided operations belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
     /// Its group, or [`GroupId::UNKNOWN`].
     pub group: GroupId,
+    /// The communicator that it was made from, or [`CommId::UNKNOWN`] if there is none.
+    pub comm: CommId,
     /// Its name. May be empty.
     pub name: String,
     /// Tells contexts of the same group and name apart.
@@ -471,14 +488,65 @@ impl Definition for Group {
     }
 }
 
+impl Definition for Comm {
+    const LEAST: usize = 5;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let last = before.map_or(0, |comm| comm.group.0.wrapping_add(1));
+        put_step(out, last.into(), self.group.0.wrapping_add(1).into());
+        let last = before.map_or(0, |comm| comm.remote.0.wrapping_add(1));
+        put_step(out, last.into(), self.remote.0.wrapping_add(1).into());
+        put_text(out, before.map_or("", |comm| &comm.name), &self.name);
+        put(out, self.identity);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        let mut group = |last: Option<GroupId>, what| {
+            let last = last.map_or(0, |group| group.0.wrapping_add(1));
+            let group = input.step(last.into(), what)?;
+            let group = u32::try_from(group).map_err(|_| input.fault(what))?;
+            Ok(GroupId(group.wrapping_sub(1)))
+        };
+        Ok(Self {
+            group: group(before.map(|comm| comm.group), "group of a communicator")?,
+            remote: group(before.map(|comm| comm.remote), "other group of a communicator")?,
+            name: input.text(before.map_or("", |comm| &comm.name), "name of a communicator")?,
+            identity: input.number("identity of a communicator")?,
+        })
+    }
+
+    fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
+        let (group, remote) = (maps.groups.apply(self.group), maps.groups.apply(self.remote));
+        Cow::Owned(Self { group, remote, ..self.clone() })
+    }
+
+    fn is_linked(&self, shared: &Shared) -> bool {
+        let linked = |id| id == GroupId::UNKNOWN || shared.group(id).is_some();
+        linked(self.group) && linked(self.remote)
+    }
+
+    fn unlink(&mut self) {
+        (self.group, self.remote) = (GroupId::UNKNOWN, GroupId::UNKNOWN);
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity()
+    }
+}
+
 impl Definition for Window {
-    const LEAST: usize = 4;
+    const LEAST: usize = 5;
 
     fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         put_step(
             out,
             before.map_or(0, |window| window.group.0.wrapping_add(1)).into(),
             self.group.0.wrapping_add(1).into(),
+        );
+        put_step(
+            out,
+            before.map_or(0, |window| window.comm.0.wrapping_add(1)).into(),
+            self.comm.0.wrapping_add(1).into(),
         );
         put_text(out, before.map_or("", |window| &window.name), &self.name);
         put(out, self.context.into());
@@ -488,28 +556,33 @@ impl Definition for Window {
         let group = before.map_or(0, |window| window.group.0.wrapping_add(1));
         let group = input.step(group.into(), "group of a window")?;
         let group = u32::try_from(group).map_err(|_| input.fault("group of a window"))?;
+        let comm = before.map_or(0, |window| window.comm.0.wrapping_add(1));
+        let comm = input.step(comm.into(), "communicator of a window")?;
+        let comm = u32::try_from(comm).map_err(|_| input.fault("communicator of a window"))?;
         Ok(Self {
             group: GroupId(group.wrapping_sub(1)),
+            comm: CommId(comm.wrapping_sub(1)),
             name: input.text(before.map_or("", |window| &window.name), "name of a window")?,
             context: input.small("context")?,
         })
     }
 
     fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
-        let group = maps.groups.apply(self.group);
-        if group == self.group {
+        let (group, comm) = (maps.groups.apply(self.group), maps.comms.apply(self.comm));
+        if group == self.group && comm == self.comm {
             Cow::Borrowed(self)
         } else {
-            Cow::Owned(Self { group, ..self.clone() })
+            Cow::Owned(Self { group, comm, ..self.clone() })
         }
     }
 
     fn is_linked(&self, shared: &Shared) -> bool {
-        self.group == GroupId::UNKNOWN || shared.group(self.group).is_some()
+        (self.group == GroupId::UNKNOWN || shared.group(self.group).is_some())
+            && (self.comm == CommId::UNKNOWN || shared.comm(self.comm).is_some())
     }
 
     fn unlink(&mut self) {
-        self.group = GroupId::UNKNOWN;
+        (self.group, self.comm) = (GroupId::UNKNOWN, CommId::UNKNOWN);
     }
 
     fn heap(&self) -> usize {

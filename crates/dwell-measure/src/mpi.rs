@@ -1,0 +1,52 @@
+//! What is recorded of MPI.
+//!
+//! The library under the program differs in how wide its handles are and what its constants are worth.
+//! That is settled before anything comes here: this module knows ranks, bytes, and handles as mere
+//! numbers.
+//!
+//! | module | is |
+//! |---|---|
+//! | `comms` | communicators and windows behind handles, and how their identity is agreed without a message |
+//! | `requests` | what is under way, by its request |
+//! | `recorder` | the records of a call |
+//! | `pending` | one-sided operations that are not complete |
+//! | `map` | a table by handle |
+
+mod comms;
+mod map;
+mod pending;
+mod recorder;
+mod requests;
+
+pub use comms::{Comm, Members, Origin, Window};
+pub use recorder::{Collective, Completion, Envelope, Recorder, Transfer, begin, end};
+pub use requests::{Request, Requests, Status, What};
+
+use comms::Near;
+use pending::Pending;
+
+/// What a thread has for itself.
+pub(crate) struct Own {
+    comms: Near<Comm>,
+    windows: Near<Window>,
+    pending: Pending,
+    /// The next number of a request or operation. Numbers of different threads differ: a request may be
+    /// completed by another thread than started it.
+    next: u64,
+}
+
+impl Own {
+    pub(crate) fn new(thread: u32) -> Self {
+        Self {
+            comms: Near::new(),
+            windows: Near::new(),
+            pending: Pending::default(),
+            next: u64::from(thread) << 40,
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+}

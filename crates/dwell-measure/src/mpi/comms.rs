@@ -1,0 +1,344 @@
+//! Communicators and windows behind handles.
+//!
+//! # Identity
+//! At the end of a run the communicators of all processes are compared, and those that are the same must
+//! look the same. Members alone do not do: a duplicate has the same ones. So each has an identity, which
+//! all members compute from what all of them saw, without a message:
+//!
+//! * most are made by all members of another one together: the identity of that, and the how manieth
+//!   that was made from it;
+//! * some are made by their own members only: the same with these members, the tag, and the how manieth
+//!   with these.
+//!
+//! Of handles that were never seen being made only the members are known.
+
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use otf2::enums::Paradigm;
+
+use super::map::Map;
+use crate::lock::Lock;
+use crate::process::Process;
+use crate::unify::Group;
+
+/// A communicator.
+#[derive(Debug)]
+pub struct Comm {
+    /// Its number in events.
+    pub(crate) number: u32,
+    /// How many processes ranks can name: of the other side, if there is one.
+    pub size: u32,
+    /// The own rank.
+    pub rank: u32,
+    /// Whether it connects two groups.
+    pub inter: bool,
+    identity: u64,
+    /// Collectives that were begun.
+    collectives: AtomicU64,
+    /// Communicators that were made from it by all its members.
+    made: AtomicU64,
+    windows: AtomicU64,
+    /// How many neighbours send to this process and receive from it, plus one; 0 before it was asked.
+    neighbours: [AtomicU32; 2],
+}
+
+impl Comm {
+    /// Counts a collective and returns its number.
+    pub fn collective(&self) -> u64 {
+        self.collectives.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The origin of a communicator that all members are making together.
+    pub fn child(&self) -> Origin {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        Origin(mixed(&[self.identity, number]))
+    }
+
+    /// The origin of a communicator that only its own members are making.
+    pub fn child_of_group(&self, tag: u64, members: &[u64]) -> Origin {
+        Origin::of_group(mixed(&[self.identity, tag]), members)
+    }
+
+    /// Degrees in the topology, asked once: neighbours that send to this process, and that receive.
+    pub fn neighbours(&self, ask: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
+        let [sources, targets] = &self.neighbours;
+        if let (Some(sources), Some(targets)) = (
+            sources.load(Ordering::Relaxed).checked_sub(1),
+            targets.load(Ordering::Relaxed).checked_sub(1),
+        ) {
+            return (sources, targets);
+        }
+        let (in_degree, out_degree) = ask();
+        targets.store(out_degree.saturating_add(1), Ordering::Relaxed);
+        sources.store(in_degree.saturating_add(1), Ordering::Relaxed);
+        (in_degree, out_degree)
+    }
+}
+
+/// How a communicator came about, as a number that all members compute alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(u64);
+
+impl Origin {
+    /// It was there from the beginning: everyone, or each alone.
+    pub const BEGINNING: Self = Self(0);
+    /// Nobody saw it being made.
+    pub const UNKNOWN: Self = Self(1);
+
+    /// The how manieth of these members with this mark.
+    pub fn of_group(mark: u64, members: &[u64]) -> Self {
+        static COUNTED: Lock<Map<u64>> = Lock::new(Map::new());
+        let key = mixed(&[mark, mixed(members)]);
+        let number = COUNTED.with(|counted| {
+            let number = counted.get(key as usize).unwrap_or(0);
+            counted.set(key as usize, number + 1);
+            number
+        });
+        Self(mixed(&[key, number]))
+    }
+
+    /// Text as a mark.
+    pub fn mark(text: &[u8]) -> u64 {
+        text.iter().fold(17, |mark, byte| mixed(&[mark, u64::from(*byte)]))
+    }
+}
+
+/// Who is in a communicator, as ranks in the world.
+#[derive(Clone, Debug)]
+pub struct Members {
+    /// This side.
+    pub local: Vec<u64>,
+    /// The other side, if there is one.
+    pub remote: Option<Vec<u64>>,
+    /// The own rank.
+    pub rank: u32,
+}
+
+/// Mixes numbers into one.
+fn mixed(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0x243f_6a88_85a3_08d3, |mixed, number| {
+        let mut next = mixed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        next = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        next = (next ^ (next >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        next ^ (next >> 31)
+    })
+}
+
+/// A window.
+#[derive(Debug)]
+pub struct Window {
+    /// Its number in events.
+    pub(crate) number: u32,
+    /// The communicator it was made from.
+    pub comm: &'static Comm,
+    /// Whether its memory came with it.
+    pub allocates: bool,
+    collectives: AtomicU64,
+    /// Groups of the epochs that are open, plus one: of access, and of exposure.
+    epochs: [AtomicU32; 2],
+}
+
+impl Window {
+    pub(crate) fn collective(&self) -> u64 {
+        self.collectives.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Opens an epoch with a group.
+    pub(crate) fn open(&self, exposure: bool, group: u32) {
+        self.epochs[usize::from(exposure)].store(group + 1, Ordering::Relaxed);
+    }
+
+    /// The group of the epoch that is open, which is closed if `end` is set.
+    pub(crate) fn group(&self, exposure: bool, end: bool) -> Option<u32> {
+        let epoch = &self.epochs[usize::from(exposure)];
+        let group =
+            if end { epoch.swap(0, Ordering::Relaxed) } else { epoch.load(Ordering::Relaxed) };
+        group.checked_sub(1)
+    }
+}
+
+/// Things behind handles, for all threads.
+#[derive(Debug)]
+struct Known<T: 'static> {
+    map: RwLock<Map<&'static T>>,
+    /// Goes up when a handle changes its meaning, so that threads can keep what they looked up.
+    edition: AtomicU32,
+}
+
+impl<T> Known<T> {
+    const fn new() -> Self {
+        Self { map: RwLock::new(Map::new()), edition: AtomicU32::new(1) }
+    }
+
+    fn find(&self, handle: usize) -> Option<&'static T> {
+        self.map.read().ok()?.get(handle)
+    }
+
+    fn remember(&self, handle: usize, thing: &'static T) {
+        if let Ok(mut map) = self.map.write() {
+            map.set(handle, thing);
+        }
+        self.edition.fetch_add(1, Ordering::Release);
+    }
+
+    fn forget(&self, handle: usize) -> Option<&'static T> {
+        let taken = self.map.write().ok()?.take(handle);
+        self.edition.fetch_add(1, Ordering::Release);
+        taken
+    }
+}
+
+static COMMS: Known<Comm> = Known::new();
+static WINDOWS: Known<Window> = Known::new();
+/// Numbers of groups, by a hash of their members.
+static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
+
+/// Handles that one thread used lately.
+#[derive(Debug)]
+pub(super) struct Near<T: 'static> {
+    places: [(usize, u32, Option<&'static T>); 16],
+}
+
+impl<T> Near<T> {
+    pub(super) const fn new() -> Self {
+        Self { places: [const { (0, 0, None) }; 16] }
+    }
+
+    #[inline]
+    fn find(&mut self, all: &Known<T>, handle: usize) -> Option<&'static T> {
+        let edition = all.edition.load(Ordering::Acquire);
+        let place = &mut self.places[(handle ^ handle >> 4 ^ handle >> 9) % 16];
+        if place.0 == handle && place.1 == edition {
+            return place.2;
+        }
+        let found = all.find(handle)?;
+        *place = (handle, edition, Some(found));
+        Some(found)
+    }
+}
+
+impl super::Own {
+    /// The communicator of a handle.
+    #[inline]
+    pub(super) fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
+        self.comms.find(&COMMS, handle)
+    }
+
+    /// The window of a handle.
+    #[inline]
+    pub(super) fn window(&mut self, handle: usize) -> Option<&'static Window> {
+        self.windows.find(&WINDOWS, handle)
+    }
+}
+
+impl Process {
+    /// The communicator of a handle, if it is known.
+    pub fn comm(&self, handle: usize) -> Option<&'static Comm> {
+        COMMS.find(handle)
+    }
+
+    /// The window of a handle, if it is known.
+    pub fn mpi_window(&self, handle: usize) -> Option<&'static Window> {
+        WINDOWS.find(handle)
+    }
+
+    /// Takes note of a communicator.
+    pub fn add_comm(
+        &self,
+        handle: usize,
+        origin: Origin,
+        members: &Members,
+        name: &str,
+    ) -> Option<&'static Comm> {
+        let alone = members.local.len() == 1 && members.remote.is_none();
+        let identity = match origin {
+            Origin::UNKNOWN => mixed(&[2, mixed(&members.local)]),
+            Origin(identity) if alone => mixed(&[3, identity]),
+            Origin(identity) => identity,
+        };
+        let group = self.group_number(&members.local)?;
+        let remote = match &members.remote {
+            Some(remote) => Some(self.group_number(remote)?),
+            None => None,
+        };
+        // The two sides of one that connects two groups say the same.
+        let (first, second) = match remote {
+            Some(remote) if members.remote < Some(members.local.clone()) => (remote, Some(group)),
+            remote => (group, remote),
+        };
+        let comm = Comm {
+            number: self.define_comm(first, second, identity, name)?,
+            size: members.remote.as_ref().unwrap_or(&members.local).len() as u32,
+            rank: members.rank,
+            inter: remote.is_some(),
+            identity,
+            collectives: AtomicU64::new(0),
+            made: AtomicU64::new(0),
+            windows: AtomicU64::new(0),
+            neighbours: [const { AtomicU32::new(0) }; 2],
+        };
+        let comm: &'static Comm = Box::leak(Box::new(comm));
+        COMMS.remember(handle, comm);
+        Some(comm)
+    }
+
+    /// Forgets a communicator that the program gave back.
+    pub fn forget_comm(&self, handle: usize) {
+        COMMS.forget(handle);
+    }
+
+    /// Takes note of a window.
+    pub fn add_window(
+        &self,
+        handle: usize,
+        comm: &'static Comm,
+        name: &str,
+        allocates: bool,
+    ) -> &'static Window {
+        let number = comm.windows.fetch_add(1, Ordering::Relaxed);
+        let window: &'static Window = Box::leak(Box::new(Window {
+            number: self.define_comm_window(comm.number, number, name),
+            comm,
+            allocates,
+            collectives: AtomicU64::new(0),
+            epochs: [const { AtomicU32::new(0) }; 2],
+        }));
+        WINDOWS.remember(handle, window);
+        window
+    }
+
+    /// Forgets a window that the program gave back, and says what it was.
+    pub fn forget_window(&self, handle: usize) -> Option<&'static Window> {
+        WINDOWS.forget(handle)
+    }
+
+    /// The number of a group, new or known.
+    pub fn group_number(&self, members: &[u64]) -> Option<u32> {
+        let paradigm = Paradigm::Mpi.into();
+        let alone = members == [u64::from(self.rank())];
+        let key = mixed(if alone { &[u64::MAX] } else { members }) as usize;
+        if let Some(known) = GROUPS.with(|groups| groups.get(key)) {
+            return Some(known);
+        }
+        let group =
+            if alone { Group::itself(paradigm) } else { Group::from_members(paradigm, members) };
+        let number = self.define_group(&group)?;
+        GROUPS.with(|groups| groups.set(key, number));
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_agree_and_differ() {
+        let of = |mark| Origin::of_group(mark, &[1, 2, 3]);
+        assert_ne!(of(5), of(5));
+        assert_ne!(of(6), of(7));
+        assert_ne!(mixed(&[1, 2]), mixed(&[2, 1]));
+        assert_ne!(Origin::mark(b"a"), Origin::mark(b"b"));
+    }
+}

@@ -1,0 +1,101 @@
+//! One-sided operations that are not complete.
+//!
+//! Operations of a thread on one window and target share a number until they are complete, as other tools
+//! have it: a flush then is one record, however many operations it completes.
+
+/// Operations on one window and target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) window: u32,
+    pub(super) target: u32,
+    pub(super) id: u64,
+    /// Whether some may not be complete at the origin.
+    local: bool,
+}
+
+/// All of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    list: Vec<Entry>,
+    /// Where targets were found last.
+    near: [u16; 32],
+}
+
+impl Pending {
+    /// The number for an operation on a window and target: that of others there, or `new`.
+    #[inline]
+    pub(super) fn add(&mut self, window: u32, target: u32, new: impl FnOnce() -> u64) -> u64 {
+        let near = &mut self.near[(window ^ target) as usize % 32];
+        let is = |entry: &Entry| entry.window == window && entry.target == target;
+        if let Some(entry) = self.list.get_mut(usize::from(*near)).filter(|entry| is(entry)) {
+            entry.local = true;
+            return entry.id;
+        }
+        if let Some(at) = self.list.iter().position(is) {
+            *near = at as u16;
+            self.list[at].local = true;
+            return self.list[at].id;
+        }
+        *near = self.list.len() as u16;
+        let id = new();
+        self.list.push(Entry { window, target, id, local: true });
+        id
+    }
+
+    /// Completes what is outstanding on a window, for one target or for all. `each` is told the number,
+    /// and whether it was outstanding at the origin. What is only complete at the origin stays.
+    pub(super) fn complete(
+        &mut self,
+        window: u32,
+        target: Option<u32>,
+        remote: bool,
+        mut each: impl FnMut(u64, bool),
+    ) {
+        let mut at = 0;
+        while let Some(entry) = self.list.get_mut(at) {
+            if entry.window != window || target.is_some_and(|target| target != entry.target) {
+                at += 1;
+                continue;
+            }
+            let local = std::mem::take(&mut entry.local);
+            if remote || local {
+                each(entry.id, local);
+            }
+            if remote {
+                self.list.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(pending: &mut Pending, target: Option<u32>, remote: bool) -> Vec<(u64, bool)> {
+        let mut list = Vec::new();
+        pending.complete(1, target, remote, |id, local| list.push((id, local)));
+        list.sort_unstable();
+        list
+    }
+
+    #[test]
+    fn a_number_for_each_target_until_it_is_complete() {
+        let mut pending = Pending::default();
+        let mut next = 10..;
+        let mut add = |pending: &mut Pending, window, target| {
+            pending.add(window, target, || next.next().unwrap_or(0))
+        };
+        assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 1, 5)], [10, 11]);
+        assert_eq!([add(&mut pending, 1, 0), add(&mut pending, 2, 0)], [10, 12]);
+        assert_eq!(completed(&mut pending, Some(5), true), [(11, true)]);
+        assert_eq!(add(&mut pending, 1, 5), 13);
+        assert_eq!(completed(&mut pending, None, false), [(10, true), (13, true)]);
+        assert_eq!(completed(&mut pending, None, false), []);
+        assert_eq!(completed(&mut pending, None, true), [(10, false), (13, false)]);
+        assert_eq!(completed(&mut pending, None, true), []);
+        assert_eq!(add(&mut pending, 2, 0), 12);
+    }
+}

@@ -1,0 +1,481 @@
+//! The records of a call.
+
+use std::fmt;
+
+use dwell_model::operation::{self, Operation};
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel};
+use otf2::event::{
+    MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete,
+    MpiRecv, MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete,
+    NonBlockingCollectiveRequest, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet,
+    RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
+    RmaRequestLock, RmaWinCreate, RmaWinDestroy,
+};
+use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
+
+use super::comms::{Comm, Window};
+use super::requests::{Request, Requests, Status, What};
+use crate::hook::{self, Hook};
+use crate::process::Process;
+use crate::thread::{Call, Thread, attribute, enter};
+
+/// A message: with whom, and what of.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope {
+    /// Where ranks and tags belong to.
+    pub comm: &'static Comm,
+    /// The other side.
+    pub partner: u32,
+    /// The tag.
+    pub tag: u32,
+    /// The length.
+    pub bytes: u64,
+}
+
+/// A collective operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Collective {
+    /// Who takes part.
+    pub comm: &'static Comm,
+    /// Which it is.
+    pub which: operation::Collective,
+    /// The root, if it has one.
+    pub root: Option<u32>,
+    /// Whether the caller is the root of one that has its root on the other side or here.
+    pub is_root: bool,
+    /// Bytes that this process gives.
+    pub sent: u64,
+    /// Bytes that it gets.
+    pub received: u64,
+    /// The how manieth on its communicator.
+    pub sequence: u64,
+}
+
+/// A one-sided operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// Where to.
+    pub window: &'static Window,
+    /// The process acted on.
+    pub target: u32,
+    /// Bytes that go there.
+    pub sent: u64,
+    /// Bytes that come back.
+    pub received: u64,
+}
+
+/// What is completed on a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// At the origin.
+    Local,
+    /// At the targets as well.
+    Remote,
+}
+
+/// A call that is being recorded: its enter is written, or its leave will be.
+pub struct Recorder {
+    thread: &'static mut Thread,
+    time: u64,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("time", &self.time).finish_non_exhaustive()
+    }
+}
+
+/// Begins a call and writes what is known before it. `None`: it is not recorded.
+#[inline]
+pub fn begin(hook: &'static Hook, write: impl FnOnce(&mut Recorder)) -> Option<Call> {
+    let thread = enter(hook)?;
+    let time = thread.time();
+    let mut recorder = Recorder { thread, time };
+    write(&mut recorder);
+    Some(recorder.thread.entered())
+}
+
+/// Writes what is known after a call, and ends it.
+#[inline]
+#[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
+    let Some(thread) = call.thread() else { return };
+    let time = thread.now();
+    let mut recorder = Recorder { thread, time };
+    write(&mut recorder);
+    Call::leave(recorder.thread, time);
+}
+
+impl Recorder {
+    /// The process.
+    pub fn process(&self) -> &'static Process {
+        self.thread.process
+    }
+
+    /// The communicator of a handle, if it is known.
+    #[inline]
+    pub fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
+        self.thread.mpi.comm(handle)
+    }
+
+    /// The window of a handle, if it is known.
+    #[inline]
+    pub fn window(&mut self, handle: usize) -> Option<&'static Window> {
+        self.thread.mpi.window(handle)
+    }
+
+    /// A number for something that is started.
+    pub fn number(&mut self) -> u64 {
+        self.thread.mpi.number()
+    }
+
+    /// A message is sent.
+    #[inline]
+    pub fn send(&mut self, it: &Envelope) {
+        let Envelope { comm, partner, tag, bytes } = *it;
+        let event = MpiSend {
+            receiver: Rank(partner),
+            communicator: CommRef(comm.number),
+            msg_tag: tag,
+            msg_length: bytes,
+        };
+        self.thread.write(self.time, event);
+    }
+
+    /// A message was received.
+    #[inline]
+    pub fn receive(&mut self, it: &Envelope) {
+        let Envelope { comm, partner, tag, bytes } = *it;
+        let event = MpiRecv {
+            sender: Rank(partner),
+            communicator: CommRef(comm.number),
+            msg_tag: tag,
+            msg_length: bytes,
+        };
+        self.thread.write(self.time, event);
+    }
+
+    /// Starts what a request is for. Returns the numbers of the request.
+    pub fn start(&mut self, what: &What) -> (u64, u64) {
+        let id = self.number();
+        let request_id = RequestId(id);
+        match what {
+            What::Send(it) => self.start_send(it, id),
+            What::Receive(_) => {
+                self.thread.write(self.time, MpiIrecvRequest { request_id });
+            }
+            What::Exchange(sent, received) => {
+                if let Some(it) = sent {
+                    self.start_send(it, id);
+                }
+                if received.is_some() {
+                    let second = self.number();
+                    let request_id = RequestId(second);
+                    self.thread.write(self.time, MpiIrecvRequest { request_id });
+                    return (id, second);
+                }
+            }
+            What::Collective(_) => {
+                self.thread.write(self.time, NonBlockingCollectiveRequest { request_id });
+            }
+            What::Transfer { .. } | What::Comm { .. } | What::Nothing => {}
+        }
+        (id, 0)
+    }
+
+    fn start_send(&mut self, it: &Envelope, id: u64) {
+        let event = MpiIsend {
+            receiver: Rank(it.partner),
+            communicator: CommRef(it.comm.number),
+            msg_tag: it.tag,
+            msg_length: it.bytes,
+            request_id: RequestId(id),
+        };
+        self.thread.write(self.time, event);
+    }
+
+    /// A request is complete. `status` is what the library says of it.
+    pub fn complete(&mut self, request: &Request, status: Status) {
+        let (time, request_id) = (self.time, RequestId(request.id));
+        match request.what {
+            _ if status.cancelled => {
+                self.thread.write(time, MpiRequestCancelled { request_id });
+            }
+            What::Send(_) => {
+                self.thread.write(time, MpiIsendComplete { request_id });
+            }
+            What::Receive(comm) => self.received(comm, request.id, status),
+            What::Exchange(sent, received) => {
+                if sent.is_some() {
+                    self.thread.write(time, MpiIsendComplete { request_id });
+                }
+                if let Some(comm) = received {
+                    self.received(comm, request.second, status);
+                }
+            }
+            What::Collective(it) => {
+                let event = NonBlockingCollectiveComplete {
+                    collective_op: collective_op(it.which),
+                    communicator: CommRef(it.comm.number),
+                    root: it.root(),
+                    size_sent: it.sent,
+                    size_received: it.received,
+                    request_id,
+                };
+                self.thread.write_with(time, attribute::SEQUENCE, it.sequence, event);
+            }
+            What::Transfer { window, both } => {
+                let (win, matching_id) = (RmaWinRef(window.number), MatchingId(request.id));
+                self.thread.write(time, RmaOpCompleteNonBlocking { win, matching_id });
+                if both {
+                    self.thread.write(time, RmaOpCompleteRemote { win, matching_id });
+                }
+            }
+            What::Comm { .. } | What::Nothing => {}
+        }
+    }
+
+    fn received(&mut self, comm: &Comm, id: u64, status: Status) {
+        let Ok(partner) = u32::try_from(status.source) else { return };
+        let event = MpiIrecv {
+            sender: Rank(partner),
+            communicator: CommRef(comm.number),
+            msg_tag: status.tag.cast_unsigned(),
+            msg_length: status.bytes,
+            request_id: RequestId(id),
+        };
+        self.thread.write(self.time, event);
+    }
+
+    /// A collective operation begins.
+    #[inline]
+    pub fn collective_begin(&mut self) {
+        self.thread.write(self.time, MpiCollectiveBegin {});
+    }
+
+    /// A collective operation ends.
+    #[inline]
+    pub fn collective_end(&mut self, it: &Collective) {
+        let event = MpiCollectiveEnd {
+            collective_op: collective_op(it.which),
+            communicator: CommRef(it.comm.number),
+            root: it.root(),
+            size_sent: it.sent,
+            size_received: it.received,
+        };
+        self.thread.write_with(self.time, attribute::SEQUENCE, it.sequence, event);
+        self.thread.process.sample_clock_now_and_then(self.time);
+    }
+
+    /// A communicator is made or ended by all of another together.
+    pub fn management_end(&mut self, comm: &Comm, made: bool, sequence: u64) {
+        let collective_op =
+            if made { CollectiveOp::CreateHandle } else { CollectiveOp::DestroyHandle };
+        let event = MpiCollectiveEnd {
+            collective_op,
+            communicator: CommRef(comm.number),
+            root: CollectiveRoot::None,
+            size_sent: 0,
+            size_received: 0,
+        };
+        self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
+    }
+
+    /// A one-sided operation. Returns its number, which is its own if it has a request.
+    #[inline]
+    pub fn transfer(&mut self, operation: Operation, it: &Transfer, request: bool) -> u64 {
+        let Transfer { window, target, sent, received } = *it;
+        let own = &mut self.thread.mpi;
+        let id = if request {
+            own.number()
+        } else {
+            let next = &mut own.next;
+            own.pending.add(window.number, target, || {
+                *next += 1;
+                *next - 1
+            })
+        };
+        let (win, remote, matching_id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
+        match operation {
+            Operation::Get => {
+                let event = RmaGet { win, remote, bytes: sent, matching_id };
+                self.thread.write(self.time, event);
+            }
+            Operation::Atomic(which) => {
+                let kind = match which {
+                    operation::Atomic::Accumulate => RmaAtomicType::Accumulate,
+                    which => hook::atomic_type(which),
+                };
+                let (bytes_sent, bytes_received) = (sent, received);
+                let event =
+                    RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
+                self.thread.write(self.time, event);
+            }
+            _ => {
+                let event = RmaPut { win, remote, bytes: sent, matching_id };
+                self.thread.write(self.time, event);
+            }
+        }
+        id
+    }
+
+    /// Operations on a window are complete: for one target, or for all.
+    #[inline]
+    pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
+        let (time, win) = (self.time, RmaWinRef(window.number));
+        let remote = how == Completion::Remote;
+        let mut pending = std::mem::take(&mut self.thread.mpi.pending);
+        pending.complete(window.number, target, remote, |id, local| {
+            let matching_id = MatchingId(id);
+            if local {
+                self.thread.write(time, RmaOpCompleteNonBlocking { win, matching_id });
+            }
+            if remote {
+                self.thread.write(time, RmaOpCompleteRemote { win, matching_id });
+            }
+        });
+        self.thread.mpi.pending = pending;
+    }
+
+    /// A lock is asked for; no target means all.
+    pub fn request_lock(&mut self, window: &Window, target: Option<u32>, shared: bool) {
+        let lock_type = if shared { LockType::Shared } else { LockType::Exclusive };
+        let event = RmaRequestLock {
+            win: RmaWinRef(window.number),
+            remote: target.map_or(Rank::UNDEFINED, Rank),
+            lock_id: LockId(0),
+            lock_type,
+        };
+        self.thread.write(self.time, event);
+    }
+
+    /// A lock was given back.
+    pub fn release_lock(&mut self, window: &Window, target: Option<u32>) {
+        let event = RmaReleaseLock {
+            win: RmaWinRef(window.number),
+            remote: target.map_or(Rank::UNDEFINED, Rank),
+            lock_id: LockId(0),
+        };
+        self.thread.write(self.time, event);
+    }
+
+    /// Something collective on a window begins.
+    pub fn window_begin(&mut self) {
+        self.thread.write(self.time, RmaCollectiveBegin {});
+    }
+
+    /// A fence has passed.
+    pub fn fence_end(&mut self, window: &Window) {
+        self.completed(window, None, Completion::Remote);
+        let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+        self.window_end(window, CollectiveOp::Barrier, level);
+        self.thread.process.sample_clock_now_and_then(self.time);
+    }
+
+    /// A window was made.
+    pub fn window_created(&mut self, window: &Window) {
+        self.thread.write(self.time, RmaWinCreate { win: RmaWinRef(window.number) });
+        let op = match window.allocates {
+            true => CollectiveOp::CreateHandleAndAllocate,
+            false => CollectiveOp::CreateHandle,
+        };
+        self.window_end(window, op, RmaSyncLevel::PROCESS);
+    }
+
+    /// A window has ended.
+    pub fn window_destroyed(&mut self, window: &Window) {
+        self.completed(window, None, Completion::Remote);
+        self.thread.write(self.time, RmaWinDestroy { win: RmaWinRef(window.number) });
+        let op = match window.allocates {
+            true => CollectiveOp::DestroyHandleAndDeallocate,
+            false => CollectiveOp::DestroyHandle,
+        };
+        self.window_end(window, op, RmaSyncLevel::PROCESS);
+    }
+
+    fn window_end(&mut self, window: &Window, op: CollectiveOp, sync_level: RmaSyncLevel) {
+        let event = RmaCollectiveEnd {
+            collective_op: op,
+            sync_level,
+            win: RmaWinRef(window.number),
+            root: CollectiveRoot::None,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        let sequence = window.collective();
+        self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
+    }
+
+    /// An epoch of a window was opened with a group, or closed, or is still open.
+    pub fn epoch(&mut self, operation: Operation, window: &Window, members: Option<&[u64]>) {
+        let exposure =
+            matches!(operation, Operation::PostEpoch | Operation::WaitEpoch | Operation::TestEpoch);
+        let opens = matches!(operation, Operation::StartEpoch | Operation::PostEpoch);
+        let (group, level) = if opens {
+            let members = members.filter(|members| !members.is_empty());
+            let group = members.and_then(|members| self.thread.process.group_number(members));
+            if let Some(group) = group {
+                window.open(exposure, group);
+            }
+            (group, RmaSyncLevel::PROCESS)
+        } else {
+            let remote = Completion::Remote;
+            if operation == Operation::CompleteEpoch {
+                self.completed(window, None, remote);
+            }
+            let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+            (window.group(exposure, true), level)
+        };
+        let Some(group) = group else { return };
+        let (win, group) = (RmaWinRef(window.number), GroupRef(group));
+        self.thread.write(self.time, RmaGroupSync { sync_level: level, win, group });
+    }
+
+    /// Completes a request by its handle, as far as it is known. `status` is asked if it is needed.
+    pub fn complete_handle(
+        &mut self,
+        handle: usize,
+        status: impl FnOnce() -> Status,
+    ) -> Option<Request> {
+        let request = Requests::complete(handle)?;
+        let wanted = matches!(request.what, What::Receive(_) | What::Exchange(..));
+        let status = if wanted { status() } else { Status::default() };
+        self.complete(&request, status);
+        Some(request)
+    }
+}
+
+impl Collective {
+    fn root(&self) -> CollectiveRoot {
+        match self.root {
+            // Of one that connects two groups, the root says that it is.
+            _ if self.comm.inter && self.is_root => CollectiveRoot::SelfRank,
+            None if self.comm.inter => CollectiveRoot::ThisGroup,
+            Some(rank) => CollectiveRoot::Rank(rank),
+            None => CollectiveRoot::None,
+        }
+    }
+}
+
+fn collective_op(which: operation::Collective) -> CollectiveOp {
+    use operation::Collective as C;
+    match which {
+        C::Broadcast => CollectiveOp::Bcast,
+        C::Gather => CollectiveOp::Gather,
+        C::GatherVarying => CollectiveOp::Gatherv,
+        C::Scatter => CollectiveOp::Scatter,
+        C::ScatterVarying => CollectiveOp::Scatterv,
+        C::AllGather | C::NeighbourAllGather => CollectiveOp::Allgather,
+        C::AllGatherVarying | C::NeighbourAllGatherVarying => CollectiveOp::Allgatherv,
+        C::AllToAll | C::NeighbourAllToAll => CollectiveOp::Alltoall,
+        C::AllToAllVarying | C::NeighbourAllToAllVarying => CollectiveOp::Alltoallv,
+        C::AllToAllTyped | C::NeighbourAllToAllTyped => CollectiveOp::Alltoallw,
+        C::AllReduce => CollectiveOp::Allreduce,
+        C::Reduce => CollectiveOp::Reduce,
+        C::ReduceScatter => CollectiveOp::ReduceScatter,
+        C::ReduceScatterBlock => CollectiveOp::ReduceScatterBlock,
+        C::Scan => CollectiveOp::Scan,
+        C::ExclusiveScan => CollectiveOp::Exscan,
+        _ => CollectiveOp::Barrier,
+    }
+}

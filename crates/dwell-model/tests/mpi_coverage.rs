@@ -1,0 +1,172 @@
+//! The table of MPI, against the headers and libraries of MPI installations.
+//!
+//! Looked at are `mpicc.openmpi`, `mpicc.mpich` and the compilers that `DWELL_MPICC` lists, separated by
+//! colons. With none of them the test says so and passes, unless `DWELL_REQUIRE_MPI=1`.
+
+mod header;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use dwell_model::mpi::{self, TABLE};
+use dwell_model::table::{CType, Row};
+
+/// Types that are handles.
+const HANDLES: &[&str] = &[
+    "MPI_Comm",
+    "MPI_Datatype",
+    "MPI_Errhandler",
+    "MPI_File",
+    "MPI_Group",
+    "MPI_Info",
+    "MPI_Message",
+    "MPI_Op",
+    "MPI_Request",
+    "MPI_Session",
+    "MPI_Win",
+];
+
+fn compilers() -> Vec<OsString> {
+    let listed = std::env::var_os("DWELL_MPICC").unwrap_or_default();
+    let listed = std::env::split_paths(&listed).map(OsString::from).filter(|it| !it.is_empty());
+    let known = ["mpicc.openmpi", "mpicc.mpich"].map(OsString::from);
+    let there = |compiler: &OsString| Command::new(compiler).arg("-v").output().is_ok();
+    let found: Vec<_> = known.into_iter().filter(there).chain(listed).collect();
+    if found.is_empty() {
+        let required = std::env::var_os("DWELL_REQUIRE_MPI").is_some_and(|value| value == "1");
+        assert!(!required, "DWELL_REQUIRE_MPI is set, but there is no mpicc");
+        eprintln!("skipped: there is no mpicc");
+    }
+    found
+}
+
+fn done(output: Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("tools print text")
+}
+
+/// The preprocessed header.
+fn header(compiler: &OsString, folder: &Path) -> String {
+    let source = folder.join("header.c");
+    fs::write(&source, "#include <mpi.h>\n").expect("a temporary file can be written");
+    done(Command::new(compiler).args(["-E", "-P"]).arg(source).output().expect("it was there"))
+}
+
+/// Functions that the library of this compiler exports under names of MPI.
+fn exported(compiler: &OsString, folder: &Path) -> BTreeSet<String> {
+    let (source, program) = (folder.join("main.c"), folder.join("main"));
+    let text = "#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v); }\n";
+    fs::write(&source, text).expect("a temporary file can be written");
+    let mut compile = Command::new(compiler);
+    done(compile.arg(source).arg("-o").arg(&program).output().expect("it was there"));
+    let libraries = done(Command::new("ldd").arg(&program).output().expect("ldd is there"));
+    let library = libraries.lines().find(|line| line.trim_start().starts_with("libmpi"));
+    let path = library.and_then(|line| line.split_whitespace().nth(2)).expect("it links an MPI");
+    let mut nm = Command::new("nm");
+    let symbols = done(nm.args(["-D", "--defined-only", path]).output().expect("nm is there"));
+    let functions = symbols.lines().filter_map(|line| {
+        let [_, kind, name] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;
+        let name: &str = name;
+        let name = name.split('@').next()?;
+        let function = ["T", "W"].contains(&kind);
+        (function && (name.starts_with("MPI_") || name.starts_with("MPIX_"))).then_some(name)
+    });
+    functions.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_function_is_hooked_or_listed() {
+    for compiler in compilers() {
+        let folder = tempfile();
+        let exported = exported(&compiler, &folder);
+        let known = |name: &&String| TABLE.find(name).is_some() || mpi::not_hooked(name).is_some();
+        let unknown: Vec<_> = exported.iter().filter(|name| !known(name)).collect();
+        let hooked = exported.iter().filter(|name| TABLE.find(name).is_some()).count();
+        eprintln!("{compiler:?}: {hooked} of {} are hooked", exported.len());
+        assert!(unknown.is_empty(), "{compiler:?} has {unknown:?}");
+        assert!(hooked > 200, "{compiler:?}: only {hooked} functions were found");
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+#[test]
+fn every_signature_agrees_with_the_header() {
+    for compiler in compilers() {
+        let folder = tempfile();
+        let text = header(&compiler, &folder);
+        let wanted = |name: &str| TABLE.find(name).is_some();
+        let found = header::prototypes(&text, HANDLES, wanted).expect("headers are understood");
+        let mut wrong = Vec::new();
+        for (name, prototype) in &found {
+            let row = TABLE.find(name).expect("only those were wanted");
+            let declared: Vec<_> = prototype.arguments.iter().map(|it| it.of.ctype).collect();
+            if declared != types(row)
+                || prototype.returns.ctype != row.returns
+                || prototype.variadic != row.arguments.is_variadic()
+            {
+                wrong.push(format!("{name}: the header has {prototype}, the table {row:?}"));
+            }
+            wrong.extend(misplaced(row, prototype));
+        }
+        eprintln!("{compiler:?}: {} functions agree with the header", found.len());
+        assert!(wrong.is_empty(), "{compiler:?}\n{}", wrong.join("\n"));
+        assert!(found.len() > 200, "{compiler:?}: only {} were found", found.len());
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// The types of a row as the parser of headers knows them: a handle is a pointer to it.
+fn types(row: &Row) -> Vec<CType> {
+    let plain = |of: &CType| if *of == CType::Handle { CType::Pointer } else { *of };
+    row.arguments.types().iter().map(plain).collect()
+}
+
+/// Arguments that the headers call by these names, and what stands there by the row.
+fn misplaced(row: &Row, prototype: &header::Prototype) -> Vec<String> {
+    let places = row.places;
+    let named = [
+        (&["dest", "target_rank"][..], places.target, true),
+        (&["root"], places.root, true),
+        (&["source"], places.source, true),
+        (&["sendtag", "tag"], places.tag, true),
+        (&["recvtag"], places.receive_tag, false),
+        (&["lock_type"], places.lock_kind, true),
+        (&["win"], places.context.or(places.created).or(places.ended), true),
+        (&["message"], places.message, true),
+        (&["array_of_requests"], places.requests.map(|it| it.at), false),
+    ];
+    // Partitioned receives call their source a destination in one header.
+    let swapped = row.name() == "MPI_Precv_init";
+    let check = |(names, place, both): (&[&str], Option<_>, bool)| {
+        let mut arguments = prototype.arguments.iter();
+        // A tag that is text is none.
+        let is = |it: &header::Argument| {
+            names.contains(&it.name.as_str()) && (it.name != "tag" || it.of.ctype == CType::Int)
+        };
+        let at = arguments.position(is);
+        let place = place.map(dwell_model::table::Arg::index);
+        let unnamed = prototype.arguments.iter().any(|it| it.name.is_empty());
+        let flush = row.name().starts_with("MPI_Win_");
+        let wrong = match (at, place) {
+            (Some(at), Some(place)) => at != place,
+            (Some(_), None) => both,
+            (None, _) => false,
+        };
+        (wrong && !swapped && !unnamed && !(flush && names.contains(&"dest")))
+            .then(|| format!("{}: {names:?} is at {at:?}, in the row {place:?}", row.name()))
+    };
+    named.into_iter().filter_map(check).collect()
+}
+
+/// A folder of its own for each test.
+fn tempfile() -> std::path::PathBuf {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("dwell-mpi-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).expect("temporary folders can be made");
+    folder
+}
