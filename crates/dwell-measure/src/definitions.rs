@@ -102,9 +102,11 @@ impl Writer<'_> {
                 system_tree_domain: domain[usize::from(id > 0)],
             })?;
         }
+        let shmem = self.used_paradigms().contains(&Paradigm::Shmem.into());
+        let title = if shmem { "PE" } else { "Rank" };
         for (_, process) in self.global.processes() {
             let name = match process.name.as_str() {
-                "" => self.defs.string(&format!("PE {}", process.rank))?,
+                "" => self.defs.string(&format!("{title} {}", process.rank))?,
                 name => self.defs.string(name)?,
             };
             let host = process.host.0.checked_add(1).filter(|id| *id as usize <= hosts.len());

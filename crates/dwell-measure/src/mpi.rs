@@ -22,6 +22,9 @@ pub use comms::{Comm, Members, Origin, Window};
 pub use recorder::{Collective, Completion, Envelope, Recorder, Transfer, begin, end};
 pub use requests::{Request, Requests, Status, What};
 
+use dwell_model::operation;
+
+use crate::hook::Hook;
 use comms::Near;
 use pending::Pending;
 
@@ -49,4 +52,34 @@ impl Own {
         self.next += 1;
         self.next - 1
     }
+}
+
+/// Records the end of MPI as the barrier among all that `barrier` is, if everyone is known.
+pub(crate) fn finalise<R>(hook: &'static Hook, barrier: impl FnOnce() -> R) -> R {
+    let everyone = comms::everyone();
+    let call = begin(hook, |recorder| {
+        if everyone.is_some() {
+            recorder.collective_begin();
+        }
+    });
+    let result = barrier();
+    if let Some(call) = call {
+        end(call, |recorder| {
+            if let Some(comm) = everyone {
+                let which = operation::Collective::Sync;
+                let sequence = comm.collective();
+                let (root, is_root, sent, received) = (None, false, 0, 0);
+                recorder.collective_end(&Collective {
+                    comm,
+                    which,
+                    root,
+                    is_root,
+                    sent,
+                    received,
+                    sequence,
+                });
+            }
+        });
+    }
+    result
 }

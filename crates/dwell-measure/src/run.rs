@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use dwell_model::layer::Layer;
 use otf2::id::LocationRef;
 use otf2::write::{ArchiveWriter, EventWriter, Options};
 use otf2::{def, map};
@@ -21,6 +22,7 @@ use crate::definitions;
 use crate::facts::Fact;
 use crate::hook::{Facts, Hook, Who, paradigm};
 use crate::local::Local;
+use crate::mpi;
 use crate::process::{self, Plan, Process};
 use crate::report;
 use crate::settings::Settings;
@@ -160,24 +162,31 @@ fn begin(
 }
 
 /// Ends the recording, while the runtime still runs. `hook` is the call that will end it; it is recorded
-/// as the barrier that it contains.
+/// as the barrier that it contains, which `open` has.
 ///
-/// Where another runtime goes on, so does the recording: it ends with the last of them.
-pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) {
+/// Where another runtime goes on, so does the recording: it ends with the last of them. Returns whether
+/// it has ended.
+pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) -> bool {
     let less = |running: u32| Some(running.saturating_sub(1));
     let running = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     if running.is_ok_and(|running| running > 1) {
-        return call::past(hook, crate::clock::sample());
+        call::past(hook, crate::clock::sample());
+        return false;
     }
     let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {
-        return;
+        return true;
     };
-    let facts = Facts { who: Who::World, ..Facts::NONE };
-    let call = call::begin(hook, &facts);
-    let up = open();
-    if let Some(call) = call {
-        call::end(call, hook, &facts, 0);
-    }
+    let up = if hook.layer == Layer::Mpi {
+        mpi::finalise(hook, open)
+    } else {
+        let facts = Facts { who: Who::World, ..Facts::NONE };
+        let call = call::begin(hook, &facts);
+        let up = open();
+        if let Some(call) = call {
+            call::end(call, hook, &facts, 0);
+        }
+        up
+    };
     let process = process::current();
     let closed = process.map(Process::end).unwrap_or_default();
     match up {
@@ -192,6 +201,7 @@ pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result
             }
         }
     }
+    true
 }
 
 /// The end of a process that has not called the end of its runtime: what it wrote is kept for `dwell

@@ -183,6 +183,8 @@ fn bytes(row: &Row) -> String {
         Bytes::Product { count, size } => {
             format!("{}.saturating_mul({})", length(row, count), length(row, size))
         }
+        // Types that only the runtime knows the size of are MPI's.
+        _ => "0".into(),
     }
 }
 

@@ -6,26 +6,29 @@
 //! row, and calls the real function.
 
 mod hook;
+mod mpi;
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::{env, fs, io};
 
-use dwell_model::table::Table;
+use dwell_model::table::{Row, Table};
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build");
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    let shmem = module("::dwell_model::shmem::TABLE", &dwell_model::shmem::TABLE);
+    let shmem = module("::dwell_model::shmem::TABLE", &dwell_model::shmem::TABLE, hook::of);
     fs::write(folder.join("shmem.rs"), shmem)?;
+    let mpi = module("::dwell_model::mpi::TABLE", &dwell_model::mpi::TABLE, mpi::of);
+    fs::write(folder.join("mpi.rs"), mpi)?;
     Ok(())
 }
 
 /// The hooks of a table, and the list of them all.
-fn module(path: &str, table: &Table) -> String {
+fn module(path: &str, table: &Table, code_of: fn(usize, &Row) -> String) -> String {
     let mut code = String::new();
     for (index, row) in table.rows.iter().enumerate() {
-        code += &hook::of(index, row);
+        code += &code_of(index, row);
     }
     let _ = writeln!(code, "/// Every function of the table, in its order.");
     let _ = writeln!(code, "pub(crate) static ENTRIES: [Entry; {}] = [", table.rows.len());

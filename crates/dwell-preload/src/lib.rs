@@ -10,6 +10,7 @@
 //! | `entry` | one function: its hook, and the real one |
 //! | `real` | finding real functions |
 //! | `shmem` | OpenSHMEM: hooks made from its table, and what the recorder asks of it |
+//! | `mpi` | MPI: hooks made from its table, and what the recorder asks of it |
 //! | `life` | the loading and the end of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
 
@@ -20,5 +21,6 @@ compile_error!("entry stubs are written for Linux on x86-64 only, so far");
 mod stub;
 mod entry;
 mod life;
+mod mpi;
 mod real;
 mod shmem;

@@ -12,8 +12,8 @@
 //!
 //! Of handles that were never seen being made only the members are known.
 
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{OnceLock, RwLock};
 
 use otf2::enums::Paradigm;
 
@@ -190,9 +190,16 @@ impl<T> Known<T> {
 }
 
 static COMMS: Known<Comm> = Known::new();
+/// The communicator of all processes, if there is one from the beginning.
+static EVERYONE: OnceLock<&'static Comm> = OnceLock::new();
 static WINDOWS: Known<Window> = Known::new();
 /// Numbers of groups, by a hash of their members.
 static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
+
+/// The communicator of all processes, if there is one from the beginning.
+pub(super) fn everyone() -> Option<&'static Comm> {
+    EVERYONE.get().copied()
+}
 
 /// Handles that one thread used lately.
 #[derive(Debug)]
@@ -280,6 +287,9 @@ impl Process {
         };
         let comm: &'static Comm = Box::leak(Box::new(comm));
         COMMS.remember(handle, comm);
+        if origin == Origin::BEGINNING && !alone {
+            let _ = EVERYONE.set(comm);
+        }
         Some(comm)
     }
 

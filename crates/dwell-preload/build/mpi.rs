@@ -1,0 +1,105 @@
+//! The code of one hook of MPI.
+//!
+//! Every function takes words: handles, numbers and pointers each have a register or a place on the stack
+//! to themselves, however wide they are, and are passed on as they came. So all hooks look alike; how a
+//! call is recorded depends on its shape.
+
+use dwell_model::operation::{Mode, Operation};
+use dwell_model::table::{Absent, Group, Members, Row};
+
+/// Registers that arguments can be in. A variadic function passes all of them on.
+const REGISTERS: usize = 6;
+
+/// The stub and the hook of a row.
+pub(crate) fn of(index: usize, row: &Row) -> String {
+    // Without a world, processes first meet when they make a communicator from a group.
+    let meets = match (row.operation, row.places.members, row.places.group) {
+        (Operation::CreateGroup, Some(Members::Group(group)), Group::Caller) => Some(group),
+        _ => None,
+    };
+    let always = row.operation == Operation::Initialise || meets.is_some();
+    let stub = if always { "stub_always" } else { "stub" };
+    let named = row.arguments.types().len();
+    let count = if row.arguments.is_variadic() { REGISTERS } else { named };
+    let declared: Vec<_> = (0..count).map(|at| format!("a{at}: usize")).collect();
+    let given: Vec<_> = (0..count).map(|at| format!("a{at}")).collect();
+    let passed: Vec<_> = (0..count).map(|at| format!("words[{at}]")).collect();
+    let types = vec!["usize"; count].join(", ");
+    let absent = match row.absent {
+        Absent::Exit(code) => format!("std::process::exit(a{} as i32)", code.0),
+        _ => "return -1".into(),
+    };
+    let (declared, given, passed) = (declared.join(", "), given.join(", "), passed.join(", "));
+    let body = match row.operation {
+        Operation::Initialise => format!(
+            "let began = before_start();
+    // SAFETY: what the program passed goes to the function it was meant for.
+    let result = unsafe {{ real({given}) }};
+    if result == 0 {{ start(&entry.hook, began); }}
+    result"
+        ),
+        Operation::Finalise => format!(
+            "finish(&entry.hook);
+    // SAFETY: what the program passed goes to the function it was meant for.
+    unsafe {{ real({given}) }}"
+        ),
+        _ => format!(
+            "{meet}type Way = {shape};
+    let mut words: [usize; {count}] = [{given}];
+    let mut room = core::mem::MaybeUninit::uninit();
+    let state = if is_on() {{ Way::begin(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    // SAFETY: what the program passed goes to the function it was meant for, but for a status that
+    // it does not want and the recorder does.
+    let result = unsafe {{ real({passed}) }};
+    if let Some(state) = state {{ Way::end(state, &entry.hook, &words, result); }}
+    result",
+            meet = meets.map_or(String::new(), |group| format!("meet(a{});\n    ", group.0)),
+            shape = shape(row),
+        ),
+    };
+    format!(
+        "{stub}!({name:?}, hook_{index}, ENTRIES[{index}]);
+unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> i32 {{
+    type Real = unsafe extern \"C-unwind\" fn({types}) -> i32;
+    let entry = &ENTRIES[{index}];
+    let Some(real) = entry.real() else {{ {absent} }};
+    // SAFETY: the function of this name takes this many words, says the table.
+    let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
+    {body}
+}}
+",
+        name = row.name(),
+    )
+}
+
+/// How a call is recorded.
+fn shape(row: &Row) -> &'static str {
+    let places = &row.places;
+    let blocking = row.mode == Mode::Blocking;
+    match row.operation {
+        Operation::Send if blocking => "messages::Send",
+        Operation::Receive | Operation::Exchange if blocking => "messages::Receive",
+        Operation::Send | Operation::Receive | Operation::Exchange => "messages::Start",
+        Operation::Probe | Operation::TestProbe if places.message.is_some() => "messages::Find",
+        Operation::WaitHandle | Operation::TestHandle => "completion::Complete",
+        Operation::StartHandle | Operation::FreeHandle => "completion::Again",
+        Operation::Collective(_) if places.context.is_some() => "rma::Fence",
+        Operation::Collective(_) if blocking => "collectives::Blocking",
+        Operation::Collective(_) => "collectives::Start",
+        Operation::Put | Operation::Get | Operation::Atomic(_) => "rma::Move",
+        Operation::CompleteLocal | Operation::CompleteRemote => "rma::Flush",
+        Operation::Lock | Operation::Unlock => "rma::Lock",
+        Operation::StartEpoch
+        | Operation::CompleteEpoch
+        | Operation::PostEpoch
+        | Operation::WaitEpoch
+        | Operation::TestEpoch => "rma::Epoch",
+        Operation::Allocate if places.created.is_some() => "rma::Create",
+        Operation::Deallocate if places.ended.is_some() => "rma::Free",
+        Operation::CreateGroup if places.group != Group::Caller || places.created.is_some() => {
+            "groups::Create"
+        }
+        Operation::DestroyGroup => "groups::Free",
+        _ => "Plain",
+    }
+}

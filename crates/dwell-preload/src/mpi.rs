@@ -1,0 +1,33 @@
+//! MPI: hooks made from its table, and what the recorder asks of it.
+//!
+//! | module | is |
+//! |---|---|
+//! | `abi` | what differs between libraries, found at run time |
+//! | `pmpi` | functions that the recorder calls itself |
+//! | `shape` | what hooks have in common: arguments, and before and after |
+//! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
+//! | `life`, `sessions` | the beginning and the end |
+
+mod abi;
+mod collectives;
+mod completion;
+mod groups;
+mod life;
+mod messages;
+mod pmpi;
+mod rma;
+mod sessions;
+mod shape;
+
+/// Made from the table by `build/`.
+#[allow(unused_parens, clippy::all, clippy::pedantic)]
+mod hooks {
+    use dwell_measure::entry::is_on;
+
+    use super::life::{before_start, finish, meet, start};
+    use super::shape::{Plain, Shape};
+    use super::{collectives, completion, groups, messages, rma};
+    use crate::entry::Entry;
+
+    include!(concat!(env!("OUT_DIR"), "/mpi.rs"));
+}

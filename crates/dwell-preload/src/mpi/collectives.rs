@@ -1,0 +1,204 @@
+//! Collective operations.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use dwell_measure::hook::Hook;
+use dwell_measure::mpi::{self, Collective, Comm, Recorder, What};
+use dwell_measure::thread::Call;
+use dwell_model::operation::{self, Mode, Operation, Shape as Way};
+use dwell_model::table::{Arg, Bytes};
+
+use super::groups::comm_of;
+use super::messages::{Started, begin_request, remember};
+use super::pmpi;
+use super::shape::{Args, Shape};
+
+/// One that blocks.
+pub(crate) struct Blocking;
+
+impl Shape for Blocking {
+    type Room = ();
+    type State = (Call, Option<Collective>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut what = None;
+        let call = mpi::begin(hook, |recorder| {
+            what = described(&args, recorder, hook.row.operation);
+            if let Some(it) = &mut what {
+                it.sequence = it.comm.collective();
+                recorder.collective_begin();
+            }
+        })?;
+        Some((call, what))
+    }
+
+    fn end((call, what): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+        mpi::end(call, |recorder| {
+            if let Some(it) = what {
+                recorder.collective_end(&it);
+            }
+        });
+    }
+}
+
+/// One that is started, or described to be started.
+pub(crate) struct Start;
+
+impl Shape for Start {
+    type Room = ();
+    type State = (Call, Started);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut started = None;
+        let call = mpi::begin(hook, |recorder| {
+            let Some(mut it) = described(&args, recorder, hook.row.operation) else { return };
+            if hook.row.mode != Mode::Persistent {
+                it.sequence = it.comm.collective();
+            }
+            started = Some(begin_request(recorder, What::Collective(it), hook.row.mode));
+        })?;
+        Some((call, started))
+    }
+
+    fn end((call, started): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        remember(&Args::of(hook, words), started, result);
+        mpi::end(call, |_| ());
+    }
+}
+
+/// What a call is about: the bytes that this process gives from its buffer, and those that it gets in
+/// its buffer. Arguments that mean nothing here, since another is the root, are not looked at.
+fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> Option<Collective> {
+    let Operation::Collective(which) = operation else { return None };
+    let handle = args.comm()?;
+    let comm = comm_of(recorder, handle)?;
+    let root = args.places.root.map(|at| args.int(at));
+    // The root of one that connects two groups is on the other side, or says that it is itself.
+    let is_root = match root {
+        Some(root) if comm.inter => root == args.abi.root,
+        Some(root) => u32::try_from(root) == Ok(comm.rank),
+        None => false,
+    };
+    let idle = comm.inter && root == Some(args.abi.no_process);
+    let (sent, received) = if idle { (0, 0) } else { bytes(args, which, comm, handle, is_root) };
+    let root = root.and_then(|root| u32::try_from(root).ok());
+    Some(Collective { comm, which, root, is_root, sent, received, sequence: 0 })
+}
+
+fn bytes(
+    args: &Args<'_>,
+    which: operation::Collective,
+    comm: &Comm,
+    handle: usize,
+    is_root: bool,
+) -> (u64, u64) {
+    use operation::Collective as C;
+    let places = args.places;
+    let members = u64::from(comm.size);
+    let is_in_place = |at: Option<Arg>| at.is_some_and(|at| args.word(at) == args.abi.in_place);
+    // The buffer that is sent from comes first, the one received into before its count or counts.
+    let gives = !is_in_place(Some(Arg(0)));
+    let before = |at: Arg| at.0.checked_sub(1).map(Arg);
+    let buffer = match places.received {
+        Bytes::Typed { count, .. } => before(count),
+        Bytes::Listed { counts, .. } | Bytes::ListedTypes { counts, .. } => before(counts),
+        _ => None,
+    };
+    let gets = !is_in_place(buffer);
+    let sent = |members| args.bytes(places.bytes, members);
+    let received = |members| args.bytes(places.received, members);
+    let when = |yes: bool, bytes: &dyn Fn() -> u64| if yes { bytes() } else { 0 };
+    match which {
+        C::Broadcast if is_root => (sent(0), 0),
+        C::Broadcast => (0, sent(0)),
+        C::Reduce => {
+            let all = sent(0);
+            (if comm.inter && is_root { 0 } else { all }, if is_root { all } else { 0 })
+        }
+        C::AllReduce | C::Scan | C::ExclusiveScan => {
+            let all = sent(0);
+            (all, all)
+        }
+        C::Gather => (
+            when(gives && !(comm.inter && is_root), &|| sent(0)),
+            when(is_root, &|| members.saturating_mul(received(0))),
+        ),
+        C::GatherVarying => (
+            when(gives && !(comm.inter && is_root), &|| sent(0)),
+            when(is_root, &|| received(comm.size)),
+        ),
+        C::Scatter => (
+            when(is_root, &|| members.saturating_mul(sent(0))),
+            when(gets && !(comm.inter && is_root), &|| received(0)),
+        ),
+        C::ScatterVarying => (
+            when(is_root, &|| sent(comm.size)),
+            when(gets && !(comm.inter && is_root), &|| received(0)),
+        ),
+        C::AllGather => (when(gives, &|| sent(0)), members.saturating_mul(received(0))),
+        C::AllGatherVarying => (when(gives, &|| sent(0)), received(comm.size)),
+        C::AllToAll => {
+            (when(gives, &|| members.saturating_mul(sent(0))), members.saturating_mul(received(0)))
+        }
+        C::AllToAllVarying | C::AllToAllTyped => {
+            (when(gives, &|| sent(comm.size)), received(comm.size))
+        }
+        // The result is divided, so what goes in is all parts.
+        C::ReduceScatter => {
+            let own = match places.received {
+                Bytes::Listed { counts, datatype } => args.part(counts, datatype, comm.rank),
+                _ => 0,
+            };
+            (received(comm.size), own)
+        }
+        C::ReduceScatterBlock => {
+            let part = received(0);
+            (members.saturating_mul(part), part)
+        }
+        _ if which.shape() == Way::Neighbours => {
+            let (sources, targets) = comm.neighbours(|| neighbours(args, handle, comm.rank));
+            let times = |count: u32, bytes: u64| u64::from(count).saturating_mul(bytes);
+            match which {
+                C::NeighbourAllGather => (sent(0), times(sources, received(0))),
+                C::NeighbourAllGatherVarying => (sent(0), received(sources)),
+                C::NeighbourAllToAll => (times(targets, sent(0)), times(sources, received(0))),
+                _ => (sent(targets), received(sources)),
+            }
+        }
+        _ => (0, 0),
+    }
+}
+
+/// How many neighbours send to this process, and how many receive from it.
+fn neighbours(args: &Args<'_>, comm: usize, rank: u32) -> (u32, u32) {
+    let (mut kind, mut first, mut second, mut weighted) = (0, 0, 0, 0);
+    let [grid, graph, neighbours] = args.abi.topologies;
+    // SAFETY: a communicator that the program is using, and places for the answers.
+    unsafe {
+        if pmpi::topo_test(comm, &raw mut kind) != 0 {
+            return (0, 0);
+        }
+        if kind == grid {
+            pmpi::cartdim_get(comm, &raw mut first);
+            (first, second) = (2 * first, 2 * first);
+        } else if kind == graph {
+            pmpi::graph_neighbors_count(comm, rank.cast_signed(), &raw mut first);
+            second = first;
+        } else if kind == neighbours {
+            let places = (&raw mut first, &raw mut second, &raw mut weighted);
+            pmpi::dist_graph_neighbors_count(comm, places.0, places.1, places.2);
+        }
+    }
+    (u32::try_from(first).unwrap_or(0), u32::try_from(second).unwrap_or(0))
+}

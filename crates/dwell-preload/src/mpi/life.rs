@@ -1,0 +1,201 @@
+//! The beginning and the end of MPI, and messages of the recorder in between.
+//!
+//! The recorder talks through a communicator of its own, so that its messages never meet the program's.
+
+use core::ffi::c_int;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dwell_measure::clock::Sample;
+use dwell_measure::hook::Hook;
+use dwell_measure::process;
+use dwell_measure::run::{self, Runtime};
+use dwell_measure::unify::Upcalls;
+
+use super::abi::{Family, abi};
+use super::{groups, pmpi, sessions};
+
+/// The recorder's own communicator; 0 before there is one.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// What the hook of a function that starts MPI does first.
+pub(super) fn before_start() -> Sample {
+    dwell_measure::clock::sample()
+}
+
+/// What it does last, if MPI has started.
+pub(super) fn start(hook: &'static Hook, began: Sample) {
+    if !is_running() {
+        return sessions::began(hook, began);
+    }
+    run::start(hook, began, Mail::open, about);
+    if let Some(process) = process::current().filter(|process| process.is_this()) {
+        groups::begin(process, abi().comm_world, true);
+    }
+}
+
+/// What the hook of a function that ends MPI does first.
+pub(super) fn finish(hook: &'static Hook) {
+    if sessions::is_ours() {
+        if sessions::ended() {
+            end(hook);
+            sessions::close();
+        }
+    } else if is_running() {
+        end(hook);
+    }
+}
+
+fn end(hook: &'static Hook) {
+    let ended = run::finish(hook, || {
+        let mut mail = Mail::open()?;
+        mail.barrier()?;
+        Ok(mail)
+    });
+    if ended {
+        let mut own = OWN.swap(0, Ordering::Relaxed);
+        if own != 0 {
+            // SAFETY: made by us and used by nobody else; all processes are here.
+            unsafe { pmpi::comm_free(&raw mut own) };
+        }
+    }
+}
+
+/// What the hook of a function that makes a communicator from a mere group does first: without a world,
+/// this is where processes first meet.
+pub(super) fn meet(group: usize) {
+    if OWN.load(Ordering::Relaxed) != 0 || is_running() {
+        return;
+    }
+    let Some((hook, began)) = sessions::first() else { return };
+    let abi = abi();
+    let Some(comm) = sessions::open(abi.handle(group)) else { return };
+    OWN.store(comm, Ordering::Relaxed);
+    run::start(hook, began, Mail::open, about);
+    if let Some(process) = process::current().filter(|process| process.is_this()) {
+        groups::begin(process, comm, false);
+    }
+}
+
+/// Whether the world of MPI is there.
+fn is_running() -> bool {
+    let (mut began, mut ended) = (0, 0);
+    // SAFETY: both may be asked at any time.
+    unsafe {
+        pmpi::initialized(&raw mut began);
+        pmpi::finalized(&raw mut ended);
+    }
+    began != 0 && ended == 0
+}
+
+/// Bytes that travel at once: a count is an `int`.
+const PIECE: usize = 1 << 30;
+const TAG: c_int = 17;
+
+/// Messages over MPI.
+struct Mail {
+    rank: u64,
+    size: u64,
+    comm: usize,
+}
+
+impl Mail {
+    /// The recorder's communicator, made by all processes together when it is first needed.
+    fn open() -> io::Result<Self> {
+        let abi = abi();
+        let mut comm = OWN.load(Ordering::Relaxed);
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the library is between its start and its end, and all processes are here.
+        unsafe {
+            if comm == 0 {
+                succeeded(pmpi::comm_dup(abi.comm_world, &raw mut comm), "MPI_Comm_dup")?;
+                comm = abi.handle(comm);
+                OWN.store(comm, Ordering::Relaxed);
+            }
+            succeeded(pmpi::comm_rank(comm, &raw mut rank), "MPI_Comm_rank")?;
+            succeeded(pmpi::comm_size(comm, &raw mut size), "MPI_Comm_size")?;
+        }
+        let number = |of: c_int| u64::from(of.cast_unsigned());
+        Ok(Self { rank: number(rank), size: number(size), comm })
+    }
+}
+
+fn succeeded(code: c_int, what: &str) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::other(format!("{what} failed with {code}"))) }
+}
+
+impl Upcalls for Mail {
+    fn rank(&self) -> u64 {
+        self.rank
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn send(&mut self, to: u64, bytes: &[u8]) -> io::Result<()> {
+        // The length goes first, as a message of its own.
+        let length = (bytes.len() as u64).to_ne_bytes();
+        for part in [length.as_slice()].into_iter().chain(bytes.chunks(PIECE)) {
+            let (at, count) = (part.as_ptr().cast(), part.len() as c_int);
+            // SAFETY: as many bytes as is said, and a rank that exists.
+            let code = unsafe { pmpi::send(at, count, abi().byte, to as c_int, TAG, self.comm) };
+            succeeded(code, "MPI_Send")?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, from: u64) -> io::Result<Vec<u8>> {
+        let receive = |into: &mut [u8]| {
+            let (at, count) = (into.as_mut_ptr().cast(), into.len() as c_int);
+            let (abi, from) = (abi(), from as c_int);
+            // SAFETY: as many places as is said, and a rank that exists.
+            let code =
+                unsafe { pmpi::recv(at, count, abi.byte, from, TAG, self.comm, abi.status_ignore) };
+            succeeded(code, "MPI_Recv")
+        };
+        let mut length = [0; 8];
+        receive(&mut length)?;
+        let mut bytes = vec![0; usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0)];
+        bytes.chunks_mut(PIECE).try_for_each(receive)?;
+        Ok(bytes)
+    }
+
+    fn barrier(&mut self) -> io::Result<()> {
+        // SAFETY: all processes call it.
+        succeeded(unsafe { pmpi::barrier(self.comm) }, "MPI_Barrier")
+    }
+}
+
+/// What the library says of itself.
+fn about() -> Runtime {
+    let mut runtime = Runtime::default();
+    let mut text = vec![0_u8; 8192]; // The longest of all known libraries.
+    let (mut length, mut major, mut minor, mut level) = (0, 0, 0, 0);
+    // SAFETY: places for the answers, large enough for each library.
+    unsafe {
+        pmpi::get_library_version(text.as_mut_ptr().cast(), &raw mut length);
+        pmpi::get_version(&raw mut major, &raw mut minor);
+        pmpi::query_thread(&raw mut level);
+    }
+    let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+    runtime.name = name(&String::from_utf8_lossy(text.get(..end).unwrap_or_default()));
+    runtime.interface = format!("MPI {major}.{minor}");
+    if abi().family == Family::Standard {
+        runtime.interface += ", standard ABI";
+        level /= 1024;
+        level = if level == 4 { 3 } else { level };
+    }
+    let names = ["single", "funneled", "serialized", "multiple"];
+    runtime.threads = names.get(level as usize).copied().unwrap_or("unknown").into();
+    runtime
+}
+
+/// The name and version of a library, from what it says of itself in many words:
+/// `Open MPI v4.1.4, package: …`, or lines of which the first is `MPICH Version:      4.0.2`.
+fn name(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.split(',').next().unwrap_or_default();
+    let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "Version:").collect();
+    words.join(" ").replace(" v", " ")
+}

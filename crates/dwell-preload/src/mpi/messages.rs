@@ -1,0 +1,219 @@
+//! Messages.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use dwell_measure::hook::Hook;
+use dwell_measure::mpi::{self, Comm, Envelope, Recorder, Request, Requests, What};
+use dwell_measure::thread::Call;
+use dwell_model::operation::{Mode, Operation};
+use dwell_model::table::Arg;
+
+use super::abi::{STATUS, abi};
+use super::groups::comm_of;
+use super::shape::{Args, Shape};
+
+/// Room for a status, if the program has none.
+pub(crate) type StatusRoom = [u64; STATUS / 8];
+
+/// Makes the library store a status, in `room` if the program wants none.
+fn want_status(at: Option<Arg>, words: &mut [usize], room: &mut MaybeUninit<StatusRoom>) {
+    if let Some(at) = at
+        && let Some(word) = words.get_mut(at.index())
+        && !abi().has_status(*word)
+    {
+        *word = room.as_mut_ptr().addr();
+    }
+}
+
+/// The message that a call sends, unless it is for nobody.
+fn sent(args: &Args<'_>, recorder: &mut Recorder) -> Option<Envelope> {
+    let partner = args.rank(args.places.target)?;
+    let comm = comm_of(recorder, args.comm()?)?;
+    let tag = args.places.tag.map_or(0, |at| args.int(at)).cast_unsigned();
+    let bytes = args.bytes(args.places.bytes, 0);
+    Some(Envelope { comm, partner, tag, bytes })
+}
+
+/// Where a call receives from, unless it is nobody.
+fn receives(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
+    if let Some(at) = args.places.source
+        && args.int(at) == args.abi.no_process
+    {
+        return None;
+    }
+    comm_of(recorder, args.comm()?)
+}
+
+/// What a call received, as its status says.
+fn received(args: &Args<'_>, comm: &'static Comm) -> Option<Envelope> {
+    let address = args.word(args.places.status?);
+    // SAFETY: the library has stored a status there: the program's or ours.
+    let status = unsafe { args.abi.status(address) };
+    let partner = u32::try_from(status.source).ok()?;
+    let (tag, bytes) = (status.tag.cast_unsigned(), status.bytes);
+    Some(Envelope { comm, partner, tag, bytes })
+}
+
+/// A blocking send.
+pub(crate) struct Send;
+
+impl Shape for Send {
+    type Room = ();
+    type State = Call;
+
+    fn begin(hook: &'static Hook, words: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+        let args = Args::of(hook, words);
+        mpi::begin(hook, |recorder| {
+            if let Some(it) = sent(&args, recorder) {
+                recorder.send(&it);
+            }
+        })
+    }
+
+    fn end(call: Call, _: &'static Hook, _: &[usize], _: c_int) {
+        mpi::end(call, |_| ());
+    }
+}
+
+/// A blocking receive, of any message or of one that was found before; and an exchange.
+pub(crate) struct Receive;
+
+impl Shape for Receive {
+    type Room = StatusRoom;
+    type State = (Call, Option<&'static Comm>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        room: &mut MaybeUninit<StatusRoom>,
+    ) -> Option<Self::State> {
+        let mut comm = None;
+        let args = Args::of(hook, words);
+        let call = mpi::begin(hook, |recorder| {
+            if hook.row.operation == Operation::Exchange
+                && let Some(it) = sent(&args, recorder)
+            {
+                recorder.send(&it);
+            }
+            comm = match args.places.message {
+                Some(at) => args.handle_at(Some(at)).and_then(Requests::message),
+                None => receives(&args, recorder),
+            };
+        })?;
+        if comm.is_some() {
+            want_status(hook.row.places.status, words, room);
+        }
+        Some((call, comm))
+    }
+
+    fn end((call, comm): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        let args = Args::of(hook, words);
+        mpi::end(call, |recorder| {
+            if let Some(comm) = comm
+                && result == 0
+                && let Some(it) = received(&args, comm)
+            {
+                recorder.receive(&it);
+            }
+        });
+    }
+}
+
+/// A message that is started and completed by its request, or described to be started later.
+pub(crate) struct Start;
+
+/// A request to be known when the library has made it.
+pub(crate) type Started = Option<Request>;
+
+impl Shape for Start {
+    type Room = ();
+    type State = (Call, Started);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut started = None;
+        let call = mpi::begin(hook, |recorder| {
+            let what = match hook.row.operation {
+                Operation::Send => sent(&args, recorder).map(What::Send),
+                Operation::Exchange => {
+                    let sent = sent(&args, recorder);
+                    let comm = receives(&args, recorder);
+                    let any = sent.is_some() || comm.is_some();
+                    any.then_some(What::Exchange(sent, comm))
+                }
+                _ => match args.places.message {
+                    Some(at) => args.handle_at(Some(at)).and_then(Requests::message),
+                    None => receives(&args, recorder),
+                }
+                .map(What::Receive),
+            };
+            started = what.map(|what| begin_request(recorder, what, hook.row.mode));
+        })?;
+        Some((call, started))
+    }
+
+    fn end((call, started): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        remember(&Args::of(hook, words), started, result);
+        mpi::end(call, |_| ());
+    }
+}
+
+/// Starts what a request will be for, or only describes it.
+pub(super) fn begin_request(recorder: &mut Recorder, what: What, mode: Mode) -> Request {
+    if mode == Mode::Persistent {
+        return Request::described(what);
+    }
+    let (id, second) = recorder.start(&what);
+    Request { second, ..Request::started(what, id) }
+}
+
+/// Takes note of the request that the library has made.
+pub(super) fn remember(args: &Args<'_>, started: Started, result: c_int) {
+    let Some(started) = started.filter(|_| result == 0) else { return };
+    if let Some(handle) = args.handle_at(args.places.handle)
+        && handle != args.abi.request_null
+    {
+        Requests::add(handle, started, args.abi.is_shared_request(handle));
+    }
+}
+
+/// A look for messages that gives what it found a handle.
+pub(crate) struct Find;
+
+impl Shape for Find {
+    type Room = ();
+    type State = (Call, Option<&'static Comm>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut comm = None;
+        let call = mpi::begin(hook, |recorder| comm = receives(&args, recorder))?;
+        Some((call, comm))
+    }
+
+    fn end((call, comm): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        let args = Args::of(hook, words);
+        // Of these, only those that do not wait have a flag, and it stands before the message.
+        let found = match (hook.row.operation, args.places.message) {
+            (Operation::TestProbe, Some(Arg(at))) => args.stored(Some(Arg(at - 1))) != Some(0),
+            _ => true,
+        };
+        if let (Some(comm), true, 0) = (comm, found, result)
+            && let Some(message) = args.handle_at(args.places.message)
+            && message != args.abi.message_null
+            && message != args.abi.message_no_process
+        {
+            Requests::found(message, comm);
+        }
+        mpi::end(call, |_| ());
+    }
+}

@@ -1,0 +1,87 @@
+//! What the recorder asks of MPI, by the names that no tool hooks.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::real;
+
+/// One function of the library, found when it is first needed.
+struct Function {
+    name: &'static CStr,
+    at: AtomicPtr<()>,
+}
+
+impl Function {
+    #[inline]
+    fn get(&self) -> Option<*mut ()> {
+        let at = self.at.load(Ordering::Acquire);
+        if at.is_null() { self.find() } else { Some(at) }
+    }
+
+    #[cold]
+    fn find(&self) -> Option<*mut ()> {
+        let found = real::find(self.name)?;
+        self.at.store(found, Ordering::Release);
+        Some(found)
+    }
+}
+
+/// Functions that return a code, 0 for success; -1 if the library lacks one. Handles are words.
+macro_rules! functions {
+    ($( $name:ident = $symbol:literal ( $($argument:ident: $of:ty),* ); )*) => {
+        $(
+            #[doc = concat!("`", $symbol, "`.")]
+            ///
+            /// # Safety
+            /// As the standard says.
+            #[inline]
+            pub(crate) unsafe fn $name($($argument: $of),*) -> c_int {
+                static FUNCTION: Function = Function {
+                    // Literals of this list have no zero inside.
+                    name: match CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => c"",
+                    },
+                    at: AtomicPtr::new(core::ptr::null_mut()),
+                };
+                type Real = unsafe extern "C-unwind" fn($($of),*) -> c_int;
+                let Some(at) = FUNCTION.get() else { return -1 };
+                // SAFETY: the function of this name has this signature, says the standard; handles
+                // take a register each in every library.
+                unsafe { core::mem::transmute::<*mut (), Real>(at)($($argument),*) }
+            }
+        )*
+    };
+}
+
+functions! {
+    barrier = "PMPI_Barrier"(comm: usize);
+    cartdim_get = "PMPI_Cartdim_get"(comm: usize, dimensions: *mut c_int);
+    comm_create_from_group = "PMPI_Comm_create_from_group"(group: usize, tag: *const c_char, info: usize, errors: usize, comm: *mut usize);
+    comm_dup = "PMPI_Comm_dup"(comm: usize, new: *mut usize);
+    comm_free = "PMPI_Comm_free"(comm: *mut usize);
+    comm_group = "PMPI_Comm_group"(comm: usize, group: *mut usize);
+    comm_rank = "PMPI_Comm_rank"(comm: usize, rank: *mut c_int);
+    comm_remote_group = "PMPI_Comm_remote_group"(comm: usize, group: *mut usize);
+    comm_size = "PMPI_Comm_size"(comm: usize, size: *mut c_int);
+    comm_test_inter = "PMPI_Comm_test_inter"(comm: usize, flag: *mut c_int);
+    dist_graph_neighbors_count = "PMPI_Dist_graph_neighbors_count"(comm: usize, sources: *mut c_int, targets: *mut c_int, weighted: *mut c_int);
+    get_count_c = "PMPI_Get_count_c"(status: usize, datatype: usize, count: *mut i64);
+    get_library_version = "PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
+    get_version = "PMPI_Get_version"(major: *mut c_int, minor: *mut c_int);
+    graph_neighbors_count = "PMPI_Graph_neighbors_count"(comm: usize, rank: c_int, count: *mut c_int);
+    group_free = "PMPI_Group_free"(group: *mut usize);
+    group_from_session_pset = "PMPI_Group_from_session_pset"(session: usize, name: *const c_char, group: *mut usize);
+    group_size = "PMPI_Group_size"(group: usize, size: *mut c_int);
+    group_translate_ranks = "PMPI_Group_translate_ranks"(from: usize, count: c_int, ranks: *const c_int, to: usize, translated: *mut c_int);
+    initialized = "PMPI_Initialized"(flag: *mut c_int);
+    finalized = "PMPI_Finalized"(flag: *mut c_int);
+    query_thread = "PMPI_Query_thread"(level: *mut c_int);
+    recv = "PMPI_Recv"(buffer: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, status: usize);
+    send = "PMPI_Send"(buffer: *const c_void, count: c_int, datatype: usize, target: c_int, tag: c_int, comm: usize);
+    session_finalize = "PMPI_Session_finalize"(session: *mut usize);
+    session_init = "PMPI_Session_init"(info: usize, errors: usize, session: *mut usize);
+    test_cancelled = "PMPI_Test_cancelled"(status: usize, flag: *mut c_int);
+    topo_test = "PMPI_Topo_test"(comm: usize, kind: *mut c_int);
+    type_size = "PMPI_Type_size"(datatype: usize, size: *mut c_int);
+}

@@ -1,0 +1,280 @@
+//! Windows, one-sided operations and epochs.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use dwell_measure::hook::Hook;
+use dwell_measure::mpi::{self, Comm, Completion, Recorder, Request, Transfer, What, Window};
+use dwell_measure::thread::Call;
+use dwell_model::operation::{Atomic, Operation};
+use dwell_model::table::{Arg, Bytes, Members};
+
+use super::groups::{comm_of, members_of_group};
+use super::messages::{Started, remember};
+use super::shape::{Args, Shape};
+
+/// The window of a call.
+#[inline]
+fn window(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Window> {
+    recorder.window(args.window()?)
+}
+
+/// Put, get, atomics; with a request or without.
+pub(crate) struct Move;
+
+impl Shape for Move {
+    type Room = ();
+    type State = (Call, Started);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let operation = hook.row.operation;
+        let mut started = None;
+        let call = mpi::begin(hook, |recorder| {
+            let Some(target) = args.rank(args.places.target) else { return };
+            let Some(window) = window(&args, recorder) else { return };
+            let bytes = args.bytes(args.places.bytes, 0);
+            let (sent, received) = match operation {
+                Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
+                Operation::Atomic(which) if which.fetches() => (bytes, fetched(&args, bytes)),
+                _ => (bytes, 0),
+            };
+            let has_request = args.places.handle.is_some();
+            let it = Transfer { window, target, sent, received };
+            let id = recorder.transfer(operation, &it, has_request);
+            if has_request {
+                let both = match operation {
+                    Operation::Get => true,
+                    Operation::Atomic(which) => which.fetches(),
+                    _ => false,
+                };
+                started = Some(Request::started(What::Transfer { window, both }, id));
+            }
+        })?;
+        Some((call, started))
+    }
+
+    fn end((call, started): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        if started.is_some() {
+            remember(&Args::of(hook, words), started, result);
+        }
+        mpi::end(call, |_| ());
+    }
+}
+
+/// Bytes that come back, if it says so by itself.
+fn fetched(args: &Args<'_>, sent: u64) -> u64 {
+    match args.places.received {
+        Bytes::Typed { .. } => args.bytes(args.places.received, 0),
+        _ => sent,
+    }
+}
+
+/// Flushes.
+pub(crate) struct Flush;
+
+impl Shape for Flush {
+    type Room = ();
+    type State = Call;
+
+    fn begin(hook: &'static Hook, _: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+        mpi::begin(hook, |_| ())
+    }
+
+    fn end(call: Call, hook: &'static Hook, words: &[usize], result: c_int) {
+        let args = Args::of(hook, words);
+        mpi::end(call, |recorder| {
+            let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
+            let how = match hook.row.operation {
+                Operation::CompleteLocal => Completion::Local,
+                _ => Completion::Remote,
+            };
+            recorder.completed(window, args.rank(args.places.target), how);
+        });
+    }
+}
+
+/// Locks, and giving them back.
+pub(crate) struct Lock;
+
+impl Shape for Lock {
+    type Room = ();
+    type State = Call;
+
+    fn begin(hook: &'static Hook, words: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+        let args = Args::of(hook, words);
+        mpi::begin(hook, |recorder| {
+            if hook.row.operation != Operation::Lock {
+                return;
+            }
+            let Some((window, target)) = locked(&args, recorder) else { return };
+            let kind = args.places.lock_kind.map(|at| args.int(at));
+            // A lock of all is always shared.
+            let shared = kind.is_none_or(|kind| kind == args.abi.lock_shared);
+            recorder.request_lock(window, target, shared);
+        })
+    }
+
+    fn end(call: Call, hook: &'static Hook, words: &[usize], result: c_int) {
+        let args = Args::of(hook, words);
+        mpi::end(call, |recorder| {
+            if hook.row.operation != Operation::Unlock || result != 0 {
+                return;
+            }
+            let Some((window, target)) = locked(&args, recorder) else { return };
+            recorder.completed(window, target, Completion::Remote);
+            recorder.release_lock(window, target);
+        });
+    }
+}
+
+/// The window, and the target unless it is all of them. Nothing if it is nobody.
+fn locked(args: &Args<'_>, recorder: &mut Recorder) -> Option<(&'static Window, Option<u32>)> {
+    let window = window(args, recorder)?;
+    match args.places.target {
+        None => Some((window, None)),
+        some => Some((window, Some(args.rank(some)?))),
+    }
+}
+
+/// Fences.
+pub(crate) struct Fence;
+
+impl Shape for Fence {
+    type Room = ();
+    type State = (Call, Option<&'static Window>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut it = None;
+        let call = mpi::begin(hook, |recorder| {
+            it = window(&args, recorder);
+            if it.is_some() {
+                recorder.window_begin();
+            }
+        })?;
+        Some((call, it))
+    }
+
+    fn end((call, window): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+        mpi::end(call, |recorder| {
+            if let Some(window) = window {
+                recorder.fence_end(window);
+            }
+        });
+    }
+}
+
+/// Epochs of access and of exposure.
+pub(crate) struct Epoch;
+
+impl Shape for Epoch {
+    type Room = ();
+    type State = (Call, Option<Vec<u64>>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let call = mpi::begin(hook, |_| ())?;
+        let members = match args.places.members {
+            Some(Members::Group(at)) => members_of_group(args.handle(at)),
+            _ => None,
+        };
+        Some((call, members))
+    }
+
+    fn end((call, members): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        let args = Args::of(hook, words);
+        mpi::end(call, |recorder| {
+            let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
+            // A test says behind its window whether the epoch has ended.
+            let over = match (hook.row.operation, args.places.context) {
+                (Operation::TestEpoch, Some(Arg(at))) => args.stored(Some(Arg(at + 1))) != Some(0),
+                _ => true,
+            };
+            if over {
+                recorder.epoch(hook.row.operation, window, members.as_deref());
+            }
+        });
+    }
+}
+
+/// Making windows.
+pub(crate) struct Create;
+
+impl Shape for Create {
+    type Room = ();
+    type State = (Call, Option<&'static Comm>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut comm = None;
+        let call = mpi::begin(hook, |recorder| {
+            comm = args.comm().and_then(|handle| comm_of(recorder, handle));
+            recorder.window_begin();
+        })?;
+        Some((call, comm))
+    }
+
+    fn end((call, comm): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+        let args = Args::of(hook, words);
+        let name = hook.row.name();
+        mpi::end(call, |recorder| {
+            let handle = args.handle_at(args.places.created).filter(|_| result == 0);
+            let (Some(comm), Some(handle)) = (comm, handle) else { return };
+            if handle != args.abi.win_null {
+                let allocates = name.starts_with("MPI_Win_allocate");
+                let window = recorder.process().add_window(handle, comm, name, allocates);
+                recorder.window_created(window);
+            }
+        });
+    }
+}
+
+/// Ending windows.
+pub(crate) struct Free;
+
+impl Shape for Free {
+    type Room = ();
+    type State = (Call, Option<&'static Window>);
+
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        _: &mut MaybeUninit<()>,
+    ) -> Option<Self::State> {
+        let args = Args::of(hook, words);
+        let mut window = None;
+        let call = mpi::begin(hook, |recorder| {
+            let handle = args.handle_at(args.places.ended);
+            window = handle.and_then(|handle| recorder.process().forget_window(handle));
+            if window.is_some() {
+                recorder.window_begin();
+            }
+        })?;
+        Some((call, window))
+    }
+
+    fn end((call, window): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+        mpi::end(call, |recorder| {
+            if let Some(window) = window {
+                recorder.window_destroyed(window);
+            }
+        });
+    }
+}

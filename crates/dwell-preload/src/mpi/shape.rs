@@ -1,0 +1,196 @@
+//! What hooks of one shape have in common.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use dwell_measure::hook::Hook;
+use dwell_measure::mpi::{self, Recorder};
+use dwell_measure::thread::Call;
+use dwell_model::table::{Arg, Bytes, CType, Group, Places};
+
+use super::abi::{Abi, abi};
+
+/// How calls of one shape are recorded. `words` are the arguments of the call: what is put there before
+/// it reaches the library.
+pub(crate) trait Shape {
+    /// Memory that must stay where it is while the call lasts.
+    type Room;
+    /// What is known before the call and needed after it.
+    type State;
+
+    /// Before the call. `None`: it is not recorded.
+    fn begin(
+        hook: &'static Hook,
+        words: &mut [usize],
+        room: &mut MaybeUninit<Self::Room>,
+    ) -> Option<Self::State>;
+
+    /// After the call, which returned `result`.
+    fn end(state: Self::State, hook: &'static Hook, words: &[usize], result: c_int);
+}
+
+/// The arguments of a call, by where the row says they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Args<'a> {
+    pub(crate) places: &'static Places,
+    types: &'static [CType],
+    words: &'a [usize],
+    /// Whether numbers in lists are large ones. The name says so: pointers do not.
+    large: bool,
+    pub(crate) abi: &'static Abi,
+}
+
+impl<'a> Args<'a> {
+    pub(crate) fn of(hook: &'static Hook, words: &'a [usize]) -> Self {
+        let row = hook.row;
+        let large = row.name().ends_with("_c");
+        Self { places: &row.places, types: row.arguments.types(), words, large, abi: abi() }
+    }
+
+    /// An argument as it came.
+    #[inline]
+    pub(crate) fn word(&self, at: Arg) -> usize {
+        self.words.get(at.index()).copied().unwrap_or(0)
+    }
+
+    /// An `int`.
+    #[inline]
+    pub(crate) fn int(&self, at: Arg) -> c_int {
+        self.word(at) as c_int
+    }
+
+    /// A number of elements; a negative one is none.
+    #[inline]
+    pub(crate) fn count(&self, at: Arg) -> u64 {
+        let word = self.word(at);
+        let count = match self.types.get(at.index()) {
+            Some(CType::Int) => i64::from(word as c_int),
+            _ => word as i64,
+        };
+        count.max(0).cast_unsigned()
+    }
+
+    /// A handle.
+    #[inline]
+    pub(crate) fn handle(&self, at: Arg) -> usize {
+        self.abi.handle(self.word(at))
+    }
+
+    /// A handle that an argument points to.
+    pub(crate) fn handle_at(&self, at: Option<Arg>) -> Option<usize> {
+        let address = self.word(at?);
+        if address == 0 {
+            return None;
+        }
+        // SAFETY: the program passed the address of a handle, and the call that takes it or stores it has
+        // it there.
+        Some(unsafe { self.abi.handle_at(address, 0) })
+    }
+
+    /// A flag or number that the library stored.
+    pub(crate) fn stored(&self, at: Option<Arg>) -> Option<c_int> {
+        let address = self.word(at?);
+        // SAFETY: the program passed this address for the library to store an `int` at, and it did.
+        (address != 0).then(|| unsafe { (address as *const c_int).read_unaligned() })
+    }
+
+    /// A rank, unless it stands for nobody.
+    #[inline]
+    pub(crate) fn rank(&self, at: Option<Arg>) -> Option<u32> {
+        u32::try_from(self.int(at?)).ok()
+    }
+
+    /// The handle of the communicator.
+    #[inline]
+    pub(crate) fn comm(&self) -> Option<usize> {
+        match self.places.group {
+            Group::Team(at) => Some(self.handle(at)),
+            _ => None,
+        }
+    }
+
+    /// The handle of the window.
+    #[inline]
+    pub(crate) fn window(&self) -> Option<usize> {
+        self.places.context.map(|at| self.handle(at))
+    }
+
+    /// Bytes of one call. `members` is how many there are in lists.
+    #[inline]
+    pub(crate) fn bytes(&self, bytes: Bytes, members: u32) -> u64 {
+        let size = |datatype: Arg| self.abi.type_size(self.handle(datatype));
+        match bytes {
+            Bytes::Typed { count, datatype } => match self.count(count) {
+                0 => 0,
+                count => count.saturating_mul(size(datatype)),
+            },
+            Bytes::Item(datatype) => size(datatype),
+            Bytes::Parts { parts, count, datatype } => {
+                let count = self.count(parts).saturating_mul(self.count(count));
+                if count == 0 { 0 } else { count.saturating_mul(size(datatype)) }
+            }
+            Bytes::Listed { counts, datatype } => {
+                let counts = (0..members as usize).map(|index| self.listed(counts, index));
+                match counts.fold(0, u64::saturating_add) {
+                    0 => 0,
+                    count => count.saturating_mul(size(datatype)),
+                }
+            }
+            Bytes::ListedTypes { counts, datatypes } => {
+                let each = (0..members as usize).map(|index| {
+                    let count = self.listed(counts, index);
+                    let list = self.word(datatypes);
+                    if count == 0 || list == 0 {
+                        return 0;
+                    }
+                    // SAFETY: there is a type for each member, says the standard.
+                    let datatype = unsafe { self.abi.handle_at(list, index) };
+                    count.saturating_mul(self.abi.type_size(datatype))
+                });
+                each.fold(0, u64::saturating_add)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes of what a list has for one member.
+    pub(crate) fn part(&self, counts: Arg, datatype: Arg, member: u32) -> u64 {
+        match self.listed(counts, member as usize) {
+            0 => 0,
+            count => count.saturating_mul(self.abi.type_size(self.handle(datatype))),
+        }
+    }
+
+    /// A number in a list, which is wider in functions for large counts.
+    fn listed(&self, counts: Arg, index: usize) -> u64 {
+        let list = self.word(counts);
+        if list == 0 {
+            return 0;
+        }
+        // SAFETY: there is a number for each member, says the standard.
+        let count = unsafe {
+            if self.large {
+                (list as *const i64).add(index).read_unaligned()
+            } else {
+                i64::from((list as *const c_int).add(index).read_unaligned())
+            }
+        };
+        count.max(0).cast_unsigned()
+    }
+}
+
+/// Anything that is a region and no more.
+pub(crate) struct Plain;
+
+impl Shape for Plain {
+    type Room = ();
+    type State = Call;
+
+    fn begin(hook: &'static Hook, _: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+        mpi::begin(hook, |_: &mut Recorder| ())
+    }
+
+    fn end(call: Call, _: &'static Hook, _: &[usize], _: c_int) {
+        mpi::end(call, |_| ());
+    }
+}
