@@ -52,6 +52,11 @@ impl Lab {
         Some(Self { folder: tempfile::tempdir().unwrap(), library: library() })
     }
 
+    /// A lab for programs of any runtime.
+    pub(crate) fn bare() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), library: library() }
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -86,19 +91,29 @@ impl Lab {
         command: &[&OsStr],
         enough: impl Fn(&str) -> bool,
     ) -> Run {
-        let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (out, err) = (self.path("stdout"), self.path("stderr"));
         let mut launcher = Command::new("oshrun");
         launcher
             .args(["-np", &pes.to_string()])
             // Debian's Open MPI 4.1.4 crashes in shmem_finalize by itself without this.
             .args(["-mca", "osc", "^rdma"])
             .args(options)
-            .args(command)
+            .args(command);
+        self.launch(launcher, enough)
+    }
+
+    /// Runs a launcher, with a limit of a minute, and kills its process group as soon as `enough` says so
+    /// of what was printed.
+    pub(crate) fn launch(&self, mut launcher: Command, enough: impl Fn(&str) -> bool) -> Run {
+        let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (out, err) = (self.path("stdout"), self.path("stderr"));
+        launcher
             .current_dir(self.folder.path())
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
             .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+            .env("PRTE_ALLOW_RUN_AS_ROOT", "1")
+            .env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
             .env("DWELL_LIBRARY", &self.library)
             .stdin(Stdio::null())
             .stdout(fs::File::create(&out).unwrap())

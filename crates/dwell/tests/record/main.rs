@@ -1,12 +1,15 @@
-//! Real programs on a real OpenSHMEM, measured: what they print, what is recorded, and what is left when
-//! they die.
+//! Real programs on a real OpenSHMEM and on real MPI libraries, measured: what they print, what is
+//! recorded, and what is left when they die.
 //!
 //! Needs `oshcc` and `oshrun`; without them the tests say so and pass, unless `DWELL_REQUIRE_SHMEM=1`.
+//! Those of MPI use every library that is there: see `mpi`.
 
 mod crash;
 mod events;
 mod faults;
 mod lab;
+mod mpi;
+mod mpi_families;
 mod same;
 mod sites;
 mod trace;

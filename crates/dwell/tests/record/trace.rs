@@ -92,6 +92,14 @@ impl Trace {
                 Event::RmaPut(put) => moved(put.bytes, &open),
                 Event::RmaGet(get) => moved(get.bytes, &open),
                 Event::RmaAtomic(atomic) => moved(atomic.bytes_sent + atomic.bytes_received, &open),
+                Event::MpiSend(it) => moved(it.msg_length, &open),
+                Event::MpiIsend(it) => moved(it.msg_length, &open),
+                Event::MpiRecv(it) => moved(it.msg_length, &open),
+                Event::MpiIrecv(it) => moved(it.msg_length, &open),
+                Event::MpiCollectiveEnd(it) => moved(it.size_sent + it.size_received, &open),
+                Event::NonBlockingCollectiveComplete(it) => {
+                    moved(it.size_sent + it.size_received, &open);
+                }
                 Event::RmaCollectiveEnd(end) => {
                     let others = self.size(end.win) - 1;
                     let bytes = match end.collective_op {

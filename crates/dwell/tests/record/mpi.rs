@@ -1,0 +1,93 @@
+//! MPI libraries to test on.
+//!
+//! Debian's Open MPI and MPICH by the names of their compilers, and any others that `DWELL_MPICC` lists,
+//! separated by colons: their launcher is `mpiexec` in the same directory. Without any the tests say so
+//! and pass, unless `DWELL_REQUIRE_MPI=1`.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use crate::lab::{Lab, Run};
+
+/// One MPI library.
+#[derive(Clone, Debug)]
+pub(crate) struct Mpi {
+    compiler: PathBuf,
+    launcher: PathBuf,
+    options: &'static [&'static str],
+}
+
+impl Mpi {
+    /// Every library that is there.
+    pub(crate) fn all() -> Vec<Self> {
+        let known = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
+        let known = known.map(|(compiler, launcher)| Self::new(compiler.into(), launcher.into()));
+        let listed = env::var_os("DWELL_MPICC").unwrap_or_default();
+        let listed = env::split_paths(&listed).filter(|path| path.is_file()).map(|compiler| {
+            let launcher = compiler.with_file_name("mpiexec");
+            Self::new(compiler, launcher)
+        });
+        let there = |mpi: &Self| Command::new(&mpi.compiler).arg("-v").output().is_ok();
+        let found: Vec<Self> = known.into_iter().filter(there).chain(listed).collect();
+        if found.is_empty() {
+            let required = env::var_os("DWELL_REQUIRE_MPI").is_some_and(|value| value == "1");
+            assert!(!required, "DWELL_REQUIRE_MPI is set, but there is no MPI");
+            eprintln!("skipped: there is no MPI");
+        }
+        found
+    }
+
+    fn new(compiler: PathBuf, launcher: PathBuf) -> Self {
+        // One-sided operations of Debian's Open MPI 4.1.4 crash by themselves without this.
+        let old = compiler.as_os_str() == "mpicc.openmpi";
+        let options: &[&str] = if old { &["-mca", "osc", "^rdma"] } else { &[] };
+        Self { compiler, launcher, options }
+    }
+
+    /// A name for what belongs to it.
+    pub(crate) fn name(&self) -> String {
+        self.compiler.to_string_lossy().replace('/', "_")
+    }
+
+    /// Compiles a program of the repository, given by its path there.
+    pub(crate) fn compile(&self, lab: &Lab, source: &str, options: &[&str]) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
+        let stem = source.file_stem().unwrap().to_string_lossy().into_owned();
+        let program = lab.path(&format!("{stem}{}", self.name()));
+        let mut command = Command::new(&self.compiler);
+        command.args(["-O1", "-g", "-w"]).arg(&source).arg("-o").arg(&program);
+        let output = command.args(options).arg("-lm").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        program
+    }
+
+    /// Runs a command on so many processes.
+    pub(crate) fn run(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
+        let mut launcher = Command::new(&self.launcher);
+        launcher.args(["-n", &ranks.to_string()]).args(self.options).args(command);
+        lab.launch(launcher, |_| false)
+    }
+
+    /// The same, measured, in a directory that is made anew.
+    pub(crate) fn measured(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
+        let experiment = lab.experiment();
+        let _ = fs::remove_dir_all(&experiment);
+        let dwell: [OsString; 4] = [
+            env!("CARGO_BIN_EXE_dwell").into(),
+            "run".into(),
+            "-o".into(),
+            experiment.into_os_string(),
+        ];
+        let dwell: Vec<&OsStr> = dwell.iter().map(OsString::as_os_str).collect();
+        self.run(lab, ranks, &[&dwell, command].concat())
+    }
+}
+
+/// Lines in any order, since those of different processes come as they come.
+pub(crate) fn lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
