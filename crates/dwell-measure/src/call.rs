@@ -196,12 +196,24 @@ pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
     Call::leave(thread, time);
 }
 
-/// Records a call that was entered before the recording began and is left now: the one that started
-/// the runtime. `began` is when it was entered.
-pub fn past(hook: &'static Hook, began: Sample) {
-    if let Some(thread) = enter_at(hook, |thread| thread.process.clock.of(began)) {
-        end_transfer(thread.entered());
-    }
+/// A call that was entered before the recording began: the one that started the runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct Past {
+    /// When it was entered.
+    pub enter: Sample,
+    /// When it was left; `None` is now.
+    pub leave: Option<Sample>,
+}
+
+/// Records such a call.
+pub fn past(hook: &'static Hook, past: Past) {
+    let entered = enter_at(hook, |thread| thread.process.clock.of(past.enter));
+    let Some(thread) = entered.and_then(|thread| thread.entered().thread()) else { return };
+    let time = match past.leave {
+        Some(leave) => thread.process.clock.of(leave).max(thread.time()),
+        None => thread.now(),
+    };
+    Call::leave(thread, time);
 }
 
 /// Whether there is one address that a call waits on. Of several, the first is not the one that lets it

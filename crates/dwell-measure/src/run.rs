@@ -16,8 +16,7 @@ use otf2::write::{ArchiveWriter, EventWriter, Options};
 use otf2::{def, map};
 
 use crate::agree::{self, Agreement};
-use crate::call;
-use crate::clock::Sample;
+use crate::call::{self, Past};
 use crate::definitions;
 use crate::facts::Fact;
 use crate::hook::{Facts, Hook, Who, paradigm};
@@ -60,7 +59,7 @@ static RUNNING: AtomicU32 = AtomicU32::new(0);
 /// another runtime has begun the recording it is one call more.
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
-    began: Sample,
+    began: Past,
     open: impl FnOnce() -> io::Result<U>,
     about: impl FnOnce() -> Runtime,
 ) {
@@ -90,7 +89,7 @@ pub fn start<U: Upcalls>(
     let begun = begin(hook, &agreement, &settings, &up, about);
     let (open_files, failure) = match begun {
         Ok((process, open_files)) => {
-            process.sample(began);
+            process.sample(began.enter);
             process.begin(hook);
             call::past(hook, began);
             (open_files, None)
@@ -170,7 +169,8 @@ pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result
     let less = |running: u32| Some(running.saturating_sub(1));
     let running = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     if running.is_ok_and(|running| running > 1) {
-        call::past(hook, crate::clock::sample());
+        let enter = crate::clock::sample();
+        call::past(hook, Past { enter, leave: None });
         return false;
     }
     let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {

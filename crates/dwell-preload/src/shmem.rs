@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use std::io;
 use std::sync::atomic::{Ordering, fence};
 
-use dwell_measure::call::{begin, end, end_transfer, transfer};
+use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
 use dwell_measure::entry::is_on;
 use dwell_measure::hook::{Facts, Hook, Made, Who};
@@ -37,7 +37,7 @@ fn before_start() -> Sample {
 
 /// What it does last.
 fn start(hook: &'static Hook, began: Sample) {
-    run::start(hook, began, Mailbox::open, about);
+    run::start(hook, Past { enter: began, leave: None }, Mailbox::open, about);
 }
 
 /// What the hook of a function that ends the runtime does first.

@@ -6,6 +6,7 @@ use core::ffi::c_int;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
 use dwell_measure::hook::Hook;
 use dwell_measure::process;
@@ -26,9 +27,9 @@ pub(super) fn before_start() -> Sample {
 /// What it does last, if MPI has started.
 pub(super) fn start(hook: &'static Hook, began: Sample) {
     if !is_running() {
-        return sessions::began(hook, began);
+        return sessions::began(hook, Past { enter: began, leave: Some(before_start()) });
     }
-    run::start(hook, began, Mail::open, about);
+    run::start(hook, Past { enter: began, leave: None }, Mail::open, about);
     if let Some(process) = process::current().filter(|process| process.is_this()) {
         groups::begin(process, abi().comm_world, true);
     }

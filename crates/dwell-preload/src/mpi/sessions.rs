@@ -8,21 +8,21 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use dwell_measure::clock::Sample;
+use dwell_measure::call::Past;
 use dwell_measure::hook::Hook;
 
 use super::abi::abi;
 use super::pmpi;
 
 /// The call that started the first session, and when.
-static FIRST: Mutex<Option<(&'static Hook, Sample)>> = Mutex::new(None);
+static FIRST: Mutex<Option<(&'static Hook, Past)>> = Mutex::new(None);
 /// Sessions of the program.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 /// The recorder's session; 0 before there is one.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
 /// The program has started a session, and there is no world.
-pub(super) fn began(hook: &'static Hook, began: Sample) {
+pub(super) fn began(hook: &'static Hook, began: Past) {
     OPEN.fetch_add(1, Ordering::Relaxed);
     if let Ok(mut first) = FIRST.lock() {
         first.get_or_insert((hook, began));
@@ -30,7 +30,7 @@ pub(super) fn began(hook: &'static Hook, began: Sample) {
 }
 
 /// How it all began.
-pub(super) fn first() -> Option<(&'static Hook, Sample)> {
+pub(super) fn first() -> Option<(&'static Hook, Past)> {
     FIRST.lock().ok().and_then(|first| *first)
 }
 
