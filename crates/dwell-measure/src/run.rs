@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_model::layer::Layer;
 use otf2::id::LocationRef;
@@ -52,8 +52,6 @@ struct Recording {
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// Runtimes that have started and not ended: a program may use several.
-static RUNNING: AtomicU32 = AtomicU32::new(0);
 
 /// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. If
 /// another runtime has begun the recording it is one call more.
@@ -63,7 +61,6 @@ pub fn start<U: Upcalls>(
     open: impl FnOnce() -> io::Result<U>,
     about: impl FnOnce() -> Runtime,
 ) {
-    RUNNING.fetch_add(1, Ordering::Relaxed);
     if STARTED.swap(true, Ordering::Relaxed) {
         if let Some(process) = process::current().filter(|process| process.is_this()) {
             process.joins(hook);
@@ -163,18 +160,11 @@ fn begin(
 /// Ends the recording, while the runtime still runs. `hook` is the call that will end it; it is recorded
 /// as the barrier that it contains, which `open` has.
 ///
-/// Where another runtime goes on, so does the recording: it ends with the last of them. Returns whether
-/// it has ended.
-pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) -> bool {
-    let less = |running: u32| Some(running.saturating_sub(1));
-    let running = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    if running.is_ok_and(|running| running > 1) {
-        let enter = crate::clock::sample();
-        call::past(hook, Past { enter, leave: None });
-        return false;
-    }
+/// Of several runtimes in one program the first to end ends the recording: Open MPI's OpenSHMEM takes MPI
+/// with it.
+pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) {
     let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {
-        return true;
+        return;
     };
     let up = if hook.layer == Layer::Mpi {
         mpi::finalise(hook, open)
@@ -201,7 +191,6 @@ pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result
             }
         }
     }
-    true
 }
 
 /// The end of a process that has not called the end of its runtime: what it wrote is kept for `dwell

@@ -19,7 +19,9 @@ fn main() -> io::Result<()> {
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let shmem = module("::dwell_model::shmem::TABLE", &dwell_model::shmem::TABLE, hook::of);
     fs::write(folder.join("shmem.rs"), shmem)?;
-    let mpi = module("::dwell_model::mpi::TABLE", &dwell_model::mpi::TABLE, mpi::of);
+    let path = "::dwell_model::mpi::TABLE";
+    let mpi = module(path, &dwell_model::mpi::TABLE, mpi::of);
+    let mpi = mpi + &mpi::fortran(path, dwell_model::mpi::TABLE.rows);
     fs::write(folder.join("mpi.rs"), mpi)?;
     Ok(())
 }

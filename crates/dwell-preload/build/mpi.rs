@@ -23,7 +23,7 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     let count = if row.arguments.is_variadic() { REGISTERS } else { named };
     let declared: Vec<_> = (0..count).map(|at| format!("a{at}: usize")).collect();
     let given: Vec<_> = (0..count).map(|at| format!("a{at}")).collect();
-    let passed: Vec<_> = (0..count).map(|at| format!("words[{at}]")).collect();
+    let passed: Vec<_> = (0..count).map(|at| format!("words.list[{at}]")).collect();
     let types = vec!["usize"; count].join(", ");
     let absent = match row.absent {
         Absent::Exit(code) => format!("std::process::exit(a{} as i32)", code.0),
@@ -45,7 +45,8 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
         ),
         _ => format!(
             "{meet}type Way = {shape};
-    let mut words: [usize; {count}] = [{given}];
+    let mut list: [usize; {count}] = [{given}];
+    let mut words = Words {{ list: &mut list, language: Language::C }};
     let mut room = core::mem::MaybeUninit::uninit();
     let state = if is_on() {{ Way::begin(&entry.hook, &mut words, &mut room) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for, but for a status that
@@ -69,6 +70,127 @@ unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> i32 {{
 }}
 ",
         name = row.name(),
+    )
+}
+
+/// Functions that take text, whose length Fortran passes behind all other arguments, for each.
+const TEXTS: &[&str] = &[
+    "MPI_Close_port",
+    "MPI_Comm_accept",
+    "MPI_Comm_connect",
+    "MPI_Comm_create_from_group",
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
+    "MPI_File_delete",
+    "MPI_File_open",
+    "MPI_File_set_view",
+    "MPI_Group_from_session_pset",
+    "MPI_Intercomm_create_from_groups",
+    "MPI_Lookup_name",
+    "MPI_Open_port",
+    "MPI_Publish_name",
+    "MPI_Unpublish_name",
+];
+
+/// The names that Fortran programs call a function by, and how buffers are passed there: those of
+/// `mpif.h` and `use mpi` as most compilers spell them, and of `use mpi_f08` in Open MPI and in MPICH.
+fn fortran_names(row: &Row) -> Vec<(String, &'static str)> {
+    let name = row.name();
+    if !name.starts_with("MPI_") || row.arguments.is_variadic() {
+        return Vec::new();
+    }
+    let plain = name.to_ascii_lowercase();
+    match name.strip_suffix("_c") {
+        Some(base) => {
+            let base = base.to_ascii_lowercase();
+            let of = |end, language| (format!("{base}{end}"), language);
+            vec![of("_f08_large_", "Fortran"), of("_f08ts_large_", "Descriptors")]
+        }
+        None => {
+            let of = |end, language| (format!("{plain}{end}"), language);
+            let mut all =
+                vec![of("_", "Fortran"), of("_f08_", "Fortran"), of("_f08ts_", "Descriptors")];
+            if ["mpi_alloc_mem", "mpi_win_allocate", "mpi_win_allocate_shared"]
+                .contains(&plain.as_str())
+            {
+                all.push(of("_cptr_", "Fortran"));
+            }
+            all
+        }
+    }
+}
+
+/// The stubs and hooks for Fortran of all rows, and the list of them.
+pub(crate) fn fortran(path: &str, rows: &[Row]) -> String {
+    let (mut code, mut entries) = (String::new(), Vec::new());
+    for (index, row) in rows.iter().enumerate() {
+        for (name, language) in fortran_names(row) {
+            let number = entries.len();
+            code += &fortran_hook(number, row, &name, language);
+            entries.push(format!(
+                "    Entry::named(&{path}, {index}, fortran_{number} as *mut (), c{name:?}),\n"
+            ));
+        }
+    }
+    let (count, entries) = (entries.len(), entries.concat());
+    code + &format!("pub(crate) static FORTRAN: [Entry; {count}] = [\n{entries}];\n")
+}
+
+fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String {
+    let always = row.operation == Operation::Initialise;
+    let stub = if always { "stub_always" } else { "stub" };
+    // The two arguments of main are C's alone.
+    let own = match row.name() {
+        "MPI_Init" | "MPI_Init_thread" => 2,
+        _ => 0,
+    };
+    let code = row.arguments.types().len() - own;
+    let count = code + 1 + if TEXTS.contains(&row.name()) { 4 } else { 0 };
+    let declared: Vec<_> = (0..count).map(|at| format!("a{at}: usize")).collect();
+    let given: Vec<_> = (0..count).map(|at| format!("a{at}")).collect();
+    let passed: Vec<_> = (0..count).map(|at| format!("words.list[{at}]")).collect();
+    let types = vec!["usize"; count].join(", ");
+    let (declared, given, passed) = (declared.join(", "), given.join(", "), passed.join(", "));
+    let body = match row.operation {
+        Operation::Initialise => format!(
+            "let began = before_start();
+    // SAFETY: what the program passed goes to the function it was meant for.
+    unsafe {{ real({given}) }};
+    // SAFETY: the function has stored its code there.
+    if unsafe {{ code_at(a{code}) }} == 0 {{ start(&entry.hook, began); }}"
+        ),
+        Operation::Finalise => format!(
+            "finish(&entry.hook);
+    // SAFETY: what the program passed goes to the function it was meant for.
+    unsafe {{ real({given}) }}"
+        ),
+        _ => format!(
+            "type Way = {shape};
+    let mut list: [usize; {count}] = [{given}];
+    let mut words = Words {{ list: &mut list, language: Language::{language} }};
+    let mut room = core::mem::MaybeUninit::uninit();
+    let state = if is_on() {{ Way::begin(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    // SAFETY: as in C.
+    unsafe {{ real({passed}) }};
+    if let Some(state) = state {{
+        // SAFETY: the function has stored its code there.
+        let result = unsafe {{ code_at(a{code}) }};
+        Way::end(state, &entry.hook, &words, result);
+    }}",
+            shape = shape(row),
+        ),
+    };
+    format!(
+        "{stub}!({name:?}, fortran_{number}, FORTRAN[{number}]);
+unsafe extern \"C-unwind\" fn fortran_{number}({declared}) {{
+    type Real = unsafe extern \"C-unwind\" fn({types});
+    let entry = &FORTRAN[{number}];
+    let Some(real) = entry.real() else {{ return }};
+    // SAFETY: the function of this name takes this many addresses, says the table.
+    let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
+    {body}
+}}
+"
     )
 }
 

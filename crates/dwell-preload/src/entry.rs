@@ -1,6 +1,6 @@
 //! One hooked function.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use dwell_measure::call::end_transfer;
@@ -20,6 +20,8 @@ pub(crate) struct Entry {
     /// The real function; null until it was found.
     pub(crate) real: AtomicPtr<()>,
     pub(crate) hook: Hook,
+    /// The name that linkers know it by.
+    symbol: &'static CStr,
 }
 
 impl Entry {
@@ -29,7 +31,20 @@ impl Entry {
             jump: AtomicPtr::new(hook),
             real: AtomicPtr::new(core::ptr::null_mut()),
             hook: Hook::new(table, &table.rows[index]),
+            symbol: table.rows[index].symbol.c_str(),
         }
+    }
+
+    /// The same under another name: the function as another language calls it.
+    pub(crate) const fn named(
+        table: &'static Table,
+        index: usize,
+        hook: *mut (),
+        symbol: &'static CStr,
+    ) -> Self {
+        let jump = AtomicPtr::new(hook);
+        let real = AtomicPtr::new(core::ptr::null_mut());
+        Self { jump, real, hook: Hook::new(table, &table.rows[index]), symbol }
     }
 
     /// The real function, if there is one.
@@ -42,7 +57,7 @@ impl Entry {
     #[cold]
     #[inline(never)]
     fn find(&self) -> Option<*mut ()> {
-        let real = real::find(self.hook.row.symbol.c_str())?;
+        let real = real::find(self.symbol)?;
         self.real.store(real, Ordering::Release);
         self.jump.store(real, Ordering::Release);
         Some(real)

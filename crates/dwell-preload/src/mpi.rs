@@ -6,11 +6,13 @@
 //! | `pmpi` | functions that the recorder calls itself |
 //! | `shape` | what hooks have in common: arguments, and before and after |
 //! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
+//! | `fortran` | how arguments are passed in Fortran |
 //! | `life`, `sessions` | the beginning and the end |
 
 mod abi;
 mod collectives;
 mod completion;
+mod fortran;
 mod groups;
 mod life;
 mod messages;
@@ -24,8 +26,9 @@ mod shape;
 mod hooks {
     use dwell_measure::entry::is_on;
 
+    use super::fortran::code_at;
     use super::life::{before_start, finish, meet, start};
-    use super::shape::{Plain, Shape};
+    use super::shape::{Language, Plain, Shape, Words};
     use super::{collectives, completion, groups, messages, rma};
     use crate::entry::Entry;
 

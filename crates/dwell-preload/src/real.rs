@@ -37,6 +37,11 @@ fn find_anywhere(name: &CStr) -> Option<*mut ()> {
     })
 }
 
+/// The address of the hook of this name, as the program sees it.
+pub(crate) fn hook(name: &CStr) -> usize {
+    here(name).addr()
+}
+
 /// The hook of this name.
 fn here(name: &CStr) -> *mut c_void {
     // SAFETY: as above.

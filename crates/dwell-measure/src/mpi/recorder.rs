@@ -14,7 +14,7 @@ use otf2::event::{
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 
 use super::comms::{Comm, Window};
-use super::requests::{Request, Requests, Status, What};
+use super::requests::{Request, Status, What};
 use crate::hook::{self, Hook};
 use crate::process::Process;
 use crate::thread::{Call, Thread, attribute, enter};
@@ -429,19 +429,6 @@ impl Recorder {
         let Some(group) = group else { return };
         let (win, group) = (RmaWinRef(window.number), GroupRef(group));
         self.thread.write(self.time, RmaGroupSync { sync_level: level, win, group });
-    }
-
-    /// Completes a request by its handle, as far as it is known. `status` is asked if it is needed.
-    pub fn complete_handle(
-        &mut self,
-        handle: usize,
-        status: impl FnOnce() -> Status,
-    ) -> Option<Request> {
-        let request = Requests::complete(handle)?;
-        let wanted = matches!(request.what, What::Receive(_) | What::Exchange(..));
-        let status = if wanted { status() } else { Status::default() };
-        self.complete(&request, status);
-        Some(request)
     }
 }
 

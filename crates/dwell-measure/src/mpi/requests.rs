@@ -42,8 +42,6 @@ pub enum What {
         at: usize,
         /// How it came about.
         origin: Origin,
-        /// What it was made from.
-        parent: usize,
     },
     /// Nothing that is recorded, but may be started again.
     Nothing,
@@ -70,6 +68,11 @@ impl Request {
         Self { what, id, second: 0, persistent: false, active: true }
     }
 
+    /// Whether a status is wanted when it is complete.
+    pub const fn wants_status(&self) -> bool {
+        matches!(self.what, What::Receive(_) | What::Exchange(..))
+    }
+
     /// Something that can be started.
     pub const fn described(what: What) -> Self {
         Self { what, id: 0, second: 0, persistent: true, active: false }
@@ -92,25 +95,10 @@ impl Requests {
             .with(|map| if shared { map.add(handle, request) } else { map.set(handle, request) });
     }
 
-    /// What a request that is complete was for. It is forgotten, unless it can be started again.
-    pub fn complete(handle: usize) -> Option<Request> {
-        REQUESTS.0.with(|map| {
-            let request = map.get_mut(handle)?;
-            if request.persistent {
-                let before = *request;
-                request.active = false;
-                return before.active.then_some(before);
-            }
-            map.take(handle)
-        })
-    }
-
-    /// Whether a status is wanted when a request is complete.
-    pub fn wants_status(handle: usize) -> bool {
-        REQUESTS.0.with(|map| {
-            map.get(handle)
-                .is_some_and(|it| matches!(it.what, What::Receive(_) | What::Exchange(..)))
-        })
+    /// Takes a request out, while a call may complete it: as soon as it is complete, the library may give
+    /// its handle to another thread. What was not completed is [added](Self::add) again.
+    pub fn take(handle: usize) -> Option<Request> {
+        REQUESTS.0.with(|map| map.take(handle))
     }
 
     /// What a request that can be started again is for.

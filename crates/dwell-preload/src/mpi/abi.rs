@@ -271,7 +271,7 @@ fn file_of(function: *mut ()) -> String {
 }
 
 /// The address of a variable of the library: where the program sees it, which may have a copy of its own.
-fn variable(name: &CStr) -> usize {
+pub(super) fn variable(name: &CStr) -> usize {
     // SAFETY: the name ends in zero; looking it up changes nothing.
     let seen = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if seen.is_null() { real::find(name).map_or(0, <*mut ()>::addr) } else { seen.addr() }

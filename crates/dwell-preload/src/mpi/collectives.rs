@@ -12,7 +12,7 @@ use dwell_model::table::{Arg, Bytes};
 use super::groups::comm_of;
 use super::messages::{Started, begin_request, remember};
 use super::pmpi;
-use super::shape::{Args, Shape};
+use super::shape::{Args, Shape, Words};
 
 /// One that blocks.
 pub(crate) struct Blocking;
@@ -23,7 +23,7 @@ impl Shape for Blocking {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -38,7 +38,7 @@ impl Shape for Blocking {
         Some((call, what))
     }
 
-    fn end((call, what): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end((call, what): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |recorder| {
             if let Some(it) = what {
                 recorder.collective_end(&it);
@@ -56,7 +56,7 @@ impl Shape for Start {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -71,7 +71,7 @@ impl Shape for Start {
         Some((call, started))
     }
 
-    fn end((call, started): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, started): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         remember(&Args::of(hook, words), started, result);
         mpi::end(call, |_| ());
     }
@@ -106,7 +106,7 @@ fn bytes(
     use operation::Collective as C;
     let places = args.places;
     let members = u64::from(comm.size);
-    let is_in_place = |at: Option<Arg>| at.is_some_and(|at| args.word(at) == args.abi.in_place);
+    let is_in_place = |at: Option<Arg>| at.is_some_and(|at| args.is_in_place(at));
     // The buffer that is sent from comes first, the one received into before its count or counts.
     let gives = !is_in_place(Some(Arg(0)));
     let before = |at: Arg| at.0.checked_sub(1).map(Arg);

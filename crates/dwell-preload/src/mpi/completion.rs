@@ -4,33 +4,36 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
-use dwell_measure::mpi::{self, Recorder, Requests, Status, What};
+use dwell_measure::mpi::{self, Recorder, Request, Requests, Status, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
 use dwell_model::table::{self, Watch};
 
-use super::abi::{STATUS, abi};
+use super::abi::STATUS;
 use super::groups;
-use super::shape::{Args, Shape};
+use super::shape::{Args, Kind, Shape, Words};
 
 /// Requests of one call that need no memory of their own.
 const FEW: usize = 16;
 
-/// Copies of the requests, which the library overwrites, and statuses, if the program wants none.
+/// A request: its handle, which the library overwrites, and what is known of it.
+type Known = (usize, Option<Request>);
+
+/// Requests of the call, and statuses, if the program wants none.
 pub(crate) struct Room {
-    requests: [usize; FEW],
-    statuses: [MaybeUninit<[u64; STATUS / 8]>; FEW],
+    requests: [Known; FEW],
+    statuses: [[u64; STATUS / 8]; FEW],
 }
 
 /// Requests and statuses of a call.
 pub(crate) struct State {
     call: Call,
     /// In the room of the call, or allocated.
-    requests: *const usize,
+    requests: *const Known,
     count: usize,
     /// Address of the first status, 0 if nobody wants one.
     statuses: usize,
-    allocated: Option<(Vec<usize>, Vec<u64>)>,
+    allocated: (Vec<Known>, Vec<u64>),
 }
 
 /// Waits and tests.
@@ -42,78 +45,82 @@ impl Shape for Complete {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         room: &mut MaybeUninit<Room>,
     ) -> Option<State> {
         let call = mpi::begin(hook, |_| ())?;
         let args = Args::of(hook, words);
-        let count = args.places.requests.map_or(0, |it| number(&args, it));
-        let mut allocated = (count > FEW).then(|| (vec![0; count], Vec::new()));
-        // SAFETY: arrays of numbers and of anything may hold any bytes; what is read was written.
-        let (few, room) = unsafe {
-            let room = &mut *room.as_mut_ptr();
-            (core::slice::from_raw_parts_mut((&raw mut room.requests).cast::<usize>(), FEW), room)
-        };
-        let copies = match &mut allocated {
-            Some((copies, _)) => copies.as_mut_slice(),
-            None => few.get_mut(..count).unwrap_or_default(),
+        let places = args.places.requests?;
+        let (count, address) = (number(&args, places), args.word(places.at));
+        let mut allocated = (Vec::new(), Vec::new());
+        let requests: *mut Known = if count > FEW {
+            allocated.0.reserve(count);
+            allocated.0.as_mut_ptr()
+        } else {
+            // SAFETY: only an address, of a place that is written before it is read.
+            unsafe { (&raw mut (*room.as_mut_ptr()).requests).cast() }
         };
         let mut wanted = false;
-        if let Some(places) = args.places.requests {
-            let address = args.word(places.at);
-            for (index, copy) in copies.iter_mut().enumerate() {
-                // SAFETY: the program passed that many requests.
-                *copy = unsafe { args.abi.handle_at(address, index) };
-                wanted |= *copy != args.abi.request_null && Requests::wants_status(*copy);
-            }
+        for index in 0..count {
+            let handle = args.handle_in(Kind::Request, address, index);
+            let known = if handle == args.abi.request_null { None } else { Requests::take(handle) };
+            wanted |= known.is_some_and(|known| known.wants_status());
+            // SAFETY: there is room for `count` of them.
+            unsafe { requests.add(index).write((handle, known)) };
         }
-        let requests = copies.as_ptr();
         let mut statuses = 0;
-        if let (true, Some(at)) = (wanted, args.places.status)
-            && let Some(word) = words.get_mut(at.index())
-        {
-            if !abi().has_status(*word) {
-                *word = match &mut allocated {
-                    Some((_, more)) => {
-                        *more = vec![0; count * STATUS / 8];
-                        more.as_ptr().addr()
-                    }
-                    None => (&raw mut room.statuses).addr(),
-                };
+        if let (true, Some(at)) = (wanted, args.places.status) {
+            let given = args.has_status(args.word(at));
+            if let Some(word) = words.list.get_mut(at.index()) {
+                if !given && count > FEW {
+                    allocated.1 = vec![0; count * STATUS / 8];
+                    *word = allocated.1.as_ptr().addr();
+                } else if !given {
+                    // SAFETY: only an address, of a place that the library writes to.
+                    *word = unsafe { (&raw mut (*room.as_mut_ptr()).statuses).addr() };
+                }
+                statuses = *word;
             }
-            statuses = *word;
         }
         Some(State { call, requests, count, statuses, allocated })
     }
 
-    fn end(state: State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end(state: State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         let State { call, requests, count, statuses, allocated } = state;
-        // SAFETY: filled in `begin`, in memory that lives as long as the call or as `allocated`.
-        let requests = unsafe { core::slice::from_raw_parts(requests, count) };
-        let mut made = Vec::new();
+        // SAFETY: filled in `begin`, in memory that lives as long as the call or as `allocated`. Nobody
+        // else has it.
+        let requests = unsafe { core::slice::from_raw_parts_mut(requests.cast_mut(), count) };
         mpi::end(call, |recorder| {
-            let places = args.places.requests.filter(|_| result == 0);
-            let Some(places) = places else { return };
-            each(&args, places, count, |index, place| {
-                let handle = requests.get(index).copied().unwrap_or(args.abi.request_null);
-                if handle == args.abi.request_null {
-                    return;
-                }
-                let status = || match statuses {
-                    0 => Status::default(),
-                    // SAFETY: the library has stored a status for it there.
-                    first => unsafe { args.abi.status(first + place * args.abi.status_size) },
+            let mut complete = |requests: &mut [Known], index: usize, place: usize| {
+                let Some((_, known)) = requests.get_mut(index) else { return };
+                let Some(request) = known.filter(|request| request.active) else { return };
+                let status = match statuses {
+                    first if first != 0 && request.wants_status() => {
+                        // SAFETY: the library has stored a status for it there.
+                        unsafe { args.abi.status(first + place * args.abi.status_size) }
+                    }
+                    _ => Status::default(),
                 };
-                let request = recorder.complete_handle(handle, status);
-                if let Some(What::Comm { at, origin, parent }) = request.map(|it| it.what) {
-                    made.push((at, origin, parent));
+                recorder.complete(&request, status);
+                if let What::Comm { at, origin } = request.what {
+                    let handle = args.handle_in(Kind::Comm, at, 0);
+                    groups::adopt(recorder.process(), handle, origin);
                 }
-            });
-            for (at, origin, _) in made.drain(..) {
-                groups::created_at(recorder.process(), at, origin);
+                *known = request.persistent.then_some(Request { active: false, ..request });
+            };
+            if let Some(places) = args.places.requests.filter(|_| result == 0) {
+                each(&args, places, requests, |requests, index, place| {
+                    complete(requests, index, place);
+                });
             }
         });
+        // What was not completed is still under way, and what can be started again stays.
+        for (handle, known) in requests {
+            if let Some(known) = known {
+                Requests::add(*handle, *known, args.abi.is_shared_request(*handle));
+            }
+        }
         drop(allocated);
     }
 }
@@ -123,35 +130,64 @@ fn number(args: &Args<'_>, places: table::Requests) -> usize {
     places.count.map_or(1, |at| usize::try_from(args.int(at)).unwrap_or(0))
 }
 
-/// Calls `visit` for each request that is complete, with its index and that of its status.
+/// Calls `visit` for each request that is complete, with its index and that of its status. `before` are
+/// the requests as they were.
 fn each(
     args: &Args<'_>,
     places: table::Requests,
-    count: usize,
-    mut visit: impl FnMut(usize, usize),
+    before: &mut [Known],
+    mut visit: impl FnMut(&mut [Known], usize, usize),
 ) {
     if args.stored(places.flag) == Some(0) {
         return;
     }
     match places.watch {
-        Watch::One | Watch::All => (0..count).for_each(|index| visit(index, index)),
+        Watch::One | Watch::All => {
+            for index in 0..before.len() {
+                visit(before, index, index);
+            }
+        }
         Watch::Any => {
-            if let Some(Ok(index)) = args.stored(places.index).map(usize::try_from) {
-                visit(index, 0);
+            let index = args.stored(places.index);
+            if let Some(index) = index.and_then(|index| place_of(args, places, before, index)) {
+                visit(before, index, 0);
             }
         }
         Watch::Some => {
             let done = args.stored(places.done).and_then(|done| usize::try_from(done).ok());
             let indices = places.indices.map_or(0, |at| args.word(at)) as *const c_int;
-            for place in 0..done.unwrap_or(0).min(count) {
+            for place in 0..done.unwrap_or(0).min(before.len()) {
                 // SAFETY: the library has stored that many indices.
                 let index = unsafe { indices.add(place).read_unaligned() };
-                if let Ok(index) = usize::try_from(index) {
-                    visit(index, place);
+                if let Some(index) = place_of(args, places, before, index) {
+                    visit(before, index, place);
                 }
             }
         }
     }
+}
+
+/// The place of a request that the library named, if it named one.
+///
+/// Fortran counts from 1, but `MPI_Waitany` of the new module in MPICH 4.0.2 counts from 0. So it is the
+/// request that is gone; one that can be started again stays, and is believed.
+fn place_of(
+    args: &Args<'_>,
+    places: table::Requests,
+    before: &[Known],
+    index: c_int,
+) -> Option<usize> {
+    let index = usize::try_from(index).ok()?;
+    if args.is_c() {
+        return Some(index);
+    }
+    let null = args.abi.request_null;
+    let gone = |place: &usize| {
+        let now = args.handle_in(Kind::Request, args.word(places.at), *place);
+        before.get(*place).is_some_and(|(before, _)| *before != null && now == null)
+    };
+    let one_less = index.checked_sub(1);
+    one_less.filter(gone).or_else(|| Some(index).filter(gone)).or(one_less)
 }
 
 /// Starting requests again, and giving them back.
@@ -161,14 +197,13 @@ impl Shape for Again {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, words: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(hook, words);
         mpi::begin(hook, |recorder| {
             let Some(places) = args.places.requests else { return };
             let address = args.word(places.at);
             for index in 0..number(&args, places) {
-                // SAFETY: the program passed that many requests.
-                let handle = unsafe { args.abi.handle_at(address, index) };
+                let handle = args.handle_in(Kind::Request, address, index);
                 match hook.row.operation {
                     Operation::FreeHandle => Requests::forget(handle),
                     _ => start(recorder, handle),
@@ -177,7 +212,7 @@ impl Shape for Again {
         })
     }
 
-    fn end(call: Call, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |_| ());
     }
 }

@@ -14,7 +14,7 @@ use dwell_model::table::Arg;
 use super::abi::abi;
 use super::messages::{Started, begin_request, remember};
 use super::pmpi;
-use super::shape::{Args, Shape};
+use super::shape::{Args, Kind, Shape, Words};
 
 /// The group of all processes, which ranks are translated to.
 static WORLD: AtomicUsize = AtomicUsize::new(0);
@@ -50,20 +50,11 @@ pub(super) fn comm_of(recorder: &mut Recorder, handle: usize) -> Option<&'static
 
 /// Takes note of a communicator.
 #[cold]
-fn adopt(process: &Process, handle: usize, origin: Origin) -> Option<&'static Comm> {
+pub(super) fn adopt(process: &Process, handle: usize, origin: Origin) -> Option<&'static Comm> {
     if handle == abi().comm_null {
         return None;
     }
     process.add_comm(handle, origin, &members(handle)?, "")
-}
-
-/// Takes note of a communicator whose handle was stored at an address.
-pub(super) fn created_at(process: &Process, at: usize, origin: Origin) {
-    if at != 0 {
-        // SAFETY: the library has stored a handle there: the request for it is complete.
-        let handle = unsafe { abi().handle_at(at, 0) };
-        adopt(process, handle, origin);
-    }
 }
 
 /// Who is in a communicator. `None` if not all are processes of this program.
@@ -141,7 +132,7 @@ impl Shape for Create {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -161,7 +152,7 @@ impl Shape for Create {
             if hook.row.mode == Mode::NonBlocking {
                 let at = args.places.created.map_or(0, |at| args.word(at));
                 let origin = making.origin.unwrap_or(Origin::UNKNOWN);
-                let what = What::Comm { at, origin, parent: handle };
+                let what = What::Comm { at, origin };
                 making.started = Some(begin_request(recorder, what, hook.row.mode));
             } else {
                 making.sequence = parent.collective();
@@ -171,7 +162,7 @@ impl Shape for Create {
         Some((call, making))
     }
 
-    fn end((call, making): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, making): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         if making.started.is_some() {
             remember(&args, making.started, result);
@@ -181,7 +172,7 @@ impl Shape for Create {
             if let (Some(parent), Some(_)) = (making.parent, making.origin) {
                 recorder.management_end(parent, true, making.sequence);
             }
-            let handle = args.handle_at(args.places.created).filter(|_| result == 0);
+            let handle = args.handle_at(Kind::Comm, args.places.created).filter(|_| result == 0);
             let Some(handle) = handle.filter(|handle| *handle != args.abi.comm_null) else {
                 return;
             };
@@ -226,13 +217,13 @@ impl Shape for Free {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
         let mut comm = None;
         let call = mpi::begin(hook, |recorder| {
-            let Some(handle) = args.handle_at(args.places.ended) else { return };
+            let Some(handle) = args.handle_at(Kind::Comm, args.places.ended) else { return };
             if let Some(it) = recorder.comm(handle) {
                 recorder.process().forget_comm(handle);
                 recorder.collective_begin();
@@ -242,7 +233,7 @@ impl Shape for Free {
         Some((call, comm))
     }
 
-    fn end((call, comm): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end((call, comm): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |recorder| {
             if let Some((comm, sequence)) = comm {
                 recorder.management_end(comm, false, sequence);

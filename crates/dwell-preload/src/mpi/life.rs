@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
@@ -14,20 +14,41 @@ use dwell_measure::run::{self, Runtime};
 use dwell_measure::unify::Upcalls;
 
 use super::abi::{Family, abi};
+use super::hooks::ENTRIES;
 use super::{groups, pmpi, sessions};
+use crate::{absent, real};
 
 /// The recorder's own communicator; 0 before there is one.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
-/// What the hook of a function that starts MPI does first.
-pub(super) fn before_start() -> Sample {
-    dwell_measure::clock::sample()
+/// How often MPI was started, by a session or otherwise.
+static STARTS: AtomicU32 = AtomicU32::new(0);
+
+/// What the hook of a function that starts MPI does first. The number goes back to `start`.
+pub(super) fn before_start() -> (Sample, u32) {
+    let starts = STARTS.load(Ordering::Relaxed);
+    if starts == 0 {
+        absent::hide(&|name| {
+            let name = name.to_str().ok()?;
+            let at = ENTRIES.binary_search_by(|entry| entry.hook.row.name().cmp(name)).ok()?;
+            let entry = ENTRIES.get(at).filter(|entry| entry.real().is_none())?;
+            Some(real::hook(entry.hook.row.symbol.c_str()))
+        });
+    }
+    (dwell_measure::clock::sample(), starts)
 }
 
-/// What it does last, if MPI has started.
-pub(super) fn start(hook: &'static Hook, began: Sample) {
+/// What it does last, if MPI has started. Where the function of one language calls that of another, only
+/// the inner one counts.
+pub(super) fn start(hook: &'static Hook, (began, before): (Sample, u32)) {
+    if STARTS.fetch_add(1, Ordering::Relaxed) != before {
+        return;
+    }
     if !is_running() {
-        return sessions::began(hook, Past { enter: began, leave: Some(before_start()) });
+        return sessions::began(
+            hook,
+            Past { enter: began, leave: Some(dwell_measure::clock::sample()) },
+        );
     }
     run::start(hook, Past { enter: began, leave: None }, Mail::open, about);
     if let Some(process) = process::current().filter(|process| process.is_this()) {
@@ -42,23 +63,24 @@ pub(super) fn finish(hook: &'static Hook) {
             end(hook);
             sessions::close();
         }
-    } else if is_running() {
+    } else if is_running() && hook.row.name() != SESSION_FINALIZE {
         end(hook);
     }
 }
 
+/// Ends a session, and MPI only if nothing else has started it.
+const SESSION_FINALIZE: &str = "MPI_Session_finalize";
+
 fn end(hook: &'static Hook) {
-    let ended = run::finish(hook, || {
+    run::finish(hook, || {
         let mut mail = Mail::open()?;
         mail.barrier()?;
         Ok(mail)
     });
-    if ended {
-        let mut own = OWN.swap(0, Ordering::Relaxed);
-        if own != 0 {
-            // SAFETY: made by us and used by nobody else; all processes are here.
-            unsafe { pmpi::comm_free(&raw mut own) };
-        }
+    let mut own = OWN.swap(0, Ordering::Relaxed);
+    if own != 0 {
+        // SAFETY: made by us and used by nobody else; all processes are here.
+        unsafe { pmpi::comm_free(&raw mut own) };
     }
 }
 

@@ -9,18 +9,19 @@ use dwell_measure::thread::Call;
 use dwell_model::operation::{Mode, Operation};
 use dwell_model::table::Arg;
 
-use super::abi::{STATUS, abi};
+use super::abi::STATUS;
 use super::groups::comm_of;
-use super::shape::{Args, Shape};
+use super::shape::{Args, Kind, Shape, Words};
 
 /// Room for a status, if the program has none.
 pub(crate) type StatusRoom = [u64; STATUS / 8];
 
 /// Makes the library store a status, in `room` if the program wants none.
-fn want_status(at: Option<Arg>, words: &mut [usize], room: &mut MaybeUninit<StatusRoom>) {
-    if let Some(at) = at
-        && let Some(word) = words.get_mut(at.index())
-        && !abi().has_status(*word)
+fn want_status(hook: &'static Hook, words: &mut Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
+    let Some(at) = hook.row.places.status else { return };
+    let args = Args::of(hook, words);
+    if !args.has_status(args.word(at))
+        && let Some(word) = words.list.get_mut(at.index())
     {
         *word = room.as_mut_ptr().addr();
     }
@@ -62,7 +63,7 @@ impl Shape for Send {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, words: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(hook, words);
         mpi::begin(hook, |recorder| {
             if let Some(it) = sent(&args, recorder) {
@@ -71,7 +72,7 @@ impl Shape for Send {
         })
     }
 
-    fn end(call: Call, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |_| ());
     }
 }
@@ -85,7 +86,7 @@ impl Shape for Receive {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         room: &mut MaybeUninit<StatusRoom>,
     ) -> Option<Self::State> {
         let mut comm = None;
@@ -97,17 +98,17 @@ impl Shape for Receive {
                 recorder.send(&it);
             }
             comm = match args.places.message {
-                Some(at) => args.handle_at(Some(at)).and_then(Requests::message),
+                Some(at) => args.handle_at(Kind::Message, Some(at)).and_then(Requests::message),
                 None => receives(&args, recorder),
             };
         })?;
         if comm.is_some() {
-            want_status(hook.row.places.status, words, room);
+            want_status(hook, words, room);
         }
         Some((call, comm))
     }
 
-    fn end((call, comm): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         mpi::end(call, |recorder| {
             if let Some(comm) = comm
@@ -132,7 +133,7 @@ impl Shape for Start {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -147,7 +148,7 @@ impl Shape for Start {
                     any.then_some(What::Exchange(sent, comm))
                 }
                 _ => match args.places.message {
-                    Some(at) => args.handle_at(Some(at)).and_then(Requests::message),
+                    Some(at) => args.handle_at(Kind::Message, Some(at)).and_then(Requests::message),
                     None => receives(&args, recorder),
                 }
                 .map(What::Receive),
@@ -157,7 +158,7 @@ impl Shape for Start {
         Some((call, started))
     }
 
-    fn end((call, started): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, started): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         remember(&Args::of(hook, words), started, result);
         mpi::end(call, |_| ());
     }
@@ -175,7 +176,7 @@ pub(super) fn begin_request(recorder: &mut Recorder, what: What, mode: Mode) -> 
 /// Takes note of the request that the library has made.
 pub(super) fn remember(args: &Args<'_>, started: Started, result: c_int) {
     let Some(started) = started.filter(|_| result == 0) else { return };
-    if let Some(handle) = args.handle_at(args.places.handle)
+    if let Some(handle) = args.handle_at(Kind::Request, args.places.handle)
         && handle != args.abi.request_null
     {
         Requests::add(handle, started, args.abi.is_shared_request(handle));
@@ -191,7 +192,7 @@ impl Shape for Find {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -200,7 +201,7 @@ impl Shape for Find {
         Some((call, comm))
     }
 
-    fn end((call, comm): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         // Of these, only those that do not wait have a flag, and it stands before the message.
         let found = match (hook.row.operation, args.places.message) {
@@ -208,7 +209,7 @@ impl Shape for Find {
             _ => true,
         };
         if let (Some(comm), true, 0) = (comm, found, result)
-            && let Some(message) = args.handle_at(args.places.message)
+            && let Some(message) = args.handle_at(Kind::Message, args.places.message)
             && message != args.abi.message_null
             && message != args.abi.message_no_process
         {

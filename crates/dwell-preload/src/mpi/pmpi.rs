@@ -26,16 +26,25 @@ impl Function {
     }
 }
 
-/// Functions that return a code, 0 for success; -1 if the library lacks one. Handles are words.
+/// Functions that return a code, 0 for success; -1 if the library lacks one. Or a handle, and then 0.
+/// Handles are words.
 macro_rules! functions {
-    ($( $name:ident = $symbol:literal ( $($argument:ident: $of:ty),* ); )*) => {
-        $(
+    ($( $name:ident = $symbol:literal ( $($argument:ident: $of:ty),* ) $(-> $handle:ty)?; )*) => {
+        $( functions!(@one $name $symbol ($($argument: $of),*) $($handle)?); )*
+    };
+    (@one $name:ident $symbol:literal $arguments:tt) => {
+        functions!(@one $name $symbol $arguments c_int = -1);
+    };
+    (@one $name:ident $symbol:literal $arguments:tt $handle:ty) => {
+        functions!(@one $name $symbol $arguments $handle = 0);
+    };
+    (@one $name:ident $symbol:literal ($($argument:ident: $of:ty),*) $returns:ty = $absent:expr) => {
             #[doc = concat!("`", $symbol, "`.")]
             ///
             /// # Safety
             /// As the standard says.
             #[inline]
-            pub(crate) unsafe fn $name($($argument: $of),*) -> c_int {
+            pub(crate) unsafe fn $name($($argument: $of),*) -> $returns {
                 static FUNCTION: Function = Function {
                     // Literals of this list have no zero inside.
                     name: match CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
@@ -44,18 +53,23 @@ macro_rules! functions {
                     },
                     at: AtomicPtr::new(core::ptr::null_mut()),
                 };
-                type Real = unsafe extern "C-unwind" fn($($of),*) -> c_int;
-                let Some(at) = FUNCTION.get() else { return -1 };
+                type Real = unsafe extern "C-unwind" fn($($of),*) -> $returns;
+                let Some(at) = FUNCTION.get() else { return $absent };
                 // SAFETY: the function of this name has this signature, says the standard; handles
                 // take a register each in every library.
                 unsafe { core::mem::transmute::<*mut (), Real>(at)($($argument),*) }
             }
-        )*
     };
 }
 
 functions! {
     barrier = "PMPI_Barrier"(comm: usize);
+    comm_f2c = "PMPI_Comm_f2c"(handle: c_int) -> usize;
+    group_f2c = "PMPI_Group_f2c"(handle: c_int) -> usize;
+    message_f2c = "PMPI_Message_f2c"(handle: c_int) -> usize;
+    request_f2c = "PMPI_Request_f2c"(handle: c_int) -> usize;
+    type_f2c = "PMPI_Type_f2c"(handle: c_int) -> usize;
+    win_f2c = "PMPI_Win_f2c"(handle: c_int) -> usize;
     cartdim_get = "PMPI_Cartdim_get"(comm: usize, dimensions: *mut c_int);
     comm_create_from_group = "PMPI_Comm_create_from_group"(group: usize, tag: *const c_char, info: usize, errors: usize, comm: *mut usize);
     comm_dup = "PMPI_Comm_dup"(comm: usize, new: *mut usize);

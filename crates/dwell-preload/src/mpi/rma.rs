@@ -11,7 +11,7 @@ use dwell_model::table::{Arg, Bytes, Members};
 
 use super::groups::{comm_of, members_of_group};
 use super::messages::{Started, remember};
-use super::shape::{Args, Shape};
+use super::shape::{Args, Kind, Shape, Words};
 
 /// The window of a call.
 #[inline]
@@ -28,7 +28,7 @@ impl Shape for Move {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -58,7 +58,7 @@ impl Shape for Move {
         Some((call, started))
     }
 
-    fn end((call, started): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, started): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         if started.is_some() {
             remember(&Args::of(hook, words), started, result);
         }
@@ -81,11 +81,11 @@ impl Shape for Flush {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, _: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, _: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         mpi::begin(hook, |_| ())
     }
 
-    fn end(call: Call, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end(call: Call, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         mpi::end(call, |recorder| {
             let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
@@ -105,7 +105,7 @@ impl Shape for Lock {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, words: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(hook, words);
         mpi::begin(hook, |recorder| {
             if hook.row.operation != Operation::Lock {
@@ -119,7 +119,7 @@ impl Shape for Lock {
         })
     }
 
-    fn end(call: Call, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end(call: Call, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         mpi::end(call, |recorder| {
             if hook.row.operation != Operation::Unlock || result != 0 {
@@ -150,7 +150,7 @@ impl Shape for Fence {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -164,7 +164,7 @@ impl Shape for Fence {
         Some((call, it))
     }
 
-    fn end((call, window): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end((call, window): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |recorder| {
             if let Some(window) = window {
                 recorder.fence_end(window);
@@ -182,19 +182,19 @@ impl Shape for Epoch {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
         let call = mpi::begin(hook, |_| ())?;
         let members = match args.places.members {
-            Some(Members::Group(at)) => members_of_group(args.handle(at)),
+            Some(Members::Group(at)) => members_of_group(args.handle(Kind::Group, at)),
             _ => None,
         };
         Some((call, members))
     }
 
-    fn end((call, members): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, members): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         mpi::end(call, |recorder| {
             let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
@@ -219,7 +219,7 @@ impl Shape for Create {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
@@ -231,11 +231,11 @@ impl Shape for Create {
         Some((call, comm))
     }
 
-    fn end((call, comm): Self::State, hook: &'static Hook, words: &[usize], result: c_int) {
+    fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(hook, words);
         let name = hook.row.name();
         mpi::end(call, |recorder| {
-            let handle = args.handle_at(args.places.created).filter(|_| result == 0);
+            let handle = args.handle_at(Kind::Win, args.places.created).filter(|_| result == 0);
             let (Some(comm), Some(handle)) = (comm, handle) else { return };
             if handle != args.abi.win_null {
                 let allocates = name.starts_with("MPI_Win_allocate");
@@ -255,13 +255,13 @@ impl Shape for Free {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
         let mut window = None;
         let call = mpi::begin(hook, |recorder| {
-            let handle = args.handle_at(args.places.ended);
+            let handle = args.handle_at(Kind::Win, args.places.ended);
             window = handle.and_then(|handle| recorder.process().forget_window(handle));
             if window.is_some() {
                 recorder.window_begin();
@@ -270,7 +270,7 @@ impl Shape for Free {
         Some((call, window))
     }
 
-    fn end((call, window): Self::State, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end((call, window): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |recorder| {
             if let Some(window) = window {
                 recorder.window_destroyed(window);

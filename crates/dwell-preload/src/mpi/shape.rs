@@ -9,6 +9,7 @@ use dwell_measure::thread::Call;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places};
 
 use super::abi::{Abi, abi};
+use super::fortran;
 
 /// How calls of one shape are recorded. `words` are the arguments of the call: what is put there before
 /// it reaches the library.
@@ -21,12 +22,39 @@ pub(crate) trait Shape {
     /// Before the call. `None`: it is not recorded.
     fn begin(
         hook: &'static Hook,
-        words: &mut [usize],
+        words: &mut Words<'_>,
         room: &mut MaybeUninit<Self::Room>,
     ) -> Option<Self::State>;
 
     /// After the call, which returned `result`.
-    fn end(state: Self::State, hook: &'static Hook, words: &[usize], result: c_int);
+    fn end(state: Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int);
+}
+
+/// The arguments of a call, in the program's language.
+pub(crate) struct Words<'a> {
+    pub(crate) list: &'a mut [usize],
+    pub(crate) language: Language,
+}
+
+/// How arguments are passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    C,
+    /// Everything by its address, handles as integers, indices from 1.
+    Fortran,
+    /// The same, and buffers by descriptors.
+    Descriptors,
+}
+
+/// What a handle stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Comm,
+    Datatype,
+    Group,
+    Message,
+    Request,
+    Win,
 }
 
 /// The arguments of a call, by where the row says they are.
@@ -35,16 +63,19 @@ pub(crate) struct Args<'a> {
     pub(crate) places: &'static Places,
     types: &'static [CType],
     words: &'a [usize],
+    language: Language,
     /// Whether numbers in lists are large ones. The name says so: pointers do not.
     large: bool,
     pub(crate) abi: &'static Abi,
 }
 
 impl<'a> Args<'a> {
-    pub(crate) fn of(hook: &'static Hook, words: &'a [usize]) -> Self {
+    pub(crate) fn of(hook: &'static Hook, words: &'a Words<'_>) -> Self {
         let row = hook.row;
         let large = row.name().ends_with("_c");
-        Self { places: &row.places, types: row.arguments.types(), words, large, abi: abi() }
+        let (types, Words { list, language }) = (row.arguments.types(), words);
+        let language = *language;
+        Self { places: &row.places, types, words: list, language, large, abi: abi() }
     }
 
     /// An argument as it came.
@@ -53,38 +84,84 @@ impl<'a> Args<'a> {
         self.words.get(at.index()).copied().unwrap_or(0)
     }
 
+    /// Whether indices are counted from 0.
+    pub(crate) fn is_c(&self) -> bool {
+        self.language == Language::C
+    }
+
     /// An `int`.
     #[inline]
     pub(crate) fn int(&self, at: Arg) -> c_int {
-        self.word(at) as c_int
+        let word = self.word(at);
+        if self.is_c() {
+            return word as c_int;
+        }
+        // SAFETY: in Fortran an argument is the address of its value.
+        unsafe { (word as *const c_int).read_unaligned() }
     }
 
     /// A number of elements; a negative one is none.
     #[inline]
     pub(crate) fn count(&self, at: Arg) -> u64 {
-        let word = self.word(at);
-        let count = match self.types.get(at.index()) {
-            Some(CType::Int) => i64::from(word as c_int),
-            _ => word as i64,
+        let count = match (self.types.get(at.index()), self.is_c()) {
+            (Some(CType::Int), _) => i64::from(self.int(at)),
+            (_, true) => self.word(at) as i64,
+            // SAFETY: as above, of a large count.
+            (_, false) => unsafe { (self.word(at) as *const i64).read_unaligned() },
         };
         count.max(0).cast_unsigned()
     }
 
     /// A handle.
     #[inline]
-    pub(crate) fn handle(&self, at: Arg) -> usize {
-        self.abi.handle(self.word(at))
+    pub(crate) fn handle(&self, kind: Kind, at: Arg) -> usize {
+        if self.is_c() {
+            self.abi.handle(self.word(at))
+        } else {
+            fortran::handle(kind, self.int(at))
+        }
     }
 
     /// A handle that an argument points to.
-    pub(crate) fn handle_at(&self, at: Option<Arg>) -> Option<usize> {
+    pub(crate) fn handle_at(&self, kind: Kind, at: Option<Arg>) -> Option<usize> {
         let address = self.word(at?);
-        if address == 0 {
-            return None;
+        (address != 0).then(|| self.handle_in(kind, address, 0))
+    }
+
+    /// A handle in an array that an argument points to.
+    pub(crate) fn handle_in(&self, kind: Kind, address: usize, index: usize) -> usize {
+        // SAFETY: the program passed the address of that many handles, and the call that takes or
+        // stores them has them there.
+        unsafe {
+            if self.is_c() {
+                self.abi.handle_at(address, index)
+            } else {
+                fortran::handle(kind, (address as *const c_int).add(index).read_unaligned())
+            }
         }
-        // SAFETY: the program passed the address of a handle, and the call that takes it or stores it has
-        // it there.
-        Some(unsafe { self.abi.handle_at(address, 0) })
+    }
+
+    /// Whether a buffer is the one on the other side of the call.
+    pub(crate) fn is_in_place(&self, at: Arg) -> bool {
+        let word = self.word(at);
+        match self.language {
+            Language::C => word == self.abi.in_place,
+            Language::Fortran => fortran::sentinels().in_place.contains(&word),
+            // SAFETY: a descriptor begins with the address of the buffer.
+            Language::Descriptors => unsafe {
+                let buffer = (word as *const usize).read_unaligned();
+                fortran::sentinels().in_place.contains(&buffer)
+            },
+        }
+    }
+
+    /// Whether there is a status at an address that the program passed.
+    pub(crate) fn has_status(&self, address: usize) -> bool {
+        if self.is_c() {
+            self.abi.has_status(address)
+        } else {
+            !fortran::sentinels().no_status.contains(&address)
+        }
     }
 
     /// A flag or number that the library stored.
@@ -104,7 +181,7 @@ impl<'a> Args<'a> {
     #[inline]
     pub(crate) fn comm(&self) -> Option<usize> {
         match self.places.group {
-            Group::Team(at) => Some(self.handle(at)),
+            Group::Team(at) => Some(self.handle(Kind::Comm, at)),
             _ => None,
         }
     }
@@ -112,13 +189,13 @@ impl<'a> Args<'a> {
     /// The handle of the window.
     #[inline]
     pub(crate) fn window(&self) -> Option<usize> {
-        self.places.context.map(|at| self.handle(at))
+        self.places.context.map(|at| self.handle(Kind::Win, at))
     }
 
     /// Bytes of one call. `members` is how many there are in lists.
     #[inline]
     pub(crate) fn bytes(&self, bytes: Bytes, members: u32) -> u64 {
-        let size = |datatype: Arg| self.abi.type_size(self.handle(datatype));
+        let size = |datatype: Arg| self.abi.type_size(self.handle(Kind::Datatype, datatype));
         match bytes {
             Bytes::Typed { count, datatype } => match self.count(count) {
                 0 => 0,
@@ -143,8 +220,7 @@ impl<'a> Args<'a> {
                     if count == 0 || list == 0 {
                         return 0;
                     }
-                    // SAFETY: there is a type for each member, says the standard.
-                    let datatype = unsafe { self.abi.handle_at(list, index) };
+                    let datatype = self.handle_in(Kind::Datatype, list, index);
                     count.saturating_mul(self.abi.type_size(datatype))
                 });
                 each.fold(0, u64::saturating_add)
@@ -157,7 +233,9 @@ impl<'a> Args<'a> {
     pub(crate) fn part(&self, counts: Arg, datatype: Arg, member: u32) -> u64 {
         match self.listed(counts, member as usize) {
             0 => 0,
-            count => count.saturating_mul(self.abi.type_size(self.handle(datatype))),
+            count => {
+                count.saturating_mul(self.abi.type_size(self.handle(Kind::Datatype, datatype)))
+            }
         }
     }
 
@@ -186,11 +264,11 @@ impl Shape for Plain {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, _: &mut [usize], _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, _: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         mpi::begin(hook, |_: &mut Recorder| ())
     }
 
-    fn end(call: Call, _: &'static Hook, _: &[usize], _: c_int) {
+    fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |_| ());
     }
 }

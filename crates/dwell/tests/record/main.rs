@@ -10,6 +10,8 @@ mod faults;
 mod lab;
 mod mpi;
 mod mpi_families;
+mod mpi_fortran;
+mod mpi_life;
 mod same;
 mod sites;
 mod trace;
