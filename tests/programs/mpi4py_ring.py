@@ -1,5 +1,6 @@
 """A ring of messages and three reductions over MPI, from Python."""
 
+import sys
 from array import array
 
 from mpi4py import MPI
@@ -15,4 +16,4 @@ for i in range(3):
     mine, all_of_it = array("q", [rank + i]), array("q", [0])
     comm.Allreduce([mine, MPI.INT64_T], [all_of_it, MPI.INT64_T])
     total += all_of_it[0]
-print(f"rank {rank} of {size}: token {token[0]}, total {total}", flush=True)
+sys.stdout.write(f"rank {rank} of {size}: token {token[0]}, total {total}\n")

@@ -32,7 +32,9 @@
 //! # Communicators of MPI
 //! Two with the same members are told apart by how they came about, which all members saw alike.
 //! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the
-//! number that the collective got when it was started.
+//! number that the collective got when it was started. Collectives on windows are counted with those of
+//! the communicator that the window was made from. Bytes of a collective are what the process gives from
+//! its buffer and what it gets in its buffer; a buffer that is the other one gives nothing.
 //!
 //! # Attributes
 //! See the constants of this module.
@@ -70,8 +72,8 @@ pub const SYMMETRIC_OFFSET: &str = "DWELL::SYMMETRIC_OFFSET";
 /// As [`SYMMETRIC_OFFSET`], the signal of a put that has one.
 pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
 
-/// Attribute of `RmaCollectiveEnd`, an unsigned number: the how manieth collective of the process on
-/// this window it is, counted from 0. By it instances are matched even if some were not recorded.
+/// Attribute of the ends of collectives, an unsigned number: the how manieth collective of the process on
+/// this window or communicator it is, counted from 0. By it instances are matched even if some were not recorded.
 pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 
 /// Attribute of `Leave`, 1 if the process ended inside the region: the time is that of its last event.

@@ -34,7 +34,7 @@ pub struct Comm {
     /// Whether it connects two groups.
     pub inter: bool,
     identity: u64,
-    /// Collectives that were begun.
+    /// Collectives that were begun, on its windows as well.
     collectives: AtomicU64,
     /// Communicators that were made from it by all its members.
     made: AtomicU64,
@@ -44,7 +44,7 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// Counts a collective and returns its number.
+    /// Counts a collective and returns its number. Those on windows that were made from it count too.
     pub fn collective(&self) -> u64 {
         self.collectives.fetch_add(1, Ordering::Relaxed)
     }
@@ -134,16 +134,11 @@ pub struct Window {
     pub comm: &'static Comm,
     /// Whether its memory came with it.
     pub allocates: bool,
-    collectives: AtomicU64,
     /// Groups of the epochs that are open, plus one: of access, and of exposure.
     epochs: [AtomicU32; 2],
 }
 
 impl Window {
-    pub(crate) fn collective(&self) -> u64 {
-        self.collectives.fetch_add(1, Ordering::Relaxed)
-    }
-
     /// Opens an epoch with a group.
     pub(crate) fn open(&self, exposure: bool, group: u32) {
         self.epochs[usize::from(exposure)].store(group + 1, Ordering::Relaxed);
@@ -311,7 +306,6 @@ impl Process {
             number: self.define_comm_window(comm.number, number, name),
             comm,
             allocates,
-            collectives: AtomicU64::new(0),
             epochs: [const { AtomicU32::new(0) }; 2],
         }));
         WINDOWS.remember(handle, window);

@@ -359,41 +359,48 @@ impl Recorder {
         self.thread.write(self.time, event);
     }
 
-    /// Something collective on a window begins.
-    pub fn window_begin(&mut self) {
+    /// Something collective on a window of a communicator begins. Returns its number.
+    pub fn window_begin(&mut self, comm: &Comm) -> u64 {
         self.thread.write(self.time, RmaCollectiveBegin {});
+        comm.collective()
     }
 
     /// A fence has passed.
-    pub fn fence_end(&mut self, window: &Window) {
+    pub fn fence_end(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
-        self.window_end(window, CollectiveOp::Barrier, level);
+        self.window_end(window, CollectiveOp::Barrier, level, sequence);
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
     /// A window was made.
-    pub fn window_created(&mut self, window: &Window) {
+    pub fn window_created(&mut self, window: &Window, sequence: u64) {
         self.thread.write(self.time, RmaWinCreate { win: RmaWinRef(window.number) });
         let op = match window.allocates {
             true => CollectiveOp::CreateHandleAndAllocate,
             false => CollectiveOp::CreateHandle,
         };
-        self.window_end(window, op, RmaSyncLevel::PROCESS);
+        self.window_end(window, op, RmaSyncLevel::PROCESS, sequence);
     }
 
     /// A window has ended.
-    pub fn window_destroyed(&mut self, window: &Window) {
+    pub fn window_destroyed(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
         self.thread.write(self.time, RmaWinDestroy { win: RmaWinRef(window.number) });
         let op = match window.allocates {
             true => CollectiveOp::DestroyHandleAndDeallocate,
             false => CollectiveOp::DestroyHandle,
         };
-        self.window_end(window, op, RmaSyncLevel::PROCESS);
+        self.window_end(window, op, RmaSyncLevel::PROCESS, sequence);
     }
 
-    fn window_end(&mut self, window: &Window, op: CollectiveOp, sync_level: RmaSyncLevel) {
+    fn window_end(
+        &mut self,
+        window: &Window,
+        op: CollectiveOp,
+        sync_level: RmaSyncLevel,
+        sequence: u64,
+    ) {
         let event = RmaCollectiveEnd {
             collective_op: op,
             sync_level,
@@ -402,7 +409,6 @@ impl Recorder {
             bytes_sent: 0,
             bytes_received: 0,
         };
-        let sequence = window.collective();
         self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
     }
 

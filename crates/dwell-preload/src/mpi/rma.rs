@@ -146,7 +146,7 @@ pub(crate) struct Fence;
 
 impl Shape for Fence {
     type Room = ();
-    type State = (Call, Option<&'static Window>);
+    type State = (Call, Option<(&'static Window, u64)>);
 
     fn begin(
         hook: &'static Hook,
@@ -156,18 +156,16 @@ impl Shape for Fence {
         let args = Args::of(hook, words);
         let mut it = None;
         let call = mpi::begin(hook, |recorder| {
-            it = window(&args, recorder);
-            if it.is_some() {
-                recorder.window_begin();
-            }
+            let window = window(&args, recorder);
+            it = window.map(|window| (window, recorder.window_begin(window.comm)));
         })?;
         Some((call, it))
     }
 
-    fn end((call, window): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
+    fn end((call, it): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |recorder| {
-            if let Some(window) = window {
-                recorder.fence_end(window);
+            if let Some((window, sequence)) = it {
+                recorder.fence_end(window, sequence);
             }
         });
     }
@@ -215,7 +213,7 @@ pub(crate) struct Create;
 
 impl Shape for Create {
     type Room = ();
-    type State = (Call, Option<&'static Comm>);
+    type State = (Call, Option<(&'static Comm, u64)>);
 
     fn begin(
         hook: &'static Hook,
@@ -225,8 +223,8 @@ impl Shape for Create {
         let args = Args::of(hook, words);
         let mut comm = None;
         let call = mpi::begin(hook, |recorder| {
-            comm = args.comm().and_then(|handle| comm_of(recorder, handle));
-            recorder.window_begin();
+            let known = args.comm().and_then(|handle| comm_of(recorder, handle));
+            comm = known.map(|known| (known, recorder.window_begin(known)));
         })?;
         Some((call, comm))
     }
@@ -236,11 +234,11 @@ impl Shape for Create {
         let name = hook.row.name();
         mpi::end(call, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.created).filter(|_| result == 0);
-            let (Some(comm), Some(handle)) = (comm, handle) else { return };
+            let (Some((comm, sequence)), Some(handle)) = (comm, handle) else { return };
             if handle != args.abi.win_null {
                 let allocates = name.starts_with("MPI_Win_allocate");
                 let window = recorder.process().add_window(handle, comm, name, allocates);
-                recorder.window_created(window);
+                recorder.window_created(window, sequence);
             }
         });
     }
@@ -251,7 +249,7 @@ pub(crate) struct Free;
 
 impl Shape for Free {
     type Room = ();
-    type State = (Call, Option<&'static Window>);
+    type State = (Call, Option<(&'static Window, u64)>);
 
     fn begin(
         hook: &'static Hook,
@@ -262,18 +260,16 @@ impl Shape for Free {
         let mut window = None;
         let call = mpi::begin(hook, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.ended);
-            window = handle.and_then(|handle| recorder.process().forget_window(handle));
-            if window.is_some() {
-                recorder.window_begin();
-            }
+            let known = handle.and_then(|handle| recorder.process().forget_window(handle));
+            window = known.map(|known| (known, recorder.window_begin(known.comm)));
         })?;
         Some((call, window))
     }
 
     fn end((call, window): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |recorder| {
-            if let Some(window) = window {
-                recorder.window_destroyed(window);
+            if let Some((window, sequence)) = window {
+                recorder.window_destroyed(window, sequence);
             }
         });
     }
