@@ -160,6 +160,13 @@ const MOST: u32 = 1 << 24;
 impl Roles {
     pub(crate) fn of(defs: &Definitions) -> Self {
         let mut roles = Vec::new();
+        let text = |id| defs.string(id).and_then(otf2::Str::to_str).unwrap_or_default();
+        let says = |definition: &Definition<'_>| match definition {
+            Definition::Region(region) => Meaning::parse(text(region.description)).is_some(),
+            _ => false,
+        };
+        // An archive that says what regions are says it of all: a program may be called mpi_heat.
+        let by_names = !defs.iter().any(|definition| says(&definition));
         for definition in defs.iter() {
             let Definition::Region(region) = definition else { continue };
             if region.id.0 >= MOST {
@@ -169,9 +176,9 @@ impl Roles {
             if roles.len() <= at {
                 roles.resize(at + 1, Role::NONE);
             }
-            let text = |id| defs.string(id).and_then(otf2::Str::to_str).unwrap_or_default();
             let stated = Meaning::parse(text(region.description));
-            let meaning = stated.or_else(|| by_name(text(region.name), region.region_role));
+            let named = || by_name(text(region.name), region.region_role);
+            let meaning = stated.or_else(|| by_names.then(named).flatten());
             if let Some(role) = roles.get_mut(at) {
                 let epoch = Epoch::of(text(region.name));
                 let traits = Traits::of(meaning, stated.is_some());

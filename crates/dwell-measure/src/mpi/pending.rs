@@ -42,29 +42,31 @@ impl Pending {
         id
     }
 
-    /// Completes what is outstanding on a window, for one target or for all. `each` is told the number,
-    /// and whether it was outstanding at the origin. What is only complete at the origin stays.
+    /// Completes operations on a window, for one target or for all, from the entry at `at` on: the number
+    /// of the next that were outstanding, and whether at the origin. What is only complete at the origin
+    /// stays.
+    #[inline]
     pub(super) fn complete(
         &mut self,
+        at: &mut usize,
         window: u32,
         target: Option<u32>,
         remote: bool,
-        mut each: impl FnMut(u64, bool),
-    ) {
-        let mut at = 0;
-        while let Some(entry) = self.list.get_mut(at) {
+    ) -> Option<(u64, bool)> {
+        loop {
+            let entry = self.list.get_mut(*at)?;
             if entry.window != window || target.is_some_and(|target| target != entry.target) {
-                at += 1;
+                *at += 1;
                 continue;
             }
-            let local = std::mem::take(&mut entry.local);
-            if remote || local {
-                each(entry.id, local);
-            }
+            let (id, local) = (entry.id, std::mem::take(&mut entry.local));
             if remote {
-                self.list.swap_remove(at);
-            } else {
-                at += 1;
+                self.list.swap_remove(*at);
+                return Some((id, local));
+            }
+            *at += 1;
+            if local {
+                return Some((id, local));
             }
         }
     }
@@ -75,8 +77,10 @@ mod tests {
     use super::*;
 
     fn completed(pending: &mut Pending, target: Option<u32>, remote: bool) -> Vec<(u64, bool)> {
-        let mut list = Vec::new();
-        pending.complete(1, target, remote, |id, local| list.push((id, local)));
+        let (mut list, mut at) = (Vec::new(), 0);
+        while let Some(next) = pending.complete(&mut at, 1, target, remote) {
+            list.push(next);
+        }
         list.sort_unstable();
         list
     }

@@ -324,8 +324,10 @@ impl Recorder {
     pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
         let (time, win) = (self.time, RmaWinRef(window.number));
         let remote = how == Completion::Remote;
-        let mut pending = std::mem::take(&mut self.thread.mpi.pending);
-        pending.complete(window.number, target, remote, |id, local| {
+        let (number, mut at) = (window.number, 0);
+        while let Some((id, local)) =
+            self.thread.mpi.pending.complete(&mut at, number, target, remote)
+        {
             let matching_id = MatchingId(id);
             if local {
                 self.thread.write(time, RmaOpCompleteNonBlocking { win, matching_id });
@@ -333,8 +335,7 @@ impl Recorder {
             if remote {
                 self.thread.write(time, RmaOpCompleteRemote { win, matching_id });
             }
-        });
-        self.thread.mpi.pending = pending;
+        }
     }
 
     /// A lock is asked for; no target means all.

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use dwell_measure::hook::Hook;
 use dwell_measure::mpi::{self, Recorder};
 use dwell_measure::thread::Call;
-use dwell_model::table::{Arg, Bytes, CType, Group, Places};
+use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
 use super::abi::{Abi, abi};
 use super::fortran;
@@ -64,18 +64,16 @@ pub(crate) struct Args<'a> {
     types: &'static [CType],
     words: &'a [usize],
     language: Language,
-    /// Whether numbers in lists are large ones. The name says so: pointers do not.
-    large: bool,
+    row: &'static Row,
     pub(crate) abi: &'static Abi,
 }
 
 impl<'a> Args<'a> {
     pub(crate) fn of(hook: &'static Hook, words: &'a Words<'_>) -> Self {
         let row = hook.row;
-        let large = row.name().ends_with("_c");
         let (types, Words { list, language }) = (row.arguments.types(), words);
         let language = *language;
-        Self { places: &row.places, types, words: list, language, large, abi: abi() }
+        Self { places: &row.places, types, words: list, language, row, abi: abi() }
     }
 
     /// An argument as it came.
@@ -245,9 +243,11 @@ impl<'a> Args<'a> {
         if list == 0 {
             return 0;
         }
+        // The name says so: pointers do not.
+        let large = self.row.name().ends_with("_c");
         // SAFETY: there is a number for each member, says the standard.
         let count = unsafe {
-            if self.large {
+            if large {
                 (list as *const i64).add(index).read_unaligned()
             } else {
                 i64::from((list as *const c_int).add(index).read_unaligned())

@@ -12,6 +12,7 @@ mod mpi;
 mod mpi_families;
 mod mpi_fortran;
 mod mpi_life;
+mod mpi_waits;
 mod same;
 mod sites;
 mod trace;

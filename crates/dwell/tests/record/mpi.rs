@@ -46,6 +46,11 @@ impl Mpi {
         Self { compiler, launcher, options }
     }
 
+    /// Whether it is the MPICH of Debian.
+    pub(crate) fn is_debian_mpich(&self) -> bool {
+        self.compiler.as_os_str() == "mpicc.mpich"
+    }
+
     /// Its compiler for Fortran, if it has one.
     pub(crate) fn fortran(&self) -> Option<PathBuf> {
         let name = self.compiler.file_name()?.to_str()?;
