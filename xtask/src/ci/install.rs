@@ -1,7 +1,7 @@
 //! The packages that tests need.
 //!
 //! The C library judges our archives in tests, pyCubexR our reports, Open MPI's
-//! OpenSHMEM our tables; programs in C, C++, Fortran and Python are measured; debug
+//! OpenSHMEM and several MPI libraries our tables; programs in C, C++, Fortran and Python are measured; debug
 //! information comes from several compilers; fuzzing needs one for C++. Where we may install
 //! packages we do; elsewhere we say what is missing rather than let a test fail
 //! later for a reason that nobody can see.
@@ -16,14 +16,46 @@ use crate::workspace::Workspace;
 
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
-    "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "gcc", "g++",
-    "gfortran", "binutils",
+    "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
+    "libmpich-dev", "gcc", "g++", "gfortran", "binutils",
 ];
 
 /// Installs what is missing.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     debian_packages()?;
-    python_packages(workspace)
+    python_packages(workspace)?;
+    mpi_packages(workspace)
+}
+
+/// MPI libraries newer than Debian's, which come as packages of Python: Open MPI 5, and an MPICH that
+/// also has the ABI of the standard.
+const MPI_PACKAGES: &[(&str, &[&str])] =
+    &[("openmpi", &["mpicc"]), ("mpich", &["mpicc", "mpicc_abi"])];
+
+/// Each has an environment of its own: both have programs of the same names.
+fn mpi_packages(workspace: &Workspace) -> Result<()> {
+    for (package, _) in MPI_PACKAGES {
+        let place = workspace.target.join("mpi").join(package);
+        if place.join("bin/mpicc").exists() {
+            println!("present: {package}");
+            continue;
+        }
+        process::run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
+        let mut pip = Command::new(place.join("bin/pip"));
+        process::run(pip.args(["install", "--quiet", package])).with_context(|| {
+            format!("{package} is measured in tests and could not be installed")
+        })?;
+    }
+    Ok(())
+}
+
+/// Compilers of these, as `DWELL_MPICC` has them.
+pub(crate) fn mpi_compilers(workspace: &Workspace) -> String {
+    let all = MPI_PACKAGES.iter().flat_map(|(package, compilers)| {
+        let place = workspace.target.join("mpi").join(package).join("bin");
+        compilers.iter().map(move |compiler| place.join(compiler).display().to_string())
+    });
+    all.collect::<Vec<_>>().join(":")
 }
 
 /// Where Python packages are kept, away from those of the machine: a `PYTHONPATH`.
