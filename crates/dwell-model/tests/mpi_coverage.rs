@@ -155,7 +155,8 @@ fn misplaced(row: &Row, prototype: &header::Prototype) -> Vec<String> {
             (Some(_), None) => both,
             (None, _) => false,
         };
-        (wrong && !swapped && !unnamed && !(flush && names.contains(&"dest")))
+        let excused = swapped || unnamed || flush && names.contains(&"dest");
+        (wrong && !excused)
             .then(|| format!("{}: {names:?} is at {at:?}, in the row {place:?}", row.name()))
     };
     named.into_iter().filter_map(check).collect()
