@@ -162,11 +162,12 @@ pub(crate) fn rank(
     let mut findings: Vec<(usize, Finding)> = Vec::new();
     for (number, branch) in tree.branches.iter().enumerate() {
         let Some((layer, class)) = branch.class else { continue };
+        let totals = Totals::of(&lanes, branch);
         for &(what, upper) in WAITS {
-            let sums = Sums::of(&lanes, world, branch, what, upper);
-            if sums.most == 0 {
+            if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
+            let sums = Sums::of(&lanes, world, branch, what, upper);
             let collective = matches!(
                 what,
                 Q::BarrierWait
@@ -242,9 +243,9 @@ pub(crate) fn polling(
     let mut list: Vec<(usize, Polling)> = Vec::new();
     for (number, branch) in tree.branches.iter().enumerate() {
         let Some((layer, _)) = branch.class else { continue };
-        let calls = Sums::of(&lanes, world, branch, Q::PollingCalls, None).least;
-        let time = Sums::of(&lanes, world, branch, Q::PollingTime, None);
+        let calls = Totals::of(&lanes, branch).get(Q::PollingCalls);
         if calls > 0 {
+            let time = Sums::of(&lanes, world, branch, Q::PollingTime, None);
             let (nanoseconds, locations) = (time.least, time.locations);
             let path = steps(defs, tree, number);
             list.push((number, Polling { layer, calls, nanoseconds, path, locations }));
@@ -252,6 +253,26 @@ pub(crate) fn polling(
     }
     list.sort_by_key(|(number, it)| (std::cmp::Reverse(it.nanoseconds), *number));
     list.into_iter().map(|(_, it)| it).collect()
+}
+
+/// What was booked on a branch of each quantity, over all locations.
+struct Totals([u64; Q::ALL.len()]);
+
+impl Totals {
+    fn of(lanes: &[&Lane], branch: &Branch) -> Self {
+        let mut totals = [0; Q::ALL.len()];
+        let nodes = branch.members.iter().filter_map(|&at| node(lanes, at));
+        for (what, amount) in nodes.flat_map(crate::paths::Node::booked) {
+            if let Some(sum) = totals.get_mut(what as usize) {
+                *sum += amount;
+            }
+        }
+        Self(totals)
+    }
+
+    fn get(&self, what: Q) -> u64 {
+        self.0.get(what as usize).copied().unwrap_or(0)
+    }
 }
 
 #[derive(Default)]

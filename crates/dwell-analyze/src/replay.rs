@@ -17,6 +17,10 @@ use crate::{Cut, Progress};
 const LEAST_BUFFER: u64 = 4 * 1024;
 /// Most: more would not be read faster.
 const MOST_BUFFER: u64 = otf2::read::WINDOW as u64;
+/// Three times the bytes for all locations together that are worth their price: pages cost time too.
+const MOST_BUFFERS: u64 = 3 << 29;
+/// Bytes a location for facts and questions beyond which longer windows are not faster.
+const ENOUGH_ROOM: u64 = 16 * 1024;
 /// Bytes that a location takes whatever happens: its call tree, its reader, what it has under way.
 const PER_LOCATION: u64 = 3 * 1024;
 /// Bytes of an operation under way, with what is known of it.
@@ -86,8 +90,10 @@ impl Share {
     fn of(memory: u64, locations: u64) -> Self {
         let locations = locations.max(1);
         let rest = memory.saturating_sub(locations.saturating_mul(PER_LOCATION));
-        let buffer = (rest / 3 / locations).clamp(LEAST_BUFFER, MOST_BUFFER);
+        let buffer = (rest.min(MOST_BUFFERS) / 3 / locations).clamp(LEAST_BUFFER, MOST_BUFFER);
         let room = rest.saturating_sub(buffer.saturating_mul(locations));
+        let enough = ENOUGH_ROOM.saturating_mul(locations).max(MOST_BUFFERS / 8);
+        let room = room.min(enough);
         // Memory that was freed is not all used again, so some is left over.
         Self { buffer: buffer as usize, room: (room / 4 * 3).max(LEAST_ROOM) }
     }

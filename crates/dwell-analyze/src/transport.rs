@@ -42,8 +42,9 @@ impl Sharding {
 #[derive(Debug)]
 pub struct Post<T> {
     sharding: Sharding,
-    /// For each shard the batch that is being filled, after those that are full.
-    to: Vec<Batches<T>>,
+    /// For each shard the batch that is being filled; close together, since every letter needs one.
+    open: Vec<Vec<T>>,
+    full: Vec<Batches<T>>,
     pool: Arc<Pool<T>>,
 }
 
@@ -58,26 +59,32 @@ impl<T: Letter> Post<T> {
 
     /// No letters yet; batches come from a pool.
     pub fn with_pool(sharding: Sharding, pool: &Arc<Pool<T>>) -> Self {
-        let to = (0..sharding.count).map(|_| Vec::new()).collect();
-        Self { sharding, to, pool: Arc::clone(pool) }
+        let open = (0..sharding.count).map(|_| Vec::new()).collect();
+        let full = (0..sharding.count).map(|_| Vec::new()).collect();
+        Self { sharding, open, full, pool: Arc::clone(pool) }
     }
 
     /// Sends a letter to the home of a process.
     #[inline]
     pub fn send(&mut self, process: u32, letter: T) {
-        let Some(batches) = self.to.get_mut(self.sharding.shard(process)) else { return };
-        match batches.last_mut() {
-            Some(batch) if batch.len() < batch.capacity() => batch.push(letter),
-            _ => Self::send_first(batches, &self.pool, letter),
+        let shard = self.sharding.shard(process);
+        let Some(batch) = self.open.get_mut(shard) else { return };
+        if batch.len() == batch.capacity() {
+            Self::turn(batch, self.full.get_mut(shard), &self.pool);
         }
+        batch.push(letter);
     }
 
+    /// Puts a batch aside that is full.
     #[cold]
     #[inline(never)]
-    fn send_first(batches: &mut Batches<T>, pool: &Pool<T>, letter: T) {
-        let mut batch = pool.batch();
-        batch.push(letter);
-        batches.push(batch);
+    fn turn(batch: &mut Vec<T>, full: Option<&mut Batches<T>>, pool: &Pool<T>) {
+        let before = std::mem::replace(batch, pool.batch());
+        if let Some(full) = full
+            && !before.is_empty()
+        {
+            full.push(before);
+        }
     }
 }
 
@@ -182,8 +189,12 @@ impl Transport for Threads {
     fn exchange<T: Letter>(&self, sharding: Sharding, posts: Vec<Post<T>>) -> Vec<Batches<T>> {
         let mut arrived: Vec<Batches<T>> = (0..sharding.count).map(|_| Vec::new()).collect();
         for post in posts {
-            for (batches, mut more) in arrived.iter_mut().zip(post.to) {
-                batches.append(&mut more);
+            let sent = post.full.into_iter().zip(post.open);
+            for (batches, (mut full, last)) in arrived.iter_mut().zip(sent) {
+                batches.append(&mut full);
+                if !last.is_empty() {
+                    batches.push(last);
+                }
             }
         }
         arrived
