@@ -103,7 +103,17 @@ impl Lab {
 
     /// Runs a launcher, with a limit of a minute, and kills its process group as soon as `enough` says so
     /// of what was printed.
-    pub(crate) fn launch(&self, mut launcher: Command, enough: impl Fn(&str) -> bool) -> Run {
+    pub(crate) fn launch(&self, launcher: Command, enough: impl Fn(&str) -> bool) -> Run {
+        self.launch_until(launcher, "TERM", enough)
+    }
+
+    /// The same, with another signal first.
+    pub(crate) fn launch_until(
+        &self,
+        mut launcher: Command,
+        first: &str,
+        enough: impl Fn(&str) -> bool,
+    ) -> Run {
         let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (out, err) = (self.path("stdout"), self.path("stderr"));
         launcher
@@ -127,7 +137,7 @@ impl Lab {
             let printed = fs::read_to_string(&out).unwrap_or_default();
             if enough(&printed) || began.elapsed() > Duration::from_secs(60) {
                 // What a batch system does at the end of the time: ask, then insist.
-                signal(child.id(), "TERM");
+                signal(child.id(), first);
                 std::thread::sleep(Duration::from_millis(500));
                 signal(child.id(), "KILL");
                 break child.wait().unwrap();

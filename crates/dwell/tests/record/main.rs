@@ -9,6 +9,7 @@ mod events;
 mod faults;
 mod lab;
 mod mpi;
+mod mpi_crash;
 mod mpi_families;
 mod mpi_fortran;
 mod mpi_life;

@@ -83,13 +83,34 @@ impl Mpi {
 
     /// Runs a command on so many processes.
     pub(crate) fn run(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
+        lab.launch(self.launcher(ranks, command), |_| false)
+    }
+
+    fn launcher(&self, ranks: u32, command: &[&OsStr]) -> Command {
         let mut launcher = Command::new(&self.launcher);
         launcher.args(["-n", &ranks.to_string()]).args(self.options).args(command);
-        lab.launch(launcher, |_| false)
+        launcher
     }
 
     /// The same, measured, in a directory that is made anew.
     pub(crate) fn measured(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
+        lab.launch(self.measuring(lab, ranks, command), |_| false)
+    }
+
+    /// The same, until something is printed; then the launcher gets a signal.
+    pub(crate) fn measured_until(
+        &self,
+        lab: &Lab,
+        ranks: u32,
+        command: &[&OsStr],
+        signal: &str,
+        word: &str,
+    ) -> Run {
+        let launcher = self.measuring(lab, ranks, command);
+        lab.launch_until(launcher, signal, |printed| printed.contains(word))
+    }
+
+    fn measuring(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Command {
         let experiment = lab.experiment();
         let _ = fs::remove_dir_all(&experiment);
         let dwell: [OsString; 4] = [
@@ -99,7 +120,7 @@ impl Mpi {
             experiment.into_os_string(),
         ];
         let dwell: Vec<&OsStr> = dwell.iter().map(OsString::as_os_str).collect();
-        self.run(lab, ranks, &[&dwell, command].concat())
+        self.launcher(ranks, &[&dwell, command].concat())
     }
 }
 

@@ -1,0 +1,142 @@
+//! Every way to die leaves a trace with everything up to the death, under every MPI.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use crate::lab::{Lab, Run};
+use crate::mpi::Mpi;
+use crate::trace::{Counts, Trace, said};
+
+const RANKS: u32 = 2;
+/// Iterations of a program before it dies.
+const ITERATIONS: &str = "40";
+
+/// What every rank said it had done, in its file `said.<rank>`.
+fn done(lab: &Lab) -> Counts {
+    let mut all = Counts::new();
+    for rank in 0..RANKS {
+        let text = fs::read_to_string(lab.path(&format!("said.{rank}"))).unwrap_or_default();
+        all.extend(said(&text));
+    }
+    all
+}
+
+/// Recovers an experiment and holds the trace against what the processes said: everything that was
+/// complete is there, and at most `more` calls of each function that were under way.
+fn recovered(lab: &Lab, more: u64, run: &Run) -> Trace {
+    let experiment = lab.experiment();
+    let dwell = |command: &str| {
+        let output = lab.dwell(&[OsStr::new(command), experiment.as_os_str()]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "dwell {command}: {text}\n{run:?}");
+    };
+    if !experiment.join("traces.otf2").exists() {
+        dwell("recover");
+    }
+    lab.accepted_by_otf2_print(&experiment);
+    dwell("analyze");
+    let trace = Trace::read(&experiment);
+    let done = done(lab);
+    assert_eq!(done.len(), 10 * RANKS as usize, "{done:?}\n{run:?}");
+    for (key, expected) in &done {
+        let found = trace.counts.get(key).copied().unwrap_or_default();
+        let calls = expected.calls..=expected.calls + more;
+        assert!(calls.contains(&found.calls), "{key:?}: {expected:?}, but {found:?}\n{run:?}");
+        assert!(found.bytes >= expected.bytes, "{key:?}: {expected:?}, but {found:?}\n{run:?}");
+    }
+    trace
+}
+
+fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
+    for mpi in Mpi::all() {
+        let lab = Lab::bare();
+        let program = mpi.compile(&lab, "tests/programs/mpi_die.c", &[]);
+        let prefix = lab.path("said");
+        let command =
+            [program.as_os_str(), OsStr::new(mode), OsStr::new(ITERATIONS), prefix.as_os_str()];
+        let plain = mpi.run(&lab, RANKS, &command);
+        let measured = mpi.measured(&lab, RANKS, &command);
+        assert_eq!(plain.code, measured.code, "{mpi:?} {plain:?}\n{measured:?}");
+        assert!(expected(measured.code), "{mpi:?} {measured:?}");
+        // A rank that waits for a dead one is inside a call that it did not count.
+        let trace = recovered(&lab, 1, &measured);
+        if ["kill-one", "exit-one", "MPI_Abort", "fatal"].contains(&mode) {
+            // The program itself at both or at the other one, and a barrier.
+            assert!(trace.cut >= 2, "{mpi:?}: someone was inside a barrier");
+        }
+    }
+}
+
+#[test]
+fn normal() {
+    die("normal", |code| code == Some(0));
+}
+
+#[test]
+fn sigkill_of_one() {
+    die("kill-one", |code| code != Some(0));
+}
+
+#[test]
+fn sigkill_of_all() {
+    die("kill-all", |code| code != Some(0));
+}
+
+#[test]
+fn segfault() {
+    die("segfault", |code| code != Some(0));
+}
+
+#[test]
+fn abort() {
+    die("abort", |code| code != Some(0));
+}
+
+#[test]
+fn mpi_abort() {
+    die("MPI_Abort", |code| code == Some(7));
+}
+
+#[test]
+fn exit_at_once() {
+    die("_exit", |code| code == Some(5));
+}
+
+#[test]
+fn exit_without_finalize() {
+    die("exit", |code| code == Some(6));
+}
+
+#[test]
+fn exit_of_one_without_finalize() {
+    die("exit-one", |code| code == Some(6));
+}
+
+#[test]
+fn error_that_is_fatal() {
+    die("fatal", |code| code != Some(0));
+}
+
+/// The launcher is told to stop, as at the end of a job's time or by someone at the terminal.
+fn stopped(mode: &str, signal: &str) {
+    for mpi in Mpi::all() {
+        let lab = Lab::bare();
+        let program = mpi.compile(&lab, "tests/programs/mpi_die.c", &[]);
+        let prefix = lab.path("said");
+        let command =
+            [program.as_os_str(), OsStr::new(mode), OsStr::new(ITERATIONS), prefix.as_os_str()];
+        let run = mpi.measured_until(&lab, RANKS, &command, signal, "ready");
+        assert!(run.stdout.contains("ready"), "{mpi:?} {run:?}");
+        recovered(&lab, 3, &run);
+    }
+}
+
+#[test]
+fn sigterm_in_computation() {
+    stopped("hang", "TERM");
+}
+
+#[test]
+fn sigint_in_communication() {
+    stopped("busy", "INT");
+}
