@@ -43,8 +43,12 @@ pub(crate) struct Abi {
     pub(crate) in_place: usize,
     pub(crate) status_ignore: usize,
     pub(crate) lock_shared: c_int,
+    /// Class of the error that a message was longer than its place.
+    truncated: c_int,
     /// Bytes of a status.
     pub(crate) status_size: usize,
+    /// Where a status has its error.
+    status_error: usize,
     /// Kinds of topology: grid, graph, graph of neighbours.
     pub(crate) topologies: [c_int; 3],
     /// Request that every operation gets that was complete at once.
@@ -91,7 +95,9 @@ impl Abi {
             in_place: 1,
             status_ignore: 0,
             lock_shared: 2,
+            truncated: 15,
             status_size: 24,
+            status_error: 8,
             topologies: [1, 2, 3],
             empty_request: variable(c"ompi_request_empty"),
         }
@@ -117,7 +123,9 @@ impl Abi {
             in_place: usize::MAX,
             status_ignore: 1,
             lock_shared: 235,
+            truncated: 14,
             status_size: 20,
+            status_error: 16,
             topologies: [2, 1, 3],
             empty_request: 0,
         }
@@ -143,7 +151,9 @@ impl Abi {
             in_place: 1,
             status_ignore: 0,
             lock_shared: 302,
+            truncated: 15,
             status_size: 32,
+            status_error: 8,
             topologies: [211, 212, 213],
             empty_request: 0,
         }
@@ -223,6 +233,25 @@ impl Abi {
                 Status { source: word(0), tag: word(4), cancelled: cancelled != 0, bytes }
             }
         }
+    }
+
+    /// Whether a call failed because a message was longer than its place: then the message has come, and
+    /// there is a status.
+    #[cold]
+    pub(crate) fn is_truncated(&self, code: c_int) -> bool {
+        let mut class = 0;
+        // SAFETY: a place for the answer.
+        let asked = unsafe { pmpi::error_class(code, &raw mut class) };
+        asked == 0 && class == self.truncated
+    }
+
+    /// The error in a status, of a call that says that there are some.
+    ///
+    /// # Safety
+    /// The library has stored one at that address.
+    pub(crate) unsafe fn status_error(&self, address: usize) -> c_int {
+        // SAFETY: as promised.
+        unsafe { ((address + self.status_error) as *const c_int).read_unaligned() }
     }
 
     /// Bytes of an element of a type.

@@ -93,6 +93,9 @@ fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> 
     let idle = comm.inter && root == Some(args.abi.no_process);
     let (sent, received) = if idle { (0, 0) } else { bytes(args, which, comm, handle, is_root) };
     let root = root.and_then(|root| u32::try_from(root).ok());
+    if root.is_some_and(|root| root >= comm.size) {
+        return None; // The library will refuse it, so it is none of those that are counted.
+    }
     Some(Collective { comm, which, root, is_root, sent, received, sequence: 0 })
 }
 

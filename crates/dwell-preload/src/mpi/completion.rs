@@ -51,7 +51,9 @@ impl Shape for Complete {
         let call = mpi::begin(hook, |_| ())?;
         let args = Args::of(hook, words);
         let places = args.places.requests?;
-        let (count, address) = (number(&args, places), args.word(places.at));
+        let address = args.word(places.at);
+        // No list at all is for the library to refuse.
+        let count = if address == 0 { 0 } else { number(&args, places) };
         let mut allocated = (Vec::new(), Vec::new());
         let requests: *mut Known = if count > FEW {
             allocated.0.reserve(count);
@@ -113,6 +115,8 @@ impl Shape for Complete {
                 each(&args, places, requests, |requests, index, place| {
                     complete(requests, index, place);
                 });
+            } else if let Some(places) = args.places.requests {
+                failed(&args, places, requests, statuses, result, recorder);
             }
         });
         // What was not completed is still under way, and what can be started again stays.
@@ -122,6 +126,45 @@ impl Shape for Complete {
             }
         }
         drop(allocated);
+    }
+}
+
+/// What a call that failed has completed nevertheless: requests that are gone.
+#[cold]
+fn failed(
+    args: &Args<'_>,
+    places: table::Requests,
+    requests: &mut [Known],
+    statuses: usize,
+    result: c_int,
+    recorder: &mut Recorder,
+) {
+    let address = args.word(places.at);
+    let truncated = args.abi.is_truncated(result);
+    for (index, (handle, known)) in requests.iter_mut().enumerate() {
+        let Some(request) = *known else { continue };
+        if args.handle_in(Kind::Request, address, index) == *handle {
+            continue;
+        }
+        let place = match places.watch {
+            Watch::One | Watch::All => Some(index),
+            Watch::Any => Some(0),
+            Watch::Some => None,
+        };
+        let at = place.filter(|_| statuses != 0 && request.wants_status());
+        let status = at.map(|place| statuses + place * args.abi.status_size).filter(|at| {
+            // SAFETY: the library has stored a status for what is gone.
+            let error = || unsafe { args.abi.status_error(*at) };
+            truncated
+                || places.watch == Watch::All && (error() == 0 || args.abi.is_truncated(error()))
+        });
+        let status = match status {
+            // SAFETY: as above.
+            Some(at) => unsafe { args.abi.status(at) },
+            None => Status { cancelled: request.wants_status(), ..Status::default() },
+        };
+        recorder.complete(&request, status);
+        *known = None;
     }
 }
 
@@ -202,7 +245,8 @@ impl Shape for Again {
         mpi::begin(hook, |recorder| {
             let Some(places) = args.places.requests else { return };
             let address = args.word(places.at);
-            for index in 0..number(&args, places) {
+            let count = if address == 0 { 0 } else { number(&args, places) };
+            for index in 0..count {
                 let handle = args.handle_in(Kind::Request, address, index);
                 match hook.row.operation {
                     Operation::FreeHandle => Requests::forget(handle),

@@ -27,13 +27,15 @@ fn want_status(hook: &'static Hook, words: &mut Words<'_>, room: &mut MaybeUnini
     }
 }
 
-/// The message that a call sends, unless it is for nobody.
+/// The message that a call sends, unless it is for nobody. One that the library will refuse must not stand
+/// before those that come after it.
 fn sent(args: &Args<'_>, recorder: &mut Recorder) -> Option<Envelope> {
     let partner = args.rank(args.places.target)?;
     let comm = comm_of(recorder, args.comm()?)?;
-    let tag = args.places.tag.map_or(0, |at| args.int(at)).cast_unsigned();
+    let tag = u32::try_from(args.places.tag.map_or(0, |at| args.int(at))).ok()?;
     let bytes = args.bytes(args.places.bytes, 0);
-    Some(Envelope { comm, partner, tag, bytes })
+    let refused = partner >= comm.size || bytes == 0 && args.has_no_type(args.places.bytes);
+    (!refused).then_some(Envelope { comm, partner, tag, bytes })
 }
 
 /// Where a call receives from, unless it is nobody.
@@ -112,7 +114,7 @@ impl Shape for Receive {
         let args = Args::of(hook, words);
         mpi::end(call, |recorder| {
             if let Some(comm) = comm
-                && result == 0
+                && (result == 0 || args.abi.is_truncated(result))
                 && let Some(it) = received(&args, comm)
             {
                 recorder.receive(&it);

@@ -80,6 +80,7 @@ functions! {
     comm_size = "PMPI_Comm_size"(comm: usize, size: *mut c_int);
     comm_test_inter = "PMPI_Comm_test_inter"(comm: usize, flag: *mut c_int);
     dist_graph_neighbors_count = "PMPI_Dist_graph_neighbors_count"(comm: usize, sources: *mut c_int, targets: *mut c_int, weighted: *mut c_int);
+    error_class = "PMPI_Error_class"(code: c_int, class: *mut c_int);
     get_count_c = "PMPI_Get_count_c"(status: usize, datatype: usize, count: *mut i64);
     get_library_version = "PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
     get_version = "PMPI_Get_version"(major: *mut c_int, minor: *mut c_int);

@@ -36,7 +36,8 @@ impl Shape for Move {
         let mut started = None;
         let call = mpi::begin(hook, |recorder| {
             let Some(target) = args.rank(args.places.target) else { return };
-            let Some(window) = window(&args, recorder) else { return };
+            let window = window(&args, recorder).filter(|window| target < window.comm.size);
+            let Some(window) = window else { return };
             let bytes = args.bytes(args.places.bytes, 0);
             let (sent, received) = match operation {
                 Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),

@@ -227,6 +227,15 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Whether a call names no type.
+    #[cold]
+    pub(crate) fn has_no_type(&self, bytes: Bytes) -> bool {
+        let (Bytes::Typed { datatype, .. } | Bytes::Parts { datatype, .. }) = bytes else {
+            return false;
+        };
+        self.handle(Kind::Datatype, datatype) == self.abi.datatype_null
+    }
+
     /// Bytes of what a list has for one member.
     pub(crate) fn part(&self, counts: Arg, datatype: Arg, member: u32) -> u64 {
         match self.listed(counts, member as usize) {
