@@ -259,10 +259,10 @@ impl Process {
             Origin(identity) if alone => mixed(&[3, identity]),
             Origin(identity) => identity,
         };
-        let group = self.group_number(&members.local)?;
-        let remote = match &members.remote {
-            Some(remote) => Some(self.group_number(remote)?),
-            None => None,
+        // Each side of one that connects two groups is named by both, so "itself" would not do.
+        let (group, remote) = match &members.remote {
+            Some(remote) => (self.listed_group(&members.local)?, Some(self.listed_group(remote)?)),
+            None => (self.group_number(&members.local)?, None),
         };
         // The two sides of one that connects two groups say the same.
         let (first, second) = match remote {
@@ -319,15 +319,23 @@ impl Process {
 
     /// The number of a group, new or known.
     pub fn group_number(&self, members: &[u64]) -> Option<u32> {
-        let paradigm = Paradigm::Mpi.into();
-        let alone = members == [u64::from(self.rank())];
-        let key = mixed(if alone { &[u64::MAX] } else { members }) as usize;
+        if members != [u64::from(self.rank())] {
+            return self.listed_group(members);
+        }
+        self.number_of(&[u64::MAX], || Group::itself(Paradigm::Mpi.into()))
+    }
+
+    /// The number of a group with its members, even if that is the process alone.
+    fn listed_group(&self, members: &[u64]) -> Option<u32> {
+        self.number_of(members, || Group::from_members(Paradigm::Mpi.into(), members))
+    }
+
+    fn number_of(&self, key: &[u64], group: impl FnOnce() -> Group) -> Option<u32> {
+        let key = mixed(key) as usize;
         if let Some(known) = GROUPS.with(|groups| groups.get(key)) {
             return Some(known);
         }
-        let group =
-            if alone { Group::itself(paradigm) } else { Group::from_members(paradigm, members) };
-        let number = self.define_group(&group)?;
+        let number = self.define_group(&group())?;
         GROUPS.with(|groups| groups.set(key, number));
         Some(number)
     }
