@@ -719,7 +719,7 @@ impl Player<'_> {
     ) {
         let Some(frame) = self.lane.stack.last().copied() else { return };
         self.lane.paths.book(frame.path, Quantity::Collectives, 1);
-        if !frame.judged {
+        if !frame.judged || self.is_between(context) {
             return;
         }
         let outside = self.outside(frame, context);
@@ -748,6 +748,11 @@ impl Player<'_> {
             outside,
         };
         self.mail.arrivals.send(arrival.home(self.world), arrival);
+    }
+
+    /// Whether a communicator connects two groups: who waits for whom there is not judged.
+    fn is_between(&self, context: u32) -> bool {
+        self.world.system.context(context).is_some_and(crate::system::Context::is_between)
     }
 
     /// What the open collective completed at targets outside of its group. Who is in the group is
@@ -806,9 +811,13 @@ impl Player<'_> {
             number: Some(number),
             outside: None,
         };
+        let judged = frame.judged && !self.is_between(context);
         let (world, mail) = (self.world, &mut *self.mail);
-        for arrival in self.actor.under.end(number, frame.judged.then_some(arrival)) {
+        for arrival in self.actor.under.end(number, judged.then_some(arrival)) {
             mail.arrivals.send(arrival.home(world), arrival);
+        }
+        if frame.judged && !judged {
+            return;
         }
         let what = Quantity::NonBlockingWait;
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);

@@ -46,6 +46,8 @@ pub(crate) enum Ranks {
     Table(Vec<Option<u32>>),
     /// Only the process that speaks.
     Itself,
+    /// Rank r is the r-th of the other side.
+    Between([Vec<Option<u32>>; 2]),
 }
 
 impl Ranks {
@@ -56,6 +58,10 @@ impl Ranks {
             Self::Identity(count) => (rank < *count).then_some(rank),
             Self::Table(table) => table.get(rank as usize).copied().flatten(),
             Self::Itself => Some(me),
+            Self::Between([first, second]) => {
+                let other = if first.contains(&Some(me)) { second } else { first };
+                other.get(rank as usize).copied().flatten()
+            }
         }
     }
 }
@@ -72,6 +78,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Whether it connects two groups, of which each waits for the other.
+    pub(crate) fn is_between(&self) -> bool {
+        matches!(self.ranks, Ranks::Between(_))
+    }
+
     /// Whether a process belongs to it.
     pub(crate) fn contains(&self, process: u32) -> bool {
         match &self.members {
@@ -199,6 +210,14 @@ impl System {
                 self.comms.insert(comm.0, self.contexts.len() as u32 - 1);
             }
         }
+        for definition in defs.iter() {
+            if let Definition::InterComm(comm) = definition
+                && let Some(context) = between(defs, comm.group_a, comm.group_b, &world)
+            {
+                self.contexts.push(context);
+                self.comms.insert(comm.id.0, self.contexts.len() as u32 - 1);
+            }
+        }
         for (win, comm) in windows {
             if let Some(&context) = self.comms.get(&comm.0) {
                 self.windows.insert(win.0, context);
@@ -262,4 +281,23 @@ impl System {
     pub(crate) fn node(&self, process: u32) -> u32 {
         self.processes.get(process as usize).map_or(0, |it| it.node)
     }
+}
+
+/// What connects two groups.
+fn between(
+    defs: &Definitions,
+    first: GroupRef,
+    second: GroupRef,
+    world: &HashMap<Paradigm, Vec<Option<u32>>>,
+) -> Option<Context> {
+    let side = |group: GroupRef| {
+        let group = defs.group(group).filter(|it| it.group_type == GroupType::CommGroup)?;
+        let table = world.get(&group.paradigm)?;
+        let process = |rank: u64| table.get(usize::try_from(rank).ok()?).copied().flatten();
+        Some(group.members.iter().map(process).collect::<Vec<_>>())
+    };
+    let sides = [side(first)?, side(second)?];
+    let members: Vec<u32> = sides.iter().flatten().copied().flatten().collect();
+    let size = members.len() as u32;
+    Some(Context { ranks: Ranks::Between(sides), members: Some(members), size })
 }
