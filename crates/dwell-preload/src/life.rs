@@ -6,6 +6,8 @@
 /// Called by the loader, before the program begins.
 extern "C" fn loaded() {
     dwell_measure::clock::prepare();
+    // A library may ask for MPI before anyone starts it.
+    crate::mpi::hide_absent();
 }
 
 /// Called at the end of the process, unless it is killed.

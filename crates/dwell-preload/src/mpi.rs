@@ -21,6 +21,8 @@ mod rma;
 mod sessions;
 mod shape;
 
+pub(crate) use life::hide_absent;
+
 /// Made from the table by `build/`.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {

@@ -28,14 +28,19 @@ static STARTS: AtomicU32 = AtomicU32::new(0);
 pub(super) fn before_start() -> (Sample, u32) {
     let starts = STARTS.load(Ordering::Relaxed);
     if starts == 0 {
-        absent::hide(&|name| {
-            let name = name.to_str().ok()?;
-            let at = ENTRIES.binary_search_by(|entry| entry.hook.row.name().cmp(name)).ok()?;
-            let entry = ENTRIES.get(at).filter(|entry| entry.real().is_none())?;
-            Some(real::hook(entry.hook.row.symbol.c_str()))
-        });
+        hide_absent();
     }
     (dwell_measure::clock::sample(), starts)
+}
+
+/// Hides hooks of functions that nothing loaded so far has.
+pub(crate) fn hide_absent() {
+    absent::hide(&|name| {
+        let name = name.to_str().ok()?;
+        let at = ENTRIES.binary_search_by(|entry| entry.hook.row.name().cmp(name)).ok()?;
+        let entry = ENTRIES.get(at).filter(|entry| entry.real().is_none())?;
+        Some(real::hook(entry.hook.row.symbol.c_str()))
+    });
 }
 
 /// What it does last, if MPI has started. Where the function of one language calls that of another, only
