@@ -10,7 +10,8 @@
 //! * some are made by their own members only: the same with these members, the tag, and the how manieth
 //!   with these.
 //!
-//! Of handles that were never seen being made only the members are known.
+//! Of handles that were never seen being made only the members are known: they are one communicator, so
+//! that its collectives are counted on.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{OnceLock, RwLock};
@@ -115,6 +116,19 @@ pub struct Members {
     pub rank: u32,
 }
 
+impl Members {
+    /// What all of them compute alike: the two sides of one that connects two groups as well.
+    fn identity(&self) -> u64 {
+        match &self.remote {
+            None => mixed(&[2, mixed(&self.local)]),
+            Some(remote) => {
+                let (first, second) = (mixed(&self.local), mixed(remote));
+                mixed(&[4, first.min(second), first.max(second)])
+            }
+        }
+    }
+}
+
 /// Mixes numbers into one.
 fn mixed(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0x243f_6a88_85a3_08d3, |mixed, number| {
@@ -187,6 +201,8 @@ impl<T> Known<T> {
 static COMMS: Known<Comm> = Known::new();
 /// The communicator of all processes, if there is one from the beginning.
 static EVERYONE: OnceLock<&'static Comm> = OnceLock::new();
+/// Communicators that nobody saw being made, by their identity.
+static ADOPTED: Lock<Map<&'static Comm>> = Lock::new(Map::new());
 static WINDOWS: Known<Window> = Known::new();
 /// Numbers of groups, by a hash of their members.
 static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
@@ -255,10 +271,16 @@ impl Process {
     ) -> Option<&'static Comm> {
         let alone = members.local.len() == 1 && members.remote.is_none();
         let identity = match origin {
-            Origin::UNKNOWN => mixed(&[2, mixed(&members.local)]),
+            Origin::UNKNOWN => members.identity(),
             Origin(identity) if alone => mixed(&[3, identity]),
             Origin(identity) => identity,
         };
+        if origin == Origin::UNKNOWN
+            && let Some(known) = ADOPTED.with(|adopted| adopted.get(identity as usize))
+        {
+            COMMS.remember(handle, known);
+            return Some(known);
+        }
         // Each side of one that connects two groups is named by both, so "itself" would not do.
         let (group, remote) = match &members.remote {
             Some(remote) => (self.listed_group(&members.local)?, Some(self.listed_group(remote)?)),
@@ -282,6 +304,9 @@ impl Process {
         };
         let comm: &'static Comm = Box::leak(Box::new(comm));
         COMMS.remember(handle, comm);
+        if origin == Origin::UNKNOWN {
+            ADOPTED.with(|adopted| adopted.set(identity as usize, comm));
+        }
         if origin == Origin::BEGINNING && !alone {
             let _ = EVERYONE.set(comm);
         }

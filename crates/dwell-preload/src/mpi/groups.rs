@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dwell_measure::hook::Hook;
 use dwell_measure::mpi::{self, Comm, Members, Origin, Recorder, What};
-use dwell_measure::process::Process;
+use dwell_measure::process::{self, Process};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Mode;
 use dwell_model::table::Arg;
@@ -221,15 +221,19 @@ impl Shape for Free {
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(hook, words);
+        let handle = args.handle_at(Kind::Comm, args.places.ended)?;
         let mut comm = None;
         let call = mpi::begin(hook, |recorder| {
-            let Some(handle) = args.handle_at(Kind::Comm, args.places.ended) else { return };
             if let Some(it) = recorder.comm(handle) {
-                recorder.process().forget_comm(handle);
                 recorder.collective_begin();
                 comm = Some((it, it.collective()));
             }
-        })?;
+        });
+        // Calls of callbacks are not recorded, but the handle will be another's all the same.
+        if let Some(process) = process::current() {
+            process.forget_comm(handle);
+        }
+        let call = call?;
         Some((call, comm))
     }
 

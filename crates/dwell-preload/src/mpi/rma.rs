@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
 use dwell_measure::mpi::{self, Comm, Completion, Recorder, Request, Transfer, What, Window};
+use dwell_measure::process;
 use dwell_measure::thread::Call;
 use dwell_model::operation::{Atomic, Operation};
 use dwell_model::table::{Arg, Bytes, Members};
@@ -263,8 +264,15 @@ impl Shape for Free {
             let handle = args.handle_at(Kind::Win, args.places.ended);
             let known = handle.and_then(|handle| recorder.process().forget_window(handle));
             window = known.map(|known| (known, recorder.window_begin(known.comm)));
-        })?;
-        Some((call, window))
+        });
+        // Calls of callbacks are not recorded, but the handle will be another's all the same.
+        if call.is_none()
+            && let Some(process) = process::current()
+            && let Some(handle) = args.handle_at(Kind::Win, args.places.ended)
+        {
+            process.forget_window(handle);
+        }
+        Some((call?, window))
     }
 
     fn end((call, window): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
