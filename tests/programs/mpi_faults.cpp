@@ -235,6 +235,13 @@ void make_errors(MPI_Win window) {
   tell("waitall", code);
   tell("waitall, first", statuses[0].MPI_ERROR);
   if (statuses[1].MPI_ERROR == MPI_ERR_PENDING) MPI_Wait(&two[1], MPI_STATUS_IGNORE);
+  MPI_Irecv(place, 1, MPI_INT, other, 15, MPI_COMM_WORLD, &two[0]);
+  MPI_Irecv(place, 1, MPI_INT, other, 15, MPI_COMM_WORLD, &two[1]);
+  send_too_long(15);
+  send_too_long(15);
+  // Nothing says which of them are complete, but for the requests themselves.
+  tell("waitall, no statuses", MPI_Waitall(2, two, MPI_STATUSES_IGNORE));
+  for (MPI_Request &left : two) MPI_Wait(&left, MPI_STATUS_IGNORE);
   check_calls(3);
 }
 
@@ -312,10 +319,13 @@ void run_callbacks() {
 
     MPI_Comm outer, copy, *inner = new MPI_Comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &outer);
-    MPI_Comm_dup(MPI_COMM_WORLD, inner);
+    MPI_Comm_dup(i % 2 ? MPI_COMM_SELF : MPI_COMM_WORLD, inner);
     MPI_Comm_set_attr(outer, key, inner);
     MPI_Comm_dup(outer, &copy);
-    MPI_Barrier(copy);
+    int there = 0;
+    MPI_Comm_get_attr(copy, key, &inner, &there);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, *inner);
+    expect(there && sum == (i % 2 ? value : ranks * (ranks + 1) / 2), "what a callback made");
     MPI_Comm_free(&outer);
     // Takes handles that callbacks gave back, for others than before.
     MPI_Comm half;

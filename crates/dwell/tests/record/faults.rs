@@ -43,7 +43,7 @@ fn faults(lab: &Lab) -> PathBuf {
 }
 
 /// What Dwell said.
-fn messages(run: &Run) -> Vec<&str> {
+pub(crate) fn messages(run: &Run) -> Vec<&str> {
     run.stderr.lines().filter(|line| line.starts_with("dwell:")).collect()
 }
 
@@ -125,10 +125,10 @@ fn heat(lab: &Lab, wrapper: &[&OsStr], options: &[&str]) -> Run {
 }
 
 /// A file system of a megabyte, if this user may mount one.
-struct Small(PathBuf);
+pub(crate) struct Small(pub(crate) PathBuf);
 
 impl Small {
-    fn mount(lab: &Lab, size: &str) -> Option<Self> {
+    pub(crate) fn mount(lab: &Lab, size: &str) -> Option<Self> {
         let path = lab.path("small");
         fs::create_dir(&path).unwrap();
         let mounted = Command::new("mount")
@@ -144,7 +144,7 @@ impl Small {
 }
 
 impl Small {
-    fn enlarge(&self, size: &str) {
+    pub(crate) fn enlarge(&self, size: &str) {
         let option = format!("remount,size={size}");
         let status = Command::new("mount").args(["-o", &option]).arg(&self.0).status();
         assert!(status.unwrap().success());
@@ -225,7 +225,7 @@ fn directory_with_something_in_it() {
 }
 
 /// A script that lowers a limit before it starts what it is given.
-fn limited(lab: &Lab, limit: &str) -> PathBuf {
+pub(crate) fn limited(lab: &Lab, limit: &str) -> PathBuf {
     let script = lab.path("limited.sh");
     fs::write(&script, format!("#!/bin/bash\nulimit {limit}\nexec \"$@\"\n")).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -261,7 +261,7 @@ fn scripts_and_their_helpers() {
 }
 
 /// A program run by `dwell run` without a launcher.
-fn alone(lab: &Lab, program: &[&OsStr]) -> Run {
+pub(crate) fn alone(lab: &Lab, program: &[&OsStr]) -> Run {
     let output = lab.dwell(&[&[OsStr::new("run")], program].concat());
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }

@@ -74,6 +74,11 @@ impl Mpi {
         let stem = source.file_stem().unwrap().to_string_lossy().into_owned();
         let program = lab.path(&format!("{stem}{}", self.name()));
         let mut command = Command::new(&self.compiler);
+        if source.extension() == Some(OsStr::new("cpp")) {
+            // Through the compiler for C, so that the old bindings for C++ are not needed.
+            command.env("OMPI_CC", "g++").env("MPICH_CC", "g++");
+            command.args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread"]);
+        }
         command.args(["-O1", "-g", "-w"]).arg(&source).arg("-o").arg(&program);
         let output = command.args(options).arg("-lm").output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -122,6 +127,15 @@ impl Mpi {
         let dwell: Vec<&OsStr> = dwell.iter().map(OsString::as_os_str).collect();
         self.launcher(ranks, &[&dwell, command].concat())
     }
+}
+
+/// Checks that a trace can be analysed without a complaint.
+pub(crate) fn analysed(lab: &Lab, experiment: &Path) {
+    let output = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains("damaged"), "{said}");
 }
 
 /// Lines in any order, since those of different processes come as they come.

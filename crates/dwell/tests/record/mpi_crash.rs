@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 
 use crate::lab::{Lab, Run};
-use crate::mpi::Mpi;
+use crate::mpi::{Mpi, analysed};
 use crate::trace::{Counts, Trace, said};
 
 const RANKS: u32 = 2;
@@ -25,16 +25,13 @@ fn done(lab: &Lab) -> Counts {
 /// complete is there, and at most `more` calls of each function that were under way.
 fn recovered(lab: &Lab, more: u64, run: &Run) -> Trace {
     let experiment = lab.experiment();
-    let dwell = |command: &str| {
-        let output = lab.dwell(&[OsStr::new(command), experiment.as_os_str()]);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "dwell {command}: {text}\n{run:?}");
-    };
     if !experiment.join("traces.otf2").exists() {
-        dwell("recover");
+        let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}\n{run:?}");
     }
     lab.accepted_by_otf2_print(&experiment);
-    dwell("analyze");
+    analysed(lab, &experiment);
     let trace = Trace::read(&experiment);
     let done = done(lab);
     assert_eq!(done.len(), 10 * RANKS as usize, "{done:?}\n{run:?}");
