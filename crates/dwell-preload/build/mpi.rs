@@ -46,16 +46,19 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
         _ => format!(
             "{meet}type Way = {shape};
     let mut list: [usize; {count}] = [{given}];
-    let mut words = Words {{ list: &mut list, language: Language::C }};
+    let mut words = Words {{ list: &mut list, language: Language::C, row: {row} }};
     let mut room = core::mem::MaybeUninit::uninit();
-    let state = if is_on() {{ Way::begin(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    let state = if is_on() {{ {begin}(&entry.hook, &mut words, &mut room) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for, but for a status that
     // it does not want and the recorder does.
     let result = unsafe {{ real({passed}) }};
-    if let Some(state) = state {{ Way::end(state, &entry.hook, &words, result); }}
+    if let Some(state) = state {{ {end}(state, &entry.hook, &words, result); }}
     result",
             meet = meets.map_or(String::new(), |group| format!("meet(a{});\n    ", group.0)),
             shape = shape(row),
+            row = row_of(row, index),
+            begin = if is_hot(row) { "Way::begin" } else { "begin::<Way>" },
+            end = if is_hot(row) { "Way::end" } else { "end::<Way>" },
         ),
     };
     format!(
@@ -167,15 +170,15 @@ fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String 
         _ => format!(
             "type Way = {shape};
     let mut list: [usize; {count}] = [{given}];
-    let mut words = Words {{ list: &mut list, language: Language::{language} }};
+    let mut words = Words {{ list: &mut list, language: Language::{language}, row: entry.hook.row }};
     let mut room = core::mem::MaybeUninit::uninit();
-    let state = if is_on() {{ Way::begin(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    let state = if is_on() {{ begin::<Way>(&entry.hook, &mut words, &mut room) }} else {{ None }};
     // SAFETY: as in C.
     unsafe {{ real({passed}) }};
     if let Some(state) = state {{
         // SAFETY: the function has stored its code there.
         let result = unsafe {{ code_at(a{code}) }};
-        Way::end(state, &entry.hook, &words, result);
+        end::<Way>(state, &entry.hook, &words, result);
     }}",
             shape = shape(row),
         ),
@@ -192,6 +195,21 @@ unsafe extern \"C-unwind\" fn fortran_{number}({declared}) {{
 }}
 "
     )
+}
+
+/// Whether calls are so short that the way they are recorded is compiled into each hook.
+fn is_hot(row: &Row) -> bool {
+    ["rma::Move", "rma::Flush", "messages::Send", "messages::Receive", "messages::Start"]
+        .contains(&shape(row))
+}
+
+/// The row, as a constant that the compiler sees through or as what the hook refers to.
+fn row_of(row: &Row, index: usize) -> String {
+    if is_hot(row) {
+        format!("&const {{ ::dwell_model::mpi::TABLE.rows[{index}] }}")
+    } else {
+        "entry.hook.row".into()
+    }
 }
 
 /// How a call is recorded.

@@ -30,7 +30,7 @@ mod hooks {
 
     use super::fortran::code_at;
     use super::life::{before_start, finish, meet, start};
-    use super::shape::{Language, Plain, Shape, Words};
+    use super::shape::{Language, Plain, Shape, Words, begin, end};
     use super::{collectives, completion, groups, messages, rma};
     use crate::entry::Entry;
 

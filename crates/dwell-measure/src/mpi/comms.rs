@@ -223,13 +223,24 @@ impl<T> Near<T> {
         Self { places: [const { (0, 0, None) }; 16] }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, all: &Known<T>, handle: usize) -> Option<&'static T> {
         let edition = all.edition.load(Ordering::Acquire);
         let place = &mut self.places[(handle ^ handle >> 4 ^ handle >> 9) % 16];
         if place.0 == handle && place.1 == edition {
             return place.2;
         }
+        Self::find_again(place, all, handle, edition)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_again(
+        place: &mut (usize, u32, Option<&'static T>),
+        all: &Known<T>,
+        handle: usize,
+        edition: u32,
+    ) -> Option<&'static T> {
         let found = all.find(handle)?;
         *place = (handle, edition, Some(found));
         Some(found)
@@ -238,13 +249,13 @@ impl<T> Near<T> {
 
 impl super::Own {
     /// The communicator of a handle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
         self.comms.find(&COMMS, handle)
     }
 
     /// The window of a handle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn window(&mut self, handle: usize) -> Option<&'static Window> {
         self.windows.find(&WINDOWS, handle)
     }

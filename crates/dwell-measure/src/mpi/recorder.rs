@@ -88,22 +88,51 @@ impl fmt::Debug for Recorder {
 /// Begins a call and writes what is known before it. `None`: it is not recorded.
 #[inline]
 pub fn begin(hook: &'static Hook, write: impl FnOnce(&mut Recorder)) -> Option<Call> {
-    let thread = enter(hook)?;
-    let time = thread.time();
-    let mut recorder = Recorder { thread, time };
+    let mut recorder = Recorder::enter(hook)?;
     write(&mut recorder);
-    Some(recorder.thread.entered())
+    Some(recorder.entered())
 }
 
 /// Writes what is known after a call, and ends it.
 #[inline]
-#[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
 pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
-    let Some(thread) = call.thread() else { return };
-    let time = thread.now();
-    let mut recorder = Recorder { thread, time };
-    write(&mut recorder);
-    Call::leave(recorder.thread, time);
+    if let Some(mut recorder) = Recorder::returned(call) {
+        write(&mut recorder);
+        recorder.leave();
+    }
+}
+
+/// The same in pieces, for calls that are short: the compiler does not always put what is written where
+/// it is asked for, and then knows less of the call.
+impl Recorder {
+    /// Begins a call. `None`: it is not recorded.
+    #[inline(always)]
+    pub fn enter(hook: &'static Hook) -> Option<Self> {
+        let thread = enter(hook)?;
+        let time = thread.time();
+        Some(Self { thread, time })
+    }
+
+    /// Everything is written that is known before the call.
+    #[inline(always)]
+    pub fn entered(self) -> Call {
+        self.thread.entered()
+    }
+
+    /// The call has returned. `None`: the recording has ended meanwhile.
+    #[inline(always)]
+    #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+    pub fn returned(call: Call) -> Option<Self> {
+        let thread = call.thread()?;
+        let time = thread.now();
+        Some(Self { thread, time })
+    }
+
+    /// Ends the call.
+    #[inline(always)]
+    pub fn leave(self) {
+        Call::leave(self.thread, self.time);
+    }
 }
 
 impl Recorder {
@@ -113,24 +142,25 @@ impl Recorder {
     }
 
     /// The communicator of a handle, if it is known.
-    #[inline]
+    #[inline(always)]
     pub fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
         self.thread.mpi.comm(handle)
     }
 
     /// The window of a handle, if it is known.
-    #[inline]
+    #[inline(always)]
     pub fn window(&mut self, handle: usize) -> Option<&'static Window> {
         self.thread.mpi.window(handle)
     }
 
     /// A number for something that is started.
+    #[inline]
     pub fn number(&mut self) -> u64 {
         self.thread.mpi.number()
     }
 
     /// A message is sent.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, it: &Envelope) {
         let Envelope { comm, partner, tag, bytes } = *it;
         let event = MpiSend {
@@ -143,7 +173,7 @@ impl Recorder {
     }
 
     /// A message was received.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, it: &Envelope) {
         let Envelope { comm, partner, tag, bytes } = *it;
         let event = MpiRecv {
@@ -282,7 +312,7 @@ impl Recorder {
     }
 
     /// A one-sided operation. Returns its number, which is its own if it has a request.
-    #[inline]
+    #[inline(always)]
     pub fn transfer(&mut self, operation: Operation, it: &Transfer, request: bool) -> u64 {
         let Transfer { window, target, sent, received } = *it;
         let own = &mut self.thread.mpi;
@@ -320,7 +350,7 @@ impl Recorder {
     }
 
     /// Operations on a window are complete: for one target, or for all.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
         let (time, win) = (self.time, RmaWinRef(window.number));
         let remote = how == Completion::Remote;

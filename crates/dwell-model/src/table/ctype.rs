@@ -147,6 +147,7 @@ impl Arguments {
     }
 
     /// The types that have a name.
+    #[inline]
     pub const fn types(&self) -> &[CType] {
         self.types.split_at(self.count as usize).0
     }

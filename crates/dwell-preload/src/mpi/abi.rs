@@ -53,6 +53,50 @@ pub(crate) struct Abi {
     pub(crate) topologies: [c_int; 3],
     /// Request that every operation gets that was complete at once.
     empty_request: usize,
+    /// Types that most programs use, and their sizes, by [`place_of`]. Only types that are there from the
+    /// beginning: the handle of any other may stand for another type the next time.
+    sizes: [(usize, u64); SIZES],
+}
+
+/// Places for types whose size is known.
+const SIZES: usize = 32;
+
+/// Where the size of a type is looked for.
+#[inline(always)]
+const fn place_of(datatype: usize) -> usize {
+    (datatype >> 4 ^ datatype >> 9) % SIZES
+}
+
+/// Types of C that Open MPI has as variables, and their sizes. The more usual come later: two that fall
+/// on one place leave it to the later.
+const TYPES: &[(&CStr, u64)] = &[
+    (c"ompi_mpi_unsigned_char", 1),
+    (c"ompi_mpi_short", 2),
+    (c"ompi_mpi_unsigned", 4),
+    (c"ompi_mpi_unsigned_long", 8),
+    (c"ompi_mpi_uint64_t", 8),
+    (c"ompi_mpi_int32_t", 4),
+    (c"ompi_mpi_long_long_int", 8),
+    (c"ompi_mpi_int64_t", 8),
+    (c"ompi_mpi_float", 4),
+    (c"ompi_mpi_long", 8),
+    (c"ompi_mpi_char", 1),
+    (c"ompi_mpi_int", 4),
+    (c"ompi_mpi_byte", 1),
+    (c"ompi_mpi_double", 8),
+];
+
+fn sizes() -> [(usize, u64); SIZES] {
+    let mut sizes = [(0, 0); SIZES];
+    for (name, size) in TYPES {
+        let datatype = variable(name);
+        if datatype != 0
+            && let Some(place) = sizes.get_mut(place_of(datatype))
+        {
+            *place = (datatype, *size);
+        }
+    }
+    sizes
 }
 
 /// The longest status there is, with room to spare.
@@ -100,6 +144,7 @@ impl Abi {
             status_error: 8,
             topologies: [1, 2, 3],
             empty_request: variable(c"ompi_request_empty"),
+            sizes: sizes(),
         }
     }
 
@@ -128,6 +173,7 @@ impl Abi {
             status_error: 16,
             topologies: [2, 1, 3],
             empty_request: 0,
+            sizes: [(0, 0); SIZES],
         }
     }
 
@@ -156,6 +202,7 @@ impl Abi {
             status_error: 8,
             topologies: [211, 212, 213],
             empty_request: 0,
+            sizes: [(0, 0); SIZES],
         }
     }
 
@@ -255,12 +302,20 @@ impl Abi {
     }
 
     /// Bytes of an element of a type.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn type_size(&self, datatype: usize) -> u64 {
         // MPICH writes the size of types of the language into their handles.
         if self.family == Family::Mpich && datatype >> 24 == 0x4c {
             return (datatype >> 8 & 0xff) as u64;
         }
+        match self.sizes[place_of(datatype)] {
+            (known, size) if known == datatype && known != 0 => size,
+            _ => self.ask_for_size(datatype),
+        }
+    }
+
+    #[inline(never)]
+    fn ask_for_size(&self, datatype: usize) -> u64 {
         if datatype == self.datatype_null {
             return 0;
         }

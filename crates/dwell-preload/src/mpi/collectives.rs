@@ -26,7 +26,7 @@ impl Shape for Blocking {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut what = None;
         let call = mpi::begin(hook, |recorder| {
             what = described(&args, recorder, hook.row.operation);
@@ -59,7 +59,7 @@ impl Shape for Start {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut started = None;
         let call = mpi::begin(hook, |recorder| {
             let Some(mut it) = described(&args, recorder, hook.row.operation) else { return };
@@ -71,8 +71,8 @@ impl Shape for Start {
         Some((call, started))
     }
 
-    fn end((call, started): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        remember(&Args::of(hook, words), started, result);
+    fn end((call, started): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+        remember(&Args::of(words), started, result);
         mpi::end(call, |_| ());
     }
 }

@@ -49,7 +49,7 @@ impl Shape for Complete {
         room: &mut MaybeUninit<Room>,
     ) -> Option<State> {
         let call = mpi::begin(hook, |_| ())?;
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let places = args.places.requests?;
         let address = args.word(places.at);
         // No list at all is for the library to refuse.
@@ -87,8 +87,8 @@ impl Shape for Complete {
         Some(State { call, requests, count, statuses, allocated })
     }
 
-    fn end(state: State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
+    fn end(state: State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+        let args = Args::of(words);
         let State { call, requests, count, statuses, allocated } = state;
         // SAFETY: filled in `begin`, in memory that lives as long as the call or as `allocated`. Nobody
         // else has it.
@@ -241,7 +241,7 @@ impl Shape for Again {
     type State = Call;
 
     fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         mpi::begin(hook, |recorder| {
             let Some(places) = args.places.requests else { return };
             let address = args.word(places.at);

@@ -135,7 +135,7 @@ impl Shape for Create {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut making = Making { parent: None, origin: None, started: None, sequence: 0 };
         let call = mpi::begin(hook, |recorder| {
             let Some(handle) = args.comm() else { return };
@@ -162,8 +162,8 @@ impl Shape for Create {
         Some((call, making))
     }
 
-    fn end((call, making): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
+    fn end((call, making): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+        let args = Args::of(words);
         if making.started.is_some() {
             remember(&args, making.started, result);
             return mpi::end(call, |_| ());
@@ -220,7 +220,7 @@ impl Shape for Free {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let handle = args.handle_at(Kind::Comm, args.places.ended)?;
         let mut comm = None;
         let call = mpi::begin(hook, |recorder| {

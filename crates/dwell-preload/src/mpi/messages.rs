@@ -17,9 +17,10 @@ use super::shape::{Args, Kind, Shape, Words};
 pub(crate) type StatusRoom = [u64; STATUS / 8];
 
 /// Makes the library store a status, in `room` if the program wants none.
-fn want_status(hook: &'static Hook, words: &mut Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
-    let Some(at) = hook.row.places.status else { return };
-    let args = Args::of(hook, words);
+#[inline(always)]
+fn want_status(words: &mut Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
+    let Some(at) = words.row.places.status else { return };
+    let args = Args::of(words);
     if !args.has_status(args.word(at))
         && let Some(word) = words.list.get_mut(at.index())
     {
@@ -29,6 +30,7 @@ fn want_status(hook: &'static Hook, words: &mut Words<'_>, room: &mut MaybeUnini
 
 /// The message that a call sends, unless it is for nobody. One that the library will refuse must not stand
 /// before those that come after it.
+#[inline(always)]
 fn sent(args: &Args<'_>, recorder: &mut Recorder) -> Option<Envelope> {
     let partner = args.rank(args.places.target)?;
     let comm = comm_of(recorder, args.comm()?)?;
@@ -39,6 +41,7 @@ fn sent(args: &Args<'_>, recorder: &mut Recorder) -> Option<Envelope> {
 }
 
 /// Where a call receives from, unless it is nobody.
+#[inline(always)]
 fn receives(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
     if let Some(at) = args.places.source
         && args.int(at) == args.abi.no_process
@@ -49,6 +52,7 @@ fn receives(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
 }
 
 /// What a call received, as its status says.
+#[inline(always)]
 fn received(args: &Args<'_>, comm: &'static Comm) -> Option<Envelope> {
     let address = args.word(args.places.status?);
     // SAFETY: the library has stored a status there: the program's or ours.
@@ -65,15 +69,16 @@ impl Shape for Send {
     type Room = ();
     type State = Call;
 
+    #[inline(always)]
     fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        let args = Args::of(hook, words);
-        mpi::begin(hook, |recorder| {
-            if let Some(it) = sent(&args, recorder) {
-                recorder.send(&it);
-            }
-        })
+        let mut recorder = Recorder::enter(hook)?;
+        if let Some(it) = sent(&Args::of(words), &mut recorder) {
+            recorder.send(&it);
+        }
+        Some(recorder.entered())
     }
 
+    #[inline(always)]
     fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
         mpi::end(call, |_| ());
     }
@@ -86,40 +91,41 @@ impl Shape for Receive {
     type Room = StatusRoom;
     type State = (Call, Option<&'static Comm>);
 
+    #[inline(always)]
     fn begin(
         hook: &'static Hook,
         words: &mut Words<'_>,
         room: &mut MaybeUninit<StatusRoom>,
     ) -> Option<Self::State> {
-        let mut comm = None;
-        let args = Args::of(hook, words);
-        let call = mpi::begin(hook, |recorder| {
-            if hook.row.operation == Operation::Exchange
-                && let Some(it) = sent(&args, recorder)
-            {
-                recorder.send(&it);
-            }
-            comm = match args.places.message {
-                Some(at) => args.handle_at(Kind::Message, Some(at)).and_then(Requests::message),
-                None => receives(&args, recorder),
-            };
-        })?;
+        let mut recorder = Recorder::enter(hook)?;
+        let args = Args::of(words);
+        if args.operation() == Operation::Exchange
+            && let Some(it) = sent(&args, &mut recorder)
+        {
+            recorder.send(&it);
+        }
+        let comm = match args.places.message {
+            Some(at) => args.handle_at(Kind::Message, Some(at)).and_then(Requests::message),
+            None => receives(&args, &mut recorder),
+        };
+        let call = recorder.entered();
         if comm.is_some() {
-            want_status(hook, words, room);
+            want_status(words, room);
         }
         Some((call, comm))
     }
 
-    fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
-        mpi::end(call, |recorder| {
-            if let Some(comm) = comm
-                && (result == 0 || args.abi.is_truncated(result))
-                && let Some(it) = received(&args, comm)
-            {
-                recorder.receive(&it);
-            }
-        });
+    #[inline(always)]
+    fn end((call, comm): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+        let Some(mut recorder) = Recorder::returned(call) else { return };
+        let args = Args::of(words);
+        if let Some(comm) = comm
+            && (result == 0 || args.abi.is_truncated(result))
+            && let Some(it) = received(&args, comm)
+        {
+            recorder.receive(&it);
+        }
+        recorder.leave();
     }
 }
 
@@ -133,35 +139,34 @@ impl Shape for Start {
     type Room = ();
     type State = (Call, Started);
 
+    #[inline(always)]
     fn begin(
         hook: &'static Hook,
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
-        let mut started = None;
-        let call = mpi::begin(hook, |recorder| {
-            let what = match hook.row.operation {
-                Operation::Send => sent(&args, recorder).map(What::Send),
-                Operation::Exchange => {
-                    let sent = sent(&args, recorder);
-                    let comm = receives(&args, recorder);
-                    let any = sent.is_some() || comm.is_some();
-                    any.then_some(What::Exchange(sent, comm))
-                }
-                _ => match args.places.message {
-                    Some(at) => args.handle_at(Kind::Message, Some(at)).and_then(Requests::message),
-                    None => receives(&args, recorder),
-                }
-                .map(What::Receive),
-            };
-            started = what.map(|what| begin_request(recorder, what, hook.row.mode));
-        })?;
-        Some((call, started))
+        let mut recorder = Recorder::enter(hook)?;
+        let (args, on) = (Args::of(words), &mut recorder);
+        let what = match args.operation() {
+            Operation::Send => sent(&args, on).map(What::Send),
+            Operation::Exchange => {
+                let (sent, comm) = (sent(&args, on), receives(&args, on));
+                let any = sent.is_some() || comm.is_some();
+                any.then_some(What::Exchange(sent, comm))
+            }
+            _ => match args.places.message {
+                Some(at) => args.handle_at(Kind::Message, Some(at)).and_then(Requests::message),
+                None => receives(&args, on),
+            }
+            .map(What::Receive),
+        };
+        let started = what.map(|what| begin_request(&mut recorder, what, words.row.mode));
+        Some((recorder.entered(), started))
     }
 
-    fn end((call, started): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        remember(&Args::of(hook, words), started, result);
+    #[inline(always)]
+    fn end((call, started): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+        remember(&Args::of(words), started, result);
         mpi::end(call, |_| ());
     }
 }
@@ -197,14 +202,14 @@ impl Shape for Find {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut comm = None;
         let call = mpi::begin(hook, |recorder| comm = receives(&args, recorder))?;
         Some((call, comm))
     }
 
     fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         // Of these, only those that do not wait have a flag, and it stands before the message.
         let found = match (hook.row.operation, args.places.message) {
             (Operation::TestProbe, Some(Arg(at))) => args.stored(Some(Arg(at - 1))) != Some(0),

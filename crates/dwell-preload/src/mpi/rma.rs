@@ -15,7 +15,7 @@ use super::messages::{Started, remember};
 use super::shape::{Args, Kind, Shape, Words};
 
 /// The window of a call.
-#[inline]
+#[inline(always)]
 fn window(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Window> {
     recorder.window(args.window()?)
 }
@@ -27,48 +27,53 @@ impl Shape for Move {
     type Room = ();
     type State = (Call, Started);
 
+    #[inline(always)]
     fn begin(
         hook: &'static Hook,
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
-        let operation = hook.row.operation;
-        let mut started = None;
-        let call = mpi::begin(hook, |recorder| {
-            let Some(target) = args.rank(args.places.target) else { return };
-            let window = window(&args, recorder).filter(|window| target < window.comm.size);
-            let Some(window) = window else { return };
-            let bytes = args.bytes(args.places.bytes, 0);
-            let (sent, received) = match operation {
-                Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
-                Operation::Atomic(which) if which.fetches() => (bytes, fetched(&args, bytes)),
-                _ => (bytes, 0),
-            };
-            let has_request = args.places.handle.is_some();
-            let it = Transfer { window, target, sent, received };
-            let id = recorder.transfer(operation, &it, has_request);
-            if has_request {
-                let both = match operation {
-                    Operation::Get => true,
-                    Operation::Atomic(which) => which.fetches(),
-                    _ => false,
-                };
-                started = Some(Request::started(What::Transfer { window, both }, id));
-            }
-        })?;
-        Some((call, started))
+        let mut recorder = Recorder::enter(hook)?;
+        let started = moved(&Args::of(words), &mut recorder);
+        Some((recorder.entered(), started))
     }
 
-    fn end((call, started): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
+    #[inline(always)]
+    fn end((call, started): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
         if started.is_some() {
-            remember(&Args::of(hook, words), started, result);
+            remember(&Args::of(words), started, result);
         }
-        mpi::end(call, |_| ());
+        if let Some(recorder) = Recorder::returned(call) {
+            recorder.leave();
+        }
     }
 }
 
+/// Records an operation, and says what its request is for, if it has one.
+#[inline(always)]
+fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
+    let operation = args.operation();
+    let target = args.rank(args.places.target)?;
+    let window = window(args, recorder).filter(|window| target < window.comm.size)?;
+    let bytes = args.bytes(args.places.bytes, 0);
+    let (sent, received) = match operation {
+        Operation::Atomic(Atomic::CompareSwap) => (2 * bytes, bytes),
+        Operation::Atomic(which) if which.fetches() => (bytes, fetched(args, bytes)),
+        _ => (bytes, 0),
+    };
+    let has_request = args.places.handle.is_some();
+    let it = Transfer { window, target, sent, received };
+    let id = recorder.transfer(operation, &it, has_request);
+    let both = match operation {
+        Operation::Get => true,
+        Operation::Atomic(which) => which.fetches(),
+        _ => false,
+    };
+    has_request.then(|| Request::started(What::Transfer { window, both }, id))
+}
+
 /// Bytes that come back, if it says so by itself.
+#[inline(always)]
 fn fetched(args: &Args<'_>, sent: u64) -> u64 {
     match args.places.received {
         Bytes::Typed { .. } => args.bytes(args.places.received, 0),
@@ -83,20 +88,23 @@ impl Shape for Flush {
     type Room = ();
     type State = Call;
 
+    #[inline(always)]
     fn begin(hook: &'static Hook, _: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        mpi::begin(hook, |_| ())
+        Recorder::enter(hook).map(Recorder::entered)
     }
 
-    fn end(call: Call, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
-        mpi::end(call, |recorder| {
-            let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
-            let how = match hook.row.operation {
+    #[inline(always)]
+    fn end(call: Call, _: &'static Hook, words: &Words<'_>, result: c_int) {
+        let Some(mut recorder) = Recorder::returned(call) else { return };
+        let args = Args::of(words);
+        if let Some(window) = window(&args, &mut recorder).filter(|_| result == 0) {
+            let how = match args.operation() {
                 Operation::CompleteLocal => Completion::Local,
                 _ => Completion::Remote,
             };
             recorder.completed(window, args.rank(args.places.target), how);
-        });
+        }
+        recorder.leave();
     }
 }
 
@@ -108,7 +116,7 @@ impl Shape for Lock {
     type State = Call;
 
     fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         mpi::begin(hook, |recorder| {
             if hook.row.operation != Operation::Lock {
                 return;
@@ -122,7 +130,7 @@ impl Shape for Lock {
     }
 
     fn end(call: Call, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         mpi::end(call, |recorder| {
             if hook.row.operation != Operation::Unlock || result != 0 {
                 return;
@@ -155,7 +163,7 @@ impl Shape for Fence {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut it = None;
         let call = mpi::begin(hook, |recorder| {
             let window = window(&args, recorder);
@@ -185,7 +193,7 @@ impl Shape for Epoch {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let call = mpi::begin(hook, |_| ())?;
         let members = match args.places.members {
             Some(Members::Group(at)) => members_of_group(args.handle(Kind::Group, at)),
@@ -195,7 +203,7 @@ impl Shape for Epoch {
     }
 
     fn end((call, members): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         mpi::end(call, |recorder| {
             let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
             // A test says behind its window whether the epoch has ended.
@@ -222,7 +230,7 @@ impl Shape for Create {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut comm = None;
         let call = mpi::begin(hook, |recorder| {
             let known = args.comm().and_then(|handle| comm_of(recorder, handle));
@@ -232,7 +240,7 @@ impl Shape for Create {
     }
 
     fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let name = hook.row.name();
         mpi::end(call, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.created).filter(|_| result == 0);
@@ -258,7 +266,7 @@ impl Shape for Free {
         words: &mut Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
-        let args = Args::of(hook, words);
+        let args = Args::of(words);
         let mut window = None;
         let call = mpi::begin(hook, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.ended);

@@ -6,6 +6,7 @@ use core::mem::MaybeUninit;
 use dwell_measure::hook::Hook;
 use dwell_measure::mpi::{self, Recorder};
 use dwell_measure::thread::Call;
+use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
 use super::abi::{Abi, abi};
@@ -30,10 +31,35 @@ pub(crate) trait Shape {
     fn end(state: Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int);
 }
 
+/// The first half of a shape, compiled once for all hooks that are not worth more.
+#[inline(never)]
+pub(crate) fn begin<S: Shape>(
+    hook: &'static Hook,
+    words: &mut Words<'_>,
+    room: &mut MaybeUninit<S::Room>,
+) -> Option<S::State> {
+    S::begin(hook, words, room)
+}
+
+/// The second half.
+#[inline(never)]
+pub(crate) fn end<S: Shape>(
+    state: S::State,
+    hook: &'static Hook,
+    words: &Words<'_>,
+    result: c_int,
+) {
+    S::end(state, hook, words, result);
+}
+
 /// The arguments of a call, in the program's language.
+///
+/// The row is that of the hook, as a constant of the hook's own crate: where a shape is compiled into its
+/// hooks, what the row says is settled by the compiler and not looked up in each call.
 pub(crate) struct Words<'a> {
     pub(crate) list: &'a mut [usize],
     pub(crate) language: Language,
+    pub(crate) row: &'static Row,
 }
 
 /// How arguments are passed.
@@ -69,26 +95,33 @@ pub(crate) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    pub(crate) fn of(hook: &'static Hook, words: &'a Words<'_>) -> Self {
-        let row = hook.row;
-        let (types, Words { list, language }) = (row.arguments.types(), words);
-        let language = *language;
+    #[inline(always)]
+    pub(crate) fn of(words: &'a Words<'_>) -> Self {
+        let Words { list, language, row } = words;
+        let (types, language) = (row.arguments.types(), *language);
         Self { places: &row.places, types, words: list, language, row, abi: abi() }
     }
 
+    /// What the function does.
+    #[inline(always)]
+    pub(crate) fn operation(&self) -> Operation {
+        self.row.operation
+    }
+
     /// An argument as it came.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word(&self, at: Arg) -> usize {
         self.words.get(at.index()).copied().unwrap_or(0)
     }
 
     /// Whether indices are counted from 0.
+    #[inline(always)]
     pub(crate) fn is_c(&self) -> bool {
         self.language == Language::C
     }
 
     /// An `int`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn int(&self, at: Arg) -> c_int {
         let word = self.word(at);
         if self.is_c() {
@@ -99,7 +132,7 @@ impl<'a> Args<'a> {
     }
 
     /// A number of elements; a negative one is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&self, at: Arg) -> u64 {
         let count = match (self.types.get(at.index()), self.is_c()) {
             (Some(CType::Int), _) => i64::from(self.int(at)),
@@ -111,7 +144,7 @@ impl<'a> Args<'a> {
     }
 
     /// A handle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn handle(&self, kind: Kind, at: Arg) -> usize {
         if self.is_c() {
             self.abi.handle(self.word(at))
@@ -170,13 +203,13 @@ impl<'a> Args<'a> {
     }
 
     /// A rank, unless it stands for nobody.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rank(&self, at: Option<Arg>) -> Option<u32> {
         u32::try_from(self.int(at?)).ok()
     }
 
     /// The handle of the communicator.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn comm(&self) -> Option<usize> {
         match self.places.group {
             Group::Team(at) => Some(self.handle(Kind::Comm, at)),
@@ -185,21 +218,33 @@ impl<'a> Args<'a> {
     }
 
     /// The handle of the window.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn window(&self) -> Option<usize> {
         self.places.context.map(|at| self.handle(Kind::Win, at))
     }
 
     /// Bytes of one call. `members` is how many there are in lists.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bytes(&self, bytes: Bytes, members: u32) -> u64 {
-        let size = |datatype: Arg| self.abi.type_size(self.handle(Kind::Datatype, datatype));
         match bytes {
             Bytes::Typed { count, datatype } => match self.count(count) {
                 0 => 0,
-                count => count.saturating_mul(size(datatype)),
+                count => count.saturating_mul(self.size(datatype)),
             },
-            Bytes::Item(datatype) => size(datatype),
+            Bytes::Item(datatype) => self.size(datatype),
+            bytes => self.bytes_of_many(bytes, members),
+        }
+    }
+
+    /// Bytes of an element of a type.
+    #[inline(always)]
+    fn size(&self, datatype: Arg) -> u64 {
+        self.abi.type_size(self.handle(Kind::Datatype, datatype))
+    }
+
+    fn bytes_of_many(&self, bytes: Bytes, members: u32) -> u64 {
+        let size = |datatype: Arg| self.size(datatype);
+        match bytes {
             Bytes::Parts { parts, count, datatype } => {
                 let count = self.count(parts).saturating_mul(self.count(count));
                 if count == 0 { 0 } else { count.saturating_mul(size(datatype)) }
