@@ -97,9 +97,36 @@ impl Mpi {
         launcher
     }
 
-    /// The same, measured, in a directory that is made anew.
+    /// The library of this name, if it is there.
+    pub(crate) fn named(compiler: &str) -> Option<Self> {
+        Self::all().into_iter().find(|mpi| mpi.compiler.as_os_str() == compiler)
+    }
+
+    /// Compiles a library of the repository that stands between a program and MPI.
+    pub(crate) fn compile_tool(&self, lab: &Lab, source: &str) -> PathBuf {
+        let program = self.compile(lab, source, &["-shared", "-fPIC"]);
+        let library = program.with_extension("so");
+        fs::rename(program, &library).unwrap();
+        library
+    }
+
+    /// Measured, with another tool between Dwell and MPI.
+    pub(crate) fn measured_over(
+        &self,
+        lab: &Lab,
+        tool: &Path,
+        ranks: u32,
+        command: &[&OsStr],
+    ) -> Run {
+        let mut preload = OsString::from("LD_PRELOAD=");
+        preload.push(tool);
+        let before = [OsStr::new("env"), &preload];
+        lab.launch(self.measuring(lab, ranks, &before, command), |_| false)
+    }
+
+    /// Measured, in a directory that is made anew.
     pub(crate) fn measured(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
-        lab.launch(self.measuring(lab, ranks, command), |_| false)
+        lab.launch(self.measuring(lab, ranks, &[], command), |_| false)
     }
 
     /// The same, until something is printed; then the launcher gets a signal.
@@ -111,11 +138,11 @@ impl Mpi {
         signal: &str,
         word: &str,
     ) -> Run {
-        let launcher = self.measuring(lab, ranks, command);
+        let launcher = self.measuring(lab, ranks, &[], command);
         lab.launch_until(launcher, signal, |printed| printed.contains(word))
     }
 
-    fn measuring(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Command {
+    fn measuring(&self, lab: &Lab, ranks: u32, before: &[&OsStr], command: &[&OsStr]) -> Command {
         let experiment = lab.experiment();
         let _ = fs::remove_dir_all(&experiment);
         let dwell: [OsString; 4] = [
@@ -125,7 +152,7 @@ impl Mpi {
             experiment.into_os_string(),
         ];
         let dwell: Vec<&OsStr> = dwell.iter().map(OsString::as_os_str).collect();
-        self.launcher(ranks, &[&dwell, command].concat())
+        self.launcher(ranks, &[before, &dwell, command].concat())
     }
 }
 
