@@ -10,12 +10,11 @@
  *   normal      MPI_Finalize
  *   kill-one    rank 1 sends itself SIGKILL, others are in a barrier
  *   kill-all    every rank sends itself SIGKILL
- *   segfault    every rank writes to address 0
- *   abort       every rank calls abort()
+ *   segfault    rank 1 writes to address 0, others are in a barrier
+ *   abort       rank 1 calls abort(), others are in a barrier
  *   MPI_Abort   rank 0 calls MPI_Abort with 7, others are in a barrier
- *   _exit       every rank calls _exit(5)
- *   exit        every rank calls exit(6), not MPI_Finalize
- *   exit-one    rank 1 calls exit(6), others are in a barrier
+ *   _exit       rank 1 calls _exit(5), others are in a barrier
+ *   exit        rank 1 calls exit(6), not MPI_Finalize, others are in a barrier
  *   fatal       rank 1 sends to a rank that is not there, others in a barrier
  *   hang        rank 0 computes for ever, others in a barrier: kill it
  *   busy        iterates for ever, 1 ms apart: kill it
@@ -107,17 +106,18 @@ static void say_ready(void) {
 }
 
 static void end(const char *mode) {
-  const char *one[] = {"kill-one", "exit-one", "fatal"};
-  for (int i = 0; i < 3; i++)
+  const char *one[] = {"kill-one", "segfault", "abort", "_exit", "exit", "fatal"};
+  for (int i = 0; i < 6; i++)
     if (strcmp(mode, one[i]) == 0 && me != 1) wait_for_ever();
-  /* All files are written, and others are where they will stay. */
-  if (strcmp(mode, "normal") != 0 && me != 1) sleep_ms(100);
+  if (strcmp(mode, "MPI_Abort") == 0 && me != 0) wait_for_ever();
+  if (strcmp(mode, "hang") == 0 && me != 0) wait_for_ever();
+  /* Until all files are written, and others are where they will stay. */
+  if (strcmp(mode, "normal") != 0) sleep_ms(100);
   if (strcmp(mode, "normal") == 0) {
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
     MPI_Finalize();
   } else if (strncmp(mode, "kill", 4) == 0) {
-    sleep_ms(100);
     raise(SIGKILL);
   } else if (strcmp(mode, "segfault") == 0) {
     volatile int *volatile nowhere = NULL;
@@ -125,19 +125,15 @@ static void end(const char *mode) {
   } else if (strcmp(mode, "abort") == 0) {
     abort();
   } else if (strcmp(mode, "MPI_Abort") == 0) {
-    if (me != 0) wait_for_ever();
     MPI_Abort(MPI_COMM_WORLD, 7);
   } else if (strcmp(mode, "_exit") == 0) {
     _exit(5);
-  } else if (strncmp(mode, "exit", 4) == 0) {
-    sleep_ms(100);
+  } else if (strcmp(mode, "exit") == 0) {
     exit(6);
   } else if (strcmp(mode, "fatal") == 0) {
     long value = 1;
-    sleep_ms(100);
     MPI_Send(&value, 1, MPI_LONG, ranks + 97, 0, MPI_COMM_WORLD);
   } else if (strcmp(mode, "hang") == 0) {
-    if (me != 0) wait_for_ever();
     say_ready();
     for (volatile unsigned long i = 0;; i++) continue;
   } else if (strcmp(mode, "busy") == 0) {

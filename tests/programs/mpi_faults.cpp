@@ -20,6 +20,7 @@
 // Rank 0 prints "MODE ok"; if anything is wrong, a rank says what on stderr and
 // aborts.
 #include <mpi.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -361,7 +362,10 @@ void run_pcontrol() {
 
 // ------------------------------------------------------------------- threads
 
+pthread_barrier_t together;
+
 void thread_calls(int index) {
+  pthread_barrier_wait(&together);
   std::vector<int> out(index + 1, me * 1000 + index), in(index + 1);
   for (int i = 0; i < kMessages; i++) {
     MPI_Request request;
@@ -370,10 +374,12 @@ void thread_calls(int index) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect(in[index] == other * 1000 + index, "a thread got another thread's message");
   }
+  pthread_barrier_wait(&together);
 }
 
 void run_threads() {
   std::vector<std::thread> threads;
+  pthread_barrier_init(&together, nullptr, kThreads);
   for (int i = 0; i < kThreads; i++) threads.emplace_back(thread_calls, i);
   for (std::thread &thread : threads) thread.join();
   check_calls(1);

@@ -4,9 +4,11 @@
 //! separated by colons: their launcher is `mpiexec` in the same directory. Without any the tests say so
 //! and pass, unless `DWELL_REQUIRE_MPI=1`.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 use crate::lab::{Lab, Run};
@@ -68,11 +70,32 @@ impl Mpi {
         self.try_compile(lab, source, options).unwrap_or_else(|| panic!("{self:?}: {source}"))
     }
 
+    /// The same for a program that many tests use: compiled once, and copied.
+    pub(crate) fn compile_once(&self, lab: &Lab, source: &str) -> PathBuf {
+        static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(self.program(source));
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !compiled.contains(&kept) {
+            let program = self.compile(lab, source, &[]);
+            copy(&program, &kept);
+            compiled.insert(kept);
+            return program;
+        }
+        let program = lab.path(&self.program(source));
+        copy(&kept, &program);
+        program
+    }
+
+    /// The name of a compiled program.
+    fn program(&self, source: &str) -> String {
+        let stem = Path::new(source).file_stem().unwrap().to_string_lossy();
+        format!("{stem}{}", self.name())
+    }
+
     /// The same, if the library is not too old for it.
     pub(crate) fn try_compile(&self, lab: &Lab, source: &str, options: &[&str]) -> Option<PathBuf> {
+        let program = lab.path(&self.program(source));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
-        let stem = source.file_stem().unwrap().to_string_lossy().into_owned();
-        let program = lab.path(&format!("{stem}{}", self.name()));
         let mut command = Command::new(&self.compiler);
         if source.extension() == Some(OsStr::new("cpp")) {
             // Through the compiler for C, so that the old bindings for C++ are not needed.
@@ -154,6 +177,12 @@ impl Mpi {
         let dwell: Vec<&OsStr> = dwell.iter().map(OsString::as_os_str).collect();
         self.launcher(ranks, &[before, &dwell, command].concat())
     }
+}
+
+/// Copies a program, by another process: a program that some process has open for writing cannot be
+/// started, and one of ours that starts in this moment would have it open.
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").args([from, to]).status().unwrap().success());
 }
 
 /// Checks that a trace can be analysed without a complaint.

@@ -14,7 +14,7 @@ use crate::trace::Trace;
 
 /// Runs modes of the program both ways, in one start.
 fn modes(mpi: &Mpi, lab: &Lab, modes: &[&str]) -> (Run, Trace) {
-    let program = mpi.compile(lab, "tests/programs/mpi_faults.cpp", &[]);
+    let program = mpi.compile_once(lab, "tests/programs/mpi_faults.cpp");
     let modes = modes.iter().map(OsStr::new);
     let command: Vec<&OsStr> = [program.as_os_str()].into_iter().chain(modes).collect();
     let plain = mpi.run(lab, 2, &command);
@@ -113,7 +113,7 @@ fn sixteen_threads() {
 fn a_recorder_in_trouble() {
     for mpi in Mpi::all() {
         let lab = Lab::bare();
-        let program = mpi.compile(&lab, "tests/programs/mpi_die.c", &[]);
+        let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
         let prefix = lab.path("said");
         let [normal, iterations] = ["normal", "3000"].map(OsStr::new);
         let program = [program.as_os_str(), normal, iterations, prefix.as_os_str()];
