@@ -240,9 +240,12 @@ void make_errors(MPI_Win window) {
   MPI_Irecv(place, 1, MPI_INT, other, 15, MPI_COMM_WORLD, &two[1]);
   send_too_long(15);
   send_too_long(15);
-  // Nothing says which of them are complete, but for the requests themselves.
+  // Nothing says which of them are complete, but for the requests themselves: a
+  // library may have given up at the first.
   tell("waitall, no statuses", MPI_Waitall(2, two, MPI_STATUSES_IGNORE));
+  int counted = handler_calls;
   for (MPI_Request &left : two) MPI_Wait(&left, MPI_STATUS_IGNORE);
+  handler_calls = counted;
   check_calls(3);
 }
 
