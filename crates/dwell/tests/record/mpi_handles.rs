@@ -63,7 +63,7 @@ fn handles_come_again() {
             let plain = mpi.run(&lab, ranks, &command);
             let measured = mpi.measured(&lab, ranks, &command);
             if plain.code != Some(0) {
-                // Open MPI 5.0 without a network may fail to make a window after hundreds of them.
+                // Seen once of Open MPI 5.0.11, without Dwell; why is not known.
                 eprintln!("skipped: {mpi:?} does not get through it by itself");
                 continue;
             }
