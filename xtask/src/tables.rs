@@ -7,6 +7,10 @@
 //!
 //! SRUMMA multiplies matrices of one size whatever the number of processes (strong scaling), SOR gives
 //! each process a block of one size (weak scaling).
+//!
+//! `NWChem` is measured if it is named: see [`nwchem`].
+
+pub(crate) mod nwchem;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -28,7 +32,7 @@ const LIMIT: &str = "300";
 /// Options of `cargo xtask tables`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The program; both if none is named
+    /// The program; SRUMMA and SOR if none is named
     program: Option<Program>,
     /// Numbers of processes [default: 2,4; smoke 2]
     #[arg(long, value_delimiter = ',', value_name = "N")]
@@ -51,6 +55,8 @@ pub(crate) struct Options {
 enum Program {
     Srumma,
     Sor,
+    /// Chemistry, by MPI
+    Nwchem,
 }
 
 impl Program {
@@ -58,6 +64,7 @@ impl Program {
         match self {
             Program::Srumma => "srumma",
             Program::Sor => "sor",
+            Program::Nwchem => "nwchem",
         }
     }
 
@@ -68,6 +75,7 @@ impl Program {
             (Program::Srumma, true) => &["96 16 2", "--blocking 96 16 2"],
             (Program::Sor, false) => &["--per-pe --tolerance 0 256 50"],
             (Program::Sor, true) => &["--per-pe --tolerance 0 32 10"],
+            (Program::Nwchem, _) => &[],
         }
     }
 }
@@ -106,6 +114,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     };
     ensure!(processes.iter().all(|count| *count >= 1), "a run needs processes");
     let programs = match options.program {
+        Some(Program::Nwchem) => return nwchem::run(workspace, options, processes),
         Some(program) => vec![program],
         None => vec![Program::Srumma, Program::Sor],
     };
@@ -186,7 +195,8 @@ impl Tools {
         self.dwell(&["analyze"], &trace.0, &[])?;
         let analysis = began.elapsed().as_secs_f64();
         let findings = findings(&fs::read_to_string(trace.0.join("findings.json"))?)?;
-        let metrics = metrics(&self.dwell(&["report"], &trace.0, &["--metrics", "--json"])?)?;
+        let metrics =
+            metrics(&self.dwell(&["report"], &trace.0, &["--metrics", "--json"])?, "shmem")?;
         let per_process = match metrics.contains_key(AT_MOST) {
             true => {
                 let wanted = ["--locations", "--metric", AT_MOST, "--json"];
@@ -260,8 +270,8 @@ const AT_LEAST: &[&str] = &[
 /// Metrics by name, summed up over all processes. A report leaves out what is 0.
 type Metrics = BTreeMap<String, f64>;
 
-/// Reads `dwell report --metrics --json`.
-fn metrics(json: &str) -> Result<Metrics> {
+/// Reads `dwell report --metrics --json`. Something of the layer must have been recorded.
+fn metrics(json: &str, layer: &str) -> Result<Metrics> {
     let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
     let rows = report["metrics"].as_array().context("the report has no metrics")?;
     let metric = |row: &Value| {
@@ -270,7 +280,7 @@ fn metrics(json: &str) -> Result<Metrics> {
         Some((name, row["value"].as_f64()?))
     };
     let metrics: Metrics = rows.iter().filter_map(metric).collect();
-    ensure!(metrics.contains_key("shmem"), "no OpenSHMEM call was recorded");
+    ensure!(metrics.contains_key(layer), "no call of {layer} was recorded");
     Ok(metrics)
 }
 
@@ -468,7 +478,7 @@ mod tests {
             imbalance: 50,
         };
         let per_process = Spread { least: 0.5, mean: 1.0, most: 1.5 };
-        let metrics = metrics(METRICS).expect("well formed");
+        let metrics = metrics(METRICS, "shmem").expect("well formed");
         let findings = Findings { length: 6.0, not_computed: vec!["late_signal: why".to_owned()] };
         Row::new(&case, 5.0, 0.25, findings, &metrics, per_process)
     }
@@ -508,7 +518,7 @@ mod tests {
         let expected = Spread { least: 1.0, mean: 2.0, most: 3.0 };
         assert_eq!(spread(json).expect("well formed"), expected);
         assert!(spread(r#"{"spread": []}"#).is_err());
-        assert!(metrics(r#"{"metrics": []}"#).is_err(), "nothing recorded is no result");
+        assert!(metrics(r#"{"metrics": []}"#, "shmem").is_err(), "nothing recorded is no result");
         let json = r#"{"length_seconds": 1.5,
             "not_computed": [{"pattern": "p", "calls": 0, "reason": "r"}]}"#;
         let Findings { length, not_computed } = findings(json).expect("well formed");

@@ -10,7 +10,11 @@
 //!   themselves, so that what Dwell does at the start and at the end of a run is seen apart from what it
 //!   does to the run.
 //!
+//! The first and the last question are asked of MPI as well: see [`mpi`].
+//!
 //! The ways to run a program alternate, so that the machine's moods hit all of them alike.
+
+mod mpi;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -59,6 +63,17 @@ pub(crate) struct Options {
     /// Print the rows of the book's tables too
     #[arg(long)]
     markdown: bool,
+    /// Only this part
+    #[arg(long)]
+    only: Option<Part>,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Shmem,
+    Mpi,
+    Nwchem,
 }
 
 impl Options {
@@ -92,6 +107,16 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     println!("\n{}", harness::machine());
     println!("{rounds} rounds, alternating\n");
 
+    let wanted = |part: Part| options.only.is_none_or(|only| only == part);
+    if wanted(Part::Mpi) {
+        mpi::calls(&bench, rounds, options.markdown)?;
+    }
+    if wanted(Part::Nwchem) {
+        mpi::nwchem(&bench, rounds)?;
+    }
+    if !wanted(Part::Shmem) {
+        return Ok(());
+    }
     let calls = bench.calls(rounds)?;
     println!("{}", Table { rows: &calls, goals: !options.smoke });
     let instructions = bench.instructions()?;
@@ -211,6 +236,11 @@ impl Bench {
             command.args(["--max-size", "0"]);
         }
         command.arg(self.folder.0.join(program)).args(arguments);
+        self.ran(way, command)
+    }
+
+    /// Runs a command that is complete but for its environment.
+    fn ran(&self, way: Way, mut command: Command) -> Result<Ran> {
         command.env("DWELL_LIBRARY", &self.library);
         // Containers run as root, and have fewer slots than a test wants processes.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -221,7 +251,7 @@ impl Bench {
         let output = command
             .stdin(Stdio::null())
             .output()
-            .with_context(|| format!("cannot run `{shown}`: is OpenSHMEM installed?"))?;
+            .with_context(|| format!("cannot run `{shown}`: is it installed?"))?;
         let wall = began.elapsed().as_secs_f64();
         let [stdout, stderr] =
             [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -240,14 +270,7 @@ impl Bench {
         for _ in 0..rounds {
             for way in [Way::Bare, Way::Recording, Way::Off] {
                 let ran = self.oshrun(way, 2, "overhead", &[CALLS.0, CALLS.1])?;
-                for (name, ns) in nanoseconds(&ran.stdout)? {
-                    let at = calls.iter().position(|call| call.name == name);
-                    let at = at.unwrap_or_else(|| {
-                        calls.push(Call { name, ns: Default::default() });
-                        calls.len() - 1
-                    });
-                    calls[at].ns[way as usize].push(ns);
-                }
+                add(&mut calls, way, &ran.stdout)?;
             }
         }
         ensure!(!calls.is_empty(), "`overhead` printed nothing");
@@ -370,6 +393,19 @@ fn nanoseconds(stdout: &str) -> Result<Vec<(String, f64)>> {
         known.push(ns);
     }
     Ok(names.into_iter().map(|name| (name.to_owned(), Spread::of(&values[name]).median)).collect())
+}
+
+/// Adds what `overhead` printed to what is known of its calls.
+fn add(calls: &mut Vec<Call>, way: Way, stdout: &str) -> Result<()> {
+    for (name, ns) in nanoseconds(stdout)? {
+        let at = calls.iter().position(|call| call.name == name);
+        let at = at.unwrap_or_else(|| {
+            calls.push(Call { name, ns: Default::default() });
+            calls.len() - 1
+        });
+        calls[at].ns[way as usize].push(ns);
+    }
+    Ok(())
 }
 
 /// The number of instructions in what callgrind says.
@@ -609,6 +645,9 @@ fn markdown(calls: &[Call], instructions: Option<f64>, programs: &[Paired]) -> S
     }
     if let Some(count) = instructions {
         let _ = writeln!(text, "\nInstructions of the recorder per call: {count:.0}.");
+    }
+    if programs.is_empty() {
+        return text;
     }
     text += "\n| program | bare s | added | 95 % interval | start and end, added s | calls a second |\n\
              |---|---|---|---|---|---|\n";

@@ -1,0 +1,114 @@
+//! What measuring costs programs of MPI: single calls on Open MPI and on MPICH, and `NWChem`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Bench, CALLS, Call, Folder, Interval, Spread, Table, Way, add, markdown};
+use super::{GOAL_OFF, recorded_calls};
+use crate::process;
+use crate::tables::nwchem::energy;
+
+/// Nanoseconds that recording may add to a get with its flush.
+const GOAL_GET: f64 = 180.0;
+/// What that goal is for.
+const GET: &str = "MPI_Get+MPI_Win_flush";
+
+/// Compiler, launcher, and options of the launcher. One-sided operations of some releases of Open MPI 4.1
+/// crash without these, Dwell or not.
+const LIBRARIES: &[(&str, &str, &[&str])] = &[
+    ("mpicc.openmpi", "mpirun.openmpi", &["-mca", "osc", "^rdma"]),
+    ("mpicc.mpich", "mpirun.mpich", &[]),
+];
+
+/// The cost of single calls, on each library that is there.
+pub(super) fn calls(bench: &Bench, rounds: usize, rows: bool) -> Result<()> {
+    for &(compiler, launcher, options) in LIBRARIES {
+        if !process::is_on_path(compiler) {
+            println!("there is no {compiler}: not measured");
+            continue;
+        }
+        let program = bench.folder.0.join("mpi_overhead");
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "tests/programs/mpi_overhead.c", "-o"]).arg(&program);
+        process::run(&mut command)?;
+        let mut calls: Vec<Call> = Vec::new();
+        for _ in 0..rounds {
+            for way in [Way::Bare, Way::Recording, Way::Off] {
+                let trace = Folder(bench.folder.0.join("trace"));
+                let mut command = launch(bench, way, launcher, options, &trace.0);
+                command.arg(&program).args([CALLS.0, CALLS.1]);
+                add(&mut calls, way, &bench.ran(way, command)?.stdout)?;
+            }
+        }
+        println!("{compiler}:\n{}", Table { rows: &calls, goals: false });
+        if let Some(get) = calls.iter().find(|call| call.name == GET) {
+            let verdict = |way, goal| match get.added(way).median <= goal {
+                true => "met",
+                false => "missed",
+            };
+            let (on, off) = (verdict(Way::Recording, GOAL_GET), verdict(Way::Off, GOAL_OFF));
+            println!("goals for {GET}: {GOAL_GET} {on}, switched off {GOAL_OFF} {off}\n");
+        }
+        if rows {
+            print!("{}", markdown(&calls, None, &[]));
+        }
+    }
+    Ok(())
+}
+
+/// A launcher for two processes, up to their program.
+fn launch(bench: &Bench, way: Way, launcher: &str, options: &[&str], trace: &Path) -> Command {
+    let mut command = Command::new(launcher);
+    command.args(["-np", "2"]).args(options);
+    if way != Way::Bare {
+        command.arg(&bench.dwell).arg("run").arg("-o").arg(trace);
+    }
+    if way == Way::Off {
+        command.args(["--max-size", "0"]);
+    }
+    command
+}
+
+/// How much longer whole runs of `NWChem` take, in pairs. It has no clock of its own that is fine enough,
+/// so start and end are included.
+pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
+    let (_, launcher, options) = LIBRARIES[0];
+    if !process::is_on_path("nwchem.openmpi") {
+        println!("there is no nwchem.openmpi: not measured");
+        return Ok(());
+    }
+    fs::copy("tests/programs/h2o.nw", bench.folder.0.join("h2o.nw"))?;
+    let (mut times, mut calls) = ([Vec::new(), Vec::new()], 0);
+    for round in 0..=rounds {
+        for (at, way) in [Way::Bare, Way::Recording].into_iter().enumerate() {
+            let trace = Folder(bench.folder.0.join("trace"));
+            let mut command = launch(bench, way, launcher, options, &trace.0);
+            command.args(["nwchem.openmpi", "h2o.nw"]).current_dir(&bench.folder.0);
+            let ran = bench.ran(way, command)?;
+            let energy = energy(&ran.stdout).context("NWChem printed no energy")?;
+            ensure!((energy + 76.408_738_453).abs() < 1e-8, "the energy is {energy}");
+            calls = recorded_calls(&ran.stderr).unwrap_or(calls);
+            // The first pair finds the program in no cache.
+            if round > 0 {
+                times[at].push(ran.wall);
+            }
+        }
+    }
+    let [bare, recording] = times;
+    let percent: Vec<f64> =
+        bare.iter().zip(&recording).map(|(bare, with)| 100.0 * (with / bare - 1.0)).collect();
+    let percent = Interval::of(&percent);
+    let (lowest, highest) = percent.bounds();
+    println!("nwchem.openmpi h2o.nw, 2 processes, {rounds} pairs, {calls} calls");
+    println!("  bare      {:.3} s", Spread::of(&bare));
+    println!("  recording {:.3} s", Spread::of(&recording));
+    println!("  added     {:+.3} s", Spread::added(&bare, &recording));
+    println!(
+        "  added     {:+.1} %, with 95 % confidence {lowest:+.1} to {highest:+.1} %\n",
+        percent.mean
+    );
+    Ok(())
+}
