@@ -38,6 +38,7 @@ mod regions;
 mod replay;
 mod report;
 mod role;
+mod seldom;
 mod shard;
 mod spill;
 mod system;

@@ -2,11 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
-use otf2::enums::{
-    CollectiveRoot, LockType, MeasurementMode, RmaAtomicType, RmaSyncLevel, RmaSyncType,
-};
-use otf2::id::{CallingContextRef, CommRef, GroupRef, MatchingId, Rank, RegionRef, RmaWinRef};
+use otf2::enums::RmaAtomicType;
+use otf2::id::{CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
 
@@ -18,23 +17,19 @@ use crate::matrix::{Kind, Matrix};
 use crate::metric::Quantity;
 use crate::outstanding::{Known, Op, Sort};
 use crate::paths::Path;
-use crate::patterns::collectives::{Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
-use crate::patterns::messages::{
-    APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Receive, Sending,
-    Sent,
-};
+use crate::patterns::messages::Receive;
 use crate::patterns::progress::{self, Questions};
 use crate::patterns::signals::{Signal, Wait};
-use crate::regions::{Regions, Span};
-use crate::role::{Epoch, Role, Traits};
+use crate::regions::Regions;
+use crate::role::Traits;
 use crate::world::{World, number};
 
 impl Sort {
     /// Lock calls are a kind of their own.
     const LOCK: u8 = 4;
 
-    pub(crate) fn of(layer: Option<dwell_model::layer::Layer>, kind: u8) -> Self {
+    pub(crate) fn of(layer: Option<Layer>, kind: u8) -> Self {
         let layer = layer.map_or(0, |layer| layer as u8 + 1);
         Self(layer << 3 | kind)
     }
@@ -355,7 +350,7 @@ impl Player<'_> {
                 let lock = Done { target, start: enter, sort, known: Known::default() };
                 let done = completed.unwrap_or(lock);
                 // MPI has locks on all processes, which are no single process's.
-                let mpi = layer == Some(dwell_model::layer::Layer::Mpi);
+                let mpi = layer == Some(Layer::Mpi);
                 self.actor.ownerless += u64::from(done.target == LockKey::ALL && !mpi);
                 if done.target != LockKey::ALL && done.target != self.actor.index {
                     let case = (key, waiting);
@@ -373,8 +368,8 @@ impl Player<'_> {
     }
 
     /// Other tools write no record for a quiet: it completes everything. How many that were.
-    fn implied(&mut self, frame: Frame) -> u32 {
-        let shmem = Some(dwell_model::layer::Layer::Shmem);
+    pub(crate) fn implied(&mut self, frame: Frame) -> u32 {
+        let shmem = Some(Layer::Shmem);
         let implied = frame.traits.has(Traits::COMPLETES)
             && !frame.traits.has(Traits::STATED)
             && self.world.roles.get(frame.region).layer() == shmem;
@@ -408,7 +403,7 @@ impl Player<'_> {
 
     /// The context of a window.
     #[inline(always)]
-    fn context(&mut self, win: RmaWinRef) -> Option<u32> {
+    pub(crate) fn context(&mut self, win: RmaWinRef) -> Option<u32> {
         match self.lane.window {
             Some((known, context)) if known == win.0 => Some(context),
             _ => {
@@ -423,7 +418,7 @@ impl Player<'_> {
     }
 
     #[inline(always)]
-    fn process(&mut self, context: u32, rank: Rank) -> Option<u32> {
+    pub(crate) fn process(&mut self, context: u32, rank: Rank) -> Option<u32> {
         let ranks = &self.world.system.context(context)?.ranks;
         let process = ranks.process(rank.0, self.actor.index);
         if process.is_none() {
@@ -479,7 +474,7 @@ impl Player<'_> {
 
     #[inline(never)]
     pub(crate) fn issue(&mut self, issue: &Issue, attributes: List<'_, Attribute>) {
-        let Issue { kind, returns, window, id, sent, .. } = *issue;
+        let Issue { kind, returns, window, id, sent, received, .. } = *issue;
         let me = self.actor.index;
         let Some(path) = self.lane.stack.last().map(|frame| frame.path) else { return };
         let Some(target) = self.count(path, issue, 0) else { return };
@@ -501,6 +496,9 @@ impl Player<'_> {
         frame.issued = true;
         let start = frame.enter;
         let layer = self.world.roles.layer(frame.region);
+        // What MPI completes at the origin has left it, whether the target has seen it or not.
+        let here = layer == Some(Layer::Mpi) && kind == Kind::Atomic && received == 0;
+        let returns = returns && !here;
         if sent > 0 || kind == Kind::Atomic {
             self.signal(target, start, sent.max(1), attributes);
         }
@@ -565,14 +563,13 @@ impl Player<'_> {
     }
 
     /// Operations are complete at their targets.
-    fn complete_remote(&mut self, win: RmaWinRef, id: MatchingId) {
+    pub(crate) fn complete_remote(&mut self, win: RmaWinRef, id: MatchingId) {
         let Some(&frame) = self.lane.stack.last() else { return };
         if !frame.judged {
             return;
         }
         self.ops.clear();
-        let mpi =
-            self.world.roles.get(frame.region).layer() == Some(dwell_model::layer::Layer::Mpi);
+        let mpi = self.world.roles.get(frame.region).layer() == Some(Layer::Mpi);
         if mpi && !frame.traits.has(Traits::STATED) {
             self.actor.outstanding.take_numbered(self.lane.location, win.0, id.0, self.ops);
         } else {
@@ -614,380 +611,6 @@ impl Player<'_> {
         let before = self.lane.done.len();
         self.lane.done.extend(done);
         (self.lane.done.len() - before) as u32
-    }
-
-    #[inline(never)]
-    fn rare(&mut self, time: u64, event: Event<'_>, attributes: List<'_, Attribute>) {
-        match event {
-            Event::RmaOpCompleteRemote(it) => self.complete_remote(it.win, it.matching_id),
-            Event::RmaCollectiveEnd(it) => {
-                let Some(context) = self.context(it.win) else { return };
-                let frame = self.lane.stack.last().copied();
-                let Some(frame) = frame else { return };
-                let role = self.world.roles.get(frame.region);
-                let way = Way::of(role, it.collective_op, it.root, true);
-                let fence = (way == Way::Fence).then_some(it.win.0);
-                self.collective(time, context, way, it.root, fence, attributes);
-            }
-            Event::MpiCollectiveEnd(it) => {
-                let Some(context) = self.world.system.comm(it.communicator) else {
-                    self.lane.damage.undefined += 1;
-                    return;
-                };
-                let Some(frame) = self.lane.stack.last().copied() else { return };
-                let role = self.world.roles.get(frame.region);
-                let way = Way::of(role, it.collective_op, it.root, false);
-                self.collective(time, context, way, it.root, None, attributes);
-            }
-            Event::NonBlockingCollectiveRequest(it) => {
-                let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
-                self.actor.under.begin(self.lane.location, it.request_id.0, enter);
-            }
-            Event::NonBlockingCollectiveComplete(it) => {
-                let Some(context) = self.world.system.comm(it.communicator) else {
-                    self.lane.damage.undefined += 1;
-                    return;
-                };
-                // The call that completes it does not say what it was.
-                let way = Way::of(Role::default(), it.collective_op, it.root, false);
-                self.collective_ends(time, context, way, it.root, it.request_id.0);
-            }
-            Event::RmaRequestLock(it) => {
-                self.lock(it.win, it.remote, it.lock_id.0, it.lock_type, time, false);
-            }
-            Event::RmaAcquireLock(it) => {
-                self.lock(it.win, it.remote, it.lock_id.0, it.lock_type, time, true);
-            }
-            Event::RmaReleaseLock(it) => {
-                self.unlock(it.win, it.remote, it.lock_id.0, time);
-            }
-            Event::RmaWaitChange(_) => {
-                let offset = number(attributes, self.world.attributes.offset);
-                self.note(Note::Change(offset));
-            }
-            Event::RmaSync(it) => self.sync(time, it.win, it.remote, it.sync_type),
-            Event::RmaGroupSync(it) => self.group_sync(time, it.win, it.group, it.sync_level),
-            Event::MpiSend(it) => {
-                self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, true);
-            }
-            Event::MpiIsend(it) => {
-                self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, false);
-            }
-            Event::MpiIrecvRequest(it) => {
-                let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
-                self.actor.messages.posted.insert(it.request_id.0, enter);
-            }
-            Event::MpiRequestCancelled(it) => {
-                self.actor.messages.posted.remove(&it.request_id.0);
-            }
-            Event::MpiRecv(it) => {
-                self.receive(it.communicator, it.sender, it.msg_tag, it.msg_length, None);
-            }
-            Event::MpiIrecv(it) => {
-                let posted = self.actor.messages.posted.remove(&it.request_id.0);
-                self.receive(it.communicator, it.sender, it.msg_tag, it.msg_length, posted);
-            }
-            Event::MeasurementOnOff(it) => match it.measurement_mode {
-                MeasurementMode::Off => self.lane.off = Some(time),
-                _ => {
-                    if let Some(begin) = self.lane.off.take() {
-                        self.lane.gaps.push(Span { begin, end: time });
-                    }
-                }
-            },
-            _ => {}
-        }
-    }
-
-    fn note(&mut self, note: Note) {
-        if let Some(frame) = self.lane.stack.last_mut()
-            && frame.judged
-        {
-            frame.notes += 1;
-            self.lane.notes.push(note);
-        }
-    }
-
-    fn collective(
-        &mut self,
-        time: u64,
-        context: u32,
-        way: Way,
-        root: CollectiveRoot,
-        fence: Option<u32>,
-        attributes: List<'_, Attribute>,
-    ) {
-        let Some(frame) = self.lane.stack.last().copied() else { return };
-        self.lane.paths.book(frame.path, Quantity::Collectives, 1);
-        if !frame.judged || self.is_between(context) {
-            return;
-        }
-        let outside = self.outside(frame, context);
-        let counted = self.actor.collectives.entry(context).or_insert(0);
-        let sequence = number(attributes, self.world.attributes.sequence).unwrap_or(*counted);
-        *counted = sequence + 1;
-        if let Some(window) = fence {
-            let touched = self.actor.touched.extract_if(|key, _| key.0 == window);
-            for ((_, target), time) in touched {
-                let touch = Touch { context, sequence, target, time };
-                self.mail.touches.send(touch.home(self.world), touch);
-            }
-        }
-        let arrival = Arrival {
-            context,
-            sequence,
-            process: self.actor.index,
-            location: self.lane.location,
-            path: frame.path,
-            enter: frame.enter,
-            began: frame.enter,
-            end: time,
-            way,
-            root: self.root(context, root),
-            number: None,
-            outside,
-        };
-        self.mail.arrivals.send(arrival.home(self.world), arrival);
-    }
-
-    /// Whether a communicator connects two groups: who waits for whom there is not judged.
-    fn is_between(&self, context: u32) -> bool {
-        self.world.system.context(context).is_some_and(crate::system::Context::is_between)
-    }
-
-    /// What the open collective completed at targets outside of its group. Who is in the group is
-    /// there: imbalance is not a wait for progress. The others are asked once it is known when the
-    /// last of the group came; a number to ask with.
-    fn outside(&mut self, frame: Frame, context: u32) -> Option<u32> {
-        let done = frame.done + self.implied(frame);
-        let from = self.lane.done.len().saturating_sub(done as usize);
-        let group = self.world.system.context(context)?;
-        let mut list: Vec<Done> = self.lane.done.drain(from..).collect();
-        if let Some(frame) = self.lane.stack.last_mut() {
-            frame.done = 0;
-        }
-        list.retain(|it| !group.contains(it.target));
-        if list.is_empty() {
-            return None;
-        }
-        let (location, path) = (self.lane.location, frame.path);
-        let when = (frame.enter, self.lane.now);
-        Some(self.actor.outside.put(location, path, when, list))
-    }
-
-    /// The process that is the root of a collective.
-    fn root(&mut self, context: u32, root: CollectiveRoot) -> Option<u32> {
-        match root {
-            CollectiveRoot::Rank(rank) => self.process(context, Rank(rank)),
-            CollectiveRoot::SelfRank => Some(self.actor.index),
-            _ => None,
-        }
-    }
-
-    /// The open call completes a collective that does not block.
-    fn collective_ends(
-        &mut self,
-        time: u64,
-        context: u32,
-        way: Way,
-        root: CollectiveRoot,
-        request: u64,
-    ) {
-        let Some(frame) = self.lane.stack.last().copied() else { return };
-        self.lane.paths.book(frame.path, Quantity::Collectives, 1);
-        let location = self.lane.location;
-        let Some((number, began)) = self.actor.under.find(location, request) else { return };
-        let arrival = Arrival {
-            context,
-            sequence: 0,
-            process: self.actor.index,
-            location,
-            path: frame.path,
-            enter: frame.enter,
-            began,
-            end: time,
-            way,
-            root: self.root(context, root),
-            number: Some(number),
-            outside: None,
-        };
-        let judged = frame.judged && !self.is_between(context);
-        let (world, mail) = (self.world, &mut *self.mail);
-        for arrival in self.actor.under.end(number, judged.then_some(arrival)) {
-            mail.arrivals.send(arrival.home(world), arrival);
-        }
-        if frame.judged && !judged {
-            return;
-        }
-        let what = Quantity::NonBlockingWait;
-        let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what }));
-    }
-
-    fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
-        let context = self.context(win)?;
-        let owner = if remote.is_undefined() { None } else { self.process(context, remote) };
-        Some(LockKey { window: win.0, owner: owner.unwrap_or(LockKey::ALL), lock })
-    }
-
-    fn lock(
-        &mut self,
-        win: RmaWinRef,
-        remote: Rank,
-        lock: u64,
-        kind: LockType,
-        time: u64,
-        acquired: bool,
-    ) {
-        let Some(key) = self.lock_key(win, remote, lock) else { return };
-        let exclusive = kind != LockType::Shared;
-        let Some(frame) = self.lane.stack.last() else { return };
-        if !frame.judged {
-            return;
-        }
-        let stated = frame.traits.has(Traits::STATED);
-        let what = match (acquired, stated) {
-            (true, true) => What::Acquire { time, exclusive },
-            // What other tools call acquiring stands at the enter: it is sent at the leave.
-            (true, false) => return self.note(Note::Lock(key, exclusive, Taken::AtLeave)),
-            // Dwell says when it gets it.
-            (false, true) => return,
-            (false, false) => What::Request { time: frame.enter, exclusive },
-        };
-        let process = self.actor.index;
-        self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
-        if !acquired {
-            self.actor.asked.insert(key, exclusive);
-        }
-        self.note(Note::Lock(key, exclusive, Taken::Said));
-    }
-
-    fn unlock(&mut self, win: RmaWinRef, remote: Rank, lock: u64, time: u64) {
-        let Some(key) = self.lock_key(win, remote, lock) else { return };
-        let (what, process) = (What::Release { time }, self.actor.index);
-        self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
-        // Nobody said when the lock was obtained: it may have been in this call.
-        if let Some(exclusive) = self.actor.asked.remove(&key) {
-            self.note(Note::Lock(key, exclusive, Taken::Before(time)));
-        }
-    }
-
-    fn sync(&mut self, time: u64, win: RmaWinRef, remote: Rank, kind: RmaSyncType) {
-        let Some(context) = self.context(win) else { return };
-        let Some(partner) = self.process(context, remote) else { return };
-        let context = win.0 | NOTIFICATIONS;
-        match kind {
-            RmaSyncType::NotifyOut => self.tell(time, partner, context),
-            RmaSyncType::NotifyIn => self.hear(partner, context, Quantity::LateSignal),
-            _ => {}
-        }
-    }
-
-    /// A call synchronised with the members of a group.
-    fn group_sync(&mut self, time: u64, win: RmaWinRef, group: GroupRef, level: RmaSyncLevel) {
-        let world = self.world;
-        let Some(frame) = self.lane.stack.last() else { return };
-        let epoch = world.roles.get(frame.region).epoch;
-        if epoch == Some(Epoch::Test) && level == RmaSyncLevel::NONE {
-            return;
-        }
-        let Some(members) = world.system.group(group) else { return };
-        let me = self.actor.index;
-        for &partner in members.iter().filter(|member| **member != me) {
-            match epoch {
-                None => {
-                    self.tell(time, partner, win.0 | PARTNERS);
-                    self.hear(partner, win.0 | PARTNERS, Quantity::LatePartner);
-                }
-                Some(Epoch::Post) => {
-                    self.tell(time, partner, win.0 | POSTS);
-                    self.tell(time, partner, win.0 | LATER_POSTS);
-                }
-                Some(Epoch::Start) => self.hear(partner, win.0 | POSTS, Quantity::LatePost),
-                Some(Epoch::Complete) => {
-                    self.hear(partner, win.0 | LATER_POSTS, Quantity::LatePost);
-                    self.tell(time, partner, win.0 | COMPLETES);
-                }
-                Some(Epoch::Wait | Epoch::Test) => {
-                    self.hear(partner, win.0 | COMPLETES, Quantity::EarlyWait);
-                }
-            }
-        }
-    }
-
-    /// Tells a partner that the open call has come so far.
-    fn tell(&mut self, time: u64, partner: u32, context: u32) {
-        let Some(frame) = self.lane.stack.last().copied().filter(|it| it.judged) else { return };
-        let sent = Sent {
-            receiver: partner,
-            sender: self.actor.index,
-            context,
-            tag: 0,
-            begin: frame.enter,
-            time,
-            serial: self.actor.messages.serial(),
-            blocking: false,
-            touched: if context & APART == COMPLETES {
-                let window = context & !APART;
-                self.actor.touched.remove(&(window, partner)).unwrap_or(0)
-            } else {
-                0
-            },
-        };
-        self.mail.sends.send(partner, sent);
-    }
-
-    /// The open call waits for what a partner tells.
-    fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
-        let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
-        self.note(Note::Receive(Receive { sender, context, tag: 0, posted, what }));
-    }
-
-    fn send(&mut self, time: u64, comm: CommRef, to: Rank, tag: u32, bytes: u64, blocking: bool) {
-        let Some(frame) = self.lane.stack.last().copied() else { return };
-        self.lane.paths.book(frame.path, Quantity::Sends, 1);
-        self.lane.paths.book(frame.path, Quantity::BytesSent, bytes);
-        let Some(context) = self.world.system.comm(comm) else {
-            self.lane.damage.undefined += 1;
-            return;
-        };
-        let Some(receiver) = self.process(context, to) else { return };
-        let me = self.actor.index;
-        let to = self.world.parties.party(receiver);
-        if let Some(cell) = self.matrix.cell(self.row, to, Kind::Message) {
-            cell.operations += 1;
-            cell.bytes += bytes;
-        }
-        if let Some(frame) = self.lane.stack.last_mut()
-            && frame.first.is_none()
-        {
-            frame.first = Some((Kind::Message, receiver));
-        }
-        if !frame.judged {
-            return;
-        }
-        let serial = self.actor.messages.serial();
-        let begin = frame.enter;
-        let (sender, touched) = (me, 0);
-        let sent = Sent { receiver, sender, context, tag, begin, time, serial, blocking, touched };
-        self.mail.sends.send(receiver, sent);
-        if blocking {
-            self.note(Note::Send(Sending { serial }));
-        }
-    }
-
-    fn receive(&mut self, comm: CommRef, from: Rank, tag: u32, bytes: u64, posted: Option<u64>) {
-        let Some(frame) = self.lane.stack.last().copied() else { return };
-        self.lane.paths.book(frame.path, Quantity::Receives, 1);
-        self.lane.paths.book(frame.path, Quantity::BytesReceived, bytes);
-        let Some(context) = self.world.system.comm(comm) else {
-            self.lane.damage.undefined += 1;
-            return;
-        };
-        let Some(sender) = self.process(context, from) else { return };
-        let posted = posted.unwrap_or(frame.enter);
-        let what = Quantity::LateSender;
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what }));
     }
 }
 
