@@ -34,6 +34,8 @@ enum Task {
     Tidy,
     /// Run what continuous integration runs
     Ci(ci::Options),
+    /// Hold the search for waits against exhaustive searches of all random archives; CI samples them
+    Proofs,
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
     /// Measure against the tools that exist
@@ -63,6 +65,13 @@ fn run(task: &Task) -> Result<()> {
     match task {
         Task::Tidy => tidy::run(&workspace),
         Task::Ci(options) => ci::run(&workspace, options),
+        Task::Proofs => process::run(process::cargo(&workspace.root).args([
+            "test",
+            "-p",
+            "dwell-analyze",
+            "--",
+            "--include-ignored",
+        ])),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),

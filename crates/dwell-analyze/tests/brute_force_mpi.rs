@@ -488,6 +488,7 @@ fn random_traces_equal_a_search() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask proofs"]
 fn more_random_traces_equal_a_search() {
     check_all(600..1200);
 }

@@ -132,6 +132,7 @@ fn synthetic_archives_equal_a_search() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask proofs"]
 fn more_synthetic_archives_equal_a_search() {
     synthetic(260..520);
 }
@@ -142,6 +143,7 @@ fn archives_of_threads_equal_a_search() {
 }
 
 #[test]
+#[ignore = "slow: cargo xtask proofs"]
 fn more_archives_of_threads_equal_a_search() {
     threads(400..800);
 }

@@ -41,6 +41,12 @@ impl Mpi {
         found
     }
 
+    /// Those that the system has. How processes die and what goes wrong does not depend on the ABI, so
+    /// they stand for all.
+    pub(crate) fn of_the_system() -> Vec<Self> {
+        Self::all().into_iter().filter(|mpi| mpi.compiler.components().count() == 1).collect()
+    }
+
     fn new(compiler: PathBuf, launcher: PathBuf) -> Self {
         // One-sided operations of Debian's Open MPI 4.1.4 crash by themselves without this.
         let old = compiler.as_os_str() == "mpicc.openmpi";

@@ -45,7 +45,7 @@ fn recovered(lab: &Lab, more: u64, run: &Run) -> Trace {
 }
 
 fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
         let prefix = lab.path("said");
@@ -111,7 +111,7 @@ fn error_that_is_fatal() {
 
 /// The launcher is told to stop, as at the end of a job's time or by someone at the terminal.
 fn stopped(mode: &str, signal: &str) {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
         let prefix = lab.path("said");

@@ -33,7 +33,7 @@ fn calls(trace: &Trace, pe: u64, function: &str) -> u64 {
 
 #[test]
 fn ways_in_and_out_of_calls() {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let (_, trace) =
             modes(&mpi, &lab, &["fork", "exception", "longjmp", "pcontrol", "signals"]);
@@ -49,7 +49,7 @@ fn ways_in_and_out_of_calls() {
 /// is nevertheless told apart.
 #[test]
 fn callbacks_that_call_mpi() {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let (_, trace) = modes(&mpi, &lab, &["callbacks"]);
         let mut alone = 0;
@@ -70,7 +70,7 @@ fn callbacks_that_call_mpi() {
 /// The program sees the same errors, and messages that came or went are recorded, and no others.
 #[test]
 fn errors_that_are_returned() {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let (run, trace) = modes(&mpi, &lab, &["errors"]);
         assert!(run.stdout.contains("handler: "), "{run:?}");
@@ -93,7 +93,7 @@ fn errors_that_are_returned() {
 
 #[test]
 fn sixteen_threads() {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let (_, trace) = modes(&mpi, &lab, &["threads"]);
         // Thread t sends 25 messages of t + 1 numbers.
@@ -111,7 +111,7 @@ fn sixteen_threads() {
 /// No space, no directory, few descriptors: the program does not notice.
 #[test]
 fn a_recorder_in_trouble() {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
         let prefix = lab.path("said");
@@ -157,7 +157,7 @@ fn a_recorder_in_trouble() {
 /// A program that starts another. Not every library can under every launcher.
 #[test]
 fn a_program_that_starts_another() {
-    for mpi in Mpi::all() {
+    for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile(&lab, "tests/programs/mpi_spawn.c", &[]);
         let plain = mpi.run(&lab, 2, &[program.as_os_str()]);

@@ -35,23 +35,28 @@ pub trait Visitor {
 }
 
 /// Shows an event that was just read.
-struct Show<'v, 'a, V> {
+struct Show<'v, V> {
     visitor: &'v mut V,
-    attributes: List<'a, Attribute>,
     time: Time,
     number: EventNumber,
     clock: Option<&'v Clock>,
 }
 
-impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, 'a, V> {
+impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, V> {
     type Output = ControlFlow<()>;
 
     #[inline(always)]
     fn then(self, mut event: Event<'a>) -> ControlFlow<()> {
         correct_flush(self.clock, &mut event);
-        let Self { time, number, attributes, .. } = self;
-        self.visitor.event(EventRecord { time, number, attributes, event })
+        let Self { time, number, .. } = self;
+        self.visitor.event(EventRecord { time, number, attributes: List::default(), event })
     }
+}
+
+/// Shows an event of any kind: one copy of the visitor for all that do not come in the fast loop.
+#[inline(never)]
+fn show<V: Visitor>(visitor: &mut V, record: EventRecord<'_>) -> ControlFlow<()> {
+    visitor.event(record)
 }
 
 /// Where a record stands in the window.
@@ -200,8 +205,7 @@ impl EventReader {
                 _ => Time(raw),
             };
             let clock = if TABLES { self.clock.as_ref() } else { None };
-            let (number, attributes) = (EventNumber(number), List::default());
-            let show = Show { visitor, attributes, time, number, clock };
+            let show = Show { visitor, time, number: EventNumber(number), clock };
             let input = Input::before(found.body, rest.len(), ByteOrder::Little, maps);
             match Event::read_then(Scope::Global, found.id, input, show) {
                 Ok(ControlFlow::Continue(())) => {}
@@ -241,10 +245,11 @@ impl EventReader {
         let fields = attributes.get(1..).unwrap_or_default();
         let attributes = Wire::read(&mut Input::before(fields, behind.len(), order, maps));
         let shown = attributes.and_then(|attributes| {
-            let number = EventNumber(number);
-            let show = Show { visitor, attributes, time, number, clock: self.clock.as_ref() };
             let input = Input::before(found.body, found.next.len(), order, maps);
-            Event::read_then(Scope::Global, found.id, input, show)
+            let mut event = Event::read(Scope::Global, found.id, input)?;
+            correct_flush(self.clock.as_ref(), &mut event);
+            let number = EventNumber(number);
+            Ok(show(visitor, EventRecord { time, number, attributes, event }))
         });
         let flow = shown.map(Some).map_err(|fault| self.records.fault(frame(bytes, &found), fault));
         let raw = found.time;
@@ -256,7 +261,7 @@ impl EventReader {
     /// Shows one event, whatever it takes to get it.
     #[inline(never)]
     fn visit_one<V: Visitor>(&mut self, visitor: &mut V) -> Result<Option<ControlFlow<()>>> {
-        Ok(self.next()?.map(|record| visitor.event(record)))
+        Ok(self.next()?.map(|record| show(visitor, record)))
     }
 
     /// Time of the next event, without taking it.
