@@ -77,11 +77,6 @@ enum Part {
 }
 
 impl Options {
-    /// Small and without goals: see [`super::Options::smoke`].
-    pub(crate) fn smoke() -> Options {
-        Options { smoke: true, ..Options::default() }
-    }
-
     fn rounds(&self) -> usize {
         self.rounds.unwrap_or(if self.smoke { 2 } else { 7 })
     }
