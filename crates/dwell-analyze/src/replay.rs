@@ -31,6 +31,8 @@ const LEAST_OPEN: u64 = 64;
 const LEAST_ROOM: u64 = 4 << 20;
 /// Bytes that facts and questions take for an event, at first; then it is measured.
 const BYTES_PER_EVENT: u64 = 24;
+/// Windows are no longer than this part of the trace at first.
+const LEAST_WINDOWS: u64 = 32;
 /// Rounds after the last event, so that answers to answers arrive.
 const LAST_ROUNDS: u32 = 8;
 
@@ -54,7 +56,8 @@ struct Windows {
 impl Windows {
     fn new(world: &World, cut: Cut, room: u64, length: u64) -> Self {
         let events: u64 = world.system.places.iter().map(|place| place.events).sum();
-        let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(1);
+        // The first is short, since what an event takes is not known before one has been read.
+        let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
         let length = if length == 0 { 1_000_000 } else { length };
         Self { cut, room, step: (length / windows).max(1) }
     }
