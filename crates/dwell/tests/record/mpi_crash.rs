@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed};
@@ -45,23 +44,24 @@ fn recovered(lab: &Lab, more: u64, run: &Run) -> Trace {
     trace
 }
 
-/// How often a death is tried. Which of several ends a launcher reports, and how far the others came
-/// before it killed them, differs from run to run, with and without Dwell.
+/// How often a death is tried until both runs end with the same code: MPICH's launcher was seen to report
+/// now the end of a rank, now that of one it killed itself. The trace has to be right every time.
 const TRIES: u32 = 3;
 
 fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     for mpi in Mpi::of_the_system() {
-        let mut left = TRIES;
-        while let Err(panic) = catch_unwind(AssertUnwindSafe(|| die_on(&mpi, mode, &expected))) {
-            left -= 1;
-            if left == 0 {
-                resume_unwind(panic);
-            }
-        }
+        let same = |_| {
+            let (plain, measured) = die_on(&mpi, mode);
+            let same = plain.code == measured.code && expected(measured.code);
+            (!same).then(|| format!("{mpi:?} {plain:?}\n{measured:?}"))
+        };
+        let differences: Vec<String> = (0..TRIES).map_while(same).collect();
+        assert!(differences.len() < TRIES as usize, "{differences:?}");
     }
 }
 
-fn die_on(mpi: &Mpi, mode: &str, expected: &impl Fn(Option<i32>) -> bool) {
+/// Without and with Dwell.
+fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     let lab = Lab::bare();
     let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
     let prefix = lab.path("said");
@@ -69,14 +69,13 @@ fn die_on(mpi: &Mpi, mode: &str, expected: &impl Fn(Option<i32>) -> bool) {
         [program.as_os_str(), OsStr::new(mode), OsStr::new(ITERATIONS), prefix.as_os_str()];
     let plain = mpi.run(&lab, RANKS, &command);
     let measured = mpi.measured(&lab, RANKS, &command);
-    assert_eq!(plain.code, measured.code, "{mpi:?} {plain:?}\n{measured:?}");
-    assert!(expected(measured.code), "{mpi:?} {measured:?}");
     // A rank that waits for a dead one is inside a call that it did not count.
     let trace = recovered(&lab, 1, &measured);
     if !["normal", "kill-all"].contains(&mode) {
         // A barrier, and the program itself around it.
         assert!(trace.cut >= 2, "{mpi:?}: someone was inside a barrier");
     }
+    (plain, measured)
 }
 
 #[test]
