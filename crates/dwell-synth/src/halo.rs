@@ -71,8 +71,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Severities by rank are listed up to this many ranks.
-const LISTED: u64 = 4096;
 const OFFSET: AttributeRef = AttributeRef(0);
 
 const MAIN: RegionRef = RegionRef(0);
@@ -282,7 +280,7 @@ pub fn generate(
     totals.iter().for_each(|part| truth.totals += *part);
     let severities =
         (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
-    truth.add_severities(severities, LISTED);
+    truth.add_severities(severities);
     let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
     // A group for each rank and axis.
     let groups: Vec<Vec<u64>> =

@@ -91,9 +91,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Severities by rank are listed up to this many ranks.
-const LISTED: u64 = 4096;
-
 const MAIN: RegionRef = RegionRef(0);
 const SEND_CALL: RegionRef = RegionRef(1);
 const RECV: RegionRef = RegionRef(2);
@@ -391,7 +388,7 @@ pub fn generate(
     totals.iter().for_each(|part| truth.totals += *part);
     let severities =
         (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
-    truth.add_severities(severities, LISTED);
+    truth.add_severities(severities);
     let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
     let world = World {
         events: &counts,

@@ -114,6 +114,9 @@ impl std::ops::AddAssign for Severities {
     }
 }
 
+/// Severities by rank are listed up to this many ranks.
+const LISTED: usize = 4096;
+
 impl Truth {
     /// What is known before anything is made.
     pub(crate) fn new(kind: &str, options: &[(&str, u64)]) -> Self {
@@ -122,11 +125,11 @@ impl Truth {
     }
 
     /// Adds severities of all ranks, and lists them one by one unless there are too many.
-    pub(crate) fn add_severities(&mut self, by_rank: Vec<Severities>, most: u64) {
+    pub(crate) fn add_severities(&mut self, by_rank: Vec<Severities>) {
         let mut sum = Severities::default();
         by_rank.iter().for_each(|part| sum += *part);
         self.severities_ns = Some(sum);
-        if by_rank.len() as u64 <= most {
+        if by_rank.len() <= LISTED {
             self.severities_ns_by_rank = by_rank;
         }
     }
