@@ -2,7 +2,8 @@
 //!
 //! Archives are made by `dwell synth`: `sor` has blocking gets, `srumma` non-blocking ones, `ring`
 //! messages. The analysis is the example `replay` of `dwell-analyze`, bare reading the example `bench`
-//! of `otf2`, which `cargo xtask bench otf2` holds against libotf2.
+//! of `otf2` and, since it holds all files open at once and so cannot open many, libotf2 on an archive of
+//! fewer locations.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,6 +84,14 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         fs::remove_dir_all(&archive.directory)?;
     }
     let few = (options.ranks / 32).clamp(2, 1024);
+    let archive = bench.archive("few", GOALS[0].0, few, large)?;
+    let contestants = vec![bench.libotf2(&archive), bench.replay(&archive, memory)];
+    let group = Group { title: "analysis against libotf2's bare read", goal: 1.0, contestants };
+    let comparison = group.measure(options.rounds)?;
+    println!("{comparison}  {archive}\n");
+    if !comparison.meets_goal() {
+        missed.push(comparison.title().to_owned());
+    }
     let messages = bench.archive("messages", "messages", few, large)?;
     let group = Group {
         title: "messages",
@@ -102,6 +111,7 @@ struct Bench {
     dwell: PathBuf,
     replay: PathBuf,
     bare: PathBuf,
+    libotf2: PathBuf,
     directory: PathBuf,
 }
 
@@ -148,6 +158,7 @@ impl Bench {
             dwell: release("dwell"),
             replay: release("examples/replay"),
             bare: otf2::build_ours(workspace)?,
+            libotf2: otf2::build_libotf2(&directory)?,
             directory,
         })
     }
@@ -191,6 +202,12 @@ impl Bench {
         let mut command = read(&self.bare, &archive.directory);
         command.args(["--threads", "2"]);
         Contestant::command("otf2, 2 threads", command)
+    }
+
+    fn libotf2(&self, archive: &Made) -> Contestant {
+        let mut command = Command::new(&self.libotf2);
+        command.arg("count").arg(archive.directory.join("traces.otf2"));
+        Contestant::command("libotf2", command)
     }
 
     fn replay(&self, archive: &Made, memory: u64) -> Contestant {

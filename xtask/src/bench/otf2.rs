@@ -163,7 +163,7 @@ fn read(program: &Path, archive: &Path) -> Command {
     command
 }
 
-fn build_libotf2(directory: &Path) -> Result<PathBuf> {
+pub(super) fn build_libotf2(directory: &Path) -> Result<PathBuf> {
     let program = directory.join("libotf2_bench");
     let mut compiler = Command::new("cc");
     compiler.args(["-O2", "xtask/src/bench/libotf2_bench.c"]).arg("-lotf2").arg("-o").arg(&program);
