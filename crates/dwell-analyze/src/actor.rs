@@ -98,7 +98,11 @@ impl Actor {
 
     /// Bytes of memory for facts and questions.
     pub(crate) fn bytes(&self) -> usize {
-        self.sure.bytes() + self.wide.bytes() + self.outstanding.bytes() + self.messages.bytes()
+        self.sure.bytes()
+            + self.wide.bytes()
+            + self.outstanding.bytes()
+            + self.messages.bytes()
+            + self.signals.bytes()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
 use crate::matrix::Matrix;
 use crate::outstanding::Op;
 use crate::patterns::collectives::{Answers, Booking, Instances};
-use crate::patterns::locks::{LockLetter, Locks};
+use crate::patterns::locks::{self, LockLetter, Locks, What};
 use crate::patterns::messages::OUTSIDE;
 use crate::patterns::progress::{
     self, Ask, AskOne, Judged, Outcome, Proofs, Questions, Waited, Watch,
@@ -265,7 +265,9 @@ impl Shard {
         }
         let letters: Vec<LockLetter> = inbox.locks.into_iter().flatten().collect();
         self.locks.take(letters);
-        self.locks.judge(horizon, floors.locks, &mut desk.replies.bookings);
+        let replies = &mut desk.replies;
+        let (bookings, waited) = (&mut replies.bookings, &mut replies.waited);
+        self.locks.judge(horizon, floors.locks, &mut locks::Outcome { bookings, waited });
         let home = |process: u32| process.wrapping_sub(first) as usize;
         for signal in inbox.signals.into_iter().flatten() {
             if let Some(actor) = self.actors.get_mut(home(signal.target)) {
@@ -347,7 +349,7 @@ impl Shard {
                 continue;
             }
             let process = world.process(waited.location);
-            self.later.push(waited.for_lock(world, process, (key, waiting), proofs));
+            self.later.push(LockLetter { key, process, what: What::Progress(waiting, waited) });
         }
         for seen in answers.seen.into_iter().flatten() {
             if let Some(actor) = actors.get_mut(home(seen.process)) {
@@ -400,7 +402,12 @@ impl Shard {
     /// Bytes of memory for facts and questions.
     pub(crate) fn bytes(&self) -> usize {
         let actors: usize = self.actors.iter().map(Actor::bytes).sum();
-        actors + self.instances.bytes() + self.asks.capacity() * size_of::<Ask>()
+        actors
+            + self.instances.bytes()
+            + self.locks.bytes()
+            + self.asks.capacity() * size_of::<Ask>()
+            + self.ones.capacity() * size_of::<AskOne>()
+            + self.held.capacity() * size_of::<Waited>()
     }
 }
 

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use crate::metric::Quantity;
 use crate::paths::Path;
 use crate::patterns::collectives::Booking;
+use crate::patterns::progress::Waited;
 use crate::transport::{Letter, Post};
 use crate::world::World;
 
@@ -69,8 +70,8 @@ pub(crate) enum What {
     Release { time: u64 },
     /// A call waited for it.
     Wait(Waiting),
-    /// The call waited for progress of the owner until these times, unless it waited for the lock.
-    Progress { waiting: Waiting, low: u64, high: u64, confirmed: bool },
+    /// The call waited for progress of the owner too, as far as it did not wait for the lock.
+    Progress(Waiting, Waited),
 }
 
 /// A call that waited for a lock.
@@ -100,6 +101,12 @@ struct Epoch {
     request: u64,
     release: Option<u64>,
     exclusive: bool,
+}
+
+/// Where what was found out goes.
+pub(crate) struct Outcome<'a> {
+    pub(crate) bookings: &'a mut Post<Booking>,
+    pub(crate) waited: &'a mut Post<Waited>,
 }
 
 /// What a home knows of a lock.
@@ -198,10 +205,10 @@ impl Family {
 
     /// Answers what can be answered. Calls that are open since `floor` may have asked for the lock
     /// before they say so.
-    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Post<Booking>) {
+    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
         let questions = std::mem::take(&mut self.questions);
         for (owner, process, what) in questions {
-            let (What::Wait(it) | What::Progress { waiting: it, .. }) = what else { continue };
+            let (What::Wait(it) | What::Progress(it, _)) = what else { continue };
             let open = || floor < it.leave || self.is_open(owner, process, it.leave);
             let open = horizon != u64::MAX && open();
             if it.leave >= horizon || open {
@@ -212,19 +219,15 @@ impl Family {
             let mut book = |what, amount, blamed| {
                 if amount > 0 {
                     let booking = Booking { location, path, what, amount, blamed };
-                    out.send(process, booking);
+                    out.bookings.send(process, booking);
                 }
             };
             let covered = |until| self.covered((owner, process), exclusive, enter, until);
             match what {
-                What::Progress { low, high, confirmed, .. } => {
-                    let left = |until: u64| (until - enter).saturating_sub(covered(until).time);
-                    let (one, two) = (left(enter + low), left(enter + high));
-                    if confirmed {
-                        book(Quantity::ProgressLow, one.min(two), None);
-                        book(Quantity::ProgressMargin, one.max(two) - one.min(two), None);
-                    } else {
-                        book(Quantity::ProgressUnconfirmed, one.max(two), None);
+                What::Progress(_, waited) => {
+                    let left = |time: u64| time.saturating_sub(covered(enter + time).time);
+                    if let Some(rest) = waited.rest(left) {
+                        out.waited.send(process, rest);
                     }
                 }
                 _ => {
@@ -241,7 +244,7 @@ impl Family {
     /// Forgets what no question can need; says whether anything is left.
     fn forget(&mut self, floor: u64) -> bool {
         let pending = self.questions.iter().map(|(_, _, what)| match what {
-            What::Wait(it) | What::Progress { waiting: it, .. } => it.enter,
+            What::Wait(it) | What::Progress(it, _) => it.enter,
             _ => u64::MAX,
         });
         // A hold that is not known yet may begin with its request.
@@ -263,13 +266,26 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
+    pub(crate) fn bytes(&self) -> usize {
+        let lock = |it: &Lock| {
+            it.holds.capacity() * size_of::<Hold>()
+                + it.epochs.capacity() * size_of::<Epoch>()
+                + size_of::<Lock>() * 3 / 2
+        };
+        let family = |it: &Family| {
+            it.locks.values().map(lock).sum::<usize>()
+                + it.questions.capacity() * size_of::<(u32, u32, What)>()
+        };
+        self.families.values().map(family).sum()
+    }
+
     /// Takes letters of a window; those of different processes may come in any order.
     pub(crate) fn take(&mut self, mut letters: Vec<LockLetter>) {
         // Letters of one process are in their order already: one worker wrote them.
         letters.sort_by_key(|letter| (letter.key, letter.process));
         for LockLetter { key, process, what } in letters {
             let family = self.families.entry((key.window, key.lock)).or_default();
-            if matches!(what, What::Wait(_) | What::Progress { .. }) {
+            if matches!(what, What::Wait(_) | What::Progress(..)) {
                 family.questions.push((key.owner, process, what));
                 continue;
             }
@@ -291,14 +307,14 @@ impl Locks {
                         hold.end = time;
                     }
                 }
-                What::Wait(_) | What::Progress { .. } => {}
+                What::Wait(_) | What::Progress(..) => {}
             }
         }
     }
 
     /// Judges waits that ended before the horizon; forgets holds that ended before `floor`, which is
     /// when the oldest lock call that is open or not judged began.
-    pub(crate) fn judge(&mut self, horizon: u64, floor: u64, out: &mut Post<Booking>) {
+    pub(crate) fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
         self.families.retain(|_, family| {
             family.settle(horizon);
             family.judge(horizon, floor, out);

@@ -262,7 +262,16 @@ impl Inbox {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.sent.len() * 96 + self.calls.len() * 128 + self.blocked.len() * 64
+        // A node of a tree is two thirds full, and each list has a header of the allocator.
+        let queue = |it: &VecDeque<Sent>| it.capacity() * size_of::<Sent>() + 96;
+        let calls = self.calls.len() * (size_of::<Call>() * 3 / 2 + 64);
+        let blocked = self.blocked.len() * size_of::<(u64, Blocked)>() * 3 / 2;
+        self.sent.values().map(queue).sum::<usize>()
+            + calls
+            + blocked
+            + self.ready.capacity() * size_of::<(u64, Ready)>()
+            + self.posted.capacity() * size_of::<(u64, u64)>()
+            + self.fresh.capacity() * size_of::<Sent>()
     }
 }
 

@@ -32,7 +32,7 @@ use crate::lane::Done;
 use crate::metric::Quantity;
 use crate::outstanding::{Known, Sort};
 use crate::paths::Path;
-use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
+use crate::patterns::locks::{LockKey, Waiting};
 use crate::regions::{Found, Regions, Span};
 use crate::transport::{Letter, Post};
 use crate::world::World;
@@ -584,18 +584,11 @@ impl Waited {
         self.enter
     }
 
-    /// What the home of the lock has to know to book the rest.
-    pub(crate) fn for_lock(
-        &self,
-        world: &World,
-        process: u32,
-        (key, waiting): (LockKey, Waiting),
-        proofs: &Proofs,
-    ) -> LockLetter {
-        let nodes = || (world.system.node(process), world.system.node(self.target));
-        let confirmed = !proofs.holds(self.sort, nodes, self.enter);
-        let what = What::Progress { waiting, low: self.low, high: self.high, confirmed };
-        LockLetter { key, process, what }
+    /// What is left of it, by what is left of a length of time; `None` if nothing.
+    pub(crate) fn rest(self, left: impl Fn(u64) -> u64) -> Option<Self> {
+        let (one, two) = (left(self.low), left(self.high));
+        let (low, high) = (one.min(two), one.max(two));
+        (high > 0).then_some(Self { low, high, ..self })
     }
 }
 

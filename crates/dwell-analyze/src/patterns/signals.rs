@@ -74,6 +74,10 @@ impl Inbox {
         self.waits.push(wait);
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.raised.capacity() * size_of::<Signal>() + self.waits.capacity() * size_of::<Wait>()
+    }
+
     /// Whether there is nothing to judge and nothing to forget.
     pub(crate) fn is_empty(&self) -> bool {
         self.raised.is_empty() && self.waits.is_empty()
