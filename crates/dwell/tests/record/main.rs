@@ -22,5 +22,6 @@ mod nwchem;
 mod same;
 mod sites;
 mod trace;
+mod trial;
 mod unify;
 mod waits;

@@ -54,9 +54,9 @@ impl Mpi {
         Self { compiler, launcher, options }
     }
 
-    /// Whether it is the MPICH of Debian.
-    pub(crate) fn is_debian_mpich(&self) -> bool {
-        self.compiler.as_os_str() == "mpicc.mpich"
+    /// The same, with other options of its launcher.
+    pub(crate) fn with(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
     }
 
     /// Its compiler for Fortran, if it has one.

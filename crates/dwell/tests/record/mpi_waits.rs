@@ -1,85 +1,143 @@
-//! Waits of known length on MPI: found, as long as they were, at the right call and process; and not found
-//! when there is no delay.
+//! Waits of known length, injected into a program of MPI: found, as long as they were, at the right call
+//! and process; and not found when there is no delay.
+//!
+//! Open MPI and MPICH of the system stand for all: waits are a matter of events, which the other tests hold
+//! equal for all libraries.
 
 use std::ffi::OsStr;
-
-use serde_json::Value;
+use std::sync::OnceLock;
 
 use crate::lab::Lab;
 use crate::mpi::Mpi;
+use crate::trial::{Program, Trials};
 
-/// Milliseconds by which rank 1 is late.
-const DELAY: f64 = 300.0;
+const OPEN_MPI: &str = "mpicc.openmpi";
+const MPICH: &str = "mpicc.mpich";
 
-/// Seconds that rank 0 waits by a pattern in calls of a function.
-fn seconds(findings: &Value, pattern: &str, function: &str) -> f64 {
-    let all = findings["findings"].as_array().unwrap().iter();
-    let these = all.filter(|finding| {
-        let last = finding["path"].as_array().unwrap().last().unwrap();
-        finding["pattern"] == pattern && last["region"] == function
-    });
-    these
-        .flat_map(|finding| finding["origins"].as_array().unwrap())
-        .filter(|origin| origin["who"] == "Rank 0")
-        .map(|origin| origin["seconds"].as_f64().unwrap())
-        .sum()
+/// What every library does alike.
+const ALIKE: &[&str] = &[
+    "recv",
+    "irecv",
+    "wrong_order",
+    "ssend",
+    "barrier",
+    "allreduce",
+    "alltoall",
+    "bcast",
+    "reduce",
+    "ibarrier",
+    "create",
+    "free",
+    "fence",
+    "post",
+    "wait",
+    "lock",
+];
+
+/// What needs its target, on some transports.
+const SERVED: &[&str] = &["get", "rget", "atomic"];
+
+/// One library, and how it is started.
+fn trials(compiler: &str, options: &'static [&'static str], modes: &[&str]) -> Option<Trials> {
+    let mpi = Mpi::named(compiler)?.with(options);
+    let lab = Lab::bare();
+    // A call at the end of a function must return to it, or it has another call path.
+    let source = "tests/programs/mpi_delays.c";
+    let path = mpi.compile(&lab, source, &["-fno-optimize-sibling-calls"]);
+    let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
+    let source = include_str!("../../../../tests/programs/mpi_delays.c");
+    let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
+    Some(program.trials(modes))
 }
 
-fn findings(mpi: &Mpi, lab: &Lab, kind: &str, delay: &str) -> Value {
-    let program = mpi.compile(lab, "tests/programs/mpi_delays.c", &[]);
-    let command = [program.as_os_str(), OsStr::new(kind), OsStr::new(delay)];
-    let run = mpi.measured(lab, 2, &command);
-    assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
-    let experiment = lab.experiment();
-    let output = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
-    serde_json::from_str(&text).unwrap()
+/// Open MPI on shared memory: no operation needs its target.
+fn open_mpi() -> Option<&'static Trials> {
+    static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
+    let modes = [ALIKE, SERVED].concat();
+    TRIALS.get_or_init(|| trials(OPEN_MPI, &["-mca", "osc", "^rdma"], &modes)).as_ref()
 }
 
-fn waits(kind: &str, pattern: &str, function: &str) {
-    for mpi in Mpi::all() {
-        let lab = Lab::bare();
-        // The median of three: the machine may be busy with something else.
-        let mut found: Vec<f64> = (0..3)
-            .map(|_| seconds(&findings(&mpi, &lab, kind, &DELAY.to_string()), pattern, function))
-            .collect();
-        found.sort_by(f64::total_cmp);
-        let (found, expected) = (found[1], DELAY / 1000.0);
-        assert!((found - expected).abs() <= 0.05 * expected, "{mpi:?} {kind}: {found}");
-        let without = seconds(&findings(&mpi, &lab, kind, "0"), pattern, function);
-        assert!(without < 0.2 * expected, "{mpi:?} {kind} without a delay: {without}");
+/// Open MPI with operations made of messages, which their target has to serve.
+fn open_mpi_in_software() -> Option<&'static Trials> {
+    static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
+    let modes = [&["lock"], SERVED].concat();
+    TRIALS.get_or_init(|| trials(OPEN_MPI, &["-mca", "osc", "pt2pt"], &modes)).as_ref()
+}
+
+/// Debian's MPICH, whose operations their target has to serve.
+fn mpich() -> Option<&'static Trials> {
+    static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
+    let modes = [ALIKE, SERVED].concat();
+    TRIALS.get_or_init(|| trials(MPICH, &[], &modes)).as_ref()
+}
+
+fn both() -> impl Iterator<Item = &'static Trials> {
+    [open_mpi(), mpich()].into_iter().flatten()
+}
+
+#[test]
+fn messages() {
+    for trials in both() {
+        trials.find("recv", "late_sender", "MPI_Recv", "Rank 0");
+        trials.find("irecv", "late_sender", "MPI_Wait", "Rank 0");
+        trials.find("wrong_order", "late_sender", "MPI_Recv", "Rank 0");
+        trials.find_cause("wrong_order", "mpi_latesender_wo");
+        trials.find("ssend", "late_receiver", "MPI_Ssend", "Rank 0");
     }
 }
 
 #[test]
-fn late_sender() {
-    waits("late_sender", "late_sender", "MPI_Recv");
-}
-
-#[test]
-fn barrier() {
-    waits("barrier", "barrier_wait", "MPI_Barrier");
-}
-
-#[test]
-fn broadcast() {
-    waits("broadcast", "late_broadcast", "MPI_Bcast");
-}
-
-#[test]
-fn fence() {
-    waits("fence", "wait_at_fence", "MPI_Win_fence");
-}
-
-/// MPICH serves a get in software: its target must come. Open MPI's default on one node does not.
-#[test]
-fn progress_of_mpich() {
-    for mpi in Mpi::all().into_iter().filter(Mpi::is_debian_mpich) {
-        let lab = Lab::bare();
-        let findings = findings(&mpi, &lab, "progress", &DELAY.to_string());
-        let found = seconds(&findings, "wait_for_progress", "MPI_Win_flush");
-        // Rank 0 computes for 5 ms before it gets.
-        assert!((found - 0.295).abs() <= 0.05 * 0.295, "{mpi:?}: {found}\n{findings:#}");
+fn collectives() {
+    for trials in both() {
+        trials.find("barrier", "barrier_wait", "MPI_Barrier", "Rank 0");
+        trials.find("allreduce", "nxn_wait", "MPI_Allreduce", "Rank 0");
+        trials.find("alltoall", "nxn_wait", "MPI_Alltoall", "Rank 0");
+        trials.find("bcast", "late_broadcast", "MPI_Bcast", "Rank 0");
+        trials.find("reduce", "early_reduce", "MPI_Reduce", "Rank 0");
+        trials.find("ibarrier", "nonblocking_collective_wait", "MPI_Wait", "Rank 0");
     }
+}
+
+#[test]
+fn windows() {
+    for trials in both() {
+        trials.find("create", "wait_at_create", "MPI_Win_allocate", "Rank 0");
+        trials.find("free", "wait_at_free", "MPI_Win_free", "Rank 0");
+    }
+}
+
+#[test]
+fn epochs() {
+    for trials in both() {
+        trials.find("fence", "wait_at_fence", "MPI_Win_fence", "Rank 0");
+        trials.find("post", "late_post", "MPI_Win_start|MPI_Put|MPI_Win_complete", "Rank 0");
+        trials.find("wait", "early_wait", "MPI_Win_wait", "Rank 0");
+        trials.find_cause("wait", "mpi_rma_late_complete");
+    }
+}
+
+/// Libraries differ in where they wait for a lock: some only where they have to have it.
+#[test]
+fn locks() {
+    for trials in both().chain(open_mpi_in_software()) {
+        let calls = "MPI_Win_lock|MPI_Get|MPI_Win_unlock";
+        trials.find("lock", "lock_contention", calls, "Rank 0");
+    }
+}
+
+#[test]
+fn progress_in_software() {
+    for trials in [mpich(), open_mpi_in_software()].into_iter().flatten() {
+        trials.find("get", "wait_for_progress", "MPI_Win_flush", "Rank 0");
+        trials.find("rget", "wait_for_progress", "MPI_Wait", "Rank 0");
+        trials.find("atomic", "wait_for_progress", "MPI_Win_flush", "Rank 0");
+    }
+}
+
+#[test]
+fn progress_on_shared_memory_needs_no_target() {
+    let Some(trials) = open_mpi() else { return };
+    trials.at_once("get", "wait_for_progress", "MPI_Win_flush");
+    trials.at_once("rget", "wait_for_progress", "MPI_Wait");
+    trials.at_once("atomic", "wait_for_progress", "MPI_Win_flush");
 }
