@@ -9,9 +9,12 @@ mod harness;
 mod otf2;
 mod overhead;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+use crate::process;
 use crate::workspace::Workspace;
 
 /// Options of `cargo xtask bench`.
@@ -38,6 +41,34 @@ impl Options {
     /// for goals: it shows that everything runs and that the answers agree.
     pub(crate) fn smoke() -> Options {
         Options { benchmark: Benchmark::Smoke }
+    }
+}
+
+/// How what is measured is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Build {
+    /// As users have it.
+    Release,
+    /// As tests have it, which is built already where they ran.
+    Dev,
+}
+
+impl Build {
+    /// Builds a program of a crate, given as cargo wants it: `--bin` or `--example`, and its name.
+    fn program(self, workspace: &Workspace, package: &str, target: [&str; 2]) -> Result<PathBuf> {
+        let mut build = process::cargo(&workspace.root);
+        build.args(["build", "-p", package]).args(target);
+        if self == Build::Release {
+            build.arg("--release");
+        }
+        process::run(&mut build)?;
+        let folder = workspace.target.join(match self {
+            Build::Release => "release",
+            Build::Dev => "debug",
+        });
+        let [kind, name] = target;
+        let folder = if kind == "--example" { folder.join("examples") } else { folder };
+        Ok(workspace.relative(&folder.join(name)).into())
     }
 }
 

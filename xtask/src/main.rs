@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod process;
+mod proofs;
 mod tables;
 mod tidy;
 mod workspace;
@@ -34,7 +35,7 @@ enum Task {
     Tidy,
     /// Run what continuous integration runs
     Ci(ci::Options),
-    /// Hold the search for waits against exhaustive searches of all random archives; CI samples them
+    /// Run what takes too long for every change: all random archives, and the tests of a release build
     Proofs,
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
@@ -65,13 +66,7 @@ fn run(task: &Task) -> Result<()> {
     match task {
         Task::Tidy => tidy::run(&workspace),
         Task::Ci(options) => ci::run(&workspace, options),
-        Task::Proofs => process::run(process::cargo(&workspace.root).args([
-            "test",
-            "-p",
-            "dwell-analyze",
-            "--",
-            "--include-ignored",
-        ])),
+        Task::Proofs => proofs::run(&workspace),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),

@@ -12,6 +12,7 @@ use std::{fmt, fs};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use super::Build;
 use super::harness::{self, Contestant, Group, Sample};
 use super::otf2;
 use crate::process;
@@ -43,12 +44,14 @@ pub(crate) struct Options {
     /// Do not fail when a goal is missed
     #[arg(long)]
     no_goals: bool,
+    #[arg(skip = Build::Release)]
+    build: Build,
 }
 
 impl Options {
     /// Small and without goals: see [`super::Options::smoke`].
     pub(crate) fn smoke() -> Options {
-        Options { ranks: 64, gets: 0.02, memory: 64, rounds: 1, no_goals: true }
+        Options { ranks: 64, gets: 0.02, memory: 64, rounds: 1, no_goals: true, build: Build::Dev }
     }
 }
 
@@ -57,7 +60,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.rounds == 0 || options.ranks < 2 {
         bail!("at least one round and two ranks are needed");
     }
-    let bench = Bench::build(workspace)?;
+    let bench = Bench::build(workspace, options.build)?;
     println!("\n{}", harness::machine());
     println!("{} rounds, alternating, after one to warm up\n", options.rounds);
     let mut missed = Vec::new();
@@ -142,22 +145,13 @@ impl fmt::Display for Made {
 }
 
 impl Bench {
-    fn build(workspace: &Workspace) -> Result<Bench> {
+    fn build(workspace: &Workspace, build: Build) -> Result<Bench> {
         let directory = PathBuf::from(workspace.relative(&workspace.target.join("bench")));
         fs::create_dir_all(&directory)?;
-        let mut build = process::cargo(&workspace.root);
-        build.args(["build", "--release", "-p", "dwell", "--bin", "dwell"]);
-        process::run(&mut build)?;
-        let mut build = process::cargo(&workspace.root);
-        build.args(["build", "--release", "-p", "dwell-analyze", "--example", "replay"]);
-        process::run(&mut build)?;
-        let release = |name: &str| {
-            PathBuf::from(workspace.relative(&workspace.target.join("release").join(name)))
-        };
         Ok(Bench {
-            dwell: release("dwell"),
-            replay: release("examples/replay"),
-            bare: otf2::build_ours(workspace)?,
+            dwell: build.program(workspace, "dwell", ["--bin", "dwell"])?,
+            replay: build.program(workspace, "dwell-analyze", ["--example", "replay"])?,
+            bare: otf2::build_ours(workspace, build)?,
             libotf2: otf2::build_libotf2(&directory)?,
             directory,
         })

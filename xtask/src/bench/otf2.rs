@@ -12,6 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use super::Build;
 use super::harness::{self, Contestant, Group};
 use crate::process;
 use crate::workspace::Workspace;
@@ -37,12 +38,20 @@ pub(crate) struct Options {
     /// Leave out the archive of random events
     #[arg(long)]
     regular_only: bool,
+    #[arg(skip = Build::Release)]
+    build: Build,
 }
 
 impl Options {
     /// Small and without goals: see [`super::Options::smoke`].
     pub(crate) fn smoke() -> Options {
-        Options { events: 400_000, rounds: 3, no_goals: true, regular_only: false }
+        Options {
+            events: 40_000,
+            rounds: 1,
+            no_goals: true,
+            regular_only: false,
+            build: Build::Dev,
+        }
     }
 }
 
@@ -51,7 +60,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.rounds == 0 || options.events < LOCATIONS {
         bail!("at least one round and {LOCATIONS} events are needed");
     }
-    let programs = Programs::build(workspace)?;
+    let programs = Programs::build(workspace, options.build)?;
     let groups = programs.groups(options)?;
     println!("\n{}", harness::machine());
     println!("{} rounds, alternating, after one to warm up\n", options.rounds);
@@ -77,13 +86,13 @@ struct Programs {
 }
 
 impl Programs {
-    fn build(workspace: &Workspace) -> Result<Programs> {
+    fn build(workspace: &Workspace, build: Build) -> Result<Programs> {
         let directory = PathBuf::from(workspace.relative(&workspace.target.join("bench")));
         fs::create_dir_all(&directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
         Ok(Programs {
             libotf2: build_libotf2(&directory)?,
-            ours: build_ours(workspace)?,
+            ours: build_ours(workspace, build)?,
             directory,
         })
     }
@@ -172,10 +181,6 @@ pub(super) fn build_libotf2(directory: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-pub(super) fn build_ours(workspace: &Workspace) -> Result<PathBuf> {
-    let mut build = process::cargo(&workspace.root);
-    build.args(["build", "--release", "--example", "bench", "-p", "otf2"]);
-    process::run(&mut build)?;
-    let program = workspace.target.join("release/examples/bench");
-    Ok(workspace.relative(&program).into())
+pub(super) fn build_ours(workspace: &Workspace, build: Build) -> Result<PathBuf> {
+    build.program(workspace, "otf2", ["--example", "bench"])
 }
