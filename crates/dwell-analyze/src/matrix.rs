@@ -15,16 +15,15 @@ pub const MOST: usize = 1024;
 pub(crate) struct Parties {
     /// The party of each process; `None` if it is the process itself.
     of: Option<Vec<u32>>,
-    pub(crate) count: u32,
 }
 
 impl Parties {
     pub(crate) fn of(system: &System) -> Self {
         if system.processes.len() <= MOST {
-            return Self { of: None, count: system.processes.len() as u32 };
+            return Self { of: None };
         }
         let of = system.processes.iter().map(|process| process.node).collect();
-        Self { of: Some(of), count: system.nodes.len() as u32 }
+        Self { of: Some(of) }
     }
 
     #[inline]
@@ -86,16 +85,62 @@ pub struct Cell {
 /// Part of the matrix: the rows of some origins.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
-    /// By origin; a list of targets for each kind that it uses.
-    rows: Vec<(u32, [Vec<Cell>; 4])>,
-    count: usize,
+    /// By origin; targets for each kind.
+    rows: Vec<(u32, [Targets; 4])>,
+}
+
+/// Cells that lie together.
+const BLOCK: u32 = 16;
+
+/// The targets of an origin: only those that it communicates with take room, and their neighbours.
+#[derive(Debug, Default)]
+struct Targets {
+    /// First target of a block and its place, sorted.
+    places: Vec<(u32, u32)>,
+    blocks: Vec<[Cell; BLOCK as usize]>,
+    /// What was looked up last.
+    last: Option<(u32, u32)>,
+}
+
+impl Targets {
+    #[inline(always)]
+    fn cell(&mut self, to: u32) -> Option<&mut Cell> {
+        let first = to - to % BLOCK;
+        let place = match self.last {
+            Some((known, place)) if known == first => place,
+            _ => self.place(first),
+        };
+        self.blocks.get_mut(place as usize)?.get_mut((to % BLOCK) as usize)
+    }
+
+    #[inline(never)]
+    fn place(&mut self, first: u32) -> u32 {
+        let place = match self.places.binary_search_by_key(&first, |it| it.0) {
+            Ok(at) => self.places.get(at).map_or(0, |it| it.1),
+            Err(at) => {
+                let place = self.blocks.len() as u32;
+                self.blocks.push(Default::default());
+                self.places.insert(at, (first, place));
+                place
+            }
+        };
+        self.last = Some((first, place));
+        place
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, &Cell)> {
+        let block = |&(first, place): &(u32, u32)| {
+            let cells = self.blocks.get(place as usize).into_iter().flatten();
+            (first..).zip(cells)
+        };
+        self.places.iter().flat_map(block).filter(|(_, cell)| **cell != Cell::default())
+    }
 }
 
 impl Matrix {
     /// Place of the row of a process, made if it is not there.
     pub(crate) fn row(&mut self, process: u32, parties: &Parties) -> usize {
         let party = parties.party(process);
-        self.count = parties.count as usize;
         match self.rows.iter().position(|row| row.0 == party) {
             Some(at) => at,
             None => {
@@ -108,27 +153,37 @@ impl Matrix {
     /// A cell of a row.
     #[inline(always)]
     pub(crate) fn cell(&mut self, row: usize, to: u32, kind: Kind) -> Option<&mut Cell> {
-        let cells = self.rows.get_mut(row)?.1.get_mut(kind as usize)?;
-        if cells.is_empty() {
-            cells.resize(self.count, Cell::default());
-        }
-        cells.get_mut(to as usize)
+        self.rows.get_mut(row)?.1.get_mut(kind as usize)?.cell(to)
     }
 
     /// Adds everything to a sum.
     pub(crate) fn add_to(&self, sum: &mut BTreeMap<(u32, u32, Kind), Cell>) {
         for (from, row) in &self.rows {
-            for (kind, cells) in Kind::ALL.into_iter().zip(row) {
-                for (to, cell) in (0..).zip(cells) {
-                    if *cell != Cell::default() {
-                        let total = sum.entry((*from, to, kind)).or_default();
-                        total.operations += cell.operations;
-                        total.bytes += cell.bytes;
-                        total.time += cell.time;
-                        total.wait += cell.wait;
-                    }
+            for (kind, targets) in Kind::ALL.into_iter().zip(row) {
+                for (to, cell) in targets.iter() {
+                    let total = sum.entry((*from, to, kind)).or_default();
+                    total.operations += cell.operations;
+                    total.bytes += cell.bytes;
+                    total.time += cell.time;
+                    total.wait += cell.wait;
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_communicates_takes_room() {
+        let mut targets = Targets::default();
+        for to in [4_000_000_000, 17, 3, 17, 16, 4_000_000_000] {
+            targets.cell(to).unwrap().operations += 1;
+        }
+        let counts: Vec<_> = targets.iter().map(|(to, cell)| (to, cell.operations)).collect();
+        assert_eq!(counts, [(3, 1), (16, 1), (17, 2), (4_000_000_000, 2)]);
+        assert_eq!(targets.blocks.len(), 3);
     }
 }

@@ -21,6 +21,8 @@ const MOST_BUFFER: u64 = otf2::read::WINDOW as u64;
 const MOST_BUFFERS: u64 = 3 << 29;
 /// Bytes a location for facts and questions beyond which longer windows are not faster.
 const ENOUGH_ROOM: u64 = 16 * 1024;
+/// Bytes of the program itself, of definitions, and of memory that was freed and is not used again.
+const BASE: u64 = 16 << 20;
 /// Bytes that a location takes whatever happens: its call tree, its reader, what it has under way.
 const PER_LOCATION: u64 = 3 * 1024;
 /// Bytes of an operation under way, with what is known of it.
@@ -92,19 +94,21 @@ struct Share {
 impl Share {
     fn of(memory: u64, locations: u64) -> Self {
         let locations = locations.max(1);
-        let rest = memory.saturating_sub(locations.saturating_mul(PER_LOCATION));
+        let fixed = locations.saturating_mul(PER_LOCATION).saturating_add(BASE);
+        let rest = memory.saturating_sub(fixed);
         let buffer = (rest.min(MOST_BUFFERS) / 3 / locations).clamp(LEAST_BUFFER, MOST_BUFFER);
         let room = rest.saturating_sub(buffer.saturating_mul(locations));
         let enough = ENOUGH_ROOM.saturating_mul(locations).max(MOST_BUFFERS / 8);
         let room = room.min(enough);
-        // Memory that was freed is not all used again, so some is left over.
+        // What a window takes is known only after it.
         Self { buffer: buffer as usize, room: (room / 4 * 3).max(LEAST_ROOM) }
     }
 }
 
 /// The smallest memory budget that can be kept for so many locations, in bytes.
 pub fn least_memory(locations: usize) -> u64 {
-    (PER_LOCATION + LEAST_BUFFER).saturating_mul(locations as u64).saturating_add(4 * LEAST_ROOM)
+    let each = PER_LOCATION + LEAST_BUFFER;
+    each.saturating_mul(locations as u64).saturating_add(BASE + 4 * LEAST_ROOM)
 }
 
 /// Replays an archive.
@@ -117,10 +121,10 @@ pub(crate) fn replay<T: Transport>(
     length: u64,
     progress: Progress<'_>,
 ) -> Replayed {
-    let sharding = world.sharding;
+    let Share { buffer, room } = Share::of(memory, world.system.places.len() as u64);
+    let sharding = world.sharding.within(room / 8);
     let mut shards: Vec<Shard> =
         (0..sharding.count).map(|number| Shard::new(world, number)).collect();
-    let Share { buffer, room } = Share::of(memory, world.system.places.len() as u64);
     let mut windows = Windows::new(world, cut, room, length);
     let processes = world.system.processes.len().max(1) as u64;
     let most_open = (room / 4 / processes / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;

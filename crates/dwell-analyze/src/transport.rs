@@ -16,13 +16,23 @@ pub struct Sharding {
     shift: u32,
     /// How many shards there are.
     pub count: usize,
+    /// Bytes of a batch of letters.
+    batch: usize,
 }
 
 impl Sharding {
     /// Enough shards that threads find work, few enough that a batch is worth sending.
     pub fn of(processes: usize) -> Self {
         let shift = (processes / 256).max(1).next_power_of_two().trailing_zeros();
-        Self { shift, count: (processes >> shift) + 1 }
+        Self { shift, count: (processes >> shift) + 1, batch: MOST_BATCH }
+    }
+
+    /// With batches so small that those which are being filled take no more than these bytes.
+    #[must_use]
+    pub fn within(self, bytes: u64) -> Self {
+        let open = self.count.saturating_mul(OPEN_BATCHES).max(1) as u64;
+        let batch = (bytes / open) as usize;
+        Self { batch: batch.clamp(LEAST_BATCH, MOST_BATCH), ..self }
     }
 
     /// The shard of a process.
@@ -48,8 +58,11 @@ pub struct Post<T> {
     pool: Arc<Pool<T>>,
 }
 
-/// Bytes of a batch.
-const BATCH: usize = 16 * 1024;
+/// Bytes of a batch: more would not travel faster, fewer would be mostly the list that holds them.
+const MOST_BATCH: usize = 16 * 1024;
+const LEAST_BATCH: usize = 512;
+/// Batches that are being filled for a shard: kinds of letters that are usual, times threads.
+const OPEN_BATCHES: usize = 12;
 
 impl<T: Letter> Post<T> {
     /// No letters yet.
@@ -70,7 +83,7 @@ impl<T: Letter> Post<T> {
         let shard = self.sharding.shard(process);
         let Some(batch) = self.open.get_mut(shard) else { return };
         if batch.len() == batch.capacity() {
-            Self::turn(batch, self.full.get_mut(shard), &self.pool);
+            Self::turn(batch, self.full.get_mut(shard), &self.pool, self.sharding.batch);
         }
         batch.push(letter);
     }
@@ -78,8 +91,8 @@ impl<T: Letter> Post<T> {
     /// Puts a batch aside that is full.
     #[cold]
     #[inline(never)]
-    fn turn(batch: &mut Vec<T>, full: Option<&mut Batches<T>>, pool: &Pool<T>) {
-        let before = std::mem::replace(batch, pool.batch());
+    fn turn(batch: &mut Vec<T>, full: Option<&mut Batches<T>>, pool: &Pool<T>, bytes: usize) {
+        let before = std::mem::replace(batch, pool.batch(bytes));
         if let Some(full) = full
             && !before.is_empty()
         {
@@ -101,10 +114,10 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Letter> Pool<T> {
-    /// An empty batch.
-    fn batch(&self) -> Vec<T> {
+    /// An empty batch of so many bytes.
+    fn batch(&self, bytes: usize) -> Vec<T> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_else(|| Vec::with_capacity((BATCH / size_of::<T>()).max(1)))
+        spare.unwrap_or_else(|| Vec::with_capacity((bytes / size_of::<T>()).max(1)))
     }
 
     /// Takes a batch that was read.
