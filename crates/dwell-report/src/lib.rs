@@ -3,6 +3,10 @@
 //! * [`Query`]: the value of any metric, at any call path, on any part of the system.
 //! * [`Summary`]: how a value is spread over locations.
 //! * [`ranking`](Query::ranking): the call paths with the most of something.
+//! * [`Totals`]: every call path over all locations, kept for viewers that ask again.
+//! * [`Classes`]: what the time of each location is spent for.
+//! * [`Pairs`]: who communicates with whom.
+//! * [`System`]: the system tree as rows.
 //! * [`compare`]: two reports, matched by metric and call path.
 //! * [`transform`]: a report with its call tree cut, merged or mapped anew.
 //!
@@ -11,17 +15,31 @@
 
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod classes;
 mod compare;
+pub mod format;
+mod pairs;
+mod parts;
 mod path;
 mod query;
 mod ranking;
 mod summary;
+mod system;
+mod totals;
 pub mod transform;
 mod waits;
 
+pub use classes::{Class, Classes};
 pub use compare::{Change, Comparison, Difference, compare};
-pub use cubex::{Error, Result};
+pub use cubex::{
+    CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,
+    TopologyId,
+};
+pub use pairs::{Flow, KINDS, PAIRS, Pair, Pairs};
+pub use parts::{LargestWait, TimePart, share};
 pub use query::{Call, Flavour, Part, Query};
 pub use ranking::{Ranked, Ranking};
 pub use summary::Summary;
+pub use system::{Item, System};
+pub use totals::Totals;
 pub use waits::{Wait, wait};

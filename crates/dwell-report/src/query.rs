@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use cubex::{
-    Cells, CnodeId, DataType, GroupId, LocationId, Meta, MetricId, MetricKind, Report, Result, Row,
+    Cells, CnodeId, DataType, GroupId, LocationId, Meta, MetricId, Report, Result, Row,
     SystemNodeId,
 };
 
 use crate::path;
 use crate::summary::Summary;
+use crate::totals::Kept;
 
 /// Whether what lies below is counted in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,11 +49,13 @@ pub enum Part {
 #[derive(Debug)]
 pub struct Query {
     report: Report,
+    pub(crate) kept: Kept,
 }
 
 impl From<Report> for Query {
     fn from(report: Report) -> Self {
-        Self { report }
+        let kept = Kept::of(&report);
+        Self { report, kept }
     }
 }
 
@@ -63,7 +66,7 @@ impl Query {
     /// If the file cannot be read or is no report.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let report = cubex::OpenOptions::new().cache(cubex::Cache::Beside).open(path)?;
-        Ok(Self { report })
+        Ok(report.into())
     }
 
     /// The report.
@@ -157,6 +160,21 @@ impl Query {
         Ok(value)
     }
 
+    /// The values of a metric less those of its sub-metrics, one for each location.
+    ///
+    /// # Errors
+    /// As [`Query::row`], for the metric or one below it.
+    pub fn own_row(&self, metric: MetricId, call: Call) -> Result<Vec<f64>> {
+        let mut row = self.row(metric, call)?;
+        for child in self.meta().metric_children(metric).collect::<Vec<_>>() {
+            if self.is_readable(child) {
+                let of_child = self.row(child, call)?;
+                row.iter_mut().zip(of_child).for_each(|(sum, value)| *sum -= value);
+            }
+        }
+        Ok(row)
+    }
+
     /// How a metric is spread over locations.
     ///
     /// # Errors
@@ -197,76 +215,12 @@ impl Query {
             process.to_owned()
         }
     }
-
-    /// Sum over all locations of every call path that has a stored row, inclusive and exclusive, in
-    /// one pass over the rows.
-    ///
-    /// # Errors
-    /// As [`Query::row`].
-    pub(crate) fn totals(&self, metric: MetricId) -> Result<Totals> {
-        let meta = self.meta();
-        let values = self.report.values(metric)?;
-        let kind = meta.metric(metric).map(|metric| metric.kind);
-        let mut stored = vec![0.0; meta.cnodes().len()];
-        for cnode in meta.cnodes() {
-            if let Some(row) = values.row(cnode)?
-                && let Some(place) = stored.get_mut(cnode.index())
-            {
-                *place = total(&row);
-            }
-        }
-        let mut other = stored.clone();
-        // Children before parents: what flows upwards has then arrived.
-        let order: Vec<CnodeId> = meta.cnodes_in_order().collect();
-        for &cnode in order.iter().rev() {
-            let Some(parent) = meta.cnode_parent(cnode) else { continue };
-            let of_child = match kind {
-                Some(MetricKind::Inclusive) => stored.get(cnode.index()).map(|value| -value),
-                _ => other.get(cnode.index()).copied(),
-            };
-            if let (Some(of_child), Some(place)) = (of_child, other.get_mut(parent.index())) {
-                *place += of_child;
-            }
-        }
-        Ok(match kind {
-            Some(MetricKind::Inclusive) => Totals { inclusive: stored, exclusive: other },
-            _ => Totals { inclusive: other, exclusive: stored },
-        })
-    }
-}
-
-/// Values of all call paths, summed up over locations.
-pub(crate) struct Totals {
-    inclusive: Vec<f64>,
-    exclusive: Vec<f64>,
-}
-
-impl Totals {
-    pub(crate) fn get(&self, cnode: CnodeId, flavour: Flavour) -> f64 {
-        let values = match flavour {
-            Flavour::Inclusive => &self.inclusive,
-            Flavour::Exclusive => &self.exclusive,
-        };
-        values.get(cnode.index()).copied().unwrap_or(0.0)
-    }
 }
 
 /// Whether values of a type can be added up over locations: extremes and rates cannot.
 fn is_summable(data_type: DataType) -> bool {
     use DataType::{Double, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64};
     matches!(data_type, Uint8 | Uint16 | Uint32 | Uint64 | Int8 | Int16 | Int32 | Int64 | Double)
-}
-
-/// The sum of a row. Integers are added as such: large counts stay exact.
-fn total(row: &Row) -> f64 {
-    match row.cells() {
-        Cells::Unsigned(values) => {
-            values.iter().map(|&value| u128::from(value)).sum::<u128>() as f64
-        }
-        Cells::Signed(values) => values.iter().map(|&value| i128::from(value)).sum::<i128>() as f64,
-        Cells::Double(values) => values.iter().sum(),
-        _ => numbers(row).sum(),
-    }
 }
 
 fn numbers(row: &Row) -> impl Iterator<Item = f64> + '_ {

@@ -55,7 +55,8 @@ impl Summary {
     /// How much longer the slowest takes than all would if the work were spread evenly: 0 for an
     /// even spread, 1 if the greatest value is twice the mean.
     pub fn imbalance(&self) -> f64 {
-        if self.mean == 0.0 { 0.0 } else { self.max / self.mean - 1.0 }
+        // Rounding may leave the mean above all values.
+        if self.mean == 0.0 { 0.0 } else { (self.max / self.mean - 1.0).max(0.0) }
     }
 }
 

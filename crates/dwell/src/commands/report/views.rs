@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
-use dwell_report::{Call, Flavour, Part, Query, Result, Summary, wait};
+use dwell_report::{
+    Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share, wait,
+};
 
 use crate::format;
 use crate::listing::{Cell, Listing, Unit};
@@ -89,29 +91,16 @@ fn about(query: &Query, path: &Path) -> Listing {
 /// The tree of metrics below time, as far as they matter.
 fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Listing> {
     let meta = query.meta();
-    let total = query.value(time, call(below), Part::All)?;
-    let mut rows = Vec::new();
-    let mut stack = vec![(time, total, 0)];
-    while let Some((metric, value, depth)) = stack.pop() {
-        if depth > 0 && value < LEAST_SHARE * total {
-            continue;
-        }
-        rows.push(vec![
-            Cell::Value(value, Unit::Seconds),
-            Cell::Share(share(value, total)),
-            bar(share(value, total)).into(),
-            format!("{}{}", "  ".repeat(depth), display_name(meta, metric)).into(),
-        ]);
-        let mut children: Vec<(MetricId, f64)> = Vec::new();
-        for child in meta.metric_children(metric) {
-            let in_seconds = meta.metric(child).is_some_and(|m| Unit::of(m.uom) == Unit::Seconds);
-            if in_seconds && query.is_readable(child) {
-                children.push((child, query.value(child, call(below), Part::All)?));
-            }
-        }
-        children.sort_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-        stack.extend(children.into_iter().map(|(child, value)| (child, value, depth + 1)));
-    }
+    let row = |part: &TimePart| {
+        vec![
+            Cell::Value(part.value, Unit::Seconds),
+            Cell::Share(part.share),
+            bar(part.share).into(),
+            format!("{}{}", "  ".repeat(part.depth), display_name(meta, part.metric)).into(),
+        ]
+    };
+    let mut rows: Vec<Vec<Cell>> =
+        query.time_parts(time, below, LEAST_SHARE)?.iter().map(row).collect();
     if rows.len() == 1 {
         rows.extend(by_paradigm(query, time, below)?);
     }
@@ -156,10 +145,6 @@ fn percent(share: f64) -> String {
     format!("{} %", 100.0 * share)
 }
 
-fn share(value: f64, total: f64) -> f64 {
-    if total == 0.0 { 0.0 } else { value / total }
-}
-
 /// A bar of up to ten characters.
 fn bar(share: f64) -> String {
     let eighths = (80.0 * share.clamp(0.0, 1.0)).round() as usize;
@@ -171,20 +156,10 @@ fn bar(share: f64) -> String {
 fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> Result<Listing> {
     let meta = query.meta();
     let total = query.value(time, call(below), Part::All)?;
-    let mut found: Vec<(MetricId, CnodeId, f64)> = Vec::new();
-    for metric in meta.metrics() {
-        let is_wait = meta.metric(metric).is_some_and(|metric| {
-            wait(metric.uniq_name).is_some() && Unit::of(metric.uom) == Unit::Seconds
-        });
-        if is_wait && query.is_readable(metric) {
-            let ranking = query.ranking(metric, Flavour::Exclusive, below)?;
-            found.extend(ranking.paths.iter().map(|path| (metric, path.cnode, path.value)));
-        }
-    }
-    found.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)).then(a.1.cmp(&b.1)));
+    let found = query.largest_waits(below)?;
     let more = found.len().saturating_sub(top);
     let mut rows = Vec::new();
-    for &(metric, cnode, value) in found.iter().take(top) {
+    for &LargestWait { metric, cnode, value } in found.iter().take(top) {
         let at = Call::Path(cnode, Flavour::Exclusive);
         let worst = query.worst_locations(&query.row(metric, at)?, 1);
         let worst = worst
@@ -199,7 +174,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
         ]);
     }
     let mut note = String::new();
-    if let Some(wait) = found.first().and_then(|first| wait(meta.metric(first.0)?.uniq_name)) {
+    if let Some(wait) = found.first().and_then(|first| wait(meta.metric(first.metric)?.uniq_name)) {
         note = format!("The largest: {}. {}", wait.meaning, wait.remedy);
     }
     if more > 0 {

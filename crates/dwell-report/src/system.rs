@@ -1,0 +1,152 @@
+//! The system tree as rows: nodes, processes, and threads where a process has several.
+//!
+//! Rows are numbered level by level, so that the children of a row follow one another. A viewer that
+//! shows some of the children of a row asks for numbers in sequence, whatever else is open.
+
+use std::collections::VecDeque;
+
+use cubex::{GroupId, LocationId, Meta, SystemNodeId};
+
+use crate::query::Query;
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A node of the system tree.
+    Node(SystemNodeId),
+    /// A process. If it has one location, it stands for that.
+    Group(GroupId),
+    /// A location of a process that has several.
+    Location(LocationId),
+}
+
+/// A row of the system tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SystemRow {
+    item: Item,
+    /// Number of the row above; its own if there is none.
+    parent: u32,
+    children: u32,
+}
+
+/// The system tree as rows.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    rows: Vec<SystemRow>,
+    roots: u32,
+    /// The row of each location.
+    of_location: Vec<u32>,
+}
+
+impl System {
+    /// The rows of a report.
+    pub fn of(meta: &Meta) -> Self {
+        let mut rows: Vec<SystemRow> = Vec::new();
+        let mut of_location = vec![0; meta.locations().len()];
+        let mut queue: VecDeque<(Item, Option<u32>)> =
+            meta.root_system_nodes().map(|root| (Item::Node(root), None)).collect();
+        let roots = queue.len() as u32;
+        while let Some((item, parent)) = queue.pop_front() {
+            let number = rows.len() as u32;
+            let before = queue.len();
+            let mut place = |location: LocationId| {
+                if let Some(place) = of_location.get_mut(location.index()) {
+                    *place = number;
+                }
+            };
+            match item {
+                Item::Node(node) => {
+                    let below = meta.system_node_children(node).map(Item::Node);
+                    let groups = meta.groups_of(node).map(Item::Group);
+                    queue.extend(below.chain(groups).map(|item| (item, Some(number))));
+                }
+                Item::Group(group) => {
+                    let mut locations = meta.locations_of(group);
+                    match (locations.next(), locations.next()) {
+                        (Some(only), None) => place(only),
+                        (Some(first), Some(second)) => {
+                            let all = [first, second].into_iter().chain(locations);
+                            queue.extend(all.map(|it| (Item::Location(it), Some(number))));
+                        }
+                        _ => {}
+                    }
+                }
+                Item::Location(location) => place(location),
+            }
+            let children = (queue.len() - before) as u32;
+            rows.push(SystemRow { item, parent: parent.unwrap_or(number), children });
+        }
+        Self { rows, roots, of_location }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// How many rows have none above.
+    pub fn roots(&self) -> u32 {
+        self.roots
+    }
+
+    /// How many children each row has, as runs of equal numbers: the number, and how often.
+    pub fn children(&self) -> Vec<(u32, u32)> {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for row in &self.rows {
+            match runs.last_mut() {
+                Some((count, often)) if *count == row.children => *often += 1,
+                _ => runs.push((row.children, 1)),
+            }
+        }
+        runs
+    }
+
+    /// What a row is.
+    pub fn item(&self, row: usize) -> Option<Item> {
+        self.rows.get(row).map(|it| it.item)
+    }
+
+    /// The row of a location.
+    pub fn of_location(&self, location: LocationId) -> Option<u32> {
+        self.of_location.get(location.index()).copied()
+    }
+
+    /// A value for each row, with what is below, from values of locations.
+    pub fn sums(&self, values: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.rows.len()];
+        for (&row, value) in self.of_location.iter().zip(values) {
+            if let Some(sum) = sums.get_mut(row as usize) {
+                *sum += value;
+            }
+        }
+        // Children come after their parents.
+        for (number, row) in self.rows.iter().enumerate().rev() {
+            let value = sums.get(number).copied().unwrap_or(0.0);
+            if row.parent as usize != number
+                && let Some(sum) = sums.get_mut(row.parent as usize)
+            {
+                *sum += value;
+            }
+        }
+        sums
+    }
+}
+
+impl Query {
+    /// The name of a row of the system tree.
+    pub fn item_name(&self, item: Item) -> String {
+        let meta = self.meta();
+        match item {
+            Item::Node(node) => meta.system_node(node).map(|it| it.name),
+            Item::Group(group) => meta.group(group).map(|it| it.name),
+            Item::Location(location) => meta.location(location).map(|it| it.name),
+        }
+        .unwrap_or("?")
+        .to_owned()
+    }
+}

@@ -1,0 +1,298 @@
+//! Values of all call paths, summed up over locations.
+//!
+//! A viewer asks for these again and again, and for a large report they take a look at every row. So they
+//! are kept, and for large reports in a file beside it, `REPORT.dwell-totals`:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | `DWELLTOT` |
+//! | 8 | 4 | version of this layout, 1 |
+//! | 12 | 24 | key: size of the report, its time (seconds, nanoseconds) |
+//! | 36 | 8 | checksum of what follows |
+//! | 44 | 4 | number of metrics |
+//! | 48 | … | each metric: u32 number of entries or 2^32 - 1 if it cannot be read; entries of u32 call path, f64 inclusive, f64 exclusive |
+//!
+//! All numbers are little-endian. A file that does not fit its report counts for nothing and is written
+//! anew; it can be deleted at any time.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cubex::{Cells, CnodeId, LocationId, MetricId, MetricKind, Report, Result, Row};
+
+use crate::query::{Flavour, Query};
+
+/// Reports from this size on have their totals kept in a file.
+const KEEP_FROM: u64 = 32 << 20;
+const MAGIC: &[u8; 8] = b"DWELLTOT";
+const VERSION: u32 = 1;
+const UNREADABLE: u32 = u32::MAX;
+
+/// What a call path has of a metric, over all locations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Entry {
+    cnode: u32,
+    inclusive: f64,
+    exclusive: f64,
+}
+
+/// Values of all call paths, summed up over locations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// By call path; those without any value are left out.
+    entries: Vec<Entry>,
+}
+
+impl Totals {
+    /// The value of a call path.
+    pub fn get(&self, cnode: CnodeId, flavour: Flavour) -> f64 {
+        let at = self.entries.binary_search_by_key(&cnode.0, |entry| entry.cnode);
+        let entry = at.ok().and_then(|at| self.entries.get(at));
+        entry.map_or(0.0, |entry| match flavour {
+            Flavour::Inclusive => entry.inclusive,
+            Flavour::Exclusive => entry.exclusive,
+        })
+    }
+
+    /// Call paths with values: inclusive and exclusive, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (CnodeId, f64, f64)> + '_ {
+        self.entries.iter().map(|it| (CnodeId(it.cnode), it.inclusive, it.exclusive))
+    }
+}
+
+/// Totals of each metric, once they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    metrics: Vec<OnceLock<Arc<Totals>>>,
+}
+
+impl Kept {
+    pub(crate) fn of(report: &Report) -> Self {
+        Self { metrics: report.meta().metrics().map(|_| OnceLock::new()).collect() }
+    }
+}
+
+impl Query {
+    /// Sum over all locations of every call path, inclusive and exclusive, in one pass over the rows. It
+    /// is kept.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn totals(&self, metric: MetricId) -> Result<Arc<Totals>> {
+        let slot = self.kept.metrics.get(metric.index());
+        if let Some(kept) = slot.and_then(OnceLock::get) {
+            return Ok(kept.clone());
+        }
+        let totals = Arc::new(self.read_totals(metric)?);
+        if let Some(slot) = slot {
+            // Another thread may have been faster; it read the same.
+            let _ = slot.set(totals.clone());
+        }
+        Ok(totals)
+    }
+
+    /// The value of a metric in the whole program.
+    ///
+    /// # Errors
+    /// As [`Query::row`].
+    pub fn total(&self, metric: MetricId) -> Result<f64> {
+        let totals = self.totals(metric)?;
+        Ok(self.meta().root_cnodes().map(|root| totals.get(root, Flavour::Inclusive)).sum())
+    }
+
+    /// Totals of all metrics, on several threads, from the file beside a large report if there is one.
+    /// What cannot be read is left to who asks for it.
+    pub fn prepare(&self) {
+        let place = self.totals_file();
+        if place.as_ref().is_some_and(|(path, key)| self.load_totals(path, key)) {
+            return;
+        }
+        let metrics: Vec<MetricId> =
+            self.meta().metrics().filter(|&metric| self.is_readable(metric)).collect();
+        let next = AtomicUsize::new(0);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(&metric) = metrics.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let _ = self.totals(metric);
+                    }
+                });
+            }
+        });
+        if let Some((path, key)) = place {
+            self.save_totals(&path, &key);
+        }
+    }
+
+    fn read_totals(&self, metric: MetricId) -> Result<Totals> {
+        let meta = self.meta();
+        let values = self.report().values(metric)?;
+        let kind = meta.metric(metric).map(|metric| metric.kind);
+        let mut stored = vec![0.0; meta.cnodes().len()];
+        // One row's memory is enough for all.
+        let mut kept: Option<Row> = None;
+        for cnode in meta.cnodes().filter(|&cnode| values.is_stored(cnode)) {
+            let there = match &mut kept {
+                Some(row) => values.read_row(cnode, row)?,
+                None => {
+                    kept = values.row(cnode)?;
+                    kept.is_some()
+                }
+            };
+            if let (true, Some(row), Some(place)) = (there, &kept, stored.get_mut(cnode.index())) {
+                *place = total(row);
+            }
+        }
+        let mut other = stored.clone();
+        // Children before parents: what flows upwards has then arrived.
+        let order: Vec<CnodeId> = meta.cnodes_in_order().collect();
+        for &cnode in order.iter().rev() {
+            let Some(parent) = meta.cnode_parent(cnode) else { continue };
+            let of_child = match kind {
+                Some(MetricKind::Inclusive) => stored.get(cnode.index()).map(|value| -value),
+                _ => other.get(cnode.index()).copied(),
+            };
+            if let (Some(of_child), Some(place)) = (of_child, other.get_mut(parent.index())) {
+                *place += of_child;
+            }
+        }
+        let (inclusive, exclusive) = match kind {
+            Some(MetricKind::Inclusive) => (stored, other),
+            _ => (other, stored),
+        };
+        let entries = (0..).zip(inclusive.into_iter().zip(exclusive));
+        let entries = entries
+            .filter(|&(_, (inclusive, exclusive))| inclusive != 0.0 || exclusive != 0.0)
+            .map(|(cnode, (inclusive, exclusive))| Entry { cnode, inclusive, exclusive });
+        Ok(Totals { entries: entries.collect() })
+    }
+
+    /// Where totals of a large report are kept, and what they must be of.
+    fn totals_file(&self) -> Option<(PathBuf, [u8; 24])> {
+        let path = self.report().path()?;
+        let about = fs::metadata(path).ok().filter(|it| it.len() >= KEEP_FROM)?;
+        let words =
+            [about.len(), about.mtime().cast_unsigned(), about.mtime_nsec().cast_unsigned()];
+        let mut key = [0; 24];
+        for (slot, word) in key.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *slot = word.to_le_bytes();
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".dwell-totals");
+        Some((name.into(), key))
+    }
+
+    fn save_totals(&self, path: &Path, key: &[u8; 24]) {
+        let mut body = Vec::new();
+        body.extend_from_slice(&(self.kept.metrics.len() as u32).to_le_bytes());
+        for totals in &self.kept.metrics {
+            let Some(totals) = totals.get() else {
+                body.extend_from_slice(&UNREADABLE.to_le_bytes());
+                continue;
+            };
+            body.extend_from_slice(&(totals.entries.len() as u32).to_le_bytes());
+            for entry in &totals.entries {
+                body.extend_from_slice(&entry.cnode.to_le_bytes());
+                body.extend_from_slice(&entry.inclusive.to_le_bytes());
+                body.extend_from_slice(&entry.exclusive.to_le_bytes());
+            }
+        }
+        let mut bytes = Vec::with_capacity(44 + body.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(key);
+        bytes.extend_from_slice(&checksum(&body).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}", std::process::id()));
+        let part = PathBuf::from(name);
+        // A directory that cannot be written to is no reason not to show the report.
+        if fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).is_err() {
+            let _ = fs::remove_file(&part);
+        }
+    }
+
+    fn load_totals(&self, path: &Path, key: &[u8; 24]) -> bool {
+        let Ok(bytes) = fs::read(path) else { return false };
+        let Some(all) = self.parse_totals(&bytes, key) else { return false };
+        for (slot, totals) in self.kept.metrics.iter().zip(all) {
+            if let Some(totals) = totals {
+                let _ = slot.set(Arc::new(totals));
+            }
+        }
+        true
+    }
+
+    fn parse_totals(&self, bytes: &[u8], key: &[u8; 24]) -> Option<Vec<Option<Totals>>> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let rest = rest.strip_prefix(&VERSION.to_le_bytes())?.strip_prefix(key)?;
+        let (sum, mut rest) = rest.split_first_chunk::<8>()?;
+        if checksum(rest) != u64::from_le_bytes(*sum) {
+            return None;
+        }
+        let word = |rest: &mut &[u8]| {
+            let (word, after) = rest.split_first_chunk::<4>()?;
+            *rest = after;
+            Some(u32::from_le_bytes(*word))
+        };
+        if word(&mut rest)? as usize != self.kept.metrics.len() {
+            return None;
+        }
+        let mut all = Vec::with_capacity(self.kept.metrics.len());
+        for _ in 0..self.kept.metrics.len() {
+            let count = word(&mut rest)?;
+            if count == UNREADABLE {
+                all.push(None);
+                continue;
+            }
+            let (entries, after) = rest.split_at_checked((count as usize).checked_mul(20)?)?;
+            rest = after;
+            let entry = |bytes: &[u8; 20]| {
+                let (cnode, numbers) = bytes.split_first_chunk::<4>()?;
+                let (numbers, _) = numbers.as_chunks::<8>();
+                let &[inclusive, exclusive] = numbers else { return None };
+                Some(Entry {
+                    cnode: u32::from_le_bytes(*cnode),
+                    inclusive: f64::from_le_bytes(inclusive),
+                    exclusive: f64::from_le_bytes(exclusive),
+                })
+            };
+            let entries: Option<Vec<Entry>> =
+                entries.as_chunks::<20>().0.iter().map(entry).collect();
+            let entries = entries?;
+            let rising = entries.windows(2).all(|pair| match pair {
+                [a, b] => a.cnode < b.cnode,
+                _ => true,
+            });
+            all.push(rising.then_some(Totals { entries }));
+        }
+        rest.is_empty().then_some(all)
+    }
+}
+
+/// Eight bytes at a time: it finds accidents, not forgers.
+fn checksum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+    for &word in words {
+        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        sum ^= sum >> 32;
+    }
+    rest.iter().fold(sum, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// The sum of a row. Integers are added as such: large counts stay exact.
+fn total(row: &Row) -> f64 {
+    match row.cells() {
+        Cells::Unsigned(values) => {
+            values.iter().map(|&value| u128::from(value)).sum::<u128>() as f64
+        }
+        Cells::Signed(values) => values.iter().map(|&value| i128::from(value)).sum::<i128>() as f64,
+        Cells::Double(values) => values.iter().sum(),
+        _ => (0..row.len() as u32).map(|at| row.number(LocationId(at)).unwrap_or(0.0)).sum(),
+    }
+}
