@@ -11,6 +11,7 @@ mod process;
 mod proofs;
 mod tables;
 mod tidy;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Task {
     Bench(bench::Options),
     /// Measure SRUMMA and SOR, and print the tables of the book
     Tables(tables::Options),
+    /// Build the page of the explorer; --check holds the committed one against it, --test looks at it
+    Web(web::Options),
 }
 
 /// Prints the error itself: a backtrace through this program helps nobody whose
@@ -70,6 +73,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),
+        Task::Web(options) => web::run(&workspace, options),
     }
 }
 

@@ -33,6 +33,8 @@ enum Command {
     Analyze(commands::analyze::Args),
     /// Show a report: where the time goes, the largest waits, trees, rankings, locations.
     Report(commands::report::Args),
+    /// Explore a report in a browser: findings, trees, communication matrix, bars, two runs side by side.
+    View(commands::view::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),
     /// Make an archive from what a killed or crashed run left behind.
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(&args),
         Command::Analyze(args) => commands::analyze::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::View(args) => commands::view::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
     };

@@ -21,7 +21,7 @@ const LONGER: &[(&str, &str)] = &[];
 
 /// Files that are compared byte for byte or fed to parsers as they are: what
 /// looks like untidy whitespace there is content.
-const VERBATIM: &[&str] = &["corpus", "golden"];
+const VERBATIM: &[&str] = &["corpus", "golden", "page"];
 
 /// One tracked file.
 #[derive(Debug)]

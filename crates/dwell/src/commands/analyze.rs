@@ -100,7 +100,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// The newest run in a directory.
-fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

@@ -9,3 +9,4 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod synth;
+pub(crate) mod view;

@@ -1,0 +1,449 @@
+//! Questions and answers: every path of the interface below `/api/v1/`.
+//!
+//! An answer depends on nothing but the path and its parameters, so that the same answers can be put into a
+//! file (see [`crate::export`]). All numbers come from `dwell-report`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary, wait};
+use serde::Serialize;
+
+use crate::matrix;
+use crate::overview;
+use crate::run::{Row, Run, Selection, call};
+use crate::source;
+use crate::types::{
+    Bars, CallPath, CallValues, Calls, FiveNumbers, LocationNames, Metric, Metrics, RunName, Runs,
+    Spread, SystemFound, SystemNames, SystemTree, SystemValues, Topologies, Topology, Worst,
+};
+
+/// Version of the interface.
+pub(crate) const VERSION: u32 = 1;
+
+/// Rows of the system tree in an answer.
+pub(crate) const CHUNK: usize = 512;
+
+/// Most bars, names or hits in an answer.
+const MOST: usize = 1024;
+
+/// Steps of a histogram.
+const STEPS: usize = 32;
+
+/// What a question is answered with.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Json(Vec<u8>),
+    /// Numbers of eight bytes, little-endian.
+    Numbers(Vec<u8>),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Nothing is asked here.
+    Unknown,
+    /// The question makes no sense.
+    Bad(Cow<'static, str>),
+    /// The report is damaged.
+    Report(dwell_report::Error),
+}
+
+impl From<dwell_report::Error> for Fault {
+    fn from(error: dwell_report::Error) -> Self {
+        Self::Report(error)
+    }
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// The parameters of a question.
+pub(crate) struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'a> Parameters<'a> {
+    pub(crate) fn parse(query: &'a str) -> Self {
+        Self(form_urlencoded::parse(query.as_bytes()).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_ref())
+    }
+
+    /// A number, or nothing if it is not given.
+    pub(crate) fn number(&self, name: &'static str) -> Result<Option<u32>> {
+        let parse = |text: &str| {
+            text.parse().map_err(|_| Fault::Bad(format!("`{name}` must be a number").into()))
+        };
+        self.get(name).map(parse).transpose()
+    }
+}
+
+/// Answers a question: a path without `/api/v1/`, and its parameters.
+pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answer> {
+    let parameters = Parameters::parse(query);
+    if path == "runs" {
+        return json(&list(runs));
+    }
+    let rest = path.strip_prefix("runs/").ok_or(Fault::Unknown)?;
+    let (id, question) = rest.split_once('/').ok_or(Fault::Unknown)?;
+    let number: usize = id.parse().map_err(|_| Fault::Unknown)?;
+    let run = runs.get(number).ok_or(Fault::Unknown)?;
+    match question {
+        "overview" => json(&overview::overview(run)?),
+        "metrics" => json(&metrics(run)?),
+        "calls" => json(&calls(run)),
+        "calls/values" => json(&call_values(run, &parameters)?),
+        "system" => json(&system(run)),
+        "system/names" => json(&system_names(run, &parameters)?),
+        "system/values" => json(&system_values(run, &parameters)?),
+        "system/find" => json(&system_find(run, &parameters)?),
+        "spread" => json(&spread(run, &parameters)?),
+        "row" => {
+            let row = row(run, &parameters)?;
+            Ok(Answer::Numbers(row.locations.iter().flat_map(|it| it.to_le_bytes()).collect()))
+        }
+        "topologies" => json(&topologies(run)),
+        "locations" => json(&locations(run, &parameters)?),
+        "source" => json(&source::source(run, cnode(run, &parameters)?)),
+        "matrix" => json(&matrix::matrix(run, &parameters)?),
+        "bars" => json(&bars(run, &parameters)?),
+        _ => Err(Fault::Unknown),
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Answer> {
+    serde_json::to_vec(value)
+        .map(Answer::Json)
+        .map_err(|error| Fault::Bad(error.to_string().into()))
+}
+
+fn list(runs: &[Arc<Run>]) -> Runs {
+    let one = |(number, run): (usize, &Arc<Run>)| RunName {
+        id: number.to_string(),
+        title: run.title(),
+        path: run.path.display().to_string(),
+    };
+    Runs {
+        version: VERSION,
+        program: env!("CARGO_PKG_VERSION").into(),
+        runs: runs.iter().enumerate().map(one).collect(),
+    }
+}
+
+fn metrics(run: &Run) -> Result<Metrics> {
+    let meta = run.query.meta();
+    let total = |id: MetricId| match run.query.is_readable(id) {
+        true => run.query.total(id).unwrap_or(0.0),
+        false => 0.0,
+    };
+    let values: Vec<f64> = meta.metrics().map(total).collect();
+    let value = |id: MetricId| values.get(id.index()).copied().unwrap_or(0.0);
+    let one = |id: MetricId| {
+        let metric = meta.metric(id)?;
+        let words = wait(metric.uniq_name);
+        let children: f64 = meta.metric_children(id).map(value).sum();
+        Some(Metric {
+            name: metric.uniq_name.into(),
+            title: metric.disp_name.into(),
+            unit: metric.uom.into(),
+            description: metric.descr.into(),
+            parent: meta.metric_parent(id).map(|it| it.0),
+            readable: run.query.is_readable(id),
+            value: value(id),
+            own: rest(value(id), children),
+            wait: words.is_some(),
+            meaning: words.map(|it| it.meaning.into()),
+            remedy: words.map(|it| it.remedy.into()),
+        })
+    };
+    Ok(Metrics { metrics: meta.metrics().filter_map(one).collect() })
+}
+
+/// What is left of a value. What rounding leaves of nothing is nothing.
+fn rest(value: f64, parts: f64) -> f64 {
+    let rest = value - parts;
+    if rest.abs() < 1e-12 * value.abs() { 0.0 } else { rest }
+}
+
+fn calls(run: &Run) -> Calls {
+    let meta = run.query.meta();
+    let classes = run.query.call_classes();
+    let one = |id: CnodeId| {
+        let cnode = meta.cnode(id);
+        let filled = |text: &str| Some(text.to_owned()).filter(|it| !it.is_empty());
+        CallPath {
+            name: run.query.call_name(id),
+            parent: meta.cnode_parent(id).map(|it| it.0),
+            key: format!("{:016x}", run.keys.get(id.index()).copied().unwrap_or(0)),
+            file: cnode.and_then(|it| filled(it.file)),
+            line: cnode.and_then(|it| it.line),
+            class: classes.get(id.index()).map_or("compute", |it| it.name()).into(),
+            module: meta.callee(id).and_then(|it| filled(it.file)),
+        }
+    };
+    Calls { calls: meta.cnodes().map(one).collect() }
+}
+
+fn metric(run: &Run, parameters: &Parameters<'_>) -> Result<MetricId> {
+    let number = parameters.number("metric")?.ok_or(Fault::Bad("`metric` is missing".into()))?;
+    let id = MetricId(number);
+    match run.query.meta().metric(id) {
+        Some(_) if run.query.is_readable(id) => Ok(id),
+        Some(_) => Err(Fault::Bad("the values of this metric are not stored in the report".into())),
+        None => Err(Fault::Bad("there is no such metric".into())),
+    }
+}
+
+fn cnode(run: &Run, parameters: &Parameters<'_>) -> Result<Option<CnodeId>> {
+    let id = parameters.number("call")?.map(CnodeId);
+    match id {
+        Some(id) if run.query.meta().cnode(id).is_none() => {
+            Err(Fault::Bad("there is no such call path".into()))
+        }
+        id => Ok(id),
+    }
+}
+
+fn selection(run: &Run, parameters: &Parameters<'_>) -> Result<Selection> {
+    let flavour = match parameters.get("flavour") {
+        Some("exclusive") => Flavour::Exclusive,
+        None | Some("inclusive") => Flavour::Inclusive,
+        Some(_) => return Err(Fault::Bad("`flavour` is inclusive or exclusive".into())),
+    };
+    Ok(Selection {
+        metric: metric(run, parameters)?,
+        own: parameters.get("own") == Some("1"),
+        call: call(cnode(run, parameters)?, flavour),
+    })
+}
+
+fn row(run: &Run, parameters: &Parameters<'_>) -> Result<Arc<Row>> {
+    Ok(run.row(selection(run, parameters)?)?)
+}
+
+fn call_values(run: &Run, parameters: &Parameters<'_>) -> Result<CallValues> {
+    let metric = metric(run, parameters)?;
+    let totals = run.query.totals(metric)?;
+    let mut below = Vec::new();
+    if parameters.get("own") == Some("1") {
+        for child in run.query.meta().metric_children(metric) {
+            if run.query.is_readable(child) {
+                below.push(run.query.totals(child)?);
+            }
+        }
+    }
+    let mut values = CallValues { calls: Vec::new(), inclusive: Vec::new(), exclusive: Vec::new() };
+    for (cnode, inclusive, exclusive) in totals.iter() {
+        let of = |flavour| below.iter().map(|it| it.get(cnode, flavour)).sum::<f64>();
+        values.calls.push(cnode.0);
+        values.inclusive.push(rest(inclusive, of(Flavour::Inclusive)));
+        values.exclusive.push(rest(exclusive, of(Flavour::Exclusive)));
+    }
+    Ok(values)
+}
+
+fn system(run: &Run) -> SystemTree {
+    let meta = run.query.meta();
+    SystemTree {
+        rows: run.system.len() as u32,
+        roots: run.system.roots(),
+        children: run.system.children(),
+        locations: meta.locations().len() as u32,
+        processes: meta.groups().len() as u32,
+        chunk: CHUNK as u32,
+    }
+}
+
+/// The rows of the chunk that is asked for.
+fn chunk(run: &Run, parameters: &Parameters<'_>) -> Result<std::ops::Range<usize>> {
+    let number = parameters.number("chunk")?.unwrap_or(0) as usize;
+    let first = number.saturating_mul(CHUNK).min(run.system.len());
+    Ok(first..(first + CHUNK).min(run.system.len()))
+}
+
+fn system_names(run: &Run, parameters: &Parameters<'_>) -> Result<SystemNames> {
+    let meta = run.query.meta();
+    let items = chunk(run, parameters)?.filter_map(|row| run.system.item(row));
+    let kind = |item: Item| match item {
+        Item::Node(node) => meta.system_node(node).map_or("node", |it| it.class).to_owned(),
+        Item::Group(group) => meta.group(group).map_or("process", |it| it.kind).to_owned(),
+        Item::Location(location) => {
+            meta.location(location).map_or("thread", |it| it.kind).to_owned()
+        }
+    };
+    let (names, kinds) = items.map(|item| (run.query.item_name(item), kind(item))).unzip();
+    Ok(SystemNames { names, kinds })
+}
+
+fn system_values(run: &Run, parameters: &Parameters<'_>) -> Result<SystemValues> {
+    let range = chunk(run, parameters)?;
+    let row = row(run, parameters)?;
+    Ok(SystemValues { values: row.system.get(range).unwrap_or_default().to_vec() })
+}
+
+fn system_find(run: &Run, parameters: &Parameters<'_>) -> Result<SystemFound> {
+    let text = parameters.get("text").unwrap_or_default().to_lowercase();
+    let mut found = SystemFound { rows: Vec::new(), names: Vec::new(), more: false };
+    for row in 0..run.system.len() {
+        let Some(item) = run.system.item(row) else { continue };
+        let name = run.query.item_name(item);
+        if name.to_lowercase().contains(&text) {
+            if found.rows.len() == 50 {
+                found.more = true;
+                break;
+            }
+            found.rows.push(row as u32);
+            found.names.push(name);
+        }
+    }
+    Ok(found)
+}
+
+fn five(summary: &Summary) -> FiveNumbers {
+    FiveNumbers {
+        count: summary.count as u32,
+        min: summary.min,
+        q1: summary.q1,
+        median: summary.median,
+        q3: summary.q3,
+        max: summary.max,
+        mean: summary.mean,
+        imbalance: summary.imbalance(),
+    }
+}
+
+fn spread(run: &Run, parameters: &Parameters<'_>) -> Result<Spread> {
+    let row = row(run, parameters)?;
+    let locations = Summary::of(&row.locations);
+    let processes = Summary::of(&run.query.by_process(&row.locations));
+    let mut histogram = vec![0; STEPS];
+    // What differs by rounding only is the same.
+    let range = locations.max - locations.min;
+    let width = if range > 1e-9 * locations.max.abs() { range / STEPS as f64 } else { 0.0 };
+    for value in &row.locations {
+        let step = if width > 0.0 { ((value - locations.min) / width) as usize } else { 0 };
+        if let Some(count) = histogram.get_mut(step.min(STEPS - 1)) {
+            *count += 1;
+        }
+    }
+    let one = |(location, value): (LocationId, f64)| Worst {
+        row: run.system.of_location(location).unwrap_or(0),
+        location: location.0,
+        name: run.query.location_name(location),
+        value,
+    };
+    Ok(Spread {
+        total: row.locations.iter().sum(),
+        locations: five(&locations),
+        processes: five(&processes),
+        worst: run.query.worst_locations(&row.locations, 10).into_iter().map(one).collect(),
+        histogram,
+    })
+}
+
+fn topologies(run: &Run) -> Topologies {
+    let meta = run.query.meta();
+    let count = meta.locations().len();
+    let mut all = Vec::new();
+    for id in meta.topologies() {
+        let Some(topology) = meta.topology(id) else { continue };
+        let width = topology.dimensions.len();
+        let mut coordinates = vec![-1; count * width];
+        let mut set = |location: LocationId, at: &[u32]| {
+            let from = location.index() * width;
+            if let Some(place) = coordinates.get_mut(from..from + width) {
+                place.iter_mut().zip(at).for_each(|(place, &at)| *place = at.cast_signed());
+            }
+        };
+        for coordinate in meta.coordinates(id) {
+            match coordinate.place {
+                Place::Location(location) => set(location, coordinate.at),
+                Place::Group(group) => {
+                    meta.locations_of(group).for_each(|it| set(it, coordinate.at));
+                }
+                _ => {}
+            }
+        }
+        all.push(Topology {
+            name: topology.name.into(),
+            dimensions: topology.dimensions.iter().map(|it| it.name.into()).collect(),
+            sizes: topology.dimensions.iter().map(|it| it.size).collect(),
+            coordinates,
+        });
+    }
+    Topologies { topologies: all }
+}
+
+/// Names of some locations from a first one on.
+fn locations(run: &Run, parameters: &Parameters<'_>) -> Result<LocationNames> {
+    let first = parameters.number("first")?.unwrap_or(0);
+    let count = parameters.number("count")?.unwrap_or(MOST as u32).min(MOST as u32);
+    let end = first.saturating_add(count).min(run.query.meta().locations().len() as u32);
+    let names = (first..end).map(|it| run.query.location_name(LocationId(it))).collect();
+    Ok(LocationNames { first, names })
+}
+
+/// Time by class, for processes or nodes, in the order of one class.
+fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
+    let (query, meta) = (&run.query, run.query.meta());
+    let classes = run.classes()?;
+    let by_node = parameters.get("by") == Some("node");
+    let nodes: Vec<usize> = match by_node {
+        true => meta
+            .groups()
+            .map(|group| meta.node_of_group(group).map_or(0, dwell_report::SystemNodeId::index))
+            .collect(),
+        false => Vec::new(),
+    };
+    let used: Vec<usize> = match by_node {
+        true => {
+            let mut used = nodes.clone();
+            used.sort_unstable();
+            used.dedup();
+            used
+        }
+        false => (0..meta.groups().len()).collect(),
+    };
+    let fold = |processes: Vec<f64>| match by_node {
+        false => processes,
+        true => {
+            let mut sums = vec![0.0; meta.system_nodes().len()];
+            for (node, value) in nodes.iter().zip(processes) {
+                if let Some(sum) = sums.get_mut(*node) {
+                    *sum += value;
+                }
+            }
+            sums
+        }
+    };
+    let all: Vec<Vec<f64>> =
+        Class::ALL.iter().map(|&class| fold(query.by_process(classes.row(class)))).collect();
+    let value =
+        |class: usize, at: usize| all.get(class).and_then(|it| it.get(at)).copied().unwrap_or(0.0);
+    let mut order = used;
+    if let Some(sort) = parameters.get("sort").filter(|it| *it != "number") {
+        let class = Class::ALL.iter().position(|it| it.name() == sort);
+        let of = |at: usize| match class {
+            Some(class) => value(class, at),
+            None => (0..all.len()).map(|class| value(class, at)).sum(),
+        };
+        order.sort_by(|&a, &b| of(b).total_cmp(&of(a)).then(a.cmp(&b)));
+    }
+    let from = parameters.number("from")?.unwrap_or(0) as usize;
+    let count = (parameters.number("count")?.unwrap_or(256) as usize).min(MOST);
+    let shown: Vec<usize> = order.iter().copied().skip(from).take(count).collect();
+    let name = |&at: &usize| match by_node {
+        true => meta.system_node(dwell_report::SystemNodeId(at as u32)).map_or("?", |it| it.name),
+        false => meta.group(dwell_report::GroupId(at as u32)).map_or("?", |it| it.name),
+    };
+    Ok(Bars {
+        classes: Class::ALL.iter().map(|it| it.name().to_owned()).collect(),
+        whole: Class::ALL.iter().map(|&it| classes.row(it).iter().sum()).collect(),
+        count: order.len() as u32,
+        names: shown.iter().map(|at| name(at).to_owned()).collect(),
+        numbers: shown.iter().map(|&at| at as u32).collect(),
+        values: (0..all.len())
+            .map(|class| shown.iter().map(|&at| value(class, at)).collect())
+            .collect(),
+    })
+}

@@ -1,0 +1,40 @@
+//! The browser explorer: a server for one person, and the page it serves.
+//!
+//! * [`Run`]: a report and what lies beside it.
+//! * [`Server`]: answers the page's questions about runs, on 127.0.0.1 or a socket, to who has the key.
+//!
+//! The page is built from `web/` by `cargo xtask web` and is part of this crate, so that `cargo build` needs
+//! no Node. Every number that it shows comes from `dwell-report`.
+//!
+//! # Who may ask
+//!
+//! Loopback is not private on a machine that others use. So:
+//!
+//! * An address has a one-time code of 256 bits in its fragment, which no browser sends and no server logs. The
+//!   page exchanges it for a secret that it keeps for its tab and sends as a bearer token. Codes and
+//!   secrets are compared in constant time and never printed anywhere else.
+//! * Requests for another host are refused (421), as are those that other sites make (403); there is no CORS.
+//!   A person may follow a link to the page itself, which holds no data and cannot be framed.
+//! * The interface only reads. Runs are named by number; no request names a file. What a report calls a
+//!   source file is shown only if its name is that of one.
+//! * Heads, bodies, addresses, connections and questions at once are limited.
+//! * Names of regions come from strangers' programs: they travel as JSON and become text nodes, never markup.
+
+#![forbid(unsafe_code)]
+// What comes from a file or a request must not panic.
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
+
+mod answers;
+mod http;
+mod keys;
+mod matrix;
+mod overview;
+mod page;
+mod run;
+mod server;
+mod source;
+mod types;
+
+pub use run::Run;
+pub use server::{Addresses, Listen, Server};

@@ -1,0 +1,19 @@
+//! The page, as `cargo xtask web` built it.
+
+/// A file of the page.
+pub(crate) struct Asset {
+    pub(crate) path: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) bytes: &'static [u8],
+}
+
+pub(crate) const HTML: &str = include_str!("../page/index.html");
+pub(crate) const SCRIPT: &str = include_str!("../page/app.js");
+pub(crate) const STYLE: &str = include_str!("../page/app.css");
+
+/// All files of the page. There is no other way to a file.
+pub(crate) const ASSETS: &[Asset] = &[
+    Asset { path: "/", kind: "text/html; charset=utf-8", bytes: HTML.as_bytes() },
+    Asset { path: "/app.js", kind: "text/javascript; charset=utf-8", bytes: SCRIPT.as_bytes() },
+    Asset { path: "/app.css", kind: "text/css; charset=utf-8", bytes: STYLE.as_bytes() },
+];

@@ -1,0 +1,204 @@
+//! A run that is served: its report, and what lies beside it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
+use serde_json::Value;
+
+/// More bytes than this are not taken for findings.
+const MOST_FINDINGS: u64 = 64 << 20;
+
+/// Rows that are kept, because panes ask for parts of the same row.
+const KEPT_ROWS: usize = 4;
+
+/// What is shown of a report: a metric, whether without its sub-metrics, somewhere in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Selection {
+    pub(crate) metric: MetricId,
+    pub(crate) own: bool,
+    pub(crate) call: Call,
+}
+
+/// A value for each location, and for each row of the system tree.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) locations: Vec<f64>,
+    pub(crate) system: Vec<f64>,
+}
+
+/// A report that is served.
+#[derive(Debug)]
+pub struct Run {
+    pub(crate) query: Query,
+    /// Where it came from.
+    pub(crate) path: PathBuf,
+    /// The archive's own words about the run: names without their prefix, and values.
+    pub(crate) properties: Vec<(String, String)>,
+    /// What `dwell analyze` found, if it was that.
+    pub(crate) findings: Option<Value>,
+    pub(crate) system: System,
+    /// A number for each call path that stays the same from report to report.
+    pub(crate) keys: Vec<u64>,
+    rows: Mutex<VecDeque<(Selection, Arc<Row>)>>,
+    classes: OnceLock<Arc<Classes>>,
+    pairs: OnceLock<Arc<Option<Pairs>>>,
+}
+
+impl Run {
+    /// Opens a report, and what lies beside it.
+    ///
+    /// # Errors
+    /// If the report cannot be read.
+    pub fn open(report: &Path) -> Result<Self> {
+        let query = Query::open(report)?;
+        let directory = report.parent().filter(|it| !it.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        let is_own = report.file_name().is_some_and(|name| name == "trace.cubex");
+        let findings = is_own.then(|| read_findings(&directory.join("findings.json"))).flatten();
+        let system = System::of(query.meta());
+        let keys = keys(&query);
+        Ok(Self {
+            query,
+            path: report.to_owned(),
+            properties: properties(directory),
+            findings,
+            system,
+            keys,
+            rows: Mutex::default(),
+            classes: OnceLock::new(),
+            pairs: OnceLock::new(),
+        })
+    }
+
+    /// The report.
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    /// Reads what the first screen asks for, so that it does not wait.
+    pub fn prepare(&self) {
+        self.query.prepare();
+    }
+
+    /// What people call the run: the program, or the directory.
+    pub fn title(&self) -> String {
+        if let Some(program) = self.property("PROGRAM") {
+            let name = Path::new(program.split("; ").next().unwrap_or(program)).file_name();
+            return name.unwrap_or_default().to_string_lossy().into_owned();
+        }
+        let absolute = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let named = absolute.parent().and_then(Path::file_name);
+        let generic = ["trace", "scout", "summary", "profile"];
+        let stem = absolute.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match named {
+            Some(directory) if generic.contains(&stem.as_str()) => {
+                directory.to_string_lossy().into_owned()
+            }
+            _ => stem,
+        }
+    }
+
+    pub(crate) fn property(&self, name: &str) -> Option<&str> {
+        self.properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The values of a selection.
+    pub(crate) fn row(&self, wanted: Selection) -> Result<Arc<Row>> {
+        let lock = || self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, row)) = lock().iter().find(|(selection, _)| *selection == wanted) {
+            return Ok(row.clone());
+        }
+        let locations = match wanted.own {
+            true => self.query.own_row(wanted.metric, wanted.call)?,
+            false => self.query.row(wanted.metric, wanted.call)?,
+        };
+        let system = self.system.sums(&locations);
+        let row = Arc::new(Row { locations, system });
+        let mut rows = lock();
+        rows.push_front((wanted, row.clone()));
+        rows.truncate(KEPT_ROWS);
+        Ok(row)
+    }
+
+    /// Time by class.
+    pub(crate) fn classes(&self) -> Result<Arc<Classes>> {
+        if let Some(classes) = self.classes.get() {
+            return Ok(classes.clone());
+        }
+        let classes = Arc::new(self.query.classes()?);
+        Ok(self.classes.get_or_init(|| classes).clone())
+    }
+
+    /// Who communicates with whom.
+    pub(crate) fn pairs(&self) -> Result<Arc<Option<Pairs>>> {
+        if let Some(pairs) = self.pairs.get() {
+            return Ok(pairs.clone());
+        }
+        let pairs = Arc::new(self.query.pairs()?);
+        Ok(self.pairs.get_or_init(|| pairs).clone())
+    }
+
+    /// The call path with these regions and call sites, from the root on.
+    pub(crate) fn find_path(&self, steps: &[(&str, Option<&str>, Option<u32>)]) -> Option<CnodeId> {
+        let meta = self.query.meta();
+        let mut level: Vec<CnodeId> = meta.root_cnodes().collect();
+        let mut found = None;
+        for &(region, file, line) in steps {
+            let named = |cnode: CnodeId| meta.callee(cnode).is_some_and(|it| it.name == region);
+            let sited = |cnode: CnodeId| {
+                meta.cnode(cnode)
+                    .is_some_and(|it| it.file == file.unwrap_or_default() && it.line == line)
+            };
+            let mut candidates = level.iter().copied().filter(|&it| named(it));
+            let first = candidates.clone().next();
+            let next = candidates.find(|&it| sited(it)).or(first)?;
+            found = Some(next);
+            level = meta.cnode_children(next).collect();
+        }
+        found
+    }
+}
+
+fn read_findings(file: &Path) -> Option<Value> {
+    fs::metadata(file).ok().filter(|it| it.is_file() && it.len() <= MOST_FINDINGS)?;
+    serde_json::from_slice(&fs::read(file).ok()?).ok().filter(Value::is_object)
+}
+
+/// What the archive beside the report says about the run.
+fn properties(directory: &Path) -> Vec<(String, String)> {
+    let Ok(archive) = otf2::Archive::open(directory) else { return Vec::new() };
+    let anchor = archive.anchor();
+    let own = anchor.properties.iter().filter_map(|(name, value)| {
+        Some((name.strip_prefix("DWELL::")?.to_owned(), value.clone()))
+    });
+    let mut all: Vec<(String, String)> = own.collect();
+    all.push(("CREATOR".into(), anchor.creator.clone()));
+    all.push(("MACHINE".into(), anchor.machine.clone()));
+    all.retain(|(_, value)| !value.is_empty());
+    all
+}
+
+/// A number for each call path, from the names of its regions.
+fn keys(query: &Query) -> Vec<u64> {
+    let meta = query.meta();
+    let mut keys = vec![0_u64; meta.cnodes().len()];
+    for cnode in meta.cnodes_in_order() {
+        let above = meta.cnode_parent(cnode).and_then(|it| keys.get(it.index())).copied();
+        let mut key = above.unwrap_or(0xcbf2_9ce4_8422_2325);
+        for byte in query.call_name(cnode).bytes().chain([0xff]) {
+            key = (key ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        if let Some(place) = keys.get_mut(cnode.index()) {
+            *place = key;
+        }
+    }
+    keys
+}
+
+/// Everywhere in the program, or at a call path.
+pub(crate) fn call(cnode: Option<CnodeId>, flavour: Flavour) -> Call {
+    cnode.map_or(Call::All, |cnode| Call::Path(cnode, flavour))
+}

@@ -1,0 +1,174 @@
+//! `dwell view`: the explorer in a browser.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+use std::{env, thread};
+
+use anyhow::{Context, bail};
+use dwell_serve::{Addresses, Listen, Run, Server};
+
+use crate::commands::{analyze, report};
+
+/// Arguments of `dwell view`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Prints an address that works once, and opens a browser with it. Enter prints another one, for another tab \
+or another person. Only who has such an address sees anything, though others on this machine can reach \
+the port.
+
+On a machine far away, take a tunnel: start `dwell view DIR --no-browser --port 8080` there and \
+`ssh -L 8080:127.0.0.1:8080 THERE` here, then open the address. With --socket FILE nobody else can even \
+connect: `ssh -L 8080:FILE THERE`.
+
+Examples:
+  dwell view                             the latest run here
+  dwell view run                         its waits, trees, matrix, bars
+  dwell view before --compare after      two runs side by side in every view
+  dwell view scorep_run/profile.cubex    a report of Score-P or Scalasca")]
+pub(crate) struct Args {
+    /// The report: a `.cubex` file, or a directory that holds one. Without it, the newest `dwell-*` directory
+    /// here.
+    report: Option<PathBuf>,
+    /// Show another report beside it; may be given several times.
+    #[arg(long, value_name = "REPORT")]
+    compare: Vec<PathBuf>,
+    /// Only print the address.
+    #[arg(long)]
+    no_browser: bool,
+    /// Port on 127.0.0.1; one that is free if not given.
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["socket", "expose_unencrypted_to_network"])]
+    port: Option<u16>,
+    /// Listen at this socket in the file system instead, which only you can use.
+    #[arg(long, value_name = "FILE", conflicts_with = "expose_unencrypted_to_network")]
+    socket: Option<PathBuf>,
+    /// Listen at this address and port instead. Everybody on the network can then connect, and read along:
+    /// nothing is encrypted.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    expose_unencrypted_to_network: Option<SocketAddr>,
+    /// End after so many minutes without a request; 0 for never.
+    #[arg(long, default_value_t = 240, value_name = "MINUTES")]
+    idle: u64,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let first = match &args.report {
+        Some(path) => path.clone(),
+        None => analyze::latest(&env::current_dir()?)?,
+    };
+    let mut runs = Vec::new();
+    for path in std::iter::once(&first).chain(&args.compare) {
+        runs.push(open(path)?);
+    }
+    let listen = match args {
+        Args { socket: Some(path), .. } => Listen::Socket(path.clone()),
+        Args { expose_unencrypted_to_network: Some(address), .. } => Listen::Network(*address),
+        Args { port: Some(port), .. } => Listen::Port(*port),
+        _ => Listen::Loopback,
+    };
+    let server = Server::bind(runs, &listen).with_context(|| match &listen {
+        Listen::Socket(path) => format!("cannot listen at {}", path.display()),
+        Listen::Port(port) => format!("cannot listen at port {port}; --port takes another"),
+        Listen::Network(address) => format!("cannot listen at {address}"),
+        Listen::Loopback => "cannot listen on 127.0.0.1".into(),
+    })?;
+    let addresses = server.addresses();
+    let address = addresses.next()?;
+    let at_terminal = io::stdin().is_terminal();
+    // In one piece: who reads the address may close the pipe then.
+    let text = format!("{address}\n{}", about(&listen, at_terminal));
+    io::stdout().write_all(text.as_bytes())?;
+    if !args.no_browser && !matches!(listen, Listen::Socket(_)) {
+        open_browser(&address);
+    }
+    if at_terminal {
+        thread::spawn(move || answer_enter(&addresses));
+    }
+    server.run((args.idle > 0).then(|| Duration::from_secs(60 * args.idle)))?;
+    println!("nobody has asked anything for {} minutes: ended", args.idle);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a person should know about the address.
+fn about(listen: &Listen, at_terminal: bool) -> String {
+    let risk = match listen {
+        Listen::Socket(path) => {
+            let path = path.display();
+            format!(
+                "listens at {path}; next, where the browser is: ssh -L 8080:{path} THIS-MACHINE\n"
+            )
+        }
+        Listen::Network(_) => {
+            "warning: anybody on the network can read what is shown: it is not encrypted\n".into()
+        }
+        _ => String::new(),
+    };
+    let another = if at_terminal { "; Enter prints another" } else { "" };
+    format!("{risk}The address works once{another}. Ctrl+C ends.\n")
+}
+
+/// Opens what a path means, and says what to do if it was not analysed.
+pub(crate) fn open(path: &Path) -> anyhow::Result<Run> {
+    if path.is_dir() && path.join("traces.otf2").exists() && !path.join("trace.cubex").exists() {
+        match report::find(path) {
+            // A report by another tool is there.
+            Ok(_) => {}
+            Err(_) => bail!(
+                "{}: the archive was not analysed yet; next: dwell analyze {}",
+                path.display(),
+                path.display()
+            ),
+        }
+    }
+    let file = report::find(path)?;
+    let run = Run::open(&file)?;
+    run.prepare();
+    Ok(run)
+}
+
+/// Prints another address for each Enter.
+fn answer_enter(addresses: &Addresses) {
+    for line in io::stdin().lines() {
+        if line.is_err() {
+            return;
+        }
+        if let Ok(address) = addresses.next() {
+            println!("{address}");
+        }
+    }
+}
+
+/// Opens a browser, if there is one. The address is a secret, and others can see arguments of processes: so
+/// the browser is given a file that only we can read, which leads there.
+fn open_browser(address: &str) {
+    let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
+    if !display && cfg!(not(target_os = "macos")) {
+        return;
+    }
+    let directory = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    let file = directory.join(format!("dwell-view-{}.html", std::process::id()));
+    let text = format!(
+        "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
+         <meta http-equiv=refresh content=\"0;url={address}\"><title>Dwell</title>\n"
+    );
+    let opened = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+    if opened.and_then(|mut it| it.write_all(text.as_bytes())).is_err() {
+        return;
+    }
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = command.spawn();
+    thread::spawn(move || {
+        if let Ok(mut child) = started {
+            let _ = child.wait();
+            // The browser may still be reading it.
+            thread::sleep(Duration::from_secs(20));
+        }
+        let _ = fs::remove_file(file);
+    });
+}

@@ -1,0 +1,154 @@
+// Where answers come from: the server, with the secret of this tab, or the file that this page is in.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export class Refusal extends Error {
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+type Parameters = Record<string, string | number | boolean | undefined | null>;
+
+/** Whether this tab may ask: nothing until that is known. */
+export const admitted = signal<"asking" | "yes" | "no">("asking");
+export const refusal = signal("");
+
+const SECRET = "dwell-secret";
+let embedded: Map<string, unknown> | undefined;
+let secret = "";
+
+/** Whether all data is in this file. */
+export function isFile(): boolean {
+  return embedded !== undefined;
+}
+
+async function unpack(text: string): Promise<Map<string, unknown>> {
+  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const all = JSON.parse(await new Response(stream).text()) as Record<string, unknown>;
+  return new Map(Object.entries(all));
+}
+
+/** Exchanges the code in the address for a secret, and takes it out of the address. */
+export async function enter(): Promise<void> {
+  const data = document.getElementById("dwell-data");
+  if (data) {
+    embedded = await unpack(data.textContent ?? "");
+    data.remove();
+    admitted.value = "yes";
+    return;
+  }
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const code = fragment.get("code");
+  secret = sessionStorage.getItem(SECRET) ?? "";
+  if (code) {
+    fragment.delete("code");
+    history.replaceState(null, "", `#${fragment.toString()}`);
+    const answer = await fetch("/api/v1/session", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ code }),
+    });
+    const body = (await answer.json()) as { secret?: string; error?: string };
+    if (body.secret) {
+      secret = body.secret;
+      sessionStorage.setItem(SECRET, secret);
+    } else if (!secret) {
+      refusal.value = body.error ?? "";
+    }
+  }
+  try {
+    if (secret) await ask("runs");
+    admitted.value = secret ? "yes" : "no";
+  } catch (error) {
+    refusal.value = error instanceof Error ? error.message : "";
+    admitted.value = "no";
+  }
+}
+
+/** A question as text: the same question is always the same text. */
+export function question(path: string, parameters: Parameters = {}): string {
+  const pairs = Object.entries(parameters)
+    .filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false)
+    .map(([name, value]): [string, string] => [name, value === true ? "1" : String(value)])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const query = new URLSearchParams(pairs).toString();
+  return query ? `${path}?${query}` : path;
+}
+
+const KEPT = 400;
+const kept = new Map<string, Promise<unknown>>();
+
+async function fetchAnswer(what: string, signal?: AbortSignal): Promise<unknown> {
+  if (embedded) {
+    const answer = embedded.get(what);
+    if (answer === undefined) {
+      throw new Refusal(404, "This is not part of the file; open the run with `dwell view`.");
+    }
+    if (typeof answer === "object" && answer !== null && "f64" in answer) {
+      const packed = Uint8Array.from(atob((answer as { f64: string }).f64), (c) => c.charCodeAt(0));
+      return new Float64Array(packed.buffer);
+    }
+    return answer;
+  }
+  const init: RequestInit = { headers: { authorization: `Bearer ${secret}` } };
+  if (signal) init.signal = signal;
+  const answer = await fetch(`/api/v1/${what}`, init);
+  if (!answer.ok) {
+    const body = (await answer.json().catch(() => ({}))) as { error?: string };
+    if (answer.status === 401) admitted.value = "no";
+    throw new Refusal(answer.status, body.error ?? `The server answers ${answer.status}.`);
+  }
+  if (answer.headers.get("content-type") === "application/octet-stream") {
+    return new Float64Array(await answer.arrayBuffer());
+  }
+  return answer.json();
+}
+
+/** Asks, and remembers the answer. */
+export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
+  const what = question(path, parameters);
+  let answer = kept.get(what);
+  if (answer) {
+    // Used last, forgotten last.
+    kept.delete(what);
+  } else {
+    answer = fetchAnswer(what).catch((error: unknown) => {
+      kept.delete(what);
+      throw error;
+    });
+  }
+  kept.set(what, answer);
+  if (kept.size > KEPT) kept.delete(kept.keys().next().value as string);
+  return answer as Promise<T>;
+}
+
+export interface Asked<T> {
+  value: T | undefined;
+  error: string | undefined;
+  /** Whether the value belongs to an earlier question. */
+  stale: boolean;
+}
+
+/** The answer to a question; the last one is shown until the next arrives, so that nothing flickers. */
+export function useAnswer<T>(path: string | undefined, parameters: Parameters = {}): Asked<T> {
+  const what = path === undefined ? undefined : question(path, parameters);
+  const [state, setState] = useState<{ what: string | undefined; value?: T; error?: string }>({
+    what: undefined,
+  });
+  const wanted = useRef<string | undefined>(undefined);
+  useEffect(() => {
+    wanted.current = what;
+    if (path === undefined || what === undefined) return;
+    ask<T>(path, parameters).then(
+      (value) => wanted.current === what && setState({ what, value }),
+      (error: unknown) =>
+        wanted.current === what &&
+        setState({ what, error: error instanceof Error ? error.message : String(error) }),
+    );
+  }, [what]);
+  if (what === undefined) return { value: undefined, error: undefined, stale: false };
+  return { value: state.value, error: state.error, stale: state.what !== what };
+}

@@ -1,0 +1,237 @@
+// The page: a head, one of the views, help.
+
+import { render, type JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import "./style.css";
+import { admitted, enter, isFile, refusal } from "./data";
+import { hit } from "./canvas";
+import { type Shown, useRuns } from "./runs";
+import { go, link, said, theme, view, type View, VIEWS } from "./state";
+import { Search } from "./search";
+import { Findings } from "./views/findings";
+import { Panes } from "./views/panes";
+import { CallTable } from "./views/calls";
+import { MatrixView } from "./views/matrix";
+import { Processes } from "./views/processes";
+import { SpreadView } from "./views/spread";
+
+const TITLES: Record<View, string> = {
+  findings: "Findings",
+  panes: "Panes",
+  calls: "Call paths",
+  matrix: "Matrix",
+  processes: "Processes",
+  spread: "Spread",
+};
+
+const helping = signal(false);
+const searching = signal(false);
+
+function Head({ shown }: { shown: Shown }): JSX.Element {
+  const { runs } = shown.runs;
+  const title = (id: string | undefined) => runs.find((run) => run.id === id)?.title ?? "";
+  return (
+    <header class="head">
+      <a class="brand" href={link({ view: "findings" })} aria-label="Dwell, first screen">
+        <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+          <rect x="1" y="3" width="12" height="4" rx="1" class="brand-a" />
+          <rect x="1" y="8" width="5" height="4" rx="1" class="brand-a" />
+          <rect x="6" y="8" width="9" height="4" rx="1" class="brand-b" />
+          <rect x="1" y="13" width="18" height="4" rx="1" class="brand-a" />
+        </svg>
+        <span>Dwell</span>
+      </a>
+      {runs.length > 1 ? (
+        <div class="runs">
+          <select aria-label="Run" value={shown.first} onChange={(event) => go({ run: event.currentTarget.value })}>
+            {runs.map((run) => <option key={run.id} value={run.id}>{runName(runs, run.id)}</option>)}
+          </select>
+          <span class="dim">with</span>
+          <select aria-label="Compare with" value={shown.second ?? ""}
+            onChange={(event) => go({ with: event.currentTarget.value })}>
+            <option value="">nothing</option>
+            {runs.filter((run) => run.id !== shown.first).map((run) =>
+              <option key={run.id} value={run.id}>{runName(runs, run.id)}</option>)}
+          </select>
+        </div>
+      ) : (
+        <div class="runs"><span class="run-title" title={runs[0]?.path}>{title(shown.first)}</span></div>
+      )}
+      <nav aria-label="Views">
+        {VIEWS.map((name, at) => (
+          <a key={name} href={link({ view: name })} aria-current={view.value === name ? "page" : undefined}
+            title={`${TITLES[name]} (${at + 1})`}>
+            {TITLES[name]}
+          </a>
+        ))}
+      </nav>
+      <div class="tools">
+        <button type="button" class="search-open" onClick={() => (searching.value = true)} aria-keyshortcuts="/">
+          <span>Search</span><kbd>/</kbd>
+        </button>
+        <button type="button" class="icon" aria-label="Light or dark" title="Light or dark (T)" onClick={nextTheme}>
+          <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
+            <circle cx="10" cy="10" r="7" fill="none" stroke="currentColor" stroke-width="1.6" />
+            <path d="M10 3a7 7 0 0 1 0 14z" fill="currentColor" />
+          </svg>
+        </button>
+        <button type="button" class="icon" aria-label="Help" title="Help (?)" onClick={() => (helping.value = true)}>
+          ?
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function runName(runs: Shown["runs"]["runs"], id: string): string {
+  const run = runs.find((it) => it.id === id);
+  if (!run) return "?";
+  const same = runs.filter((it) => it.title === run.title).length > 1;
+  if (!same) return run.title;
+  const parts = run.path.split("/").filter((part) => part && !part.endsWith(".cubex"));
+  return `${run.title} (${parts.at(-1) ?? run.path})`;
+}
+
+function nextTheme(): void {
+  const dark = theme.value === "dark" ||
+    (theme.value === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+  theme.value = dark ? "light" : "dark";
+}
+
+const KEYS: [string, string][] = [
+  ["1 … 6", "Findings, panes, call paths, matrix, processes, spread"],
+  ["/", "Search call paths, metrics, processes"],
+  ["↑ ↓ ← →", "Move in trees and pictures; ← → fold and unfold"],
+  ["Enter", "Select; fold or unfold what is selected; zoom into a cell"],
+  [", .", "Previous and next finding"],
+  ["E", "Unfold or fold a whole tree"],
+  ["F", "Fit: all of a picture"],
+  ["T", "Light or dark"],
+  ["Esc", "Clear: close, zoom out, the whole program"],
+  ["Alt+← Alt+→", "Back and forth"],
+  ["?", "This help"],
+];
+
+function Help(): JSX.Element {
+  return (
+    <Dialog label="Help" close={() => (helping.value = false)}>
+      <h2>Keys</h2>
+      <dl class="keys">
+        {KEYS.map(([key, what]) => [<dt key={key}><kbd>{key}</kbd></dt>, <dd key={what}>{what}</dd>])}
+      </dl>
+      <h2>How to read it</h2>
+      <p>
+        In trees a folded row shows its value with all that is below, an unfolded one without. A selection
+        refills the panes to its right. What you see is in the address: copy it to show it to someone.
+      </p>
+    </Dialog>
+  );
+}
+
+export function Dialog(props: { label: string; close: () => void; children: JSX.Element | JSX.Element[] }): JSX.Element {
+  return (
+    <div class="veil" onClick={(event) => event.target === event.currentTarget && props.close()}>
+      <div class="dialog" role="dialog" aria-modal="true" aria-label={props.label}
+        onKeyDown={(event) => {
+          if (event.code === "Escape") {
+            event.stopPropagation();
+            props.close();
+          }
+        }}>
+        {props.children}
+        <div class="dialog-end">
+          <button type="button" ref={(button) => button?.focus()} onClick={props.close}>Close</button>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function useKeys(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (target.matches("input, select, textarea")) return;
+      if (event.key === "/") {
+        searching.value = true;
+      } else if (event.key === "?") {
+        helping.value = true;
+      } else if (/^Digit[1-6]$/.test(event.code) && !event.shiftKey) {
+        go({ view: VIEWS[Number(event.code.at(-1)) - 1] as string });
+      } else if (event.code === "KeyT") {
+        nextTheme();
+      } else if (event.code === "Escape" && !helping.value && !searching.value) {
+        go({ call: undefined, self: undefined, sys: undefined });
+      } else {
+        return;
+      }
+      event.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
+function Gate(): JSX.Element {
+  return (
+    <main class="gate">
+      <h1>This tab has no key</h1>
+      <p>
+        Go to the terminal where <code>dwell view</code> runs, press Enter, and open the address that it
+        prints. Each address works once, so that nobody else on that machine can use it.
+      </p>
+      {refusal.value && <p class="dim" role="alert">{refusal.value}</p>}
+    </main>
+  );
+}
+
+function App(): JSX.Element | null {
+  useKeys();
+  const { shown, error } = useRuns();
+  const [, setReady] = useState(0);
+  useEffect(() => {
+    document.documentElement.dataset["ready"] = "1";
+    setReady(1);
+  }, [shown]);
+  useEffect(() => {
+    const run = shown?.runs.runs.find((it) => it.id === shown.first);
+    document.title = run ? `${run.title} · ${TITLES[view.value]} · Dwell` : "Dwell";
+  }, [shown, view.value]);
+  if (!shown) return error ? <main class="gate"><h1>No answer</h1><p>{error}</p></main> : null;
+  const props = { shown };
+  return (
+    <>
+      <Head {...props} />
+      <main class={`view view-${view.value}`} key={view.value}>
+        {view.value === "findings" && <Findings {...props} />}
+        {view.value === "panes" && <Panes {...props} />}
+        {view.value === "calls" && <CallTable {...props} />}
+        {view.value === "matrix" && <MatrixView {...props} />}
+        {view.value === "processes" && <Processes {...props} />}
+        {view.value === "spread" && <SpreadView {...props} />}
+      </main>
+      {helping.value && <Help />}
+      {searching.value && <Search shown={shown} close={() => (searching.value = false)} />}
+      <div class="said" role="status" aria-live="polite">{said.value}</div>
+    </>
+  );
+}
+
+function Root(): JSX.Element | null {
+  if (admitted.value === "asking") return null;
+  return admitted.value === "yes" ? <App /> : <Gate />;
+}
+
+// For tests: what is under a point of a picture.
+Object.assign(globalThis, { __dwell: { hit, isFile } });
+
+const root = document.getElementById("app");
+if (root) {
+  render(<Root />, root);
+  void enter().catch((error: unknown) => {
+    refusal.value = error instanceof Error ? error.message : String(error);
+    admitted.value = "no";
+  });
+}

@@ -1,0 +1,183 @@
+// The static parts of runs: metrics, call paths, the system tree; and two runs as one.
+
+import type { CallPath, Calls, Metric, Metrics, SystemTree } from "./types";
+
+/** A tree of numbered items. */
+export interface Tree {
+  roots: number;
+  root(at: number): number;
+  count(item: number): number;
+  child(item: number, at: number): number;
+  parent(item: number): number;
+}
+
+export function treeOf(parents: (number | null)[]): Tree {
+  const roots: number[] = [];
+  const children: number[][] = parents.map(() => []);
+  parents.forEach((parent, item) => {
+    if (parent === null) roots.push(item);
+    else children[parent]?.push(item);
+  });
+  return {
+    roots: roots.length,
+    root: (at) => roots[at] as number,
+    count: (item) => children[item]?.length ?? 0,
+    child: (item, at) => children[item]?.[at] as number,
+    parent: (item) => parents[item] ?? -1,
+  };
+}
+
+/** Rows of the system tree come level by level: the children of a row follow one another. */
+export function systemTree(tree: SystemTree): Tree {
+  const counts = new Uint32Array(tree.rows);
+  const firsts = new Uint32Array(tree.rows);
+  const parents = new Int32Array(tree.rows).fill(-1);
+  let row = 0;
+  let next = tree.roots;
+  for (const [count, often] of tree.children) {
+    for (let i = 0; i < often; i++, row++) {
+      counts[row] = count;
+      firsts[row] = next;
+      if (count > 0) parents.fill(row, next, next + count);
+      next += count;
+    }
+  }
+  return {
+    roots: tree.roots,
+    root: (at) => at,
+    count: (item) => counts[item] ?? 0,
+    child: (item, at) => (firsts[item] ?? 0) + at,
+    parent: (item) => parents[item] ?? -1,
+  };
+}
+
+/** Metrics of one run, or of two matched by name. */
+export interface MetricModel {
+  list: Metric[];
+  tree: Tree;
+  /** Number in each run; nothing if it lacks it. */
+  of: [number | undefined, number | undefined][];
+  /** The same metric in the second run. */
+  other: (Metric | undefined)[];
+}
+
+export function metricModel(a: Metrics, b?: Metrics): MetricModel {
+  const list = [...a.metrics];
+  const of: MetricModel["of"] = list.map((_, at) => [at, undefined]);
+  const other: MetricModel["other"] = list.map(() => undefined);
+  const parents = list.map((metric) => metric.parent);
+  if (b) {
+    const known = new Map(list.map((metric, at) => [metric.name, at]));
+    b.metrics.forEach((metric, at) => {
+      let here = known.get(metric.name);
+      if (here === undefined) {
+        here = list.length;
+        known.set(metric.name, here);
+        const above = metric.parent === null ? undefined : b.metrics[metric.parent];
+        list.push({ ...metric, value: 0, own: 0 });
+        of.push([undefined, undefined]);
+        other.push(undefined);
+        parents.push(above ? (known.get(above.name) ?? null) : null);
+      }
+      (of[here] as [number | undefined, number | undefined])[1] = at;
+      other[here] = metric;
+    });
+  }
+  return { list, tree: treeOf(parents), of, other };
+}
+
+/** Call paths of one run, or of two matched by the names of their regions. */
+export interface CallModel {
+  list: CallPath[];
+  tree: Tree;
+  /** For each call path of each run, its number here. */
+  from: [Int32Array, Int32Array];
+  /** Whether only one run has it: 0 or 1. */
+  only: (0 | 1 | undefined)[];
+  /** Numbers in the first run, where there is one, and in the second. */
+  of: [number | undefined, number | undefined][];
+  byKey: Map<string, number>;
+}
+
+export function callModel(a: Calls, b?: Calls): CallModel {
+  const list: CallPath[] = [];
+  const parents: (number | null)[] = [];
+  const of: CallModel["of"] = [];
+  const byKey = new Map<string, number>();
+  const runs = b ? [a, b] : [a];
+  const from = [a, b].map((calls) => new Int32Array(calls?.calls.length ?? 0).fill(-1));
+  runs.forEach((calls, run) => {
+    calls.calls.forEach((call, at) => {
+      const above = call.parent === null ? null : (from[run]?.[call.parent] ?? null);
+      // With one run every call path stands for itself, though its call site may be all that tells it apart.
+      let here = b ? byKey.get(call.key) : undefined;
+      if (here === undefined) {
+        here = list.length;
+        list.push(call);
+        parents.push(above);
+        of.push([undefined, undefined]);
+        let key = call.key;
+        for (let n = 2; byKey.has(key); n++) key = `${call.key}.${n}`;
+        byKey.set(key, here);
+        if (key !== call.key) list[here] = { ...call, key };
+      }
+      (from[run] as Int32Array)[at] = here;
+      const numbers = of[here] as [number | undefined, number | undefined];
+      numbers[run as 0 | 1] ??= at;
+    });
+  });
+  const only = of.map(([first, second]) =>
+    !b || (first !== undefined && second !== undefined) ? undefined : first === undefined ? 1 : 0,
+  );
+  return {
+    list,
+    tree: treeOf(parents),
+    from: from as [Int32Array, Int32Array],
+    only: only as CallModel["only"],
+    of,
+    byKey,
+  };
+}
+
+/** The names of a call path, from the root on. */
+export function pathOf(model: CallModel, item: number): string {
+  const names: string[] = [];
+  for (let at = item; at >= 0; at = model.tree.parent(at)) names.unshift(model.list[at]?.name ?? "?");
+  return names.join(" / ");
+}
+
+/** Every item of a tree that is shown: those whose ancestors are all open. */
+export function visible(
+  tree: Tree,
+  open: ReadonlySet<number> | "all",
+  order?: (items: number[]) => number[],
+): { items: Int32Array; depths: Uint16Array } {
+  let items = new Int32Array(256);
+  let depths = new Uint16Array(256);
+  let length = 0;
+  const stack: [number, number][] = [];
+  const push = (list: number[], depth: number) => {
+    const sorted = order ? order(list) : list;
+    for (let at = sorted.length - 1; at >= 0; at--) stack.push([sorted[at] as number, depth]);
+  };
+  const all = (count: number, of: (at: number) => number) => Array.from({ length: count }, (_, at) => of(at));
+  push(all(tree.roots, tree.root), 0);
+  for (let entry = stack.pop(); entry; entry = stack.pop()) {
+    const [item, depth] = entry;
+    if (length === items.length) {
+      const more = new Int32Array(2 * length);
+      more.set(items);
+      items = more;
+      const deeper = new Uint16Array(2 * length);
+      deeper.set(depths);
+      depths = deeper;
+    }
+    items[length] = item;
+    depths[length++] = depth;
+    const count = tree.count(item);
+    if (count > 0 && (open === "all" || open.has(item))) {
+      push(all(count, (at) => tree.child(item, at)), depth + 1);
+    }
+  }
+  return { items: items.slice(0, length), depths: depths.slice(0, length) };
+}

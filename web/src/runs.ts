@@ -1,0 +1,92 @@
+// The runs that are shown: one, or two side by side.
+
+import { useMemo } from "preact/hooks";
+import { useAnswer } from "./data";
+import { type CallModel, callModel, type MetricModel, metricModel, systemTree, type Tree } from "./model";
+import { state } from "./state";
+import type { Calls, Metrics, Runs, SystemTree } from "./types";
+
+export interface Shown {
+  runs: Runs;
+  /** Numbers of the run that is shown, and of the one beside it. */
+  first: string;
+  second: string | undefined;
+}
+
+export function useRuns(): { shown: Shown | undefined; error: string | undefined } {
+  const { value: runs, error } = useAnswer<Runs>("runs");
+  const wanted = state.value["run"] ?? "0";
+  const beside = state.value["with"];
+  if (!runs) return { shown: undefined, error };
+  const has = (id: string | undefined) => runs.runs.some((run) => run.id === id);
+  const first = has(wanted) ? wanted : "0";
+  const second = has(beside) && beside !== first ? beside : undefined;
+  return { shown: { runs, first, second }, error };
+}
+
+export function of(run: string, question: string): string {
+  return `runs/${run}/${question}`;
+}
+
+export interface Models {
+  metrics: MetricModel;
+  calls: CallModel;
+}
+
+/** Metrics and call paths. */
+export function useModels(shown: Shown): Models | undefined {
+  const two = shown.second;
+  const metricsA = useAnswer<Metrics>(of(shown.first, "metrics")).value;
+  const callsA = useAnswer<Calls>(of(shown.first, "calls")).value;
+  const metricsB = useAnswer<Metrics>(two && of(two, "metrics")).value;
+  const callsB = useAnswer<Calls>(two && of(two, "calls")).value;
+  const ready = metricsA && callsA && (!two || (metricsB && callsB));
+  return useMemo(
+    () =>
+      ready
+        ? { metrics: metricModel(metricsA, two ? metricsB : undefined), calls: callModel(callsA, two ? callsB : undefined) }
+        : undefined,
+    [metricsA, callsA, metricsB, callsB, two],
+  );
+}
+
+export function useSystem(run: string): { tree: Tree; about: SystemTree } | undefined {
+  const about = useAnswer<SystemTree>(of(run, "system")).value;
+  return useMemo(() => (about ? { tree: systemTree(about), about } : undefined), [about]);
+}
+
+/** What is selected, as numbers of the models. */
+export interface Selected {
+  metric: number;
+  own: boolean;
+  /** Nothing for the whole program. */
+  call: number | undefined;
+  exclusive: boolean;
+}
+
+export function useSelected(models: Models): Selected {
+  const { metric, own, call, self } = state.value;
+  return useMemo(() => {
+    const { list } = models.metrics;
+    let at = list.findIndex((it) => it.name === metric);
+    if (at < 0) at = list.findIndex((it) => it.name === "time" && it.readable);
+    if (at < 0) at = Math.max(0, list.findIndex((it) => it.readable));
+    const item = call === undefined ? undefined : models.calls.byKey.get(call);
+    return { metric: at, own: own === "1", call: item, exclusive: self === "1" && item !== undefined };
+  }, [models, metric, own, call, self]);
+}
+
+/** The parameters of a selection for a run; nothing if the run lacks it. */
+export function parameters(
+  models: Models,
+  selected: Selected,
+  run: 0 | 1,
+): Record<string, string | number | boolean | undefined> | undefined {
+  const metric = models.metrics.of[selected.metric]?.[run];
+  if (metric === undefined || !models.metrics.list[selected.metric]?.readable) return undefined;
+  if (selected.call === undefined) return { metric, own: selected.own };
+  const call = models.calls.of[selected.call]?.[run];
+  if (call === undefined) return undefined;
+  const flavour = selected.exclusive ? "exclusive" : "inclusive";
+  return { metric, own: selected.own, call, flavour };
+}

@@ -1,0 +1,297 @@
+// Who communicates with whom: rows are origins, columns are targets.
+
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { useAnswer } from "../data";
+import { amountColour, differenceColour } from "../colours";
+import { amount, bytes, number, seconds, signed } from "../format";
+import { colour, type Hit, Picture } from "../canvas";
+import { of, type Shown } from "../runs";
+import { go, state } from "../state";
+import type { Matrix } from "../types";
+
+const MEASURES: [string, string, string][] = [
+  ["wait", "Wait", "sec"],
+  ["seconds", "Time", "sec"],
+  ["operations", "Operations", "occ"],
+  ["bytes", "Bytes", "bytes"],
+  ["mean", "Mean size", "bytes"],
+];
+
+const KIND_NAMES: Record<string, string> = { put: "Puts", get: "Gets", atomic: "Atomics", message: "Messages" };
+
+/** The values of the cells of a matrix, by row and column. */
+function values(matrix: Matrix | undefined, measure: string): Map<number, number> {
+  const cells = new Map<number, number>();
+  if (!matrix) return cells;
+  const width = matrix.column_names.length;
+  matrix.origin.forEach((row, at) => {
+    const value =
+      measure === "mean"
+        ? (matrix.operations[at] ?? 0) > 0 ? (matrix.bytes[at] ?? 0) / (matrix.operations[at] ?? 1) : 0
+        : ((matrix[measure as "wait"] ?? [])[at] ?? 0);
+    cells.set(row * width + (matrix.target[at] ?? 0), value);
+  });
+  return cells;
+}
+
+export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
+  const { measure: wantedMeasure, kinds, fold, rows, columns } = state.value;
+  const query = { kinds, fold, rows, columns };
+  const { value: matrix, error, stale } = useAnswer<Matrix>(of(shown.first, "matrix"), query);
+  const other = useAnswer<Matrix>(shown.second && of(shown.second, "matrix"), query).value;
+  const [table, setTable] = useState(false);
+  const hasWaits = matrix ? matrix.wait.some((it) => it > 0) : false;
+  const measure = wantedMeasure ?? (hasWaits ? "wait" : "operations");
+  const unit = MEASURES.find(([id]) => id === measure)?.[2] ?? "occ";
+  if (error) return <p class="empty" role="alert">{error}</p>;
+  if (!matrix) return <p class="empty" aria-busy="true">Reading the report …</p>;
+  if (!matrix.present) {
+    return (
+      <p class="empty">
+        This report does not say who communicates with whom: <code>dwell analyze</code> writes that into its own reports.
+      </p>
+    );
+  }
+  const chosen = kinds ? kinds.split(",") : matrix.kinds;
+  const zoomed = rows !== undefined || columns !== undefined;
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          Show{" "}
+          <select value={measure} onChange={(event) => go({ measure: event.currentTarget.value })}>
+            {MEASURES.map(([id, name]) => <option key={id} value={id}>{name}</option>)}
+          </select>
+        </label>
+        <fieldset class="checks" aria-label="Kinds">
+          {matrix.kinds.map((kind) => (
+            <label key={kind} class="check">
+              <input type="checkbox" checked={chosen.includes(kind)} onChange={(event) => {
+                const next = matrix.kinds.filter((it) => (it === kind ? event.currentTarget.checked : chosen.includes(it)));
+                go({ kinds: next.length === matrix.kinds.length || next.length === 0 ? undefined : next.join() });
+              }} />
+              {KIND_NAMES[kind] ?? kind}
+            </label>
+          ))}
+        </fieldset>
+        <label class="check">
+          <input type="checkbox" checked={fold === "node"} onChange={(event) =>
+            go({ fold: event.currentTarget.checked ? "node" : undefined, rows: undefined, columns: undefined })} />
+          Folded by node
+        </label>
+        <span class="grow" />
+        {zoomed && <button type="button" class="small" onClick={() => go({ rows: undefined, columns: undefined })}>All {plural(matrix.unit)}</button>}
+        <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
+      </div>
+      <div class="matrix">
+        <section class={`pane${stale ? " stale" : ""}`} aria-label="Communication matrix">
+          <div class="pane-head">
+            <h2>{MEASURES.find(([id]) => id === measure)?.[1]} from origin to target</h2>
+            <span class="dim">{matrix.parties.toLocaleString("en-US")} {plural(matrix.unit)}{matrix.step > 1 && `, ${matrix.step} in a cell`}</span>
+            <span class="grow" />
+            <MatrixKey matrix={matrix} measure={measure} unit={unit} compared={other !== undefined} />
+          </div>
+          {table ? <Cells matrix={matrix} measure={measure} unit={unit} /> : <Grid matrix={matrix} other={other} measure={measure} unit={unit} />}
+        </section>
+        <Pair shown={shown} matrix={matrix} query={query} />
+      </div>
+    </>
+  );
+}
+
+function MatrixKey({ matrix, measure, unit, compared }: { matrix: Matrix; measure: string; unit: string; compared: boolean }): JSX.Element {
+  const most = Math.max(...values(matrix, measure).values(), 0);
+  return (
+    <span class="scale-key" aria-hidden="true">
+      {compared ? <>less <span class="ramp diverging" /> more</> : <>0 <span class="ramp cividis" /> {amount(most, unit)}</>}
+    </span>
+  );
+}
+
+function Grid({ matrix, other, measure, unit }: { matrix: Matrix; other: Matrix | undefined; measure: string; unit: string }): JSX.Element {
+  const cells = useMemo(() => values(matrix, measure), [matrix, measure]);
+  const beside = useMemo(() => {
+    const same = other && other.row_names.join("\n") === matrix.row_names.join("\n") && other.column_names.join("\n") === matrix.column_names.join("\n");
+    return same ? values(other, measure) : undefined;
+  }, [matrix, other, measure]);
+  const most = useMemo(() => Math.max(...cells.values(), 0), [cells]);
+  const reach = useMemo(() => {
+    if (!beside) return 0;
+    let far = 0;
+    for (const at of new Set([...cells.keys(), ...beside.keys()])) far = Math.max(far, Math.abs((beside.get(at) ?? 0) - (cells.get(at) ?? 0)));
+    return far;
+  }, [cells, beside]);
+  const [size, setSize] = useState({ width: 1, height: 1 });
+  const [wide, high] = [matrix.column_names.length, matrix.row_names.length];
+  const room = (width: number, height: number) => {
+    const names = Math.min(180, 24 + 7.2 * Math.max(6, ...matrix.row_names.map((it) => it.length)));
+    const cell = Math.max(1, Math.min((width - names - 24) / wide, (height - 60) / high, 56));
+    const left = names + Math.max(0, (width - names - 24 - cell * wide) / 2);
+    return { cell, left, names, top: 40 };
+  };
+  const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {
+    if (width !== size.width || height !== size.height) setSize({ width, height });
+    const { cell, left, names, top } = room(width, height);
+    context.fillStyle = colour("--empty-cell");
+    context.fillRect(left, top, cell * wide, cell * high);
+    const gap = cell > 7 ? 1 : 0;
+    const all = beside ? new Set([...cells.keys(), ...beside.keys()]) : cells.keys();
+    for (const at of all) {
+      const [row, column] = [Math.floor(at / wide), at % wide];
+      const value = cells.get(at) ?? 0;
+      context.fillStyle = beside
+        ? differenceColour(reach === 0 ? 0 : ((beside.get(at) ?? 0) - value) / reach)
+        : amountColour(most === 0 ? 0 : value / most);
+      context.fillRect(left + column * cell, top + row * cell, cell - gap, cell - gap);
+    }
+    context.fillStyle = colour("--text-dim");
+    context.font = `12px ${colour("--font")}`;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    const every = Math.max(1, Math.ceil(16 / cell));
+    for (let row = 0; row < high; row += every) {
+      context.fillText(fitting(context, matrix.row_names[row] ?? "", names - 16), left - 8, top + (row + 0.5) * cell);
+    }
+    context.textAlign = "left";
+    const everyColumn = Math.max(1, Math.ceil(72 / cell));
+    for (let column = 0; column < wide; column += everyColumn) {
+      context.fillText(fitting(context, matrix.column_names[column] ?? "", everyColumn * cell - 6), left + column * cell, top - 10);
+    }
+    context.textAlign = "left";
+    context.fillText("target →", left, 12);
+    context.save();
+    context.textAlign = "right";
+    context.fillText("origin ↓", left - 8, top - 10);
+    context.restore();
+  };
+  const hitOf = (row: number, column: number): Hit | undefined => {
+    if (row < 0 || row >= high || column < 0 || column >= wide) return undefined;
+    const { cell, left, top } = room(size.width, size.height);
+    const at = row * wide + column;
+    const value = cells.get(at) ?? 0;
+    const delta = beside ? (beside.get(at) ?? 0) - value : 0;
+    const change = beside ? `\n${signed(amount(delta, unit), delta)} beside it` : "";
+    return {
+      text: `${matrix.row_names[row]} → ${matrix.column_names[column]}\n${amount(value, unit)}${change}`,
+      x: left + (column + 0.5) * cell,
+      y: top + (row + 0.5) * cell,
+      row,
+      column,
+      origin: matrix.row_names[row],
+      target: matrix.column_names[column],
+      value,
+    };
+  };
+  const find = (x: number, y: number) => {
+    const { cell, left, top } = room(size.width, size.height);
+    return hitOf(Math.floor((y - top) / cell), Math.floor((x - left) / cell));
+  };
+  const zoom = (row: number, rowCount: number, column: number, columnCount: number) =>
+    go({
+      rows: `${matrix.rows[0] + row * matrix.step}-${rowCount * matrix.step}`,
+      columns: `${matrix.columns[0] + column * matrix.step}-${columnCount * matrix.step}`,
+    });
+  return (
+    <Picture
+      label="Communication matrix, origins down, targets across"
+      draw={draw}
+      find={find}
+      step={(from, dx, dy) => (from ? (hitOf((from["row"] as number) + dy, (from["column"] as number) + dx) ?? from) : hitOf(0, 0))}
+      onPick={(hit) => {
+        const [row, column] = [hit["row"] as number, hit["column"] as number];
+        if (matrix.step > 1) zoom(row, 1, column, 1);
+        else go({ pair: `${matrix.rows[0] + row}-${matrix.columns[0] + column}` });
+      }}
+      onArea={(from, to) => {
+        const low = (name: string) => Math.min(from[name] as number, to[name] as number);
+        const count = (name: string) => Math.abs((from[name] as number) - (to[name] as number)) + 1;
+        zoom(low("row"), count("row"), low("column"), count("column"));
+      }}
+      onClear={() => go({ rows: undefined, columns: undefined, pair: undefined })}
+      depends={[matrix, cells, beside]}
+    />
+  );
+}
+
+function plural(unit: string): string {
+  return unit === "process" ? "processes" : `${unit}s`;
+}
+
+/** A text that fits; the end of a name tells more. */
+function fitting(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  for (let from = 1; from < text.length; from++) {
+    const short = `…${text.slice(from)}`;
+    if (context.measureText(short).width <= room) return short;
+  }
+  return "";
+}
+
+/** The largest cells as a table. */
+function Cells({ matrix, measure, unit }: { matrix: Matrix; measure: string; unit: string }): JSX.Element {
+  const wide = matrix.column_names.length;
+  const list = [...values(matrix, measure)].sort((a, b) => b[1] - a[1]).slice(0, 500);
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Largest cells">
+      <table class="numbers">
+        <thead><tr><th scope="col">origin</th><th scope="col">target</th><th scope="col">{measure}</th></tr></thead>
+        <tbody>
+          {list.map(([at, value]) => (
+            <tr key={at}>
+              <th scope="row">{matrix.row_names[Math.floor(at / wide)]}</th>
+              <td>{matrix.column_names[at % wide]}</td>
+              <td class="num">{amount(value, unit)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** One pair in full, by kind. */
+function Pair({ shown, matrix, query }: { shown: Shown; matrix: Matrix; query: Record<string, string | undefined> }): JSX.Element {
+  const pair = /^(\d+)-(\d+)$/.exec(state.value["pair"] ?? "");
+  const [row, column] = pair ? [Number(pair[1]), Number(pair[2])] : [undefined, undefined];
+  const asked = ["put", "get", "atomic", "message"].map((kind) => ({
+    kind,
+    answer: useAnswer<Matrix>(pair && matrix.kinds.includes(kind) ? of(shown.first, "matrix") : undefined, {
+      fold: query["fold"],
+      kinds: kind,
+      rows: `${row}-1`,
+      columns: `${column}-1`,
+    }).value,
+  }));
+  const total = (name: "operations" | "bytes" | "seconds" | "wait") => matrix[name].reduce((sum, value) => sum + value, 0);
+  const facts = (of_cell: (name: "operations" | "bytes" | "seconds" | "wait") => number) => {
+    const [operations, size] = [of_cell("operations"), of_cell("bytes")];
+    return (
+      <dl class="finding-facts pad">
+        <dt>Operations</dt><dd class="num">{number(operations)}</dd>
+        <dt>Bytes</dt><dd class="num">{bytes(size)}</dd>
+        <dt>Mean size</dt><dd class="num">{operations > 0 ? bytes(size / operations) : "–"}</dd>
+        <dt>Time</dt><dd class="num">{seconds(of_cell("seconds"))}</dd>
+        <dt>Wait</dt><dd class="num">{seconds(of_cell("wait"))}</dd>
+      </dl>
+    );
+  };
+  return (
+    <section class="pane pair" aria-label="Selected pair">
+      <div class="pane-head"><h2>{pair ? "Pair" : "All that is shown"}</h2></div>
+      {!pair && (
+        <>
+          {facts(total)}
+          <p class="empty">Select a cell to see the pair by kind; drag over cells to zoom.</p>
+        </>
+      )}
+      {asked.map(({ kind, answer }) => answer && pair && (
+        <div key={kind}>
+          <h3 class="pad">{KIND_NAMES[kind]}</h3>
+          <p class="pad dim">{answer.row_names[0]} → {answer.column_names[0]}</p>
+          {facts((name) => answer[name][0] ?? 0)}
+        </div>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,258 @@
+// The time of every process by what it is spent for, and of the whole.
+
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { useAnswer } from "../data";
+import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
+import { percent, seconds, share, signed } from "../format";
+import { colour, type Hit, Picture } from "../canvas";
+import { of, type Shown } from "../runs";
+import { go, state } from "../state";
+import type { Bars } from "../types";
+
+/** Bars on a screen. */
+const SHOWN = 256;
+
+export function Processes({ shown }: { shown: Shown }): JSX.Element {
+  const sort = state.value["order"] ?? "number";
+  const by = state.value["by"];
+  const from = Number(state.value["from"] ?? 0);
+  const query = { sort: sort === "number" ? undefined : sort, by, from: from || undefined, count: SHOWN };
+  const { value: bars, error, stale } = useAnswer<Bars>(of(shown.first, "bars"), query);
+  const other = useAnswer<Bars>(shown.second && of(shown.second, "bars"), { ...query, sort: undefined }).value;
+  const [table, setTable] = useState(false);
+  if (error) return <p class="empty" role="alert">{error}</p>;
+  if (!bars) return <p class="empty" aria-busy="true">Reading the report …</p>;
+  const present = bars.classes.filter((_, at) => (bars.whole[at] ?? 0) > 0);
+  const unit = by === "node" ? "nodes" : "processes";
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          Sort by{" "}
+          <select value={sort} onChange={(event) => go({ order: event.currentTarget.value, from: undefined })}>
+            <option value="number">Number</option>
+            <option value="all">Time</option>
+            {present.map((name) => <option key={name} value={name}>{CLASS_NAMES[name]}</option>)}
+          </select>
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={by === "node"} onChange={(event) => go({ by: event.currentTarget.checked ? "node" : undefined, from: undefined })} />
+          By node
+        </label>
+        {bars.count > SHOWN && (
+          <span class="pager">
+            <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) || undefined })}>Before</button>
+            <span>{from + 1} to {Math.min(from + SHOWN, bars.count)} of {bars.count.toLocaleString("en-US")} {unit}</span>
+            <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>After</button>
+          </span>
+        )}
+        <span class="grow" />
+        <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
+      </div>
+      <div class="processes">
+        <section class={`pane${stale ? " stale" : ""}`} aria-label={`Time of ${unit}`}>
+          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{bars.count.toLocaleString("en-US")} {unit}</span></div>
+          {table ? <BarTable bars={bars} present={present} /> : <Stacks bars={bars} other={other} />}
+        </section>
+        <section class="pane whole-pane" aria-label="The whole">
+          <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes</span></div>
+          <Pie whole={bars.whole} classes={bars.classes} />
+          <Legend bars={bars} other={other} sort={sort} />
+        </section>
+      </div>
+    </>
+  );
+}
+
+function Legend({ bars, other, sort }: { bars: Bars; other: Bars | undefined; sort: string }): JSX.Element {
+  const total = bars.whole.reduce((sum, value) => sum + value, 0);
+  return (
+    <table class="numbers legend-table">
+      <thead class="hidden"><tr><th scope="col">class</th><th scope="col">share</th><th scope="col">time</th>{other && <th scope="col">difference</th>}</tr></thead>
+      <tbody>
+        {bars.classes.map((name, at) => {
+          const value = bars.whole[at] ?? 0;
+          const beside = other?.whole[at] ?? 0;
+          if (value === 0 && beside === 0) return null;
+          return (
+            <tr key={name} class={sort === name ? "chosen" : ""}>
+              <th scope="row"><span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" /> {CLASS_NAMES[name]}</th>
+              <td class="num">{percent(share(value, total))}</td>
+              <td class="num">{seconds(value)}</td>
+              {other && <td class={`num delta ${beside > value ? "more" : "less"}`}>{signed(seconds(beside - value), beside - value)}</td>}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Pie({ whole, classes }: { whole: number[]; classes: string[] }): JSX.Element {
+  const total = whole.reduce((sum, value) => sum + value, 0);
+  let from = 0;
+  const point = (part: number, radius: number) => {
+    const angle = 2 * Math.PI * part - Math.PI / 2;
+    return `${(50 + radius * Math.cos(angle)).toFixed(3)} ${(50 + radius * Math.sin(angle)).toFixed(3)}`;
+  };
+  const text = classes.map((name, at) => `${CLASS_NAMES[name]} ${percent(share(whole[at] ?? 0, total))}`).join(", ");
+  return (
+    <svg class="pie" viewBox="0 0 100 100" role="img" aria-label={`The whole time: ${text}`}>
+      <defs>
+        <pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <rect width="4" height="4" fill={CLASS_COLOURS["wait"]} />
+          <line x1="0" y1="0" x2="0" y2="4" stroke="#fff" stroke-opacity="0.45" stroke-width="1.6" />
+        </pattern>
+      </defs>
+      {classes.map((name, at) => {
+        const part = share(whole[at] ?? 0, total);
+        if (part <= 0) return null;
+        const to = Math.min(from + part, 1);
+        const fill = name === "wait" ? "url(#hatch)" : (CLASS_COLOURS[name] ?? "#888");
+        const large = to - from > 0.5 ? 1 : 0;
+        const shape =
+          part >= 0.9999
+            ? <circle key={name} cx="50" cy="50" r="37" fill="none" stroke={fill} stroke-width="22" />
+            : <path key={name} fill={fill} d={`M ${point(from, 48)} A 48 48 0 ${large} 1 ${point(to, 48)} L ${point(to, 26)} A 26 26 0 ${large} 0 ${point(from, 26)} Z`} />;
+        from = to;
+        return shape;
+      })}
+      <text x="50" y="49" text-anchor="middle" class="pie-number">{percent(share(whole[classes.indexOf("wait")] ?? 0, total))}</text>
+      <text x="50" y="57" text-anchor="middle" class="pie-word">waiting</text>
+    </svg>
+  );
+}
+
+function hatch(context: CanvasRenderingContext2D): CanvasPattern | string {
+  const tile = new OffscreenCanvas(6, 6);
+  const paint = tile.getContext("2d");
+  if (!paint) return CLASS_COLOURS["wait"] as string;
+  paint.fillStyle = CLASS_COLOURS["wait"] as string;
+  paint.fillRect(0, 0, 6, 6);
+  paint.strokeStyle = "rgba(255,255,255,0.5)";
+  paint.lineWidth = 1.4;
+  paint.beginPath();
+  for (const at of [-6, 0, 6]) {
+    paint.moveTo(at, 6);
+    paint.lineTo(at + 6, 0);
+  }
+  paint.stroke();
+  return context.createPattern(tile, "repeat") ?? (CLASS_COLOURS["wait"] as string);
+}
+
+function Stacks({ bars, other }: { bars: Bars; other: Bars | undefined }): JSX.Element {
+  const totals = useMemo(() => bars.names.map((_, bar) => bars.values.reduce((sum, row) => sum + (row[bar] ?? 0), 0)), [bars]);
+  const besideAt = useMemo(() => new Map(other?.names.map((name, at) => [name, at]) ?? []), [other]);
+  const totalBeside = (bar: number) => {
+    const at = besideAt.get(bars.names[bar] ?? "");
+    return at === undefined ? 0 : (other?.values.reduce((sum, row) => sum + (row[at] ?? 0), 0) ?? 0);
+  };
+  const most = Math.max(...totals, ...(other ? bars.names.map((_, bar) => totalBeside(bar)) : []), 1e-300);
+  const [size, setSize] = useState({ width: 1, height: 1 });
+  const room = (width: number, height: number) => {
+    const [left, top, bottom] = [70, 14, 30];
+    const bar = Math.min(72, (width - left - 14) / Math.max(1, bars.names.length));
+    return { left, top, height: Math.max(10, height - top - bottom), bar };
+  };
+  const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {
+    if (width !== size.width || height !== size.height) setSize({ width, height });
+    const box = room(width, height);
+    const base = box.top + box.height;
+    context.font = `12px ${colour("--font")}`;
+    context.fillStyle = colour("--text-dim");
+    context.strokeStyle = colour("--line");
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (let step = 0; step <= 4; step++) {
+      const y = Math.round(base - (box.height * step) / 4) + 0.5;
+      context.beginPath();
+      context.moveTo(box.left, y);
+      context.lineTo(width - 8, y);
+      context.stroke();
+      context.fillText(seconds((most * step) / 4), box.left - 8, y);
+    }
+    const pattern = hatch(context);
+    const gap = box.bar > 6 ? Math.min(8, box.bar * 0.2) : box.bar > 2 ? 0.5 : 0;
+    const column = (list: number[][], at: number, x: number, wide: number) => {
+      let y = base;
+      list.forEach((row, kind) => {
+        const value = row[at] ?? 0;
+        const tall = (box.height * value) / most;
+        if (tall <= 0) return;
+        const name = bars.classes[kind] ?? "";
+        context.fillStyle = name === "wait" ? pattern : (CLASS_COLOURS[name] ?? "#888");
+        context.fillRect(x, y - tall, wide, tall);
+        y -= tall;
+      });
+    };
+    bars.names.forEach((name, bar) => {
+      const x = box.left + bar * box.bar;
+      const wide = Math.max(0.5, box.bar - gap);
+      if (other) {
+        column(bars.values, bar, x, wide / 2 - 0.5);
+        const at = besideAt.get(name);
+        if (at !== undefined) column(other.values, at, x + wide / 2 + 0.5, wide / 2 - 0.5);
+      } else {
+        column(bars.values, bar, x, wide);
+      }
+    });
+    context.fillStyle = colour("--text-dim");
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    const longest = Math.max(...bars.names.map((name) => name.length), 1);
+    const every = Math.max(1, Math.ceil((longest * 6.6 + 10) / box.bar));
+    for (let bar = 0; bar < bars.names.length; bar += every) {
+      context.fillText(bars.names[bar] ?? "", box.left + (bar + 0.5) * box.bar - gap / 2, base + 8);
+    }
+  };
+  const hitOf = (bar: number): Hit | undefined => {
+    if (bar < 0 || bar >= bars.names.length) return undefined;
+    const box = room(size.width, size.height);
+    const parts = bars.classes
+      .map((name, at) => ({ name, value: bars.values[at]?.[bar] ?? 0 }))
+      .filter((part) => part.value > 0)
+      .sort((a, b) => b.value - a.value);
+    const lines = parts.slice(0, 6).map((part) => `${CLASS_NAMES[part.name]} ${seconds(part.value)}, ${percent(share(part.value, totals[bar] ?? 0))}`);
+    const beside = other ? [`beside it ${seconds(totalBeside(bar))}`] : [];
+    return {
+      text: [`${bars.names[bar]}: ${seconds(totals[bar] ?? 0)}`, ...lines, ...beside].join("\n"),
+      x: box.left + (bar + 0.5) * box.bar,
+      y: box.top + box.height * (1 - Math.min(1, (totals[bar] ?? 0) / most)) + 6,
+      bar,
+      name: bars.names[bar],
+      total: totals[bar],
+      parts: Object.fromEntries(parts.map((part) => [part.name, part.value])),
+    };
+  };
+  return (
+    <Picture
+      label="Time of processes, stacked by what it is spent for"
+      draw={draw}
+      find={(x, y) => {
+        const box = room(size.width, size.height);
+        return y < box.top || y > box.top + box.height ? undefined : hitOf(Math.floor((x - box.left) / box.bar));
+      }}
+      step={(from, dx) => (from ? (hitOf((from["bar"] as number) + dx) ?? from) : hitOf(0))}
+      depends={[bars, other]}
+    />
+  );
+}
+
+function BarTable({ bars, present }: { bars: Bars; present: string[] }): JSX.Element {
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Time as a table">
+      <table class="numbers">
+        <thead><tr><th scope="col">process</th>{present.map((name) => <th key={name} scope="col">{CLASS_NAMES[name]}</th>)}</tr></thead>
+        <tbody>
+          {bars.names.map((name, bar) => (
+            <tr key={bar}>
+              <th scope="row">{name}</th>
+              {present.map((kind) => <td key={kind} class="num">{seconds(bars.values[bars.classes.indexOf(kind)]?.[bar] ?? 0)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

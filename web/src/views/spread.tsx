@@ -1,0 +1,353 @@
+// How a value is spread over locations: five numbers, a histogram, a map of all locations, the worst.
+
+import type { JSX } from "preact";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { useAnswer } from "../data";
+import { amountRgb, differenceRgb } from "../colours";
+import { amount, grouped, percent } from "../format";
+import { colour, type Hit, Picture } from "../canvas";
+import { pathOf } from "../model";
+import { type Models, of, parameters, type Shown, useModels, useSelected } from "../runs";
+import { go, link, state } from "../state";
+import type { FiveNumbers, LocationNames, Metric, Spread, Topologies } from "../types";
+import { ancestors } from "../values";
+
+export function SpreadView({ shown }: { shown: Shown }): JSX.Element {
+  const models = useModels(shown);
+  if (!models) return <p class="empty" aria-busy="true">Reading the report …</p>;
+  return <Spreads shown={shown} models={models} />;
+}
+
+/** Where locations stand: one behind the other, or as a topology of the report says. */
+interface Grid {
+  width: number;
+  height: number;
+  /** The location at a place; -1 if there is none. */
+  at: (x: number, y: number) => number;
+  place: (location: number) => [number, number];
+}
+
+function gridOf(count: number, topologies: Topologies | undefined, wanted: string | undefined): Grid {
+  const topology = wanted === undefined ? undefined : topologies?.topologies[Number(wanted)];
+  if (topology && topology.sizes.length > 0) {
+    const sizes = topology.sizes;
+    const width = sizes[0] ?? 1;
+    // Dimensions beyond the second stand side by side, with a gap.
+    const second = sizes[1] ?? 1;
+    const slabs = sizes.slice(2).reduce((a, b) => a * b, 1);
+    const where = new Map<number, number>();
+    const places: [number, number][] = [];
+    const across = Math.ceil(Math.sqrt(slabs));
+    for (let location = 0; location < count; location++) {
+      const at = topology.coordinates.slice(location * sizes.length, (location + 1) * sizes.length);
+      if (at.some((it) => it < 0) || at.length === 0) {
+        places.push([-1, -1]);
+        continue;
+      }
+      let slab = 0;
+      for (let d = sizes.length - 1; d >= 2; d--) slab = slab * (sizes[d] ?? 1) + (at[d] ?? 0);
+      const x = (at[0] ?? 0) + (slab % across) * (width + (across > 1 ? 1 : 0));
+      const y = (at[1] ?? 0) + Math.floor(slab / across) * (second + (across > 1 ? 1 : 0));
+      places.push([x, y]);
+      where.set(y * 1e6 + x, location);
+    }
+    const down = Math.ceil(slabs / across);
+    return {
+      width: across * (width + (across > 1 ? 1 : 0)),
+      height: down * (second + (down > 1 ? 1 : 0)),
+      at: (x, y) => where.get(y * 1e6 + x) ?? -1,
+      place: (location) => places[location] ?? [-1, -1],
+    };
+  }
+  const width = Math.max(1, Math.ceil(Math.sqrt(count * 1.6)));
+  return {
+    width,
+    height: Math.ceil(count / width),
+    at: (x, y) => (x < 0 || x >= width || y < 0 || y * width + x >= count ? -1 : y * width + x),
+    place: (location) => [location % width, Math.floor(location / width)],
+  };
+}
+
+function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Element {
+  const selected = useSelected(models);
+  const metric = models.metrics.list[selected.metric] as Metric;
+  const wanted = parameters(models, selected, 0);
+  const otherWanted = shown.second === undefined ? undefined : parameters(models, selected, 1);
+  const spread = useAnswer<Spread>(wanted ? of(shown.first, "spread") : undefined, wanted ?? {});
+  const other = useAnswer<Spread>(otherWanted && shown.second ? of(shown.second, "spread") : undefined, otherWanted ?? {});
+  const row = useAnswer<Float64Array>(wanted ? of(shown.first, "row") : undefined, wanted ?? {});
+  const otherRow = useAnswer<Float64Array>(otherWanted && shown.second ? of(shown.second, "row") : undefined, otherWanted ?? {});
+  const topologies = useAnswer<Topologies>(of(shown.first, "topologies")).value;
+  const layout = state.value["map"] ?? (topologies && topologies.topologies.length > 0 ? "0" : undefined);
+  const [table, setTable] = useState(false);
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          Metric{" "}
+          <select value={metric.name} onChange={(event) => go({ metric: event.currentTarget.value, own: undefined })}>
+            {models.metrics.list.map((it, at) => it.readable && (
+              <option key={it.name} value={it.name}>{"\u00a0".repeat(2 * ancestors(models.metrics.tree, at).length)}{it.title}</option>
+            ))}
+          </select>
+        </label>
+        <span class="crumb">at <code>{selected.call === undefined ? "the whole program" : pathOf(models.calls, selected.call)}</code>
+          {selected.call !== undefined && <> <a href={link({ call: undefined, self: undefined })}>all</a></>}</span>
+        <span class="grow" />
+        {topologies && topologies.topologies.length > 0 && (
+          <label>
+            Arranged{" "}
+            <select value={layout ?? "rows"} onChange={(event) => go({ map: event.currentTarget.value })}>
+              {topologies.topologies.map((it, at) => (
+                <option key={at} value={String(at)}>{it.name || "topology"} ({it.sizes.join(" × ")})</option>
+              ))}
+              <option value="rows">one behind the other</option>
+            </select>
+          </label>
+        )}
+        <label class="check"><input type="checkbox" checked={table} onChange={(event) => setTable(event.currentTarget.checked)} /> As a table</label>
+      </div>
+      {spread.error && <p class="empty" role="alert">{spread.error}</p>}
+      {!wanted && <p class="empty">The first run has no values here.</p>}
+      {spread.value && (
+        <div class="spread">
+          <section class="pane" aria-label="Five numbers">
+            <div class="pane-head"><h2>Spread over locations</h2></div>
+            <div class="pad"><BoxPlot spread={spread.value} other={other.value} unit={metric.unit} /></div>
+            <Numbers spread={spread.value} unit={metric.unit} />
+            <h3 class="pad">Histogram</h3>
+            <Histogram spread={spread.value} unit={metric.unit} />
+            <h3 class="pad">Locations with the most</h3>
+            <ol class="worst">
+              {spread.value.worst.map((it) => (
+                <li key={it.location}>
+                  <a href={link({ view: "panes", sys: it.row })}>{it.name}</a>
+                  <span class="meter" aria-hidden="true"><span style={{ width: `${(100 * it.value) / (spread.value?.locations.max || 1)}%` }} /></span>
+                  <span class="num">{amount(it.value, metric.unit)}</span>
+                </li>
+              ))}
+            </ol>
+          </section>
+          <section class={`pane${row.stale ? " stale" : ""}`} aria-label="Map of locations">
+            <div class="pane-head"><h2>{otherRow.value ? "Difference at every location" : "Every location"}</h2>
+              <span class="dim">{grouped(spread.value.locations.count)} locations</span><span class="grow" />
+              <span class="scale-key" aria-hidden="true">
+                {otherRow.value ? <>less <span class="ramp diverging" /> more</> : <>{amount(spread.value.locations.min, metric.unit)} <span class="ramp cividis" /> {amount(spread.value.locations.max, metric.unit)}</>}
+              </span>
+            </div>
+            {row.value && (table
+              ? <LocationTable run={shown.first} row={row.value} unit={metric.unit} />
+              : <HeatMap run={shown.first} row={row.value} other={otherRow.value} unit={metric.unit} topologies={topologies} layout={layout === "rows" ? undefined : layout} />)}
+          </section>
+        </div>
+      )}
+    </>
+  );
+}
+
+export function BoxPlot(props: { spread: Spread; other?: Spread | undefined; unit: string; compact?: boolean }): JSX.Element {
+  const boxes = [props.spread.locations, ...(props.other ? [props.other.locations] : [])];
+  const low = Math.min(...boxes.map((it) => it.min), 0);
+  const high = Math.max(...boxes.map((it) => it.max), low + 1e-300);
+  const x = (value: number) => 4 + (192 * (value - low)) / (high - low);
+  const rowHeight = 20;
+  const text = (it: FiveNumbers) =>
+    `least ${amount(it.min, props.unit)}, quartiles ${amount(it.q1, props.unit)}, ${amount(it.median, props.unit)}, ${amount(it.q3, props.unit)}, greatest ${amount(it.max, props.unit)}`;
+  return (
+    <figure class={`box${props.compact ? " compact" : ""}`}>
+      <svg viewBox={`0 0 200 ${boxes.length * rowHeight}`} preserveAspectRatio="none" role="img" aria-label={`Spread over locations: ${boxes.map(text).join("; beside it: ")}`}>
+        {boxes.map((it, at) => {
+          const middle = at * rowHeight + rowHeight / 2;
+          return (
+            <g key={at} class={at === 0 ? "box-a" : "box-b"}>
+              <line x1={x(it.min)} x2={x(it.max)} y1={middle} y2={middle} vector-effect="non-scaling-stroke" />
+              <line x1={x(it.min)} x2={x(it.min)} y1={middle - 4} y2={middle + 4} vector-effect="non-scaling-stroke" />
+              <line x1={x(it.max)} x2={x(it.max)} y1={middle - 4} y2={middle + 4} vector-effect="non-scaling-stroke" />
+              <rect x={x(it.q1)} width={Math.max(0.6, x(it.q3) - x(it.q1))} y={middle - 6} height={12} vector-effect="non-scaling-stroke" />
+              <line class="median" x1={x(it.median)} x2={x(it.median)} y1={middle - 6} y2={middle + 6} vector-effect="non-scaling-stroke" />
+              <line class="mean" x1={x(it.mean)} x2={x(it.mean)} y1={middle - 8} y2={middle + 8} vector-effect="non-scaling-stroke" />
+            </g>
+          );
+        })}
+      </svg>
+      <figcaption>
+        <span class="num">{amount(low === 0 ? boxes[0]?.min ?? 0 : low, props.unit)}</span>
+        <span class="dim">median <span class="num">{amount(boxes[0]?.median ?? 0, props.unit)}</span> · imbalance <span class="num">{percent(boxes[0]?.imbalance ?? 0)}</span></span>
+        <span class="num">{amount(boxes[0]?.max ?? 0, props.unit)}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+function Numbers({ spread, unit }: { spread: Spread; unit: string }): JSX.Element {
+  const rows: [string, (it: FiveNumbers) => string][] = [
+    ["count", (it) => grouped(it.count)],
+    ["min", (it) => amount(it.min, unit)],
+    ["q1", (it) => amount(it.q1, unit)],
+    ["median", (it) => amount(it.median, unit)],
+    ["q3", (it) => amount(it.q3, unit)],
+    ["max", (it) => amount(it.max, unit)],
+    ["mean", (it) => amount(it.mean, unit)],
+    ["imbalance", (it) => percent(it.imbalance)],
+  ];
+  return (
+    <table class="numbers">
+      <thead><tr><th scope="col">statistic</th><th scope="col">processes</th><th scope="col">locations</th></tr></thead>
+      <tbody>
+        {rows.map(([name, text]) => (
+          <tr key={name}><th scope="row">{name}</th><td class="num">{text(spread.processes)}</td><td class="num">{text(spread.locations)}</td></tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Histogram({ spread, unit }: { spread: Spread; unit: string }): JSX.Element {
+  const most = Math.max(...spread.histogram, 1);
+  const step = 200 / spread.histogram.length;
+  return (
+    <figure class="histogram">
+      <svg viewBox="0 0 200 60" preserveAspectRatio="none" role="img"
+        aria-label={`How many locations have how much, from ${amount(spread.locations.min, unit)} to ${amount(spread.locations.max, unit)}: ${spread.histogram.join(", ")}`}>
+        {spread.histogram.map((count, at) => (
+          <rect key={at} x={at * step + 0.4} width={step - 0.8} y={60 - (58 * count) / most} height={(58 * count) / most}>
+            <title>{grouped(count)}</title>
+          </rect>
+        ))}
+      </svg>
+      <figcaption><span class="num">{amount(spread.locations.min, unit)}</span><span class="num">{amount(spread.locations.max, unit)}</span></figcaption>
+    </figure>
+  );
+}
+
+/** Names of locations near one, asked for when they are needed. */
+function useName(run: string): (location: number) => string {
+  const [first, setFirst] = useState(0);
+  const names = useAnswer<LocationNames>(of(run, "locations"), { first: first || undefined }).value;
+  return useCallback(
+    (location: number) => {
+      const chunk = Math.floor(location / 1024) * 1024;
+      if (chunk !== first) queueMicrotask(() => setFirst(chunk));
+      return names && names.first === chunk ? (names.names[location - chunk] ?? `location ${location}`) : `location ${location}`;
+    },
+    [names, first],
+  );
+}
+
+function HeatMap(props: {
+  run: string;
+  row: Float64Array;
+  other: Float64Array | undefined;
+  unit: string;
+  topologies: Topologies | undefined;
+  layout: string | undefined;
+}): JSX.Element {
+  const { row, unit } = props;
+  const other = props.other && props.other.length === row.length ? props.other : undefined;
+  const grid = useMemo(() => gridOf(row.length, props.topologies, props.layout), [row.length, props.topologies, props.layout]);
+  const [min, max, reach] = useMemo(() => {
+    let [low, high, far] = [Infinity, -Infinity, 0];
+    row.forEach((value, at) => {
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+      if (other) far = Math.max(far, Math.abs((other[at] ?? 0) - value));
+    });
+    return [low, high, far];
+  }, [row, other]);
+  const name = useName(props.run);
+  const [size, setSize] = useState({ width: 1, height: 1 });
+  const scale = (width: number, height: number) => {
+    const cell = Math.min((width - 16) / grid.width, (height - 16) / grid.height, 96);
+    return { cell, left: Math.max(8, (width - cell * grid.width) / 2), top: 8 };
+  };
+  const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {
+    if (width !== size.width || height !== size.height) setSize({ width, height });
+    const { cell, left, top } = scale(width, height);
+    const image = new ImageData(grid.width, grid.height);
+    for (let y = 0; y < grid.height; y++) {
+      for (let x = 0; x < grid.width; x++) {
+        const location = grid.at(x, y);
+        if (location < 0) continue;
+        const value = row[location] ?? 0;
+        const [r, g, b] = other
+          ? differenceRgb(reach === 0 ? 0 : ((other[location] ?? 0) - value) / reach)
+          : amountRgb(max - min > 1e-9 * Math.abs(max) ? (value - min) / (max - min) : max > 0 ? 1 : 0);
+        image.data.set([r, g, b, 255], 4 * (y * grid.width + x));
+      }
+    }
+    const tile = new OffscreenCanvas(grid.width, grid.height);
+    tile.getContext("2d")?.putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = cell < 1;
+    context.drawImage(tile, left, top, cell * grid.width, cell * grid.height);
+    if (cell > 6) {
+      context.strokeStyle = colour("--panel");
+      context.lineWidth = cell > 16 ? 2 : 1;
+      context.beginPath();
+      for (let x = 0; x <= grid.width; x++) {
+        context.moveTo(left + x * cell, top);
+        context.lineTo(left + x * cell, top + grid.height * cell);
+      }
+      for (let y = 0; y <= grid.height; y++) {
+        context.moveTo(left, top + y * cell);
+        context.lineTo(left + grid.width * cell, top + y * cell);
+      }
+      context.stroke();
+    }
+  };
+  const hitOf = (location: number): Hit | undefined => {
+    if (location < 0 || location >= row.length) return undefined;
+    const { cell, left, top } = scale(size.width, size.height);
+    const [x, y] = grid.place(location);
+    if (x < 0) return undefined;
+    const value = row[location] ?? 0;
+    const beside = other ? `\nbeside it ${amount(other[location] ?? 0, unit)}` : "";
+    return {
+      text: `${name(location)}\n${amount(value, unit)}${beside}`,
+      x: left + (x + 0.5) * cell,
+      y: top + (y + 0.5) * cell,
+      location,
+      value,
+    };
+  };
+  const find = (x: number, y: number) => {
+    const { cell, left, top } = scale(size.width, size.height);
+    return hitOf(grid.at(Math.floor((x - left) / cell), Math.floor((y - top) / cell)));
+  };
+  return (
+    <Picture
+      label="Map of locations"
+      draw={draw}
+      find={find}
+      step={(from, dx, dy) => {
+        const [x, y] = from ? grid.place(from["location"] as number) : [0, 0];
+        return hitOf(grid.at(x + dx, y + dy)) ?? from;
+      }}
+      depends={[row, other, grid]}
+    />
+  );
+}
+
+function LocationTable({ run, row, unit }: { run: string; row: Float64Array; unit: string }): JSX.Element {
+  const [first, setFirst] = useState(0);
+  const names = useAnswer<LocationNames>(of(run, "locations"), { first: first || undefined }).value;
+  const end = Math.min(first + 1024, row.length);
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Values of locations">
+      {row.length > 1024 && (
+        <p class="pad">
+          <button type="button" class="small" disabled={first === 0} onClick={() => setFirst(first - 1024)}>Before</button>{" "}
+          {grouped(first)} to {grouped(end - 1)} of {grouped(row.length)}{" "}
+          <button type="button" class="small" disabled={end >= row.length} onClick={() => setFirst(first + 1024)}>After</button>
+        </p>
+      )}
+      <table class="numbers">
+        <thead><tr><th scope="col">location</th><th scope="col">value</th></tr></thead>
+        <tbody>
+          {Array.from(row.subarray(first, end), (value, at) => (
+            <tr key={at}><th scope="row">{names?.first === first ? names.names[at] : first + at}</th><td class="num">{amount(value, unit)}</td></tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+//! `cargo xtask web`: the page of the explorer.
+//!
+//! What it builds is committed as part of `dwell-serve`, so that nobody needs Node to build Dwell. The tools are
+//! pinned by `web/package-lock.json`, so that everybody builds the same bytes, and `--check` holds the
+//! committed page against a new one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::process::{self, cargo};
+use crate::workspace::Workspace;
+
+const SOURCE: &str = "web";
+const PAGE: &str = "crates/dwell-serve/page";
+
+/// Options of `cargo xtask web`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Fail if the committed page is not what is built from `web/`
+    #[arg(long)]
+    check: bool,
+    /// Look at every view in a browser
+    #[arg(long)]
+    test: bool,
+    /// With --test: only a sample, as continuous integration has time for
+    #[arg(long, requires = "test")]
+    sample: bool,
+    /// With --test: make the pictures of the book anew
+    #[arg(long, requires = "test")]
+    pictures: bool,
+}
+
+/// Builds the page, and does what else is asked for.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    install()?;
+    if options.check || !options.test {
+        build(options.check)?;
+    }
+    if options.test {
+        test(workspace, options.sample, options.pictures)?;
+    }
+    Ok(())
+}
+
+/// What continuous integration does: the page is what `web/` makes, and works in a browser.
+pub(crate) fn check_and_sample(workspace: &Workspace) -> Result<()> {
+    run(workspace, &Options { check: true, test: true, sample: true, pictures: false })
+}
+
+fn npm() -> Command {
+    let mut command = Command::new("npm");
+    command.current_dir(SOURCE);
+    command
+}
+
+/// Installs the pinned packages, unless just these are there.
+fn install() -> Result<()> {
+    if !process::is_on_path("npm") {
+        bail!("the page is built with Node: install Debian's `nodejs` and `npm`, 20 or later");
+    }
+    let lock = fs::read(Path::new(SOURCE).join("package-lock.json"))?;
+    let mark = Path::new(SOURCE).join("node_modules/.dwell-lock");
+    if fs::read(&mark).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    process::run(npm().args(["ci", "--no-audit", "--no-fund"]))?;
+    fs::write(mark, lock).context("cannot note what was installed")
+}
+
+fn build(check: bool) -> Result<()> {
+    let before = files(Path::new(PAGE))?;
+    process::run(npm().args(["run", "--silent", "build"]))?;
+    let after = files(Path::new(PAGE))?;
+    if check && before != after {
+        let name = |path: &PathBuf| path.display().to_string();
+        let all: BTreeMap<_, _> = before.iter().chain(&after).collect();
+        let differing: Vec<String> = all
+            .keys()
+            .filter(|path| before.get(**path) != after.get(**path))
+            .map(|it| name(it))
+            .collect();
+        bail!(
+            "{PAGE} was not what {SOURCE}/ makes ({}); commit what was built now",
+            differing.join(", ")
+        );
+    }
+    for (path, bytes) in &after {
+        println!("{}: {} bytes", path.display(), bytes.len());
+    }
+    Ok(())
+}
+
+fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let path = entry?.path();
+        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
+        files.insert(path, bytes);
+    }
+    Ok(files)
+}
+
+fn test(workspace: &Workspace, sample: bool, pictures: bool) -> Result<()> {
+    process::run(cargo(&workspace.root).args(["build", "-p", "dwell"]))?;
+    let mut node = Command::new("node");
+    node.arg("tests/run.mjs").current_dir(SOURCE);
+    node.env("DWELL", workspace.target.join("debug/dwell"));
+    if sample {
+        node.arg("--sample");
+    }
+    if pictures {
+        node.arg("--pictures");
+    }
+    process::run(&mut node)
+}
