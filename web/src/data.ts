@@ -19,9 +19,11 @@ const SECRET = "dwell-secret";
 let embedded: Map<string, unknown> | undefined;
 let secret = "";
 
-/** Whether all data is in this file. */
-export function isFile(): boolean {
-  return embedded !== undefined;
+let awaited = 0;
+
+/** How many answers are awaited. */
+export function pending(): number {
+  return awaited;
 }
 
 async function unpack(text: string): Promise<Map<string, unknown>> {
@@ -81,7 +83,7 @@ export function question(path: string, parameters: Parameters = {}): string {
 const KEPT = 400;
 const kept = new Map<string, Promise<unknown>>();
 
-async function fetchAnswer(what: string, signal?: AbortSignal): Promise<unknown> {
+async function fetchAnswer(what: string): Promise<unknown> {
   if (embedded) {
     const answer = embedded.get(what);
     if (answer === undefined) {
@@ -93,9 +95,7 @@ async function fetchAnswer(what: string, signal?: AbortSignal): Promise<unknown>
     }
     return answer;
   }
-  const init: RequestInit = { headers: { authorization: `Bearer ${secret}` } };
-  if (signal) init.signal = signal;
-  const answer = await fetch(`/api/v1/${what}`, init);
+  const answer = await fetch(`/api/v1/${what}`, { headers: { authorization: `Bearer ${secret}` } });
   if (!answer.ok) {
     const body = (await answer.json().catch(() => ({}))) as { error?: string };
     if (answer.status === 401) admitted.value = "no";
@@ -115,10 +115,13 @@ export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
     // Used last, forgotten last.
     kept.delete(what);
   } else {
-    answer = fetchAnswer(what).catch((error: unknown) => {
-      kept.delete(what);
-      throw error;
-    });
+    awaited += 1;
+    answer = fetchAnswer(what)
+      .catch((error: unknown) => {
+        kept.delete(what);
+        throw error;
+      })
+      .finally(() => (awaited -= 1));
   }
   kept.set(what, answer);
   if (kept.size > KEPT) kept.delete(kept.keys().next().value as string);

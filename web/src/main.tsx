@@ -4,7 +4,7 @@ import { render, type JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import "./style.css";
-import { admitted, enter, isFile, refusal } from "./data";
+import { admitted, enter, pending, refusal } from "./data";
 import { hit } from "./canvas";
 import { type Shown, useRuns } from "./runs";
 import { go, link, said, theme, view, type View, VIEWS } from "./state";
@@ -205,6 +205,7 @@ function App(): JSX.Element | null {
     <>
       <Head {...props} />
       <main class={`view view-${view.value}`} key={view.value}>
+        {view.value !== "findings" && <h1 class="hidden">{TITLES[view.value]}</h1>}
         {view.value === "findings" && <Findings {...props} />}
         {view.value === "panes" && <Panes {...props} />}
         {view.value === "calls" && <CallTable {...props} />}
@@ -224,8 +225,8 @@ function Root(): JSX.Element | null {
   return admitted.value === "yes" ? <App /> : <Gate />;
 }
 
-// For tests: what is under a point of a picture.
-Object.assign(globalThis, { __dwell: { hit, isFile } });
+// For tests: what is under a point of a picture, and how many answers are awaited.
+Object.assign(globalThis, { __dwell: { hit, pending } });
 
 const root = document.getElementById("app");
 if (root) {

@@ -17,7 +17,7 @@ use clap::Args;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{bench, fuzz, tidy};
+use crate::{bench, fuzz, tidy, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 5;
@@ -50,6 +50,7 @@ const STEPS: &[Step] = &[
     Step { name: "no_std", quick: true, run: no_std },
     Step { name: "build", quick: true, run: build },
     Step { name: "test", quick: true, run: test },
+    Step { name: "web", quick: false, run: web::check_and_sample },
     Step { name: "fuzz-smoke", quick: false, run: fuzz_smoke },
     Step { name: "bench-smoke", quick: false, run: bench_smoke },
 ];

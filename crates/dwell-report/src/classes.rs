@@ -74,6 +74,14 @@ impl Class {
         if region.role.contains("file_io") || region.name.starts_with("MPI_File_") {
             return Self::Io;
         }
+        // Where the report says whose code it is, a program may be called mpi_heat.
+        match region.paradigm {
+            "user" | "compiler" | "measurement" | "measurement_system" => return Self::Compute,
+            "openmp" | "pthread" if region.role.contains("barrier") => return Self::Lock,
+            "openmp" | "pthread" => return Self::Compute,
+            _ if region.role == "artificial" => return Self::Compute,
+            _ => {}
+        }
         let row = shmem::TABLE.find(region.name).or_else(|| mpi::find(region.name));
         match row {
             Some(row) => Self::of_operation(row.operation),
@@ -180,17 +188,13 @@ impl Query {
         classes
     }
 
-    /// Metrics that are waits and parts of the time, without those that are parts of such waits.
+    /// Metrics that are waits, without those that are parts of others of them.
     pub fn wait_metrics(&self) -> Vec<MetricId> {
         let meta = self.meta();
-        let Some(time) = meta.find_metric("time") else { return Vec::new() };
         let metrics = meta.metrics().filter(|&id| is_wait(meta, id) && self.is_readable(id));
         let above =
             |id| std::iter::successors(meta.metric_parent(id), |&it| meta.metric_parent(it));
-        metrics
-            .filter(|&id| above(id).any(|it| it == time))
-            .filter(|&id| !above(id).any(|it| is_wait(meta, it)))
-            .collect()
+        metrics.filter(|&id| !above(id).any(|it| is_wait(meta, it))).collect()
     }
 
     /// The time of each location by class.

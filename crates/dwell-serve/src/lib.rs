@@ -26,6 +26,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod answers;
+mod export;
 mod http;
 mod keys;
 mod matrix;
@@ -36,5 +37,6 @@ mod server;
 mod source;
 mod types;
 
+pub use export::{Exported, export};
 pub use run::Run;
 pub use server::{Addresses, Listen, Server};

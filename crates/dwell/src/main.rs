@@ -35,6 +35,8 @@ enum Command {
     Report(commands::report::Args),
     /// Explore a report in a browser: findings, trees, communication matrix, bars, two runs side by side.
     View(commands::view::Args),
+    /// Put a run into one HTML file that others can open.
+    Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),
     /// Make an archive from what a killed or crashed run left behind.
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => commands::analyze::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::View(args) => commands::view::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
     };

@@ -247,7 +247,7 @@ function TimeTree({ overview, beside, models }: {
 }): JSX.Element {
   return (
     <table class="time-tree">
-      <thead class="hidden"><tr><th>Part</th><th>Share</th><th>Time</th>{beside && <th>Difference</th>}</tr></thead>
+      <thead class="hidden"><tr><th>Part</th>{!beside && <th>Share</th>}<th>Time</th>{beside && <th>Difference</th>}</tr></thead>
       <tbody>
         {overview.parts.map((part) => {
           const other = beside?.parts.find((it) => it.title === part.title);
@@ -262,7 +262,7 @@ function TimeTree({ overview, beside, models }: {
                   <span class={part.wait ? "wait hatched" : ""} style={{ width: `${100 * part.share}%` }} />
                 </span>
               </th>
-              <td class="num">{percent(part.share)}</td>
+              {!beside && <td class="num">{percent(part.share)}</td>}
               <td class="num">{seconds(part.seconds)}</td>
               {delta !== undefined && <td class={`num delta ${delta > 0 ? "more" : "less"}`}>{signed(seconds(delta), delta)}</td>}
             </tr>

@@ -6,7 +6,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ask, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
 import { amount, fileName, percent, share, signed } from "../format";
-import { pathOf } from "../model";
+import { pathOf, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
 import { TreeView, Twisty } from "../tree";
@@ -250,7 +250,7 @@ function CallPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
       item === selected.call || values.inclusive[0][item] !== 0 || values.inclusive[1][item] !== 0);
   }, [calls, zero, values]);
   const [open, toggle, setOpen] = useOpen(tree, selected.call, selected.exclusive, () =>
-    Array.from({ length: calls.tree.roots }, (_, at) => calls.tree.root(at)).filter((it) => it !== selected.call));
+    opening(calls.tree).filter((it) => it !== selected.call || selected.exclusive));
   const onToggle = (item: number, to: boolean) => {
     toggle(item, to);
     if (item === selected.call) go({ self: to ? "1" : undefined });
@@ -292,6 +292,20 @@ function CallPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
       />
     </Pane>
   );
+}
+
+/** Level by level, as long as all of it fits a screen. */
+function opening(tree: Tree): number[] {
+  const open: number[] = [];
+  let level = Array.from({ length: tree.roots }, (_, at) => tree.root(at));
+  for (let rows = level.length; level.length > 0; ) {
+    const below = level.flatMap((item) => Array.from({ length: tree.count(item) }, (_, at) => tree.child(item, at)));
+    rows += below.length;
+    if (rows > 24 && open.length > 0) break;
+    open.push(...level.filter((item) => tree.count(item) > 0));
+    level = below;
+  }
+  return open;
 }
 
 export function metricValue(metric: Metric, own: boolean): number {

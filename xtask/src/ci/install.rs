@@ -2,7 +2,8 @@
 //!
 //! The C library judges our archives in tests, pyCubexR our reports, Open MPI's
 //! OpenSHMEM and several MPI libraries our tables; programs in C, C++, Fortran and Python are measured, and
-//! `NWChem`, which nobody here has written; debug information comes from several compilers; fuzzing needs
+//! `NWChem`, which nobody here has written; the explorer is looked at in Chromium; debug information comes
+//! from several compilers; fuzzing needs
 //! one for C++. Where we may install packages we do; elsewhere we say what is missing rather than let a
 //! test fail later for a reason that nobody can see.
 
@@ -17,7 +18,7 @@ use crate::workspace::Workspace;
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
-    "libmpich-dev", "nwchem-openmpi", "gcc", "g++", "gfortran", "binutils",
+    "libmpich-dev", "nwchem-openmpi", "gcc", "g++", "gfortran", "binutils", "chromium", "fonts-liberation",
 ];
 
 /// Installs what is missing.

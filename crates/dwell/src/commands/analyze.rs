@@ -85,7 +85,7 @@ fn layer(name: &str) -> Result<Layer, String> {
 }
 
 /// A number of bytes with an optional unit.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor: u64 = match text.get(digits.len()..).unwrap_or_default().to_uppercase().as_str() {
         "" | "B" => 1,

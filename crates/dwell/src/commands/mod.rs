@@ -3,6 +3,7 @@
 pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod print;
 pub(crate) mod recover;

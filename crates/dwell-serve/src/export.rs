@@ -1,0 +1,257 @@
+//! The page and the answers it needs, in one file that opens without a server or a network.
+//!
+//! The file holds what the server would answer, asked in the order of what people look at first, until the
+//! data would take more than a stated size. What did not fit says so on the page.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use dwell_report::{Class, MetricId};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::answers::{Answer, CHUNK, answer};
+use crate::page::{HTML, SCRIPT, STYLE};
+use crate::run::Run;
+
+/// What an export holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Answers in the file.
+    pub answers: usize,
+    /// Answers that did not fit.
+    pub left_out: usize,
+}
+
+/// Answers, and room for more.
+struct Collection<'a> {
+    runs: &'a [Arc<Run>],
+    answers: BTreeMap<String, Box<RawValue>>,
+    /// Bytes of data that are left, before compression.
+    room: usize,
+    left_out: usize,
+}
+
+impl Collection<'_> {
+    /// Asks, and keeps the answer if it fits.
+    fn ask(&mut self, path: &str, query: &str) {
+        let name = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+        if self.answers.contains_key(&name) {
+            return;
+        }
+        if self.room == 0 {
+            self.left_out += 1;
+            return;
+        }
+        let text = match answer(self.runs, path, query) {
+            Ok(Answer::Json(bytes)) => String::from_utf8(bytes).ok(),
+            Ok(Answer::Numbers(bytes)) => {
+                Some(format!("{{\"f64\":\"{}\"}}", STANDARD.encode(bytes)))
+            }
+            Err(_) => None,
+        };
+        let Some(text) = text else { return };
+        let size = text.len() + name.len();
+        match RawValue::from_string(text) {
+            Ok(value) if size <= self.room => {
+                self.room -= size;
+                self.answers.insert(name, value);
+            }
+            _ => {
+                self.room = 0;
+                self.left_out += 1;
+            }
+        }
+    }
+}
+
+/// Writes runs into one HTML file whose data takes at most `most` bytes before compression.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn export(
+    runs: Vec<Run>,
+    most: usize,
+    output: &mut impl std::io::Write,
+) -> std::io::Result<Exported> {
+    let runs: Vec<Arc<Run>> = runs.into_iter().map(Arc::new).collect();
+    let mut all = Collection { runs: &runs, answers: BTreeMap::new(), room: most, left_out: 0 };
+    all.ask("runs", "");
+    for (number, run) in runs.iter().enumerate() {
+        first_screens(&mut all, number, run);
+    }
+    for (number, run) in runs.iter().enumerate() {
+        metrics_everywhere(&mut all, number, run);
+    }
+    for (number, run) in runs.iter().enumerate() {
+        metrics_at_paths(&mut all, number, run);
+    }
+    let exported = Exported { answers: all.answers.len(), left_out: all.left_out };
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    serde_json::to_writer(&mut packed, &all.answers)?;
+    packed.flush()?;
+    output.write_all(page(&STANDARD.encode(packed.finish()?)).as_bytes())?;
+    Ok(exported)
+}
+
+/// Everything that every view begins with.
+fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
+    let of = |question: &str| format!("runs/{number}/{question}");
+    for question in ["overview", "metrics", "calls", "system", "topologies", "locations"] {
+        all.ask(&of(question), "");
+    }
+    all.ask(&of("bars"), "count=0");
+    for by in ["", "by=node&"] {
+        all.ask(&of("bars"), &format!("{by}count=256"));
+        for sort in Class::ALL.iter().map(|class| class.name()).chain(["all"]) {
+            all.ask(&of("bars"), &format!("{by}count=256&sort={sort}"));
+        }
+    }
+    for fold in ["", "fold=node"] {
+        all.ask(&of("matrix"), fold);
+        for kind in dwell_report::KINDS {
+            let fold = if fold.is_empty() { String::new() } else { format!("{fold}&") };
+            all.ask(&of("matrix"), &format!("{fold}kinds={kind}"));
+        }
+    }
+    for chunk in 0..run.system.len().div_ceil(CHUNK) {
+        all.ask(&of("system/names"), &chunk_parameter(chunk));
+    }
+}
+
+/// The page does not name the first chunk.
+fn chunk_parameter(chunk: usize) -> String {
+    if chunk == 0 { String::new() } else { format!("chunk={chunk}") }
+}
+
+/// Readable metrics, and whether they have parts.
+fn metrics(run: &Run) -> Vec<(MetricId, bool)> {
+    let meta = run.query.meta();
+    let readable = meta.metrics().filter(|&it| run.query.is_readable(it));
+    readable.map(|it| (it, meta.metric_children(it).next().is_some())).collect()
+}
+
+/// Parameters in the order in which the page writes them: by name.
+fn parameters(
+    call: Option<u32>,
+    chunk: usize,
+    flavour: &str,
+    metric: MetricId,
+    own: bool,
+) -> String {
+    let mut text = String::new();
+    let mut add = |name: &str, value: String| {
+        let separator = if text.is_empty() { "" } else { "&" };
+        let _ = write!(text, "{separator}{name}={value}");
+    };
+    if let Some(call) = call {
+        add("call", call.to_string());
+    }
+    if chunk > 0 {
+        add("chunk", chunk.to_string());
+    }
+    if call.is_some() {
+        add("flavour", flavour.to_owned());
+    }
+    add("metric", metric.0.to_string());
+    if own {
+        add("own", "1".into());
+    }
+    text
+}
+
+/// What panes ask for a selection.
+fn selection(
+    all: &mut Collection<'_>,
+    number: usize,
+    run: &Run,
+    call: Option<u32>,
+    flavour: &str,
+    metric: MetricId,
+    own: bool,
+) {
+    for chunk in 0..run.system.len().div_ceil(CHUNK) {
+        let query = parameters(call, chunk, flavour, metric, own);
+        all.ask(&format!("runs/{number}/system/values"), &query);
+    }
+    let query = parameters(call, 0, flavour, metric, own);
+    all.ask(&format!("runs/{number}/spread"), &query);
+    all.ask(&format!("runs/{number}/row"), &query);
+}
+
+fn metrics_everywhere(all: &mut Collection<'_>, number: usize, run: &Run) {
+    for (metric, has_parts) in metrics(run) {
+        for own in [false, true] {
+            if own && !has_parts {
+                continue;
+            }
+            all.ask(&format!("runs/{number}/calls/values"), &parameters(None, 0, "", metric, own));
+            selection(all, number, run, None, "", metric, own);
+        }
+    }
+}
+
+/// Every call path with every metric that it has, the largest first.
+fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
+    for cnode in run.query.meta().cnodes() {
+        all.ask(&format!("runs/{number}/source"), &format!("call={}", cnode.0));
+    }
+    let mut found = Vec::new();
+    for (metric, has_parts) in metrics(run) {
+        let Ok(totals) = run.query.totals(metric) else { continue };
+        let whole = run.query.total(metric).unwrap_or(0.0);
+        for (cnode, inclusive, exclusive) in totals.iter() {
+            let part = |value: f64| dwell_report::share(value, whole);
+            found.push((part(inclusive), metric, cnode, "inclusive", has_parts));
+            let has_calls = run.query.meta().cnode_children(cnode).next().is_some();
+            if has_calls {
+                found.push((part(exclusive), metric, cnode, "exclusive", has_parts));
+            }
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+    for (_, metric, cnode, flavour, has_parts) in found {
+        for own in [false, true] {
+            if !own || has_parts {
+                selection(all, number, run, Some(cnode.0), flavour, metric, own);
+            }
+        }
+    }
+}
+
+/// The page with everything inside.
+fn page(data: &str) -> String {
+    // Neither may end the element that it is in.
+    let script = SCRIPT.replace("</script", "<\\/script");
+    let style = STYLE.replace("</style", "<\\/style");
+    let digest = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    let policy = format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; \
+         style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'\">",
+        digest(&script),
+        digest(&style)
+    );
+    let mut html =
+        String::with_capacity(HTML.len() + script.len() + style.len() + data.len() + 1024);
+    for line in HTML.lines() {
+        if line.contains("app.js") {
+            // Inline scripts of this kind run when all of the document is there.
+            let _ = writeln!(html, "    {policy}");
+        } else if line.contains("app.css") {
+            let _ = writeln!(html, "<style>{style}</style>");
+        } else if line.contains("</body>") {
+            let _ = writeln!(html, "<script type=\"text/plain\" id=\"dwell-data\">{data}</script>");
+            let _ = writeln!(html, "<script type=\"module\">{script}</script>");
+            let _ = writeln!(html, "{line}");
+        } else {
+            let _ = writeln!(html, "{line}");
+        }
+    }
+    html
+}

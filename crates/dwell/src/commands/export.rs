@@ -1,0 +1,66 @@
+//! `dwell export`: a run in a form that others can open.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use dwell_report::format;
+
+use crate::commands::{analyze, view};
+
+/// Arguments of `dwell export`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The file is the page of `dwell view` with its data: it opens from a disk or a mail, without a server or a \
+network. It holds the first screens of all views and then details, the largest values first, as long as the \
+data stays below --most; what did not fit says so on the page. Source around calls is in it too, where it is \
+at hand.
+
+Example: dwell export run --html -o run.html")]
+pub(crate) struct Args {
+    /// The report: a `.cubex` file, or a directory that holds one. Without it, the newest `dwell-*` directory
+    /// here.
+    report: Option<PathBuf>,
+    /// Write the explorer as one HTML file.
+    #[arg(long, required = true)]
+    html: bool,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Show another report beside it; may be given several times.
+    #[arg(long, value_name = "REPORT")]
+    compare: Vec<PathBuf>,
+    /// How much data to put into it, before compression; the file is smaller.
+    #[arg(long, default_value = "32M", value_parser = analyze::size, value_name = "SIZE")]
+    most: u64,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let first = match &args.report {
+        Some(path) => path.clone(),
+        None => analyze::latest(&std::env::current_dir()?)?,
+    };
+    let mut runs = Vec::new();
+    for path in std::iter::once(&first).chain(&args.compare) {
+        runs.push(view::open(path)?);
+    }
+    let place = || format!("{}: cannot be written", args.output.display());
+    let file = File::create(&args.output).with_context(place)?;
+    let mut file = BufWriter::new(file);
+    let most = usize::try_from(args.most).unwrap_or(usize::MAX);
+    let exported = dwell_serve::export(runs, most, &mut file).with_context(place)?;
+    file.flush().with_context(place)?;
+    drop(file);
+    let size = std::fs::metadata(&args.output)?.len();
+    println!("{}: {}", args.output.display(), format::bytes(size as f64));
+    if exported.left_out > 0 {
+        println!(
+            "{} of {} answers did not fit; --most takes more",
+            format::grouped(exported.left_out as u64),
+            format::grouped((exported.answers + exported.left_out) as u64)
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
