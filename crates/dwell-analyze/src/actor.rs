@@ -23,6 +23,8 @@ pub(crate) struct Actor {
     pub(crate) alone: bool,
     /// Whether everything it did up to the horizon was recorded.
     pub(crate) seen: bool,
+    /// Whether calls that may have served others were not recorded.
+    pub(crate) dark: bool,
     /// When it served others for sure.
     pub(crate) sure: Regions,
     /// When it may have served others.
@@ -57,6 +59,7 @@ impl Actor {
             row: 0,
             alone: count == 1,
             seen: false,
+            dark: world.dark,
             sure: Regions::default(),
             wide: Regions::default(),
             outstanding: Outstanding::default(),
@@ -83,7 +86,7 @@ impl Actor {
     /// that served it or the end of the call: recording was off, or its trace ends before.
     #[inline]
     pub(crate) fn is_blind(&self, start: u64, leave: u64, served: u64) -> bool {
-        !self.seen && self.has_gap(start, leave, served)
+        self.dark || !self.seen && self.has_gap(start, leave, served)
     }
 
     #[inline(never)]

@@ -181,7 +181,7 @@ pub fn analyze(
     let tree = Tree::join(&world, &replayed.shards);
     let findings = findings::rank(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
-    let (not_computed, damage) = notes::collect(&defs, &world, &replayed);
+    let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
     Ok(Analysis { defs, world, replayed, tree, findings, polling, not_computed, damage })
 }
 

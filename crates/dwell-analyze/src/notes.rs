@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use dwell_model::archive;
+use dwell_model::operation::Operation;
+use otf2::Anchor;
 use otf2::read::Definitions;
 
 use crate::NotComputed;
 use crate::metric::Quantity;
 use crate::paths::Node;
 use crate::replay::Replayed;
-use crate::role::Traits;
+use crate::role::{LeftOut, Traits};
 use crate::tree::lanes;
 use crate::world::World;
 
@@ -17,6 +20,7 @@ const LISTED: usize = 20;
 
 /// Collects what has to be said beside the findings.
 pub(crate) fn collect(
+    anchor: &Anchor,
     defs: &Definitions,
     world: &World,
     replayed: &Replayed,
@@ -25,8 +29,15 @@ pub(crate) fn collect(
     let mut add = |pattern, calls, reason: &str| {
         not_computed.push(NotComputed { pattern, calls, reason: reason.into() });
     };
+    if let Some(lost) = anchor.property(archive::LOST) {
+        let why = anchor.property(archive::STOPPED).unwrap_or("there was no room for them");
+        add("all", 0, &format!("{lost} are lost: {why}"));
+    }
+    for (pattern, reason) in left_out(world) {
+        add(pattern, 0, &reason);
+    }
     let missed: u64 = replayed.shards.iter().map(|shard| shard.gaps.progress).sum();
-    if missed > 0 {
+    if missed > 0 && !world.dark {
         let why = "the events of their targets are missing, or end before";
         add("wait_for_progress", missed, why);
     }
@@ -143,6 +154,50 @@ pub(crate) fn collect(
         damage.push(format!("and {more} more"));
     }
     (not_computed, damage)
+}
+
+/// What cannot be known because calls were left out when the program was recorded.
+fn left_out(world: &World) -> impl Iterator<Item = (&'static str, String)> {
+    type Concerns = fn(&LeftOut) -> bool;
+    let cases: [(&str, Concerns, &str); 6] = [
+        ("wait_for_progress", LeftOut::serves, "others may have been served in calls"),
+        ("late_sender", LeftOut::has_messages, "messages cannot be told apart without the calls"),
+        ("late_receiver", LeftOut::has_messages, "messages cannot be told apart without the calls"),
+        (
+            "collectives",
+            |it| matches!(it.meaning.operation, Operation::Collective(_)),
+            "nothing is known of the calls",
+        ),
+        (
+            "late_signal",
+            |it| {
+                it.meaning.operation.is_one_sided() || it.meaning.operation == Operation::WaitChange
+            },
+            "flags may have been raised or waited for in calls",
+        ),
+        (
+            "lock_contention",
+            |it| {
+                matches!(
+                    it.meaning.operation,
+                    Operation::Lock | Operation::Unlock | Operation::TryLock
+                )
+            },
+            "locks may have been held by calls",
+        ),
+    ];
+    cases.into_iter().filter_map(|(pattern, concerns, what)| {
+        let all = world.roles.left_out();
+        let names: Vec<&str> =
+            all.iter().filter(|it| concerns(it)).map(|it| it.name.as_str()).collect();
+        let listed = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let reason = format!("{what} that were not recorded, as was asked: {listed}{more}");
+        (!names.is_empty()).then_some((pattern, reason))
+    })
 }
 
 /// Names of processes are listed up to here.

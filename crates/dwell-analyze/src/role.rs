@@ -3,7 +3,7 @@
 //! Archives that Dwell wrote say it in the description of the region. For the others, tables of the
 //! adapters and names of functions say it; what a name does not tell is conditional.
 
-use dwell_model::archive::Meaning;
+use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::{Layer, layer_of_region};
 use dwell_model::operation::{Collective, Mode, Operation, Progress};
 use dwell_model::{mpi, shmem};
@@ -152,6 +152,34 @@ pub(crate) struct Roles {
     traits: Vec<Traits>,
     layers: Vec<Option<Layer>>,
     wait_change: bool,
+    left_out: Vec<LeftOut>,
+}
+
+/// A function that was called and not recorded, or not always.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) name: String,
+    pub(crate) meaning: Meaning,
+}
+
+impl LeftOut {
+    /// Whether others may have been served in it.
+    pub(crate) fn serves(&self) -> bool {
+        self.meaning.progress != Progress::Never
+    }
+
+    /// Whether messages were sent or received in it.
+    pub(crate) fn has_messages(&self) -> bool {
+        matches!(
+            self.meaning.operation,
+            Operation::Send
+                | Operation::Receive
+                | Operation::Exchange
+                | Operation::StartHandle
+                | Operation::WaitHandle
+                | Operation::TestHandle
+        )
+    }
 }
 
 /// Region numbers beyond this are not kept: no archive has so many, a damaged one may.
@@ -160,6 +188,7 @@ const MOST: u32 = 1 << 24;
 impl Roles {
     pub(crate) fn of(defs: &Definitions) -> Self {
         let mut roles = Vec::new();
+        let mut left_out = Vec::new();
         let text = |id| defs.string(id).and_then(otf2::Str::to_str).unwrap_or_default();
         let says = |definition: &Definition<'_>| match definition {
             Definition::Region(region) => Meaning::parse(text(region.description)).is_some(),
@@ -177,6 +206,12 @@ impl Roles {
                 roles.resize(at + 1, Role::NONE);
             }
             let stated = Meaning::parse(text(region.description));
+            let is_partial = [archive::LEFT_OUT, archive::SAMPLED]
+                .iter()
+                .any(|words| text(region.description).ends_with(words));
+            if let (true, Some(meaning)) = (is_partial, stated) {
+                left_out.push(LeftOut { name: text(region.name).to_owned(), meaning });
+            }
             let named = || by_name(text(region.name), region.region_role);
             let meaning = stated.or_else(|| by_names.then(named).flatten());
             if let Some(role) = roles.get_mut(at) {
@@ -189,7 +224,12 @@ impl Roles {
         let wait_change = roles.iter().any(|role| role.traits.has(Traits::WAIT_CHANGE));
         let traits = roles.iter().map(|role| role.traits).collect();
         let layers = roles.iter().map(Role::layer).collect();
-        Self { roles, traits, layers, wait_change }
+        Self { roles, traits, layers, wait_change, left_out }
+    }
+
+    /// Functions that were called and not recorded, or not always.
+    pub(crate) fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// What the replay asks at every enter.

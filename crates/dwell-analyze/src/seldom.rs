@@ -366,7 +366,7 @@ impl Player<'_> {
         {
             frame.first = Some((Kind::Message, receiver));
         }
-        if !frame.judged {
+        if !frame.judged || self.world.muddled {
             return;
         }
         let serial = self.actor.messages.serial();
@@ -387,6 +387,9 @@ impl Player<'_> {
             self.lane.damage.undefined += 1;
             return;
         };
+        if self.world.muddled {
+            return;
+        }
         let Some(sender) = self.process(context, from) else { return };
         let posted = posted.unwrap_or(frame.enter);
         let what = Quantity::LateSender;

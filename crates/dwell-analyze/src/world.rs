@@ -7,7 +7,7 @@ use otf2::read::Definitions;
 use otf2::{Attribute, AttributeValue, Definition, List};
 
 use crate::matrix::Parties;
-use crate::role::Roles;
+use crate::role::{LeftOut, Roles};
 use crate::system::System;
 use crate::transport::Sharding;
 
@@ -96,6 +96,10 @@ pub(crate) struct World {
     /// Whether some calls may or may not progress.
     pub(crate) wide: bool,
     pub(crate) parties: Parties,
+    /// Whether calls that may have served others are missing, so that nobody can say who was served when.
+    pub(crate) dark: bool,
+    /// Whether calls that send or receive are missing, so that messages cannot be told apart.
+    pub(crate) muddled: bool,
 }
 
 impl World {
@@ -109,6 +113,8 @@ impl World {
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),
+            dark: roles.left_out().iter().any(LeftOut::serves),
+            muddled: roles.left_out().iter().any(LeftOut::has_messages),
             system,
             roles,
         }

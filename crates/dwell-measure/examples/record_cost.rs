@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use dwell_measure::call::{begin, end, end_transfer, transfer};
 use dwell_measure::entry::called_from;
+use dwell_measure::filter::Selection;
 use dwell_measure::hook::{Facts, Hook};
 use dwell_measure::process::{Plan, Process};
 use dwell_model::shmem;
@@ -26,6 +27,9 @@ fn main() -> std::io::Result<()> {
         program: "record_cost",
         chunk: 1 << 20,
         budget: u64::MAX,
+        memory: u64::MAX,
+        selection: Selection::default(),
+        window: (0, u64::MAX),
     };
     let process = Process::prepare(&plan)?;
     let hook = |name: &str| -> &'static Hook {

@@ -46,7 +46,7 @@ std::arch::global_asm!(
 );
 
 unsafe extern "C" {
-    static dwell_switch: AtomicU8;
+    static dwell_switch: [AtomicU8; 2];
 }
 
 const PAGE: usize = 4096;
@@ -88,8 +88,46 @@ pub(crate) fn turn(on: bool) {
 }
 
 fn switch() -> &'static AtomicU8 {
-    // SAFETY: defined above, zero at first, and only ever used as an atomic byte.
-    unsafe { &dwell_switch }
+    // SAFETY: defined above, zero at first, and only ever used as atomic bytes.
+    unsafe { &dwell_switch[0] }
+}
+
+/// Why calls are followed, but not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Quiet {
+    /// The time to record has not come, or is over.
+    Window = 1,
+    /// The program asked for it.
+    Paused = 2,
+    /// There is no room for more.
+    Spent = 4,
+}
+
+/// Whether calls are followed, but not written.
+#[inline(always)]
+pub(crate) fn is_quiet() -> bool {
+    quiet().load(Ordering::Relaxed) != 0
+}
+
+/// Whether that is so for this reason.
+pub(crate) fn is_quiet_for(why: Quiet) -> bool {
+    quiet().load(Ordering::Relaxed) & why as u8 != 0
+}
+
+/// Begins or ends to be quiet for a reason.
+pub(crate) fn hush(why: Quiet, yes: bool) {
+    if yes {
+        quiet().fetch_or(why as u8, Ordering::Release);
+    } else {
+        quiet().fetch_and(!(why as u8), Ordering::Release);
+    }
+}
+
+/// On the page of the switch, which every call looks at anyway.
+fn quiet() -> &'static AtomicU8 {
+    // SAFETY: as above.
+    unsafe { &dwell_switch[1] }
 }
 
 /// Sees to it that a forked child does not record: it shares the mapped files with its parent.

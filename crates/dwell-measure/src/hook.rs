@@ -1,6 +1,6 @@
 //! What a hook tells the recorder: which function it stands for, and what this call is about.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use dwell_model::archive::Meaning;
 use dwell_model::layer::Layer;
@@ -8,9 +8,19 @@ use dwell_model::operation::{Atomic, Collective, Operation, Shape};
 use dwell_model::table::{Row, Table};
 use otf2::enums::{CollectiveOp, Paradigm, RegionRole, RmaAtomicType};
 
+use crate::filter::Decision;
+
+const FOLLOWED: u8 = 1;
+const SAMPLED: u8 = 2;
+
 /// One hooked function: its row, and the number that events know it by.
+#[repr(C)] // Stubs in assembly look at the first byte.
 #[derive(Debug)]
 pub struct Hook {
+    /// Not 0 if calls go past the hook.
+    bypass: AtomicU8,
+    /// Not 0 if calls are recorded in part, or followed only.
+    partial: AtomicU8,
     /// The layer of its table.
     pub layer: Layer,
     /// What is known about it.
@@ -24,7 +34,44 @@ impl Hook {
     /// The hook for a function of a table.
     pub const fn new(table: &Table, row: &'static Row) -> Self {
         let meaning = Meaning::of(table, row);
-        Self { layer: table.layer, row, meaning, region: AtomicU32::new(0) }
+        Self {
+            bypass: AtomicU8::new(0),
+            partial: AtomicU8::new(0),
+            layer: table.layer,
+            row,
+            meaning,
+            region: AtomicU32::new(0),
+        }
+    }
+
+    /// Where in a hook the byte is that lets stubs go past it.
+    pub const BYPASS: usize = std::mem::offset_of!(Self, bypass);
+
+    /// Settles what is done with calls. Once, before the region has a number.
+    pub(crate) fn settle(&self, decision: Decision) {
+        let partial = match decision {
+            Decision::Record => 0,
+            Decision::Sample => SAMPLED,
+            Decision::Follow | Decision::Bypass => FOLLOWED,
+        };
+        self.partial.store(partial, Ordering::Relaxed);
+        self.bypass.store(u8::from(decision == Decision::Bypass), Ordering::Relaxed);
+    }
+
+    /// Whether not all calls are recorded.
+    #[inline(always)]
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether some calls are recorded, and others not.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.partial.load(Ordering::Relaxed) == SAMPLED
+    }
+
+    /// Whether calls go past it.
+    pub(crate) fn is_bypassed(&self) -> bool {
+        self.bypass.load(Ordering::Relaxed) != 0
     }
 
     /// The number of its region, if it has been called before.

@@ -19,10 +19,12 @@
 mod agree;
 pub mod call;
 pub mod clock;
+pub mod control;
 mod cost;
 pub mod definitions;
 pub mod entry;
 pub mod facts;
+pub mod filter;
 pub mod hook;
 pub mod local;
 mod lock;

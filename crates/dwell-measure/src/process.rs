@@ -7,19 +7,22 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use dwell_model::archive;
 use dwell_model::layer::Layer;
 use otf2::enums::{Paradigm, RegionRole};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
-use crate::entry;
+use crate::entry::{self, Quiet};
 use crate::facts::{self, Fact};
+use crate::filter::{Decision, Selection};
 use crate::hook::{Hook, paradigm};
 use crate::lock::Lock;
 use crate::memory::Memory;
 use crate::modules::{self, MOST, Range};
+use crate::settings::TAIL;
 use crate::sites::Sites;
-use crate::stream::Stream;
+use crate::stream::{BLOCK, Stream};
 use crate::symmetric::Symmetric;
 use crate::thread::{self, Closed, FreeList, Thread};
 use crate::unify::Group;
@@ -39,6 +42,12 @@ pub struct Process {
     /// Of the process that records: a forked child has a copy of all this and must not touch it.
     pid: u32,
     pub(crate) clock: Clock,
+    /// Which calls are recorded, and when.
+    pub(crate) selection: Selection,
+    start_after: u64,
+    end_after: u64,
+    /// When recording began.
+    began: AtomicU64,
     /// Directory of the files that are being written.
     open_files: String,
     /// Path of the program, which the loader does not tell.
@@ -47,6 +56,9 @@ pub struct Process {
     /// Bytes that events may take, and have taken.
     budget: u64,
     taken: AtomicU64,
+    /// Bytes of memory that may be taken, and that threads have.
+    memory: u64,
+    memory_taken: AtomicU64,
     stream: Lock<Definitions>,
     pub(crate) sites: Sites,
     pub(crate) windows: Windows,
@@ -105,6 +117,12 @@ pub struct Plan<'p> {
     pub chunk: usize,
     /// Bytes that events may take.
     pub budget: u64,
+    /// Bytes of memory that recording may take.
+    pub memory: u64,
+    /// Which calls are recorded.
+    pub selection: Selection,
+    /// Nanoseconds after the beginning when recording begins and ends.
+    pub window: (u64, u64),
 }
 
 /// Clock samples are taken at least this far apart, nanoseconds.
@@ -135,11 +153,17 @@ impl Process {
             size: plan.size,
             pid: std::process::id(),
             clock: Clock::start(),
+            selection: plan.selection.clone(),
+            start_after: plan.window.0,
+            end_after: plan.window.1,
+            began: AtomicU64::new(0),
             open_files: plan.open_files.into(),
             program: plan.program.into(),
             chunk: plan.chunk,
             budget: plan.budget,
             taken: AtomicU64::new(0),
+            memory: plan.memory,
+            memory_taken: AtomicU64::new(0),
             stream: Lock::new(definitions),
             sites: Sites::new()?,
             windows: Windows::new(),
@@ -167,10 +191,23 @@ impl Process {
             paradigm: u8::from(Paradigm::User).into(),
         });
         self.sample_clock();
+        self.began.store(self.clock.now(), Ordering::Relaxed);
+        entry::hush(Quiet::Window, self.start_after > 0);
         CURRENT.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
         entry::off_in_children();
         make_visible_to_all(true);
         entry::turn(true);
+    }
+
+    /// Opens or closes the window of recording, if its time has come. Returns when that will be again.
+    pub(crate) fn window_at(&self, time: u64) -> u64 {
+        let since = time.saturating_sub(self.began.load(Ordering::Relaxed));
+        entry::hush(Quiet::Window, since < self.start_after || since >= self.end_after);
+        let next = if since < self.start_after { self.start_after } else { self.end_after };
+        if since >= self.end_after {
+            return u64::MAX;
+        }
+        self.began.load(Ordering::Relaxed).saturating_add(next)
     }
 
     /// Takes note of a runtime that has started, be it the first or another one.
@@ -213,13 +250,29 @@ impl Process {
         self.thread_count.load(Ordering::Relaxed) > 1
     }
 
-    /// Size of the next chunk, or the error that the budget is used up.
-    pub(crate) fn chunk(&self) -> io::Result<usize> {
-        let taken = self.taken.fetch_add(self.chunk as u64, Ordering::Relaxed);
-        if taken.saturating_add(self.chunk as u64) > self.budget {
+    /// Size of the next chunk of a location, or the error that the budget is used up. For its first, room
+    /// is kept for what stands behind its last.
+    pub(crate) fn chunk(&self, first: bool) -> io::Result<usize> {
+        let wanted = self.chunk as u64 + if first { TAIL } else { 0 };
+        let taken = self.taken.fetch_add(wanted, Ordering::Relaxed);
+        if taken.saturating_add(wanted) > self.budget {
+            self.taken.fetch_sub(wanted, Ordering::Relaxed);
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         Ok(self.chunk)
+    }
+
+    /// Takes memory for a thread, or says that there is none left for it. A thread has its state, the
+    /// chunk that it writes to, and for a moment the next one.
+    pub(crate) fn take_memory(&self) -> io::Result<()> {
+        let wanted = (size_of::<Thread>() + 2 * self.chunk) as u64;
+        let shared = (self.sites.bytes() + self.threads.len() + size_of::<Self>() + BLOCK) as u64;
+        let taken = self.memory_taken.fetch_add(wanted, Ordering::Relaxed);
+        if taken.saturating_add(wanted).saturating_add(shared) > self.memory {
+            self.memory_taken.fetch_sub(wanted, Ordering::Relaxed);
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        Ok(())
     }
 
     /// Writes a fact to the stream.
@@ -248,7 +301,17 @@ impl Process {
                 }
                 let id = definitions.regions;
                 let mut meaning = crate::text::Text::<256>::default();
+                let decision = self.selection.decide(hook.layer, hook.row);
                 meaning.format(format_args!("{}", hook.meaning));
+                meaning.format(format_args!(
+                    "{}",
+                    match decision {
+                        Decision::Record => "",
+                        Decision::Sample => archive::SAMPLED,
+                        Decision::Follow | Decision::Bypass => archive::LEFT_OUT,
+                    }
+                ));
+                hook.settle(decision);
                 let fact = Fact::Region {
                     id: id.into(),
                     name: hook.row.name(),
@@ -406,10 +469,19 @@ impl Process {
     /// Ends the recording; the program goes on. The first reason is kept.
     #[cold]
     pub(crate) fn fail(&self, what: &'static str, error: &io::Error) {
-        entry::turn(false);
         let errno = error.raw_os_error().unwrap_or(0);
         let over_budget = errno == 0 && error.kind() == io::ErrorKind::QuotaExceeded;
-        let what = if over_budget { "the size given by --max-size is used up" } else { what };
+        if over_budget {
+            // Calls are still counted, so that it is known how many are missing.
+            entry::hush(Quiet::Spent, true);
+        } else {
+            entry::turn(false);
+        }
+        let what = match error.kind() {
+            _ if over_budget => "the size given by --max-size or --max-total is used up",
+            io::ErrorKind::OutOfMemory if errno == 0 => "--max-memory is too small for one thread",
+            _ => what,
+        };
         self.failure.with(|failure| {
             failure.get_or_insert(Failure { what, errno });
         });
@@ -449,6 +521,7 @@ impl Process {
                 // Without its first thread there is nothing to record; without another there is.
                 if id == 0 {
                     self.fail("no file for events", &error);
+                    entry::turn(false);
                 }
                 self.unrecorded.fetch_add(1, Ordering::Relaxed);
                 None

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::{env, fs};
 
+use crate::run;
 use crate::unify::Global;
 
 /// Says something, on standard error, as one write.
@@ -99,9 +100,9 @@ pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
             "the trace in {shown} is not complete: {error}. Next: dwell recover {shown}"
         ));
     }
-    let (mut calls, mut bytes, mut longest) = (0, 0, 0);
+    let calls = total(global, run::CALLS);
+    let (mut bytes, mut longest) = (0, 0);
     for (first, process) in global.processes() {
-        calls += process.numbers.first().copied().unwrap_or(0);
         longest = longest.max(process.end.0.saturating_sub(process.begin.0));
         for location in (first.0..).take(process.threads.len()) {
             let path = Path::new(directory).join("traces").join(format!("{location}.evt"));
@@ -126,13 +127,26 @@ pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
         if processes == 1 { "" } else { "es" },
         size(bytes),
     );
+    let (left_out, lost) = (total(global, run::LEFT_OUT), total(global, run::LOST));
+    if left_out > 0 {
+        text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
+    }
     for why in stopped {
         text += &format!("\ndwell: recording stopped early: {why}");
+    }
+    if lost > 0 {
+        text += &format!("\ndwell: {lost} calls are lost");
     }
     for property in global.shared().properties().iter().filter(|it| it.name == "UNRECORDED") {
         text += &format!("\ndwell: not recorded: {}", property.value);
     }
     say(&text);
+}
+
+/// A number that processes tell, over all of them.
+pub(crate) fn total(global: &Global, place: usize) -> u64 {
+    let numbers = global.processes().filter_map(|(_, process)| process.numbers.get(place).copied());
+    numbers.sum()
 }
 
 fn size(bytes: u64) -> String {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dwell_model::archive;
 use dwell_model::layer::Layer;
 use otf2::id::LocationRef;
 use otf2::write::{ArchiveWriter, EventWriter, Options};
@@ -17,6 +18,7 @@ use otf2::{def, map};
 
 use crate::agree::{self, Agreement};
 use crate::call::{self, Past};
+use crate::control;
 use crate::definitions;
 use crate::facts::Fact;
 use crate::hook::{Facts, Hook, Who, paradigm};
@@ -44,6 +46,8 @@ pub struct Runtime {
 struct Recording {
     agreement: Agreement,
     settings: Settings,
+    /// Bytes of an event chunk.
+    chunk: u64,
     /// Where this process has its files while they are written.
     open_files: PathBuf,
     /// What this process failed at before it began.
@@ -88,13 +92,17 @@ pub fn start<U: Upcalls>(
         Ok((process, open_files)) => {
             process.sample(began.enter);
             process.begin(hook);
+            if settings.paused {
+                control::pause();
+            }
             call::past(hook, began);
             (open_files, None)
         }
         Err(error) => (PathBuf::new(), Some(error.to_string())),
     };
     if let Ok(mut recording) = RECORDING.lock() {
-        *recording = Some(Recording { agreement, settings, open_files, failure });
+        let chunk = settings.chunk(up.size());
+        *recording = Some(Recording { agreement, settings, chunk, open_files, failure });
     }
 }
 
@@ -123,8 +131,11 @@ fn begin(
         size: size as u32,
         open_files: path,
         program: &program,
-        chunk: settings.chunk as usize,
-        budget: settings.budget,
+        chunk: settings.chunk(size) as usize,
+        budget: settings.budget(size),
+        memory: settings.memory,
+        selection: settings.selection.clone(),
+        window: settings.window,
     })?;
     process.define(&Fact::Process {
         rank,
@@ -136,7 +147,7 @@ fn begin(
     })?;
     let runtime = about();
     let shift = agreement.shift().to_string();
-    let chunk = settings.chunk.to_string();
+    let chunk = settings.chunk(size).to_string();
     let ahead = agreement.ahead.to_string();
     let mut properties = vec![
         ("RUNTIME", runtime.name),
@@ -153,6 +164,9 @@ fn begin(
         if !value.is_empty() {
             process.define(&Fact::Property { name, value })?;
         }
+    }
+    for (name, value) in &settings.effective {
+        process.define(&Fact::Property { name, value })?;
     }
     Ok((process, open_files))
 }
@@ -281,8 +295,9 @@ impl Ending<'_> {
             }
         }
         local.process.stand_in();
-        let calls = self.closed.iter().flatten().map(|closed| closed.calls).sum();
-        local.process.numbers = vec![calls];
+        let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
+        let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
+        local.process.numbers = vec![calls, left_out, sum(|closed| closed.lost)];
         let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
             0 => failure.what.to_string(),
             errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
@@ -299,9 +314,9 @@ impl Ending<'_> {
 
     /// Brings the files of this process to where the archive has them.
     fn place(&self, local: &Local, unified: &unify::Unified) -> io::Result<()> {
-        let Recording { agreement, open_files, settings, .. } = self.recording;
+        let Recording { agreement, open_files, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
-        let options = options(settings.chunk, unified.locations);
+        let options = options(*chunk, unified.locations);
         place(local, unified.first_location, &unified.maps, directory, open_files, &options)
     }
 
@@ -312,9 +327,9 @@ impl Ending<'_> {
         local: &Local,
         unification: String,
     ) -> io::Result<()> {
-        let Recording { agreement, settings, .. } = self.recording;
+        let Recording { agreement, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
-        let mut options = options(settings.chunk, global.locations());
+        let mut options = options(*chunk, global.locations());
         options.properties = properties(global, "complete");
         let threads = global.processes().flat_map(|(_, process)| process.threads);
         let bypassed: u64 = threads.map(|thread| thread.lost).sum();
@@ -323,12 +338,24 @@ impl Ending<'_> {
                 format!("{bypassed} calls of signal handlers that interrupted the recorder");
             options.properties.push(("DWELL::BYPASSED".into(), value));
         }
+        for (at, name) in [(LEFT_OUT, "DWELL::LEFT_OUT"), (LOST, archive::LOST)] {
+            let calls = report::total(global, at);
+            if calls > 0 {
+                options.properties.push((name.into(), format!("{calls} calls")));
+            }
+        }
         options.properties.push(("DWELL::UNIFICATION".into(), unification));
         options.machine = report::host();
         options.description = local.program.clone();
         complete(global, directory, options, agreement.ahead).map_err(other)
     }
 }
+
+/// Places of numbers that a process tells: calls recorded, calls left out and followed, calls lost for
+/// want of room.
+pub(crate) const CALLS: usize = 0;
+pub(crate) const LEFT_OUT: usize = 1;
+pub(crate) const LOST: usize = 2;
 
 /// How archives of the recorder are written.
 pub fn options(chunk: u64, locations: u64) -> Options {

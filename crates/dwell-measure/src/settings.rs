@@ -1,7 +1,227 @@
-//! What the environment asks of the recorder. `dwell run` sets it; the names are documented there.
+//! What can be set, and what was.
+//!
+//! [`TABLE`] is the only place that knows the settings. From it come the flags of `dwell run`, the
+//! variables of the environment that the recorder reads, the names in a configuration file, the list of
+//! them all, and the properties by which an archive says how it was recorded.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::filter::{Filter, Groups, Selection};
+
+/// One thing that can be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name: of the flag behind `--`, and in a file.
+    pub name: &'static str,
+    /// The letter of the flag, if it has one.
+    pub letter: Option<char>,
+    /// What a value is.
+    pub kind: Kind,
+    /// The value if nobody says anything; empty for none.
+    pub default: &'static str,
+    /// What it is about.
+    pub section: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Bytes, as in `64M`.
+    Size,
+    /// A directory.
+    Directory,
+    /// A file of rules that say what is recorded.
+    Filter,
+    /// Groups of calls.
+    Groups,
+    /// A time, as in `10s`.
+    Duration,
+    /// A number from 1 on.
+    Count,
+    /// On or off.
+    Switch,
+}
+
+impl Kind {
+    /// What stands for a value in a help text.
+    pub const fn placeholder(self) -> &'static str {
+        match self {
+            Self::Size => "SIZE",
+            Self::Directory => "DIR",
+            Self::Filter => "FILE",
+            Self::Groups => "GROUPS",
+            Self::Duration => "TIME",
+            Self::Count => "N",
+            Self::Switch => "on|off",
+        }
+    }
+
+    /// Says what is wrong with a value.
+    ///
+    /// # Errors
+    /// What is wanted instead.
+    pub fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Self::Size => parse_size(text).map(drop).ok_or("a size such as 64M is wanted".into()),
+            Self::Directory | Self::Filter => Ok(()),
+            Self::Groups => Groups::parse(text).map(drop),
+            Self::Duration => parse_duration(text)
+                .map(drop)
+                .ok_or("a time such as 500ms, 10s or 2m is wanted".into()),
+            Self::Count => match text.trim().parse() {
+                Ok(1..=u32::MAX) => Ok(()),
+                _ => Err("a number from 1 on is wanted".into()),
+            },
+            Self::Switch => parse_switch(text).map(drop).ok_or("on or off is wanted".into()),
+        }
+    }
+
+    /// Whether a value is the path of something.
+    pub const fn is_path(self) -> bool {
+        matches!(self, Self::Directory | Self::Filter)
+    }
+}
+
+const WHERE: &str = "Where to";
+const WHICH: &str = "Which calls";
+const WHEN: &str = "When";
+const HOW_MUCH: &str = "How much";
+
+/// Everything that can be set.
+pub const TABLE: &[Setting] = &[
+    Setting {
+        name: "output",
+        letter: Some('o'),
+        kind: Kind::Directory,
+        default: "",
+        section: WHERE,
+        help: "Experiment directory; made if need be, and must be empty. Otherwise dwell-PROGRAM-JOB in \
+               the current directory, with the time if there is no batch job",
+    },
+    Setting {
+        name: "scratch",
+        letter: None,
+        kind: Kind::Directory,
+        default: "",
+        section: WHERE,
+        help: "Write to this directory of each node while the program runs, and move the files to the \
+               experiment directory at its end. Faster on slow shared file systems; after a crash the \
+               files are to be collected from the nodes",
+    },
+    Setting {
+        name: "filter",
+        letter: None,
+        kind: Kind::Filter,
+        default: "",
+        section: WHICH,
+        help: "Leave out the calls that this file excludes; a filter file of Score-P, whose rules for \
+               regions count for calls of runtimes too",
+    },
+    Setting {
+        name: "calls",
+        letter: None,
+        kind: Kind::Groups,
+        default: "all",
+        section: WHICH,
+        help: "Groups of calls to record, as in put,get, or to leave out, as in -wait,-other. There are \
+               put, get, atomic, signal, complete, lock, wait, message, request, collective, epoch, \
+               memory, group and other",
+    },
+    Setting {
+        name: "every",
+        letter: None,
+        kind: Kind::Count,
+        default: "1",
+        section: WHICH,
+        help: "Of each place that calls, record only every Nth call of each thread",
+    },
+    Setting {
+        name: "start-after",
+        letter: None,
+        kind: Kind::Duration,
+        default: "",
+        section: WHEN,
+        help: "Begin to record this long after the runtime has started, as in 10s",
+    },
+    Setting {
+        name: "for",
+        letter: None,
+        kind: Kind::Duration,
+        default: "",
+        section: WHEN,
+        help: "Stop recording after this time, counted from --start-after",
+    },
+    Setting {
+        name: "paused",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: WHEN,
+        help: "Record nothing before the program says so, by dwell_resume, MPI_Pcontrol(1) or \
+               shmem_pcontrol(1)",
+    },
+    Setting {
+        name: "max-size",
+        letter: None,
+        kind: Kind::Size,
+        default: "",
+        section: HOW_MUCH,
+        help: "Stop recording in a process whose events take this much disk, such as 4G",
+    },
+    Setting {
+        name: "max-total",
+        letter: None,
+        kind: Kind::Size,
+        default: "",
+        section: HOW_MUCH,
+        help: "The same for all processes together; each gets an equal part",
+    },
+    Setting {
+        name: "max-memory",
+        letter: None,
+        kind: Kind::Size,
+        default: "",
+        section: HOW_MUCH,
+        help: "Memory that recording may take in each process; threads beyond it are not recorded",
+    },
+    Setting {
+        name: "chunk-size",
+        letter: None,
+        kind: Kind::Size,
+        default: "1M",
+        section: HOW_MUCH,
+        help: "Size of the pieces that event files grow by, 256K to 16M",
+    },
+];
+
+impl Setting {
+    /// The setting of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        TABLE.iter().find(|setting| setting.name == name)
+    }
+
+    /// The variable of the environment that has its value, as in `DWELL_MAX_SIZE`.
+    pub fn variable(&self) -> String {
+        format!("DWELL_{}", self.word())
+    }
+
+    /// The property of an archive that has its value, without the part that all of Dwell's have.
+    pub fn property(&self) -> String {
+        format!("CONFIG::{}", self.word())
+    }
+
+    fn word(&self) -> String {
+        self.name.replace('-', "_").to_ascii_uppercase()
+    }
+}
+
+/// Bytes of a location's file behind its last chunk, at most: the ends of calls that were open when
+/// there was no room for another.
+pub(crate) const TAIL: u64 = 4096;
 
 /// How to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,30 +230,132 @@ pub(crate) struct Settings {
     pub(crate) directory: Option<PathBuf>,
     /// Where files are while they are written, if not in the experiment directory.
     pub(crate) scratch: Option<PathBuf>,
-    /// Bytes of an event chunk.
-    pub(crate) chunk: u64,
+    /// Bytes of an event chunk, if there is room for it.
+    chunk: u64,
     /// Bytes that the events of one process may take.
-    pub(crate) budget: u64,
+    budget: u64,
+    /// Bytes that the events of all processes may take.
+    total: u64,
+    /// Bytes of memory that recording may take in one process.
+    pub(crate) memory: u64,
+    /// Which calls are recorded.
+    pub(crate) selection: Selection,
+    /// Nanoseconds after the start of the runtime when recording begins and ends.
+    pub(crate) window: (u64, u64),
+    /// Whether recording is paused until the program resumes it.
+    pub(crate) paused: bool,
+    /// Every setting that has a value, as the archive says it: the name of a property, the value.
+    pub(crate) effective: Vec<(String, String)>,
+}
+
+/// Values as texts, by the rules of the table.
+struct Values {
+    list: Vec<(&'static Setting, String)>,
+}
+
+impl Values {
+    /// Asks for every setting. What cannot be understood is told, and left at its default.
+    fn read(get: impl Fn(&str) -> Option<String>, complaints: &mut Vec<String>) -> Self {
+        let mut list = Vec::new();
+        for setting in TABLE {
+            let variable = setting.variable();
+            let given = get(&variable).filter(|text| !text.is_empty());
+            let given = given.filter(|text| match setting.kind.check(text) {
+                Ok(()) => true,
+                Err(wanted) => {
+                    complaints.push(format!("{variable}={text}: {wanted}; not used"));
+                    false
+                }
+            });
+            let value = given.unwrap_or_else(|| setting.default.into());
+            if !value.is_empty() {
+                list.push((setting, value));
+            }
+        }
+        Self { list }
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        debug_assert!(Setting::find(name).is_some(), "{name} is not in the table");
+        self.list.iter().find(|(setting, _)| setting.name == name).map(|(_, value)| value.as_str())
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.text(name).map(PathBuf::from)
+    }
+
+    fn size(&self, name: &str) -> Option<u64> {
+        parse_size(self.text(name)?)
+    }
+
+    fn duration(&self, name: &str) -> Option<u64> {
+        parse_duration(self.text(name)?)
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.text(name).and_then(parse_switch).unwrap_or(false)
+    }
+
+    /// Which calls are to be recorded. A filter that cannot be read is told, and filters nothing.
+    fn selection(&self, complaints: &mut Vec<String>) -> Selection {
+        let filter = self.path("filter").map(|path| read_filter(&path));
+        let filter = filter.unwrap_or_else(|| Ok(Filter::default())).unwrap_or_else(|error| {
+            complaints.push(format!("{error}; nothing is filtered"));
+            Filter::default()
+        });
+        Selection {
+            filter,
+            groups: self
+                .text("calls")
+                .and_then(|text| Groups::parse(text).ok())
+                .unwrap_or_default(),
+            every: self.text("every").and_then(|text| text.trim().parse().ok()).unwrap_or(1),
+        }
+    }
 }
 
 impl Settings {
     /// Reads the environment. What cannot be understood is told, and left at its default.
     pub(crate) fn read(get: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
-        let mut size = |name: &str, default: u64| match get(name) {
-            None => default,
-            Some(text) => parse_size(&text).unwrap_or_else(|| {
-                complaints.push(format!("{name}={text} is not a size such as 64M: not used"));
-                default
-            }),
-        };
-        let chunk = size("DWELL_CHUNK_SIZE", otf2::chunk::EVENTS_SIZE);
-        let budget = size("DWELL_MAX_SIZE", u64::MAX);
-        let path = |name: &str| get(name).filter(|text| !text.is_empty()).map(PathBuf::from);
+        let values = Values::read(get, &mut complaints);
         // Chunks are mapped, so they are whole pages.
+        let chunk = values.size("chunk-size").unwrap_or(otf2::chunk::EVENTS_SIZE);
         let chunk = chunk.clamp(otf2::chunk::MIN_SIZE, otf2::chunk::MAX_SIZE) & !4095;
-        let (directory, scratch) = (path("DWELL_DIRECTORY"), path("DWELL_SCRATCH"));
-        (Self { directory, scratch, chunk, budget }, complaints)
+        let start = values.duration("start-after").unwrap_or(0);
+        let end = values.duration("for").map_or(u64::MAX, |length| start.saturating_add(length));
+        let settings = Self {
+            selection: values.selection(&mut complaints),
+            window: (start, end),
+            paused: values.is_on("paused"),
+            directory: values.path("output"),
+            scratch: values.path("scratch"),
+            chunk,
+            budget: values.size("max-size").unwrap_or(u64::MAX),
+            total: values.size("max-total").unwrap_or(u64::MAX),
+            memory: values.size("max-memory").unwrap_or(u64::MAX),
+            effective: values
+                .list
+                .iter()
+                .map(|(setting, value)| (setting.property(), value.clone()))
+                .collect(),
+        };
+        (settings, complaints)
+    }
+
+    /// Bytes that the events of each of so many processes may take.
+    pub(crate) fn budget(&self, processes: u64) -> u64 {
+        match self.total {
+            u64::MAX => self.budget,
+            total => self.budget.min(total / processes.max(1)),
+        }
+    }
+
+    /// Bytes of an event chunk, the same in all of so many processes. No budget is to fail because it is
+    /// a little less than a chunk.
+    pub(crate) fn chunk(&self, processes: u64) -> u64 {
+        let room = self.budget(processes).saturating_sub(TAIL) & !4095;
+        self.chunk.min(room.max(otf2::chunk::MIN_SIZE))
     }
 
     pub(crate) fn from_environment() -> (Self, Vec<String>) {
@@ -41,14 +363,52 @@ impl Settings {
     }
 }
 
-/// Reads `512`, `64K`, `1.5G`: binary multiples.
-pub fn parse_size(text: &str) -> Option<u64> {
+/// Reads a filter file.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn read_filter(path: &Path) -> Result<Filter, String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    Filter::parse(&text).map_err(|mistake| told(&mistake))
+}
+
+/// Reads `on`, `off` and their like.
+pub fn parse_switch(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "on" | "yes" | "true" | "1" => Some(true),
+        "off" | "no" | "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads `90`, `1.5h`, `2m`, `10s`, `500ms`, `20us`, `7ns`, as nanoseconds. A mere number is seconds.
+pub fn parse_duration(text: &str) -> Option<u64> {
     let text = text.trim();
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let factor = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return None,
+    };
+    let nanoseconds = number.trim().parse::<f64>().ok()? * factor;
+    (nanoseconds.is_finite() && nanoseconds >= 0.0).then_some(nanoseconds as u64)
+}
+
+/// Reads `512`, `64K`, `1.5G`: binary multiples, with or without a `B` or `iB` behind them.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix("IB").or_else(|| text.strip_suffix('B')).unwrap_or(&text);
     let (number, factor) = match text.char_indices().last()? {
-        (at, 'k' | 'K') => (text.get(..at)?, 1_u64 << 10),
-        (at, 'm' | 'M') => (text.get(..at)?, 1 << 20),
-        (at, 'g' | 'G') => (text.get(..at)?, 1 << 30),
-        (at, 't' | 'T') => (text.get(..at)?, 1 << 40),
+        (at, 'K') => (text.get(..at)?, 1_u64 << 10),
+        (at, 'M') => (text.get(..at)?, 1 << 20),
+        (at, 'G') => (text.get(..at)?, 1 << 30),
+        (at, 'T') => (text.get(..at)?, 1 << 40),
         _ => (text, 1),
     };
     let bytes = number.trim().parse::<f64>().ok()? * factor as f64;
@@ -61,13 +421,33 @@ mod tests {
 
     #[test]
     fn sizes() {
-        let cases =
-            [("0", 0), ("4096", 4096), ("64K", 65_536), ("1.5g", 3 << 29), (" 2 M ", 2 << 20)];
+        let cases = [
+            ("0", 0),
+            ("4096", 4096),
+            ("64K", 65_536),
+            ("1.5g", 3 << 29),
+            (" 2 M ", 2 << 20),
+            ("3MiB", 3 << 20),
+            ("3mb", 3 << 20),
+            ("10B", 10),
+        ];
         for (text, bytes) in cases {
             assert_eq!(parse_size(text), Some(bytes), "{text}");
         }
-        for text in ["", "M", "a lot", "-1", "1e400"] {
+        for text in ["", "M", "a lot", "-1", "1e400", "B"] {
             assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_values() {
+        for (at, setting) in TABLE.iter().enumerate() {
+            let sound = setting.default.is_empty() || setting.kind.check(setting.default).is_ok();
+            assert!(sound, "{}", setting.name);
+            let name = setting.name;
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
+            assert!(!TABLE[..at].iter().any(|other| other.name == name), "{name} is there twice");
+            assert!(!setting.help.ends_with('.'), "{name}: no full stop at the end, as in clap");
         }
     }
 
@@ -77,11 +457,70 @@ mod tests {
             "DWELL_CHUNK_SIZE" => Some("1".into()),
             "DWELL_MAX_SIZE" => Some("plenty".into()),
             "DWELL_SCRATCH" => Some(String::new()),
+            "DWELL_OUTPUT" => Some("/tmp/run".into()),
             _ => None,
         });
         assert_eq!(settings.chunk, otf2::chunk::MIN_SIZE);
-        assert_eq!(settings.budget, u64::MAX);
+        assert_eq!(settings.budget(2), u64::MAX);
         assert_eq!(settings.scratch, None);
-        assert_eq!(complaints, ["DWELL_MAX_SIZE=plenty is not a size such as 64M: not used"]);
+        let expected = "DWELL_MAX_SIZE=plenty: a size such as 64M is wanted; not used";
+        assert_eq!(complaints, [expected]);
+        for (name, value) in [("CONFIG::OUTPUT", "/tmp/run"), ("CONFIG::CHUNK_SIZE", "1")] {
+            let known = settings.effective.iter().find(|known| known.0 == name);
+            assert_eq!(known.map(|known| known.1.as_str()), Some(value));
+        }
+        assert!(!settings.effective.iter().any(|known| known.0 == "CONFIG::MAX_SIZE"));
+    }
+
+    #[test]
+    fn a_budget_is_shared_and_has_room_for_a_chunk() {
+        let of = |size: &str, total: &str, processes| {
+            let get = |name: &str| match name {
+                "DWELL_MAX_SIZE" => Some(size.to_owned()),
+                "DWELL_MAX_TOTAL" => Some(total.to_owned()),
+                _ => None,
+            };
+            let settings = Settings::read(get).0;
+            (settings.budget(processes), settings.chunk(processes))
+        };
+        assert_eq!(of("", "", 3), (u64::MAX, 1 << 20));
+        assert_eq!(of("4M", "", 3), (4 << 20, 1 << 20));
+        assert_eq!(of("1M", "", 3), (1 << 20, (1 << 20) - 4096));
+        assert_eq!(of("4M", "6M", 3), (2 << 20, 1 << 20));
+        assert_eq!(of("0", "", 3), (0, otf2::chunk::MIN_SIZE));
+    }
+
+    #[test]
+    fn times_and_switches() {
+        for (text, nanoseconds) in [
+            ("3", 3_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("2 ms", 2_000_000),
+            ("1h", 3_600_000_000_000),
+        ] {
+            assert_eq!(parse_duration(text), Some(nanoseconds), "{text}");
+        }
+        for text in ["", "s", "-1s", "3 weeks"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+        assert_eq!(
+            [parse_switch("On"), parse_switch("0"), parse_switch("2")],
+            [Some(true), Some(false), None]
+        );
+    }
+
+    #[test]
+    fn the_window_is_counted_from_its_beginning() {
+        let of = |after: &str, long: &str| {
+            let get = |name: &str| match name {
+                "DWELL_START_AFTER" => Some(after.to_owned()),
+                "DWELL_FOR" => Some(long.to_owned()),
+                _ => None,
+            };
+            Settings::read(get).0.window
+        };
+        assert_eq!(of("", ""), (0, u64::MAX));
+        assert_eq!(of("2s", "3s"), (2_000_000_000, 5_000_000_000));
+        assert_eq!(of("", "3s"), (0, 3_000_000_000));
     }
 }

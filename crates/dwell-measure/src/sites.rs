@@ -35,6 +35,11 @@ impl Sites {
         Ok(Self { memory, count: AtomicU32::new(0) })
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
     fn places(&self) -> &[Place] {
         // SAFETY: the memory is as long as that and aligned to a page, all bits zero are a `Place`,
         // and it is only ever used as this.

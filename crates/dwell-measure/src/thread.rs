@@ -13,6 +13,11 @@
 //! Open calls are kept with the place of their return address on the stack. A call that never
 //! returned, because of `longjmp`, an exception or the end of its thread, is recognised by that: the
 //! stack has been used again. It is left at the time of the next call.
+//!
+//! # Muted
+//! A call that is filtered, or made while recording is paused or has no room, is followed like any
+//! other and writes nothing. What it does to requests and communicators, and the numbers of collectives,
+//! are as they would be.
 #![allow(unsafe_code)] // States are reached by pointers kept in thread-local words.
 
 use std::ffi::c_void;
@@ -22,12 +27,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 
 use otf2::close::{ClosedLocation, leave_open};
 use otf2::encode::{EncodeError, Encoder, Prepared};
-use otf2::event::{AnyEvent, Enter, Leave};
+use otf2::enums::MeasurementMode;
+use otf2::event::{AnyEvent, Enter, Leave, MeasurementOnOff};
 use otf2::id::{AttributeRef, CallingContextRef, LocationRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
 use crate::clock::Clock;
-use crate::entry::{self, keeping_errno, words};
+use crate::entry::{self, Quiet, keeping_errno, words};
 use crate::facts::Fact;
 use crate::hook::Hook;
 use crate::memory::{self, Memory};
@@ -69,6 +75,12 @@ pub(crate) struct Thread {
     /// Time of the last event.
     time: u64,
     depth: usize,
+    /// Whether the call at hand writes nothing.
+    muted: bool,
+    /// Whether recording is off, as the events of this location say.
+    off: bool,
+    /// When a window of recording begins or ends next.
+    turns_at: u64,
     /// A bit for each layer that has an open call.
     layers: u32,
     frames: [Frame; DEPTH],
@@ -82,6 +94,12 @@ pub(crate) struct Thread {
     pub(crate) id: u32,
     chunks: u64,
     calls: u64,
+    /// Calls that were muted, and calls that there was no room for.
+    left_out: u64,
+    lost: u64,
+    /// Regions that were left when there was no room to say so.
+    unleft: [RegionRef; DEPTH],
+    unleft_count: usize,
     /// Calls that went past the recorder because they came in its midst.
     bypassed: AtomicU64,
     next_free: *mut Thread,
@@ -92,11 +110,13 @@ pub(crate) struct Thread {
 struct Place {
     return_address: usize,
     region: u32,
+    /// How often it was called since it was last recorded, if only some calls are.
+    skipped: u32,
     /// Its `Enter` and `Leave`.
     events: Option<(Prepared, Prepared)>,
 }
 
-const NO_PLACE: Place = Place { return_address: 0, region: 0, events: None };
+const NO_PLACE: Place = Place { return_address: 0, region: 0, skipped: 0, events: None };
 
 /// A call that is open.
 #[derive(Clone, Copy)]
@@ -110,10 +130,19 @@ pub(crate) struct Frame {
     pub(crate) id: u64,
     /// Whether the operation is complete at the origin when the call returns.
     pub(crate) blocking: bool,
+    muted: bool,
 }
 
-const NO_FRAME: Frame =
-    Frame { stack: 0, return_address: 0, region: 0, layer: 0, window: 0, id: 0, blocking: false };
+const NO_FRAME: Frame = Frame {
+    stack: 0,
+    return_address: 0,
+    region: 0,
+    layer: 0,
+    window: 0,
+    id: 0,
+    blocking: false,
+    muted: false,
+};
 
 /// A call that has been entered, to be left by whoever has this.
 #[derive(Debug)]
@@ -168,17 +197,29 @@ pub(crate) fn enter_at(
         None => thread.process.define_region(hook),
     };
     let time = time(thread);
-    if !thread.enter_region(time, region, return_address) {
+    thread.muted = false;
+    if time >= thread.turns_at || entry::is_quiet() != thread.off {
+        thread.turn_on_or_off(time);
+    }
+    let muted = thread.off || hook.is_partial() && thread.skips(hook, region, return_address);
+    if muted {
+        if hook.is_bypassed() {
+            thread.release();
+            return None;
+        }
+        thread.mute();
+    } else if !thread.enter_region(time, region, return_address) {
+        thread.lost += 1;
         thread.release();
         return None;
     }
-    let frame = Frame { stack, return_address, region, layer, ..NO_FRAME };
+    let frame = Frame { stack, return_address, region, layer, muted, ..NO_FRAME };
     if let Some(place) = thread.frames.get_mut(thread.depth) {
         *place = frame;
     }
     thread.layers |= layer;
     thread.depth += 1;
-    thread.calls += 1;
+    thread.calls += u64::from(!muted);
     Some(thread)
 }
 
@@ -196,6 +237,69 @@ impl Thread {
         let call = Call { depth: self.depth - 1, thread: NonNull::from(&mut *self) };
         self.release();
         call
+    }
+
+    /// The call at hand is followed only.
+    #[cold]
+    fn mute(&mut self) {
+        self.muted = true;
+        if entry::is_quiet_for(Quiet::Spent) {
+            self.lost += 1;
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Whether the call at hand writes nothing.
+    pub(crate) fn is_muted(&self) -> bool {
+        self.muted
+    }
+
+    /// Whether a function whose calls are not all recorded is not recorded now.
+    #[cold]
+    #[inline(never)]
+    fn skips(&mut self, hook: &Hook, region: u32, return_address: usize) -> bool {
+        if !hook.is_sampled() {
+            return true;
+        }
+        let every = self.process.selection.every;
+        let place = &mut self.sites[place_of(return_address)];
+        if place.return_address != return_address || place.region != region {
+            // A place that is called for the first time is recorded then.
+            *place = Place { return_address, region, ..NO_PLACE };
+            return false;
+        }
+        place.skipped += 1;
+        if place.skipped < every {
+            return true;
+        }
+        place.skipped = 0;
+        false
+    }
+
+    /// Takes note that recording was paused or resumed, by whatever, or does so if its time has come.
+    #[cold]
+    #[inline(never)]
+    fn turn_on_or_off(&mut self, time: u64) {
+        self.turns_at = self.process.window_at(time);
+        let quiet = entry::is_quiet();
+        if quiet == self.off {
+            return;
+        }
+        self.off = quiet;
+        // Without room nothing can be said, and nothing more will come.
+        if !entry::is_quiet_for(Quiet::Spent) {
+            self.enter_program(time);
+            let measurement_mode = if quiet { MeasurementMode::Off } else { MeasurementMode::On };
+            self.write(time, MeasurementOnOff { measurement_mode });
+        }
+    }
+
+    /// The program itself, around all its calls: what is not in a call is there.
+    fn enter_program(&mut self, time: u64) {
+        if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
+            self.write(time, Enter { region: process::PROGRAM });
+        }
     }
 
     /// The time, not before that of the last event.
@@ -263,6 +367,9 @@ impl Thread {
     /// Writes an event. Returns whether there was room for it.
     #[inline(always)]
     pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Copy) -> bool {
+        if self.muted {
+            return true;
+        }
         let Some(encoder) = &mut self.encoder else { return false };
         encoder.write(Time(time), event).is_ok()
             || self.again(|encoder| encoder.write(Time(time), event))
@@ -286,6 +393,9 @@ impl Thread {
 
     #[inline(always)]
     fn write_tagged(&mut self, time: u64, tag: Attribute, event: impl AnyEvent + Copy) -> bool {
+        if self.muted {
+            return true;
+        }
         let Some(encoder) = &mut self.encoder else { return false };
         encoder.write_tagged(Time(time), tag, event).is_ok()
             || self.again(|encoder| encoder.write_tagged(Time(time), tag, event))
@@ -307,10 +417,7 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn enter_region_slowly(&mut self, time: u64, region: u32, return_address: usize) -> bool {
-        if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
-            // The program itself, around all its calls: what is not in a call is there.
-            self.write(time, Enter { region: process::PROGRAM });
-        }
+        self.enter_program(time);
         let event = Enter { region: RegionRef(region) };
         let Some(site) = keeping_errno(|| self.process.site(return_address)) else {
             return self.write(time, event);
@@ -321,7 +428,10 @@ impl Thread {
             let enter = encoder.prepare(List::from([site].as_slice()), event);
             let leave = encoder.prepare(List::default(), Leave { region: RegionRef(region) });
             let events = enter.zip(leave);
-            self.sites[place_of(return_address)] = Place { return_address, region, events };
+            let place = &mut self.sites[place_of(return_address)];
+            let known = place.return_address == return_address && place.region == region;
+            let skipped = if known { place.skipped } else { 0 };
+            *place = Place { return_address, region, skipped, events };
         }
         self.write_tagged(time, site, event)
     }
@@ -348,7 +458,7 @@ impl Thread {
     }
 
     fn next_chunk(&mut self) -> io::Result<()> {
-        let chunk = self.process.chunk()?;
+        let chunk = self.process.chunk(false)?;
         let path = events(self.process, self.id);
         let file = memory::open(path.c_str(), false)?;
         let next = Memory::of_file(&file, (self.chunks + 1) * chunk as u64, chunk)?;
@@ -379,7 +489,13 @@ impl Thread {
     /// recording has ended.
     #[inline(always)]
     fn leave_last(&mut self, time: u64) -> bool {
-        let Frame { region, layer, return_address, .. } = *self.frame();
+        let Frame { region, layer, return_address, muted, .. } = *self.frame();
+        if muted {
+            self.depth -= 1;
+            self.layers &= !layer;
+            return true;
+        }
+        self.muted = false;
         let place = &self.sites[place_of(return_address)];
         // Whoever called from there, the region is what matters.
         let known = match (&place.events, &mut self.encoder) {
@@ -389,7 +505,14 @@ impl Thread {
             _ => false,
         };
         if !known && !self.write(time, Leave { region: RegionRef(region) }) {
-            return false;
+            if !entry::is_quiet_for(Quiet::Spent) {
+                return false;
+            }
+            // It is left when the file is closed.
+            if let Some(place) = self.unleft.get_mut(self.unleft_count) {
+                *place = RegionRef(region);
+                self.unleft_count += 1;
+            }
         }
         self.depth -= 1;
         self.layers &= !layer;
@@ -409,7 +532,7 @@ impl Thread {
     /// Ends the events and returns how many there are, how many calls, and the time of the last.
     /// Only for whoever has ended the recording and waited until this thread was not busy.
     fn close(&mut self) -> io::Result<Closed> {
-        let none = Closed { id: self.id, calls: 0, events: 0, bypassed: 0 };
+        let none = Closed { id: self.id, calls: 0, events: 0, bypassed: 0, left_out: 0, lost: 0 };
         if self.encoder.is_none() {
             return Ok(none);
         }
@@ -417,13 +540,19 @@ impl Thread {
         // no space for another has no room for them.
         let time = self.now();
         let depth = std::mem::take(&mut self.depth);
-        let calls = self.frames.iter().take(depth).map(|frame| RegionRef(frame.region));
+        let calls = self.frames.iter().take(depth).filter(|frame| !frame.muted);
+        let calls = calls.map(|frame| RegionRef(frame.region));
+        // Innermost first they were left, outermost first they are listed.
+        let unleft = self.unleft.iter().take(self.unleft_count).rev().copied();
+        let calls = calls.chain(unleft);
         let mut open: Vec<RegionRef> = std::iter::once(process::PROGRAM).chain(calls).collect();
+        // Where recording ended early, what was open then is marked.
+        let spent = entry::is_quiet_for(Quiet::Spent);
         let Some(mut encoder) = self.encoder.take() else { return Ok(none) };
         if encoder.events() == 0 {
             open.clear();
         }
-        while let Some(region) = open.pop() {
+        while let Some(region) = open.pop_if(|_| !spent) {
             if encoder.write(Time(time), Leave { region }).is_err() {
                 open.push(region);
                 break;
@@ -443,7 +572,8 @@ impl Thread {
         let path = std::path::Path::new(path.as_str());
         leave_open(path, chunk, &mut closed, CUT).map_err(|e| io::Error::other(e.to_string()))?;
         let (calls, bypassed) = (self.calls, self.bypassed.load(Ordering::Relaxed));
-        Ok(Closed { calls, events: closed.events, bypassed, ..none })
+        let (left_out, lost) = (self.left_out, self.lost);
+        Ok(Closed { calls, events: closed.events, bypassed, left_out, lost, ..none })
     }
 }
 
@@ -458,6 +588,10 @@ pub struct Closed {
     pub events: u64,
     /// Calls that went past the recorder.
     pub bypassed: u64,
+    /// Calls that were not to be recorded.
+    pub left_out: u64,
+    /// Calls that there was no room for.
+    pub lost: u64,
 }
 
 impl Frame {
@@ -497,6 +631,7 @@ impl Call {
                 return None;
             }
         }
+        thread.muted = thread.frame().muted;
         Some(thread)
     }
 
@@ -550,7 +685,8 @@ fn register(now: *mut Thread) -> Option<*mut Thread> {
 impl Thread {
     /// A new location, with its file.
     fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
-        let chunk = process.chunk()?;
+        process.take_memory()?;
+        let chunk = process.chunk(true)?;
         let path = events(process, id);
         let file = memory::open(path.c_str(), true)?;
         let first = Memory::of_file(&file, 0, chunk)?;
@@ -569,6 +705,9 @@ impl Thread {
             clock: process.clock,
             time: 0,
             depth: 0,
+            muted: false,
+            off: false,
+            turns_at: 0,
             layers: 0,
             frames: [NO_FRAME; DEPTH],
             next_id: 0,
@@ -579,6 +718,10 @@ impl Thread {
             id,
             chunks: 0,
             calls: 0,
+            left_out: 0,
+            lost: 0,
+            unleft: [process::PROGRAM; DEPTH],
+            unleft_count: 0,
             bypassed: AtomicU64::new(0),
             next_free: ptr::null_mut(),
         };

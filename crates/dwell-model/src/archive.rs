@@ -8,6 +8,9 @@
 //! The description of a region that is a call of a runtime states its [`Meaning`]:
 //! `layer=shmem operation=get progress=always`.
 //!
+//! Where calls were left out it says so behind that: [`LEFT_OUT`], [`SAMPLED`]. Such a region may have no
+//! events at all. Recording that was paused is `MeasurementOnOff`.
+//!
 //! # Windows
 //! A window (`RmaWin`) is a context of a group of processes: the default context of all processes, a
 //! context that the program made, a team, an active set. Operations that are outstanding belong to a
@@ -78,6 +81,18 @@ pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 
 /// Attribute of `Leave`, 1 if the process ended inside the region: the time is that of its last event.
 pub const CUT: &str = "DWELL::CUT";
+
+/// Words behind the [`Meaning`] of a region whose calls were made and never recorded.
+pub const LEFT_OUT: &str = " recorded=never";
+
+/// Words behind the [`Meaning`] of a region of whose calls some were recorded.
+pub const SAMPLED: &str = " recorded=some";
+
+/// Property of an archive: why recording stopped before its program did, in some processes or all.
+pub const STOPPED: &str = "DWELL::STOPPED";
+
+/// Property of an archive: how many calls were made after recording had stopped.
+pub const LOST: &str = "DWELL::LOST";
 
 /// Operations on more bytes than this carry no [`SYMMETRIC_OFFSET`]: nobody waits on them.
 pub const SMALL: u64 = 64;

@@ -70,6 +70,16 @@ fn body(row: &Row, call: &str) -> String {
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ {call} }}"
         ),
+        Operation::Control => format!(
+            "let facts = {facts};
+    before_level(a0);
+    let call = if is_on() {{ begin(&entry.hook, &facts) }} else {{ None }};
+    // SAFETY: what the program passed goes to the function it was meant for.
+    let result = unsafe {{ {call} }};
+    if let Some(call) = call {{ end(call, &entry.hook, &facts, {result}); }}
+    after_level(a0);
+    result"
+        ),
         _ if is_transfer(row) => format!(
             "let call = if is_on() {{ transfer(&entry.hook, {}) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for.

@@ -30,6 +30,7 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
         _ => "return -1".into(),
     };
     let (declared, given, passed) = (declared.join(", "), given.join(", "), passed.join(", "));
+    let controls = row.operation == Operation::Control;
     let body = match row.operation {
         Operation::Initialise => format!(
             "let began = before_start();
@@ -48,12 +49,14 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     let mut list: [usize; {count}] = [{given}];
     let mut words = Words {{ list: &mut list, language: Language::C, row: {row} }};
     let mut room = core::mem::MaybeUninit::uninit();
-    let state = if is_on() {{ {begin}(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    {before}let state = if is_on() {{ {begin}(&entry.hook, &mut words, &mut room) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for, but for a status that
     // it does not want and the recorder does.
     let result = unsafe {{ real({passed}) }};
     if let Some(state) = state {{ {end}(state, &entry.hook, &words, result); }}
-    result",
+    {after}result",
+            before = if controls { "before_level(a0 as i32);\n    " } else { "" },
+            after = if controls { "after_level(a0 as i32);\n    " } else { "" },
             meet = meets.map_or(String::new(), |group| format!("meet(a{});\n    ", group.0)),
             shape = shape(row),
             row = row_of(row, index),
@@ -99,10 +102,13 @@ const TEXTS: &[&str] = &[
 /// `mpif.h` and `use mpi` as most compilers spell them, and of `use mpi_f08` in Open MPI and in MPICH.
 fn fortran_names(row: &Row) -> Vec<(String, &'static str)> {
     let name = row.name();
+    let plain = name.to_ascii_lowercase();
+    if row.operation == Operation::Control {
+        return vec![(format!("{plain}_"), "Fortran"), (format!("{plain}_f08_"), "Fortran")];
+    }
     if !name.starts_with("MPI_") || row.arguments.is_variadic() {
         return Vec::new();
     }
-    let plain = name.to_ascii_lowercase();
     match name.strip_suffix("_c") {
         Some(base) => {
             let base = base.to_ascii_lowercase();
@@ -140,6 +146,9 @@ pub(crate) fn fortran(path: &str, rows: &[Row]) -> String {
 }
 
 fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String {
+    if row.operation == Operation::Control {
+        return fortran_control(number, name);
+    }
     let always = row.operation == Operation::Initialise;
     let stub = if always { "stub_always" } else { "stub" };
     // The two arguments of main are C's alone.
@@ -192,6 +201,33 @@ unsafe extern \"C-unwind\" fn fortran_{number}({declared}) {{
     // SAFETY: the function of this name takes this many addresses, says the table.
     let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
     {body}
+}}
+"
+    )
+}
+
+/// A function that speaks to tools has no code to return.
+fn fortran_control(number: usize, name: &str) -> String {
+    format!(
+        "stub!({name:?}, fortran_{number}, FORTRAN[{number}]);
+unsafe extern \"C-unwind\" fn fortran_{number}(a0: usize) {{
+    type Real = unsafe extern \"C-unwind\" fn(usize);
+    type Way = Plain;
+    let entry = &FORTRAN[{number}];
+    let Some(real) = entry.real() else {{ return }};
+    // SAFETY: the function of this name takes one address, says the standard.
+    let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
+    // SAFETY: the address of a number.
+    let level = unsafe {{ code_at(a0) }};
+    let mut list = [a0];
+    let mut words = Words {{ list: &mut list, language: Language::Fortran, row: entry.hook.row }};
+    let mut room = core::mem::MaybeUninit::uninit();
+    before_level(level);
+    let state = if is_on() {{ begin::<Way>(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    // SAFETY: what the program passed goes to the function it was meant for.
+    unsafe {{ real(a0) }};
+    if let Some(state) = state {{ end::<Way>(state, &entry.hook, &words, 0); }}
+    after_level(level);
 }}
 "
     )

@@ -25,6 +25,9 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Where in an entry the byte is that lets stubs go past the hook.
+    pub(crate) const BYPASS: usize = core::mem::offset_of!(Self, hook) + Hook::BYPASS;
+
     /// The entry for a row of a table. `hook` is the address of its hook.
     pub(crate) const fn new(table: &'static Table, index: usize, hook: *mut ()) -> Self {
         Self {

@@ -12,6 +12,7 @@
 //! | `shmem` | OpenSHMEM: hooks made from its table, and what the recorder asks of it |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
 //! | `mpi` | MPI: hooks made from its table, and what the recorder asks of it |
+//! | `control` | pausing and resuming, for programs |
 //! | `life` | the loading and the end of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
 
@@ -21,6 +22,7 @@ compile_error!("entry stubs are written for Linux on x86-64 only, so far");
 #[macro_use]
 mod stub;
 mod absent;
+mod control;
 mod entry;
 mod life;
 mod mpi;

@@ -26,6 +26,7 @@ pub(crate) use life::hide_absent;
 /// Made from the table by `build/`.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
+    use dwell_measure::control::{after_level, before_level};
     use dwell_measure::entry::is_on;
 
     use super::fortran::code_at;

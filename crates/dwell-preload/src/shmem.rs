@@ -10,6 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
+use dwell_measure::control::{after_level, before_level};
 use dwell_measure::entry::is_on;
 use dwell_measure::hook::{Facts, Hook, Made, Who};
 use dwell_measure::run::{self, Runtime};
@@ -23,8 +24,8 @@ pub(crate) use hooks::ENTRIES;
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{
-        Entry, Facts, Made, Who, before_start, begin, end, end_transfer, finish, is_on, park,
-        start, transfer,
+        Entry, Facts, Made, Who, after_level, before_level, before_start, begin, end, end_transfer,
+        finish, is_on, park, start, transfer,
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));

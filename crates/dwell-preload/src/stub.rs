@@ -3,8 +3,8 @@
 //! Stable Rust cannot say where a function will return to, and that is the call site. So the name of a
 //! real function belongs to a stub that notes the return address and its place on the stack in two
 //! words of the thread, and jumps to the hook as if the program had called that. It uses two registers
-//! that no calling convention passes anything in. With recording switched off it jumps to the real
-//! function at once.
+//! that no calling convention passes anything in. With recording switched off, and for a function that a
+//! filter leaves out, it jumps to the real function at once.
 
 /// Defines the function `$name`, which leads to `$hook`, or to what `$entries[$index]` says.
 macro_rules! stub {
@@ -16,6 +16,8 @@ macro_rules! stub {
                 core::arch::naked_asm!(
                     "cmp byte ptr [rip + dwell_switch], 0",
                     "je 2f",
+                    "cmp byte ptr [rip + {entries} + {bypass}], 0",
+                    "jne 2f",
                     "mov r11, qword ptr [rip + dwell_words@GOTTPOFF]",
                     "mov r10, qword ptr [rsp]",
                     "mov qword ptr fs:[r11 + 8], r10",
@@ -26,6 +28,8 @@ macro_rules! stub {
                     hook = sym $hook,
                     entries = sym $entries,
                     offset = const $index * size_of::<$crate::entry::Entry>(),
+                    bypass = const $index * size_of::<$crate::entry::Entry>()
+                        + $crate::entry::Entry::BYPASS,
                 )
             }
         };

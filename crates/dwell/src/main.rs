@@ -1,6 +1,7 @@
 //! The command line of Dwell: one file a subcommand, glue only.
 
 mod commands;
+mod config;
 mod elf;
 mod format;
 mod library;
@@ -11,7 +12,7 @@ mod sites;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Shows where one-sided parallel programs dwell in wait states, why, and what would remove the wait.
 #[derive(Debug, Parser)]
@@ -45,6 +46,10 @@ enum Command {
     Doctor(commands::doctor::Args),
     /// Make an archive or a report whose content and wait states are known.
     Synth(commands::synth::Args),
+    /// Print what makes a shell complete commands and options.
+    Completions(commands::completions::Args),
+    /// Write manual pages of all commands.
+    Man(commands::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +65,8 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Man(args) => commands::man::run(&args, Cli::command()),
     };
     match result {
         Ok(code) => code,

@@ -73,6 +73,9 @@ pub enum Completion {
     Remote,
 }
 
+/// The number of a request that was started by a call which was not recorded.
+const UNSEEN: u64 = u64::MAX;
+
 /// A call that is being recorded: its enter is written, or its leave will be.
 pub struct Recorder {
     thread: &'static mut Thread,
@@ -187,6 +190,9 @@ impl Recorder {
 
     /// Starts what a request is for. Returns the numbers of the request.
     pub fn start(&mut self, what: &What) -> (u64, u64) {
+        if self.thread.is_muted() {
+            return (UNSEEN, UNSEEN);
+        }
         let id = self.number();
         let request_id = RequestId(id);
         match what {
@@ -227,6 +233,9 @@ impl Recorder {
     /// A request is complete. `status` is what the library says of it.
     pub fn complete(&mut self, request: &Request, status: Status) {
         let (time, request_id) = (self.time, RequestId(request.id));
+        if request.id == UNSEEN {
+            return self.came(request, status);
+        }
         match request.what {
             _ if status.cancelled => {
                 self.thread.write(time, MpiRequestCancelled { request_id });
@@ -262,6 +271,18 @@ impl Recorder {
                 }
             }
             What::Comm { .. } | What::Nothing => {}
+        }
+    }
+
+    /// A request is complete that was started by a call which was not recorded. If a message has come, it
+    /// is one that a blocking call would have received: nothing else of it is known.
+    fn came(&mut self, request: &Request, status: Status) {
+        if let (What::Receive(comm) | What::Exchange(_, Some(comm)), false) =
+            (request.what, status.cancelled)
+            && let Ok(partner) = u32::try_from(status.source)
+        {
+            let (tag, bytes) = (status.tag.cast_unsigned(), status.bytes);
+            self.receive(&Envelope { comm, partner, tag, bytes });
         }
     }
 

@@ -2,9 +2,11 @@
 
 pub(crate) mod analyze;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod man;
 pub(crate) mod print;
 pub(crate) mod recover;
 pub(crate) mod report;

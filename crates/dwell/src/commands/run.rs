@@ -1,14 +1,15 @@
 //! `dwell run`: a program, measured.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::{env, io};
 
 use anyhow::{Context, Result, bail};
-use dwell_measure::settings::parse_size;
 
+use crate::config::{Config, Flags};
 use crate::elf::{self, Program};
 use crate::library;
 
@@ -16,39 +17,41 @@ use crate::library;
 #[derive(Debug, clap::Args)]
 #[command(
     trailing_var_arg = true,
+    override_usage = "dwell run [OPTIONS] PROGRAM [ARGUMENT]...\n       dwell run [OPTIONS] --list-config",
     after_help = "Put it between the launcher and the program:\n\n  \
     oshrun -np 4 dwell run ./heat 1000 50\n  srun -n 4 dwell run -o run1 ./heat 1000 50\n\n\
     The program is neither changed nor linked again: a library is loaded before its own libraries and \
     sees its calls. Its output and exit code are its own. At the end one line on \
     standard error says where the trace is.\n\n\
-    Environment: DWELL_LIBRARY is where libdwell.so is, if not beside the program dwell."
+    What can be set by a flag can be set by the environment (DWELL_MAX_SIZE for --max-size) and in a \
+    file; flags win, then the environment. DWELL_LIBRARY is where libdwell.so is, if not beside the \
+    program dwell."
 )]
 pub(crate) struct Args {
-    /// Experiment directory; made if need be, and must be empty. Otherwise
-    /// dwell-PROGRAM-JOB in the current directory, with the time if there is no batch job.
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Write to this directory of each node while the program runs, and move the files to the
-    /// experiment directory at its end. Faster on slow shared file systems; after a crash the files
-    /// are to be collected from the nodes.
-    #[arg(long, value_name = "DIR")]
-    scratch: Option<PathBuf>,
-    /// Stop recording in a process whose events take this much disk, such as 4G.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    max_size: Option<u64>,
-    /// Size of the pieces that event files grow by, 256K to 16M.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    chunk_size: Option<u64>,
+    #[command(flatten)]
+    flags: Flags,
+    /// Read settings from this file; dwell.toml in the current directory if it is not given.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    /// Print all settings, what they are and who set them, as a file that --config reads.
+    #[arg(long)]
+    list_config: bool,
     /// The program and its arguments.
-    #[arg(required = true, value_name = "PROGRAM", allow_hyphen_values = true)]
+    #[arg(
+        required_unless_present = "list_config",
+        value_name = "PROGRAM",
+        allow_hyphen_values = true
+    )]
     program: Vec<OsString>,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "a size such as 64M is wanted".into())
-}
-
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let config = Config::gather(&args.flags, args.config.as_deref())?;
+    if args.list_config {
+        io::stdout().write_all(config.list().as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    config.check()?;
     let [program, arguments @ ..] = args.program.as_slice() else { bail!("no program") };
     let name = program.to_string_lossy();
     match elf::which(&name).map(|path| elf::inspect(&path)) {
@@ -69,16 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut command = Command::new(program);
     command.args(arguments).env("LD_PRELOAD", preload);
-    if let Some(directory) = &args.output {
-        command.env("DWELL_DIRECTORY", std::path::absolute(directory)?);
-    }
-    if let Some(scratch) = &args.scratch {
-        command.env("DWELL_SCRATCH", std::path::absolute(scratch)?);
-    }
-    for (name, size) in [("DWELL_MAX_SIZE", args.max_size), ("DWELL_CHUNK_SIZE", args.chunk_size)] {
-        if let Some(size) = size {
-            command.env(name, size.to_string());
-        }
+    for (name, value) in config.variables() {
+        command.env(name, value);
     }
     // This process becomes the program, so launchers, limits and signals find what they expect. It
     // keeps its number, by which the library knows whom to warn if nothing was seen.

@@ -192,16 +192,31 @@ fn budget() {
     let Some(lab) = Lab::open() else { return };
     let experiment = lab.experiment();
     let options =
-        ["-o", experiment.to_str().unwrap(), "--chunk-size", "256K", "--max-size", "256K"];
+        ["-o", experiment.to_str().unwrap(), "--chunk-size", "256K", "--max-size", "260K"];
     let run = heat(&lab, &[], &options);
     let said = messages(&run).join("\n");
-    assert!(said.contains("recording stopped early"), "{said}");
+    assert!(said.contains("recording stopped early: the size given by --max-size"), "{said}");
     lab.accepted_by_otf2_print(&experiment);
     for pe in 0..2 {
         let size = fs::metadata(experiment.join(format!("traces/{pe}.evt"))).unwrap().len();
-        // Regions that were open are left behind it.
-        assert!(size <= 256 * 1024 + 256, "{size}");
+        assert!(size <= 260 * 1024, "{size}");
     }
+    // What was lost and what was recorded is what was called.
+    let lost = said.lines().find_map(|line| line.strip_suffix(" calls are lost"));
+    let lost: u64 = lost.unwrap().trim_start_matches("dwell: ").parse().unwrap();
+    let kept: u64 = Trace::read(&experiment).counts.values().map(|count| count.calls).sum();
+    let whole = lab.path("whole");
+    heat(&lab, &[], &["-o", whole.to_str().unwrap()]);
+    let all: u64 = Trace::read(&whole).counts.values().map(|count| count.calls).sum();
+    assert_eq!(lost + kept, all);
+    let info = lab.dwell(&[OsStr::new("info"), experiment.as_os_str()]);
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(info.contains("DWELL::LOST") && info.contains(&format!("{lost} calls")), "{info}");
+    let analysis = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
+    assert_eq!(analysis.status.code(), Some(0), "{analysis:?}");
+    let analysis = String::from_utf8_lossy(&analysis.stdout).into_owned();
+    assert!(analysis.contains("2 of 2 processes were cut off"), "{analysis}");
+    assert!(analysis.contains(&format!("{lost} calls are lost: ")), "{analysis}");
 }
 
 #[test]

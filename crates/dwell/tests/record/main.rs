@@ -20,6 +20,7 @@ mod mpi_start;
 mod mpi_waits;
 mod nwchem;
 mod same;
+mod select;
 mod sites;
 mod trace;
 mod trial;

@@ -1,0 +1,524 @@
+//! Which calls are recorded: filter files as Score-P reads them, and groups of calls.
+//!
+//! A filter file has blocks of rules for names of regions and for names of source files:
+//!
+//! ```text
+//! SCOREP_REGION_NAMES_BEGIN  # what is behind a hash is a comment
+//!   EXCLUDE *
+//!   INCLUDE shmem_* MPI_Win_*
+//! SCOREP_REGION_NAMES_END
+//! ```
+//!
+//! Everything is included at first; then rules count in their order, and the last that fits decides.
+//! Patterns are those of a shell (`*`, `?`, `[a-z]`, `[!a-z]`), and a backslash takes the meaning from
+//! what follows. Rules behind `MANGLED` are for the name that the linker knows. What the file rules
+//! exclude, no region rule brings back.
+
+use std::fmt;
+
+use dwell_model::layer::Layer;
+use dwell_model::operation::Operation;
+use dwell_model::table::Row;
+
+/// A filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    files: Vec<Rule>,
+    regions: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    pattern: String,
+    exclude: bool,
+    mangled: bool,
+}
+
+/// What is wrong with a filter file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Its line, counted from 1.
+    pub line: usize,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// The block that is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    None,
+    Files,
+    Regions,
+}
+
+const BLOCKS: [(&str, &str, Block); 2] = [
+    ("SCOREP_FILE_NAMES_BEGIN", "SCOREP_FILE_NAMES_END", Block::Files),
+    ("SCOREP_REGION_NAMES_BEGIN", "SCOREP_REGION_NAMES_END", Block::Regions),
+];
+
+impl Filter {
+    /// Reads the text of a filter file.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        let mut filter = Self::default();
+        let mut block = Block::None;
+        // What the words that follow are, once it was said.
+        let (mut exclude, mut mangled) = (None, false);
+        let mut last = 0;
+        for (line, content) in (1..).zip(text.lines()) {
+            last = line;
+            for word in words(content) {
+                let unexpected = || Mistake { line, what: format!("{word} is not expected here") };
+                let begins = BLOCKS.iter().find(|it| it.0 == word);
+                let ends = BLOCKS.iter().find(|it| it.1 == word);
+                match word {
+                    _ if begins.is_some() && block == Block::None => {
+                        block = begins.map_or(block, |it| it.2);
+                        (exclude, mangled) = (None, false);
+                    }
+                    _ if ends.is_some_and(|it| it.2 == block) => block = Block::None,
+                    _ if begins.is_some() || ends.is_some() || block == Block::None => {
+                        return Err(unexpected());
+                    }
+                    "EXCLUDE" | "INCLUDE" => {
+                        (exclude, mangled) = (Some(word == "EXCLUDE"), false);
+                    }
+                    "MANGLED" | "DEMANGLED" if block == Block::Regions && exclude.is_some() => {
+                        mangled = word == "MANGLED";
+                    }
+                    "MANGLED" | "DEMANGLED" => return Err(unexpected()),
+                    pattern => {
+                        let exclude = exclude.ok_or_else(|| Mistake {
+                            line,
+                            what: format!("EXCLUDE or INCLUDE is missing before {pattern}"),
+                        })?;
+                        let rule = Rule { pattern: pattern.into(), exclude, mangled };
+                        match block {
+                            Block::Files => filter.files.push(rule),
+                            _ => filter.regions.push(rule),
+                        }
+                    }
+                }
+            }
+        }
+        if let Some((_, end, _)) = BLOCKS.iter().find(|it| it.2 == block) {
+            return Err(Mistake { line: last, what: format!("{end} is missing") });
+        }
+        Ok(filter)
+    }
+
+    /// Whether a source file is left out.
+    pub fn excludes_file(&self, file: &str) -> bool {
+        let fits = |rule: &&Rule| matches(rule.pattern.as_bytes(), file.as_bytes());
+        self.files.iter().rev().find(fits).is_some_and(|rule| rule.exclude)
+    }
+
+    /// Whether a region is left out, by its name or by the one that the linker knows.
+    pub fn excludes_region(&self, name: &str, mangled: &str) -> bool {
+        let fits = |rule: &&Rule| {
+            let name = if rule.mangled { mangled } else { name };
+            matches(rule.pattern.as_bytes(), name.as_bytes())
+        };
+        self.regions.iter().rev().find(fits).is_some_and(|rule| rule.exclude)
+    }
+
+    /// Both at once. What is in no file is left out by its name only.
+    pub fn excludes(&self, file: Option<&str>, name: &str, mangled: &str) -> bool {
+        file.is_some_and(|file| self.excludes_file(file)) || self.excludes_region(name, mangled)
+    }
+}
+
+/// The words of a line, without its comment. What a backslash stands before is no hash and no blank.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches([' ', '\t', '\r']);
+        let mut escaped = false;
+        let end = rest.char_indices().find(|&(_, c)| {
+            let ends = !escaped && matches!(c, ' ' | '\t' | '\r' | '#');
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        let (word, after) = rest.split_at(end.map_or(rest.len(), |it| it.0));
+        rest = if after.starts_with('#') { "" } else { after };
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Whether a name fits a pattern, as `fnmatch` of the C library has it without options. It takes neither
+/// memory nor locks: functions are looked at inside hooks.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut of) = (0, 0);
+    // Where to go on if it does not fit: behind the last star, with one byte more for it.
+    let mut star: Option<(usize, usize)> = None;
+    loop {
+        let fits = match pattern.get(at) {
+            None if of == name.len() => return true,
+            None => None,
+            Some(b'*') => {
+                star = Some((at + 1, of));
+                at += 1;
+                continue;
+            }
+            Some(_) => name.get(of).and_then(|&byte| one(&pattern[at..], byte)),
+        };
+        match (fits, star) {
+            (Some(used), _) => {
+                at += used;
+                of += 1;
+            }
+            (None, Some((behind, from))) if from < name.len() => {
+                star = Some((behind, from + 1));
+                (at, of) = (behind, from + 1);
+            }
+            (None, _) => return false,
+        }
+    }
+}
+
+/// Whether a byte fits the first element of a pattern, and how long that is.
+fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+    match *pattern {
+        [b'?', ..] => Some(1),
+        [b'[', ..] => match set(pattern, byte) {
+            Some((true, used)) => Some(used),
+            Some((false, _)) => None,
+            // A bracket that is never closed is a bracket.
+            None => (byte == b'[').then_some(1),
+        },
+        [b'\\', escaped, ..] => (escaped == byte).then_some(2),
+        [plain, ..] => (plain == byte).then_some(1),
+        [] => None,
+    }
+}
+
+/// Whether a byte is in the set that a pattern begins with, and how long that is. `None`: it never ends.
+fn set(pattern: &[u8], byte: u8) -> Option<(bool, usize)> {
+    let not = matches!(pattern.get(1), Some(b'!' | b'^'));
+    let first = 1 + usize::from(not);
+    let (mut at, mut found) = (first, false);
+    let member = |at: &mut usize| -> Option<u8> {
+        let escaped = pattern.get(*at) == Some(&b'\\');
+        *at += usize::from(escaped);
+        let member = *pattern.get(*at)?;
+        *at += 1;
+        Some(member)
+    };
+    loop {
+        if pattern.get(at) == Some(&b']') && at > first {
+            return Some((found != not, at + 1));
+        }
+        let low = member(&mut at)?;
+        let is_range = pattern.get(at) == Some(&b'-') && pattern.get(at + 1) != Some(&b']');
+        let high = if is_range {
+            at += 1;
+            member(&mut at)?
+        } else {
+            low
+        };
+        found |= (low..=high).contains(&byte);
+    }
+}
+
+/// Names of groups of calls.
+pub const GROUPS: [&str; 14] = [
+    "put",
+    "get",
+    "atomic",
+    "signal",
+    "complete",
+    "lock",
+    "wait",
+    "message",
+    "request",
+    "collective",
+    "epoch",
+    "memory",
+    "group",
+    "other",
+];
+
+/// The group of a call, as a place in [`GROUPS`].
+fn group(operation: Operation) -> usize {
+    let name = match operation {
+        Operation::Put => "put",
+        Operation::Get => "get",
+        Operation::Atomic(_) => "atomic",
+        Operation::Signal => "signal",
+        Operation::Order | Operation::CompleteLocal | Operation::CompleteRemote => "complete",
+        Operation::Lock | Operation::Unlock | Operation::TryLock => "lock",
+        Operation::WaitChange | Operation::TestChange => "wait",
+        Operation::Send
+        | Operation::Receive
+        | Operation::Exchange
+        | Operation::Probe
+        | Operation::TestProbe => "message",
+        Operation::WaitHandle
+        | Operation::TestHandle
+        | Operation::StartHandle
+        | Operation::FreeHandle => "request",
+        Operation::Collective(_) => "collective",
+        Operation::StartEpoch
+        | Operation::CompleteEpoch
+        | Operation::PostEpoch
+        | Operation::WaitEpoch
+        | Operation::TestEpoch => "epoch",
+        Operation::Allocate | Operation::Deallocate | Operation::Reallocate => "memory",
+        Operation::CreateContext
+        | Operation::DestroyContext
+        | Operation::CreateGroup
+        | Operation::DestroyGroup => "group",
+        _ => "other",
+    };
+    GROUPS.iter().position(|known| *known == name).unwrap_or_default()
+}
+
+/// Groups that are recorded, a bit for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups(u32);
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self(u32::MAX)
+    }
+}
+
+impl Groups {
+    /// Reads `put,get` (these only) or `-wait,-other` (all but these).
+    ///
+    /// # Errors
+    /// What is wanted.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let words = || text.split([',', ' ']).filter(|word| !word.is_empty());
+        let only = words().any(|word| !word.starts_with('-') && word != "all");
+        let mut groups = if only { Self(0) } else { Self::default() };
+        for word in words().filter(|word| *word != "all") {
+            let name = word.trim_start_matches('-');
+            let Some(at) = GROUPS.iter().position(|known| *known == name) else {
+                return Err(format!(
+                    "{name} is no group of calls; there are {}",
+                    GROUPS.join(", ")
+                ));
+            };
+            match word.starts_with('-') {
+                true => groups.0 &= !(1 << at),
+                false => groups.0 |= 1 << at,
+            }
+        }
+        Ok(groups)
+    }
+
+    fn has(self, operation: Operation) -> bool {
+        self.0 & 1 << group(operation) != 0
+    }
+}
+
+/// What is done with the calls of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// They are recorded.
+    Record,
+    /// Some of them are, of each place that calls.
+    Sample,
+    /// They are followed and not written: what they do to requests, communicators and numbers of
+    /// collectives matters to other calls.
+    Follow,
+    /// They go past the recorder.
+    Bypass,
+}
+
+/// What is to be recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// What it excludes is not.
+    pub filter: Filter,
+    /// What is in none of these is not.
+    pub groups: Groups,
+    /// Of each place that calls, every so manieth call.
+    pub every: u32,
+}
+
+impl Selection {
+    /// What is done with the calls of a function. Asked once for each.
+    pub(crate) fn decide(&self, layer: Layer, row: &Row) -> Decision {
+        let operation = row.operation;
+        // A recording begins and ends with these.
+        if matches!(operation, Operation::Initialise | Operation::Finalise | Operation::Exit) {
+            return Decision::Record;
+        }
+        let name = row.name();
+        if self.groups.has(operation) && !self.filter.excludes(None, name, name) {
+            return if self.every > 1 { Decision::Sample } else { Decision::Record };
+        }
+        let alone = match operation {
+            Operation::Put
+            | Operation::Get
+            | Operation::Atomic(_)
+            | Operation::Signal
+            | Operation::Order
+            | Operation::WaitChange
+            | Operation::TestChange
+            | Operation::Query
+            | Operation::Control => true,
+            Operation::Lock | Operation::Unlock | Operation::TryLock => layer == Layer::Shmem,
+            Operation::Probe | Operation::TestProbe => row.places.message.is_none(),
+            _ => false,
+        };
+        if alone { Decision::Bypass } else { Decision::Follow }
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)] // The C library is the judge of patterns.
+mod tests {
+    use std::ffi::CString;
+
+    use dwell_model::{mpi, shmem};
+
+    use super::*;
+
+    fn excluded(text: &str, names: &[&str]) -> Vec<bool> {
+        let filter = Filter::parse(text).unwrap();
+        names.iter().map(|name| filter.excludes(None, name, name)).collect()
+    }
+
+    /// The examples of Score-P's documentation, with what it says about them.
+    #[test]
+    fn files_of_the_documentation() {
+        let all_but = "SCOREP_REGION_NAMES_BEGIN\n  EXCLUDE *\n  INCLUDE bar foo\n          baz\n          \
+                       main\nSCOREP_REGION_NAMES_END\n";
+        assert_eq!(
+            excluded(all_but, &["bar", "foo", "baz", "main", "other"]),
+            [false, false, false, false, true]
+        );
+        let order = "SCOREP_REGION_NAMES_BEGIN INCLUDE main EXCLUDE * SCOREP_REGION_NAMES_END";
+        assert_eq!(excluded(order, &["main", "foo"]), [true, true]);
+        let one_line = "SCOREP_REGION_NAMES_BEGIN EXCLUDE binvcrhs* matmul_sub* # comment * all\n\
+                        SCOREP_REGION_NAMES_END";
+        assert_eq!(
+            excluded(one_line, &["binvcrhs_", "matmul_sub_", "all", "x_solve"]),
+            [true, true, false, false]
+        );
+        let nothing = "# no rules at all\n\n";
+        assert_eq!(excluded(nothing, &["main"]), [false]);
+        let mangled = "SCOREP_REGION_NAMES_BEGIN\n EXCLUDE MANGLED _ZN3foo* DEMANGLED bar(int)\n\
+                       SCOREP_REGION_NAMES_END";
+        let filter = Filter::parse(mangled).unwrap();
+        assert!(filter.excludes_region("foo::run()", "_ZN3foo3runEv"));
+        assert!(!filter.excludes_region("_ZN3foo", "run"));
+        assert!(filter.excludes_region("bar(int)", "_Z3bari"));
+        let mpi = "SCOREP_REGION_NAMES_BEGIN EXCLUDE MPI_*\nINCLUDE MPI_Win_?lush\n\
+                   SCOREP_REGION_NAMES_END";
+        assert_eq!(
+            excluded(mpi, &["MPI_Send", "MPI_Win_flush", "MPI_Win_flush_all"]),
+            [true, false, true]
+        );
+    }
+
+    #[test]
+    fn file_rules_come_first() {
+        let text = "SCOREP_FILE_NAMES_BEGIN # they see the whole path\n EXCLUDE */foo/bar*\n \
+                    INCLUDE */filter_test.c\nSCOREP_FILE_NAMES_END\nSCOREP_REGION_NAMES_BEGIN INCLUDE \
+                    main\nSCOREP_REGION_NAMES_END";
+        let filter = Filter::parse(text).unwrap();
+        for (file, expected) in [
+            ("/home/x/foo/bar.c", true),
+            ("/home/x/foo/bar/deep/er.c", true),
+            ("/home/x/foo/bar/filter_test.c", false),
+            ("/home/x/main.c", false),
+        ] {
+            assert_eq!(filter.excludes_file(file), expected, "{file}");
+            assert_eq!(filter.excludes(Some(file), "main", "main"), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn what_is_escaped_means_itself() {
+        let text =
+            "SCOREP_REGION_NAMES_BEGIN EXCLUDE a\\#b \\*star with\\ blank\nSCOREP_REGION_NAMES_END";
+        let names = ["a#b", "a", "*star", "my star", "with blank", "with"];
+        assert_eq!(excluded(text, &names), [true, false, true, false, true, false]);
+    }
+
+    #[test]
+    fn mistakes_have_a_line() {
+        for (text, line, what) in [
+            ("EXCLUDE *", 1, "EXCLUDE is not expected here"),
+            ("SCOREP_REGION_NAMES_BEGIN\nfoo", 2, "EXCLUDE or INCLUDE is missing before foo"),
+            ("SCOREP_REGION_NAMES_BEGIN\nEXCLUDE foo\n", 2, "SCOREP_REGION_NAMES_END is missing"),
+            ("SCOREP_REGION_NAMES_BEGIN\nSCOREP_FILE_NAMES_END", 2, "SCOREP_FILE_NAMES_END is not"),
+            ("SCOREP_FILE_NAMES_BEGIN EXCLUDE MANGLED a", 1, "MANGLED is not expected here"),
+            ("SCOREP_REGION_NAMES_BEGIN MANGLED a", 1, "MANGLED is not expected here"),
+        ] {
+            let mistake = Filter::parse(text).unwrap_err();
+            assert_eq!(mistake.line, line, "{text}");
+            assert!(mistake.what.starts_with(what), "{mistake}");
+        }
+    }
+
+    /// Patterns and names from few letters, so that they often fit.
+    #[test]
+    fn patterns_mean_what_the_c_library_says() {
+        let mut seed = 7_u64;
+        let mut draw = |letters: &[u8], most: u64| -> Vec<u8> {
+            let mut next = || {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                seed >> 33
+            };
+            (0..next() % (most + 1))
+                .map(|_| letters[(next() % letters.len() as u64) as usize])
+                .collect()
+        };
+        let mut fitting = 0;
+        for _ in 0..200_000 {
+            let (pattern, name) = (draw(b"ab*?[]!-^/\\", 7), draw(b"abc]-/", 5));
+            // What a backslash at the end means is not said anywhere.
+            if pattern.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1 {
+                continue;
+            }
+            let text = [&pattern, &name].map(|it| CString::new(it.clone()).unwrap());
+            // SAFETY: both end in zero.
+            let expected = unsafe { libc::fnmatch(text[0].as_ptr(), text[1].as_ptr(), 0) } == 0;
+            assert_eq!(matches(&pattern, &name), expected, "{text:?}");
+            fitting += u32::from(expected);
+        }
+        assert!(fitting > 5_000, "{fitting}");
+    }
+
+    #[test]
+    fn groups() {
+        let decide = |groups: &str, name: &str| {
+            let selection =
+                Selection { groups: Groups::parse(groups).unwrap(), ..Selection::default() };
+            let (table, row) = match shmem::TABLE.find(name) {
+                Some(row) => (&shmem::TABLE, row),
+                None => (&mpi::TABLE, mpi::find(name).unwrap()),
+            };
+            selection.decide(table.layer, row)
+        };
+        for (groups, name, expected) in [
+            ("", "shmem_putmem", Decision::Record),
+            ("all", "shmem_putmem", Decision::Record),
+            ("get", "shmem_putmem", Decision::Bypass),
+            ("get", "shmem_getmem", Decision::Record),
+            ("get", "shmem_init", Decision::Record),
+            ("get", "shmem_barrier_all", Decision::Follow),
+            ("-put,-message", "shmem_putmem", Decision::Bypass),
+            ("-put,-message", "MPI_Send", Decision::Follow),
+            ("-put,-message", "MPI_Get", Decision::Record),
+        ] {
+            assert_eq!(decide(groups, name), expected, "{groups}: {name}");
+        }
+        assert!(Groups::parse("puts").unwrap_err().contains("there are put, get"));
+    }
+}

@@ -1,0 +1,26 @@
+//! `dwell completions`: what makes a shell complete commands and options.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap_complete::Shell;
+
+/// Arguments of `dwell completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Where to put it:\n\n  \
+    dwell completions bash > ~/.local/share/bash-completion/completions/dwell\n  \
+    dwell completions zsh > ~/.zfunc/_dwell\n  \
+    dwell completions fish > ~/.config/fish/completions/dwell.fish")]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<ExitCode> {
+    // Into memory first: the library panics if the pipe is closed.
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "dwell", &mut text);
+    io::Write::write_all(&mut io::stdout(), &text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,24 @@
+//! `dwell man`: manual pages of all commands.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+/// Arguments of `dwell man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "One page a command: dwell.1, dwell-run.1 and so on.\n\n\
+    Example: dwell man ~/.local/share/man/man1 && man dwell-run")]
+pub(crate) struct Args {
+    /// Where to write them; made if need be.
+    directory: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, command: clap::Command) -> Result<ExitCode> {
+    let directory = &args.directory;
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    clap_mangen::generate_to(command, directory)
+        .with_context(|| format!("{}: manual pages cannot be written", directory.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

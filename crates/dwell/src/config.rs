@@ -1,0 +1,212 @@
+//! What `dwell run` is to do: flags, environment and a file, in that order of strength.
+//!
+//! The flags are made from the table of settings that the recorder has, so a setting is described once.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::builder::ValueParser;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use dwell_measure::settings::{Kind, Setting, TABLE, read_filter};
+
+/// The file that is read if none is named.
+pub(crate) const FILE: &str = "dwell.toml";
+/// The variable that names another.
+pub(crate) const VARIABLE: &str = "DWELL_CONFIG";
+
+/// Settings given as flags.
+#[derive(Debug, Default)]
+pub(crate) struct Flags(Vec<(&'static Setting, String)>);
+
+impl clap::Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        TABLE.iter().fold(command, |command, setting| command.arg(flag(setting)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn flag(setting: &'static Setting) -> Arg {
+    let kind = setting.kind;
+    let check = move |text: &str| kind.check(text).map(|()| text.to_owned());
+    let mut help = setting.help.to_owned();
+    if !setting.default.is_empty() {
+        help += &format!(" [default: {}]", setting.default);
+    }
+    let mut flag = Arg::new(setting.name)
+        .long(setting.name)
+        .value_name(kind.placeholder())
+        .help_heading(setting.section)
+        .help(help)
+        .value_parser(ValueParser::new(check));
+    flag = match kind {
+        Kind::Directory => flag.value_hint(clap::ValueHint::DirPath),
+        Kind::Filter => flag.value_hint(clap::ValueHint::FilePath),
+        Kind::Switch => flag.num_args(0..=1).require_equals(true).default_missing_value("on"),
+        // A group may have a minus before it.
+        Kind::Groups => flag.allow_hyphen_values(true),
+        _ => flag,
+    };
+    match setting.letter {
+        Some(letter) => flag.short(letter),
+        None => flag,
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |setting: &'static Setting| {
+            matches.get_one::<String>(setting.name).map(|value| (setting, value.clone()))
+        };
+        Ok(Self(TABLE.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Who said what a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Flag,
+    Environment,
+    File,
+    Default,
+}
+
+/// What every setting is, and who said so.
+#[derive(Debug)]
+pub(crate) struct Config {
+    file: Option<PathBuf>,
+    values: Vec<(&'static Setting, String, Source)>,
+}
+
+impl Config {
+    /// Puts together what flags, environment and file say. `file` is the one that a flag names.
+    pub(crate) fn gather(flags: &Flags, file: Option<&Path>) -> Result<Self> {
+        let named =
+            file.map(Path::to_path_buf).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
+        let file = named.or_else(|| Path::new(FILE).is_file().then(|| FILE.into()));
+        let written = match &file {
+            Some(file) => read(file).with_context(|| file.display().to_string())?,
+            None => Vec::new(),
+        };
+        let said = |list: &[(&'static Setting, String)], setting: &Setting| {
+            list.iter().find(|(known, _)| *known == setting).map(|(_, value)| value.clone())
+        };
+        let one = |setting: &'static Setting| -> Result<_> {
+            let in_environment = env::var(setting.variable()).ok().filter(|text| !text.is_empty());
+            let (value, source) = if let Some(value) = said(&flags.0, setting) {
+                (absolute(setting, value, None)?, Source::Flag)
+            } else if let Some(value) = in_environment {
+                (value, Source::Environment)
+            } else if let Some(value) = said(&written, setting) {
+                (absolute(setting, value, file.as_deref())?, Source::File)
+            } else {
+                (setting.default.to_owned(), Source::Default)
+            };
+            Ok((setting, value, source))
+        };
+        let values = TABLE.iter().map(one).collect::<Result<_>>()?;
+        Ok(Self { file, values })
+    }
+
+    /// Looks at what settings refer to, before a program is started with them.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (setting, value, _) in &self.values {
+            if setting.kind == Kind::Filter && !value.is_empty() {
+                read_filter(Path::new(value)).map_err(|error| anyhow!(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Variables for the program that is started: the recorder in it reads these.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (String, &str)> {
+        let said = self.values.iter().filter(|(.., source)| *source != Source::Default);
+        said.map(|(setting, value, _)| (setting.variable(), value.as_str()))
+    }
+
+    /// All settings as the text of a configuration file.
+    pub(crate) fn list(&self) -> String {
+        let mut text =
+            String::from("# Settings of dwell run: flag before environment before file.\n");
+        if let Some(file) = &self.file {
+            text += &format!("# File: {}\n", file.display());
+        }
+        for (setting, value, source) in &self.values {
+            let from = match source {
+                Source::Flag => "a flag",
+                Source::Environment => "the environment",
+                Source::File => "the file",
+                Source::Default => "nobody: the default",
+            };
+            let Setting { name, help, kind, .. } = setting;
+            text += &format!("\n# {help}.\n");
+            let placeholder = kind.placeholder();
+            let variable = setting.variable();
+            text += &format!("# --{name} {placeholder}, {variable}; set by {from}\n");
+            // What has no value is shown as a comment, to be filled in.
+            let comment = if value.is_empty() { "# " } else { "" };
+            text += &format!("{comment}{name} = {}\n", toml::Value::String(value.clone()));
+        }
+        text
+    }
+}
+
+/// Paths stay what they were when the program changes its directory. Those in a file are beside it.
+fn absolute(setting: &Setting, value: String, file: Option<&Path>) -> Result<String> {
+    if !setting.kind.is_path() {
+        return Ok(value);
+    }
+    let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
+    let path = std::path::absolute(folder.join(&value))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| anyhow!("{}: the path is not UTF-8", Path::new(&path).display()))
+}
+
+/// The settings in a file.
+fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
+    let text = fs::read_to_string(file)?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| anyhow!("{}", where_and_why(&text, &error)))?;
+    let mut list = Vec::new();
+    for (name, value) in table {
+        let Some(setting) = Setting::find(&name) else {
+            bail!("there is no setting {name}; see dwell run --list-config");
+        };
+        let value = as_text(&value).with_context(|| format!("{name}: a text is wanted"))?;
+        setting.kind.check(&value).map_err(|wanted| anyhow!("{name} = {value:?}: {wanted}"))?;
+        list.push((setting, value));
+    }
+    Ok(list)
+}
+
+/// An error of the file in one line.
+fn where_and_why(text: &str, error: &toml::de::Error) -> String {
+    let at = error.span().map_or(0, |span| span.start);
+    let line = text.get(..at).unwrap_or_default().lines().count().max(1);
+    format!("line {line}: {}", error.message())
+}
+
+/// A value as it would stand in the environment.
+fn as_text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Float(number) => Some(number.to_string()),
+        toml::Value::Boolean(yes) => Some(if *yes { "on" } else { "off" }.into()),
+        toml::Value::Array(list) => {
+            let list: Option<Vec<String>> = list.iter().map(as_text).collect();
+            Some(list?.join(","))
+        }
+        _ => None,
+    }
+}

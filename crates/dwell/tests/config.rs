@@ -1,0 +1,135 @@
+//! Settings of `dwell run`: which of flag, environment and file wins, and what is said when one is wrong.
+//! Manual pages and completions, which are made from the same descriptions.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn dwell(folder: &Path, variables: &[(&str, &str)], args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    command.env_clear().envs(variables.iter().copied()).current_dir(folder).args(args);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The line of a setting in the list of them.
+fn listed(output: &Output, name: &str) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let list = text(&output.stdout);
+    let line =
+        list.lines().find(|line| line.trim_start_matches("# ").starts_with(&format!("{name} =")));
+    line.unwrap_or_else(|| panic!("{name} is not in {list}")).to_owned()
+}
+
+#[test]
+fn flags_before_environment_before_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let list = |variables: &[(&str, &str)], flags: &[&str]| {
+        let output = dwell(folder, variables, &[&["run", "--list-config"], flags].concat());
+        listed(&output, "max-size")
+    };
+    assert_eq!(list(&[], &[]), "# max-size = \"\"");
+    std::fs::write(folder.join("dwell.toml"), "max-size = \"1G\"\n").unwrap();
+    assert_eq!(list(&[], &[]), "max-size = \"1G\"");
+    std::fs::write(folder.join("other.toml"), "max-size = 4096\n").unwrap();
+    assert_eq!(list(&[], &["--config", "other.toml"]), "max-size = \"4096\"");
+    assert_eq!(list(&[("DWELL_CONFIG", "other.toml")], &[]), "max-size = \"4096\"");
+    let variable = [("DWELL_MAX_SIZE", "2G")];
+    assert_eq!(list(&variable, &[]), "max-size = \"2G\"");
+    assert_eq!(list(&variable, &["--max-size", "3G"]), "max-size = \"3G\"");
+}
+
+/// What is listed is a file that means the same.
+#[test]
+fn the_list_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let flags = ["run", "--list-config", "--max-size", "3G", "-o", "runs/1"];
+    let first = dwell(folder, &[], &flags);
+    assert_eq!(listed(&first, "output"), format!("output = \"{}/runs/1\"", folder.display()));
+    std::fs::write(folder.join("saved.toml"), &first.stdout).unwrap();
+    let again = dwell(folder, &[], &["run", "--list-config", "--config", "saved.toml"]);
+    let settings = |output: &Output| -> Vec<String> {
+        text(&output.stdout)
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert_eq!(settings(&first), settings(&again));
+}
+
+#[test]
+fn a_path_in_a_file_is_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let beside = folder.path().join("beside");
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::write(beside.join("x.toml"), "output = \"runs\"\n").unwrap();
+    let output = dwell(folder.path(), &[], &["run", "--list-config", "--config", "beside/x.toml"]);
+    assert_eq!(listed(&output, "output"), format!("output = \"{}/runs\"", beside.display()));
+}
+
+#[test]
+fn mistakes_say_what_where_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (content, expected) in [
+        ("max_size = 3\n", "x.toml: there is no setting max_size; see dwell run --list-config"),
+        ("\nmax-size = \"much\"\n", "max-size = \"much\": a size such as 64M is wanted"),
+        ("max-size = 3\n\nscratch 3\n", "x.toml: line 3: "),
+        ("output = { a = 1 }\n", "output: a text is wanted"),
+    ] {
+        std::fs::write(folder.join("x.toml"), content).unwrap();
+        let output = dwell(folder, &[], &["run", "--config", "x.toml", "true"]);
+        assert_eq!(output.status.code(), Some(2));
+        let message = text(&output.stderr);
+        assert!(message.starts_with("dwell: ") && message.contains(expected), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    let output = dwell(folder, &[], &["run", "--config", "nowhere.toml", "true"]);
+    assert!(text(&output.stderr).contains("nowhere.toml: No such file"), "{output:?}");
+    let output = dwell(folder, &[], &["run", "--max-size", "much", "true"]);
+    assert!(text(&output.stderr).contains("a size such as 64M is wanted"), "{output:?}");
+}
+
+/// The commands, as the help text has them.
+fn commands() -> Vec<String> {
+    let help = text(&dwell(Path::new("."), &[], &["--help"]).stdout);
+    let list = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let words = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<String> =
+        words.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
+    assert!(names.len() > 8 && names.contains(&"run".into()), "{names:?}");
+    names
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("man/man1");
+    let output = dwell(folder.path(), &[], &["man", made.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for command in commands().iter().filter(|it| *it != "help") {
+        let page = std::fs::read_to_string(made.join(format!("dwell-{command}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{command}");
+    }
+    let run = std::fs::read_to_string(made.join("dwell-run.1")).unwrap();
+    assert!(run.contains("max\\-size"), "{run}");
+}
+
+#[test]
+fn every_shell_completes_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = dwell(Path::new("."), &[], &["completions", shell]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let script = text(&output.stdout);
+        for command in commands() {
+            assert!(script.contains(&command), "{shell} does not know {command}");
+        }
+        assert!(script.contains("max-size"), "{shell}");
+    }
+}

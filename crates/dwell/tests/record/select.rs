@@ -1,0 +1,257 @@
+//! What is recorded of what is called: filters, groups, windows, pauses. What is left out leaves no trace,
+//! everything else is as it would be, and the archive and the analysis say what is missing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::process::Command;
+
+use otf2::Event;
+use otf2::enums::MeasurementMode;
+
+use crate::lab::{Lab, have};
+use crate::mpi::Mpi;
+use crate::trace::{Count, Counts, Trace};
+
+/// Runs heat, and returns what is in its trace.
+fn heat(lab: &Lab, flags: &[&str]) -> Trace {
+    let program = lab.compile("examples/heat/heat.c", &[]);
+    let flags: Vec<&OsStr> = flags.iter().map(OsStr::new).collect();
+    let rest = [program.as_os_str(), OsStr::new("64"), OsStr::new("25")];
+    let run = lab.measured(2, &[], &[flags.as_slice(), &rest].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    lab.accepted_by_otf2_print(&lab.experiment());
+    Trace::read(&lab.experiment())
+}
+
+/// The counts of functions that fit.
+fn only(counts: &Counts, fits: impl Fn(&str) -> bool) -> Counts {
+    counts
+        .iter()
+        .filter(|(key, _)| fits(&key.1))
+        .map(|(key, count)| (key.clone(), *count))
+        .collect()
+}
+
+/// Numbers of collectives at a location, in order, with the function.
+fn numbers(trace: &Trace) -> BTreeMap<u64, Vec<(String, u64)>> {
+    let mut all: BTreeMap<u64, Vec<(String, u64)>> = BTreeMap::new();
+    for (location, pe) in trace.locations() {
+        let mut reader = trace.archive.events(location).unwrap();
+        let mut inside = String::new();
+        while let Some(record) = reader.next().unwrap() {
+            match record.event {
+                Event::Enter(enter) => inside = trace.region(enter.region),
+                Event::RmaCollectiveEnd(_) | Event::MpiCollectiveEnd(_) => {
+                    let sequence = record.attributes.iter().find_map(|it| match it.value {
+                        otf2::AttributeValue::Uint64(number) => Some(number),
+                        _ => None,
+                    });
+                    all.entry(pe).or_default().push((inside.clone(), sequence.unwrap()));
+                }
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+/// What the analysis says.
+fn analysed(lab: &Lab) -> String {
+    let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_filter_removes_exactly_what_it_names() {
+    let Some(lab) = Lab::open() else { return };
+    let whole = heat(&lab, &[]);
+    let before = numbers(&whole);
+    let filter = lab.path("heat.filter");
+    let rules = "EXCLUDE shmem_double_*get shmem_barrier*\nINCLUDE shmem_double_get";
+    fs::write(&filter, format!("SCOREP_REGION_NAMES_BEGIN\n{rules}\nSCOREP_REGION_NAMES_END\n"))
+        .unwrap();
+    let part = heat(&lab, &["--filter", filter.to_str().unwrap()]);
+    let gone = |name: &str| name == "shmem_double_iget" || name.starts_with("shmem_barrier");
+    assert!(!only(&whole.counts, gone).is_empty());
+    assert_eq!(part.counts, only(&whole.counts, |name| !gone(name)));
+    // Collectives that stayed have the numbers that they would have had.
+    for (pe, list) in numbers(&part) {
+        let left: Vec<_> = before[&pe].iter().filter(|it| !gone(&it.0)).cloned().collect();
+        assert_eq!(list, left);
+        assert!(list.iter().any(|it| it.1 > list.len() as u64), "{list:?}");
+    }
+    let said = analysed(&lab);
+    let expected = "wait_for_progress: not computed: others may have been served in calls that were not \
+                    recorded, as was asked: ";
+    let line =
+        said.lines().find(|line| line.starts_with(expected)).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains("shmem_double_iget") && line.contains("shmem_barrier_all"), "{line}");
+    assert!(said.contains("collectives: not computed: nothing is known of the calls"), "{said}");
+}
+
+#[test]
+fn groups_and_every_nth_call() {
+    let Some(lab) = Lab::open() else { return };
+    let whole = heat(&lab, &[]);
+    let ends = ["shmem_init", "shmem_finalize"];
+    let group = heat(&lab, &["--calls", "collective"]);
+    let of_group = |name: &str| {
+        let row = dwell_model::shmem::TABLE.find(name).unwrap();
+        matches!(row.operation, dwell_model::operation::Operation::Collective(_))
+            || ends.contains(&name)
+    };
+    assert_eq!(group.counts, only(&whole.counts, of_group));
+    assert!(group.counts.len() >= 6, "{:?}", group.counts);
+
+    // Every third call of each place: the first, the fourth, and so on.
+    let some = heat(&lab, &["--every", "3"]);
+    for (key, Count { calls, .. }) in &whole.counts {
+        let found = some.counts.get(key).map_or(0, |count| count.calls);
+        let places = 6; // Heat calls no function from more.
+        let least = if ends.contains(&key.1.as_str()) { *calls } else { calls.div_ceil(3) };
+        assert!((least..=least + places).contains(&found), "{key:?}: {found} of {calls}");
+    }
+    assert!(analysed(&lab).contains("not recorded, as was asked"));
+}
+
+/// Stretches of time in which a location recorded nothing.
+fn gaps(trace: &Trace) -> Vec<(u64, u64)> {
+    let mut gaps = Vec::new();
+    for (location, _) in trace.locations() {
+        let (mut reader, mut off) = (trace.archive.events(location).unwrap(), None);
+        while let Some(record) = reader.next().unwrap() {
+            match record.event {
+                Event::MeasurementOnOff(it) if it.measurement_mode == MeasurementMode::Off => {
+                    assert_eq!(off.replace(record.time.0), None, "off twice");
+                }
+                Event::MeasurementOnOff(_) => gaps.push((off.take().unwrap(), record.time.0)),
+                Event::Leave(_) => {}
+                _ => assert_eq!(off, None, "events at {location} while it is off"),
+            }
+        }
+    }
+    gaps
+}
+
+#[test]
+fn a_program_pauses_and_resumes() {
+    let Some(lab) = Lab::open() else { return };
+    let include = format!("-I{}", concat!(env!("CARGO_MANIFEST_DIR"), "/../../include"));
+    let program = lab.compile("tests/programs/control.c", &[&include]);
+    let run = lab.measured(2, &[], &[program.as_os_str()]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "done\n"), "{run:?}");
+    lab.accepted_by_otf2_print(&lab.experiment());
+    let trace = Trace::read(&lab.experiment());
+    for pe in 0..2 {
+        let calls =
+            |name: &str| trace.counts.get(&(pe, name.into())).map_or(0, |count| count.calls);
+        assert_eq!(calls("shmem_barrier_all"), 2 + 4 + 5);
+        assert_eq!(calls("shmem_long_p"), 1 + 3 + 4 + 1);
+        assert_eq!(calls("shmem_malloc"), 0);
+        let list = &numbers(&trace)[&pe];
+        let barriers: Vec<u64> =
+            list.iter().filter(|it| it.0 == "shmem_barrier_all").map(|it| it.1).collect();
+        // The memory that was obtained meanwhile counts as well: it is a collective.
+        assert_eq!(barriers, [0, 1, 5, 6, 7, 8, 11, 12, 13, 14, 15]);
+    }
+    assert_eq!(gaps(&trace).len(), 4);
+    assert!(run.stderr.contains("calls were seen and left out, as was asked"), "{}", run.stderr);
+    analysed(&lab);
+    // The same without Dwell.
+    let plain = lab.oshrun(2, &[], &[program.as_os_str()]);
+    assert_eq!((plain.code, plain.stdout.as_str()), (Some(0), "done\n"));
+}
+
+#[test]
+fn a_fortran_program_pauses_and_resumes() {
+    for mpi in Mpi::of_the_system() {
+        let Some(compiler) = mpi.fortran() else { continue };
+        if !have("gfortran", "DWELL_REQUIRE_FORTRAN") {
+            return;
+        }
+        let lab = Lab::bare();
+        let (root, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), lab.path("control"));
+        let mut command = Command::new(&compiler);
+        command.current_dir(lab.path("")).args(["-g", "-w"]);
+        command.arg(format!("{root}/include/dwell_control.f90"));
+        command.arg(format!("{root}/tests/programs/control.F90")).arg("-o").arg(&program);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let plain = mpi.run(&lab, 2, &[program.as_os_str()]);
+        assert_eq!(plain.code, Some(0), "{mpi:?} {plain:?}");
+        let run = mpi.measured(&lab, 2, &[program.as_os_str()]);
+        assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
+        let trace = Trace::read(&lab.experiment());
+        for (rank, list) in numbers(&trace) {
+            let barriers = list.iter().filter(|it| it.0 == "MPI_Barrier").map(|it| it.1);
+            let barriers: Vec<u64> = barriers.collect();
+            assert_eq!(barriers, [0, 3, 4, 5, 10, 11, 12, 13, 14], "{mpi:?} {rank}");
+        }
+        assert_eq!(gaps(&trace).len(), 4, "{mpi:?}");
+    }
+}
+
+#[test]
+fn a_window_of_time() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("examples/heat/heat.c", &[]);
+    let [n, steps] = ["128", "8000"].map(OsStr::new);
+    let flags = ["--start-after", "150ms", "--for", "100ms"].map(OsStr::new);
+    let run = lab.measured(2, &[], &[&flags[..], &[program.as_os_str(), n, steps]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let trace = Trace::read(&lab.experiment());
+    for (location, _) in trace.locations() {
+        let mut reader = trace.archive.events(location).unwrap();
+        let mut times = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            if let Event::MeasurementOnOff(_) = record.event {
+                times.push(record.time.0);
+            }
+        }
+        let [off, on, off_again] = *times.as_slice() else { panic!("{times:?}") };
+        // A call may take its time, so the window begins and ends with the first behind its time.
+        assert!((140_000_000..5_000_000_000).contains(&(on - off)), "{times:?}");
+        assert!((50_000_000..5_000_000_000).contains(&(off_again - on)), "{times:?}");
+    }
+    assert!(run.stderr.contains("left out, as was asked"), "{}", run.stderr);
+    let info = lab.dwell(&[OsStr::new("info"), lab.experiment().as_os_str()]);
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(info.contains("DWELL::CONFIG::START_AFTER") && info.contains("150ms"), "{info}");
+    assert!(info.contains("DWELL::LEFT_OUT"), "{info}");
+}
+
+#[test]
+fn a_filter_on_mpi() {
+    for mpi in Mpi::of_the_system() {
+        let lab = Lab::bare();
+        let program = mpi.compile_once(&lab, "tests/programs/mpi_families.c");
+        let run = mpi.measured(&lab, 2, &[program.as_os_str()]);
+        assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
+        let whole = Trace::read(&lab.experiment());
+        let filter = lab.path("mpi.filter");
+        let rules = "EXCLUDE MPI_*\nINCLUDE MPI_Win_* MPI_*reduce* MPI_Recv\nEXCLUDE MPI_Win_test";
+        fs::write(
+            &filter,
+            format!("SCOREP_REGION_NAMES_BEGIN\n{rules}\nSCOREP_REGION_NAMES_END\n"),
+        )
+        .unwrap();
+        let flags = [OsStr::new("--filter"), filter.as_os_str(), program.as_os_str()];
+        let run = mpi.measured(&lab, 2, &flags);
+        assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
+        lab.accepted_by_otf2_print(&lab.experiment());
+        let part = Trace::read(&lab.experiment());
+        let stays = |name: &str| {
+            ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Recv"].contains(&name)
+                || name.starts_with("MPI_Win_") && name != "MPI_Win_test"
+                || name.contains("reduce")
+        };
+        assert_eq!(part.counts, only(&whole.counts, stays), "{mpi:?}");
+        let said = analysed(&lab);
+        assert!(
+            said.contains("late_sender: not computed: messages cannot be told apart"),
+            "{said}"
+        );
+    }
+}
