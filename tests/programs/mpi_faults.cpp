@@ -356,7 +356,7 @@ void run_callbacks() {
 
 void run_pcontrol() {
   MPI_Pcontrol(1);
-  MPI_Pcontrol(0);
+  MPI_Pcontrol(3);
   check_calls(4);
   MPI_Pcontrol(2, "a text", 3, 4.5, &me);
   MPI_Pcontrol(1, 1, 2, 3, 4, 5, 6, 7, 8);

@@ -34,6 +34,7 @@ mod outstanding;
 mod paths;
 mod patterns;
 mod player;
+mod profile;
 mod regions;
 mod replay;
 mod report;
@@ -57,6 +58,7 @@ pub use findings::{Confidence, Finding, LISTED, Polling, Share, Step, Unconfirme
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
 pub use names::Site;
+pub use profile::{Calls, Profile};
 use replay::Replayed;
 pub use replay::least_memory;
 use tree::Tree;
@@ -168,7 +170,7 @@ pub fn analyze(
 ) -> Result<Analysis, Error> {
     let threads = transport::Threads::new(options.threads);
     let defs = archive.definitions()?;
-    let world = World::of(&defs, options.layer);
+    let world = World::of(archive.anchor(), &defs, options.layer);
     if world.system.places.is_empty() {
         return Err(Error::NoLocations);
     }
@@ -293,43 +295,12 @@ impl Analysis {
 
     /// Pairs that communicate, in order.
     pub fn pairs(&self) -> Vec<Pair> {
-        let mut sum = std::collections::BTreeMap::new();
-        self.replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
-        let system = &self.world.system;
-        let name = |party: u32| {
-            let found = match self.world.parties.folded() {
-                true => system.nodes.get(party as usize).cloned(),
-                false => system.processes.get(party as usize).map(|it| it.name.clone()),
-            };
-            found.unwrap_or_default()
-        };
-        sum.into_iter()
-            .map(|((from, to, kind), cell)| Pair {
-                origin: name(from),
-                target: name(to),
-                kind,
-                cell,
-            })
-            .collect()
+        pairs(&self.world, &self.replayed)
     }
 
     /// Whether pairs are pairs of nodes.
     pub fn pairs_are_nodes(&self) -> bool {
         self.world.parties.folded()
-    }
-
-    /// The pairs as comma-separated values; times are seconds.
-    fn pairs_csv(&self) -> String {
-        let mut text = String::from("origin,target,kind,operations,bytes,seconds,wait_seconds\n");
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        for Pair { origin, target, kind, cell } in self.pairs() {
-            let Cell { operations, bytes, time, wait } = cell;
-            let (origin, target, kind) = (quoted(&origin), quoted(&target), kind.name());
-            let (time, wait) = (time as f64 / 1e9, wait as f64 / 1e9);
-            let row = format!("{origin},{target},{kind},{operations},{bytes},{time},{wait}\n");
-            text.push_str(&row);
-        }
-        text
     }
 
     /// Writes the Cube report. Its extra member [`PAIRS`] lists the pairs that communicate.
@@ -338,7 +309,7 @@ impl Analysis {
     /// If the file cannot be written.
     pub fn write_report(&self, path: &Path) -> cubex::Result<()> {
         let notes: Vec<String> = self.not_computed.iter().map(ToString::to_string).collect();
-        let pairs = self.pairs_csv();
+        let pairs = pairs_csv(&self.pairs());
         let input = report::Input {
             defs: &self.defs,
             world: &self.world,
@@ -349,6 +320,37 @@ impl Analysis {
         };
         report::write(&input, path)
     }
+}
+
+/// Pairs that communicate, in order.
+fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
+    let mut sum = std::collections::BTreeMap::new();
+    replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
+    let system = &world.system;
+    let name = |party: u32| {
+        let found = match world.parties.folded() {
+            true => system.nodes.get(party as usize).cloned(),
+            false => system.processes.get(party as usize).map(|it| it.name.clone()),
+        };
+        found.unwrap_or_default()
+    };
+    sum.into_iter()
+        .map(|((from, to, kind), cell)| Pair { origin: name(from), target: name(to), kind, cell })
+        .collect()
+}
+
+/// Pairs as comma-separated values; times are seconds.
+fn pairs_csv(pairs: &[Pair]) -> String {
+    let mut text = String::from("origin,target,kind,operations,bytes,seconds,wait_seconds\n");
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    for Pair { origin, target, kind, cell } in pairs {
+        let Cell { operations, bytes, time, wait } = *cell;
+        let (origin, target, kind) = (quoted(origin), quoted(target), kind.name());
+        let (time, wait) = (time as f64 / 1e9, wait as f64 / 1e9);
+        let row = format!("{origin},{target},{kind},{operations},{bytes},{time},{wait}\n");
+        text.push_str(&row);
+    }
+    text
 }
 
 /// What was booked of a quantity at a location.

@@ -30,6 +30,9 @@ enum Source {
     Time(Option<Layer>, &'static [Class]),
     /// Calls.
     Visits,
+    /// The shortest and the longest call, where they are known.
+    Shortest,
+    Longest,
     /// A wait in nanoseconds, on paths of a layer and some classes.
     Wait(Layer, &'static [Class], &'static [Q]),
     /// A count, on paths of a layer.
@@ -248,6 +251,8 @@ fn rows(layers: &[Layer]) -> Vec<Row> {
     let beside =
         |name: String, title: String, unit, source| Row { name, title, unit, parent: None, source };
     rows.push(beside("visits".into(), "Visits".into(), "occ", Source::Visits));
+    rows.push(beside("min_time".into(), "Shortest call".into(), "sec", Source::Shortest));
+    rows.push(beside("max_time".into(), "Longest call".into(), "sec", Source::Longest));
     for &layer in layers {
         let (prefix, of) = (layer.name(), layer.title());
         for &(name, title, waits) in BESIDE {
@@ -270,7 +275,7 @@ impl Source {
     /// Whether a path has values.
     fn applies(self, class: Option<(Layer, Class)>, own: Option<Layer>) -> bool {
         match self {
-            Self::Time(None, _) | Self::Visits => true,
+            Self::Time(None, _) | Self::Visits | Self::Shortest | Self::Longest => true,
             Self::Time(Some(layer), classes) | Self::Wait(layer, classes, _) => {
                 class.is_some_and(|(of, class)| of == layer && classes.contains(&class))
             }
@@ -286,8 +291,24 @@ impl Source {
         match self {
             Self::Time(..) => node.time,
             Self::Visits => node.visits,
+            Self::Shortest => node.extremes.map_or(self.nothing(), |it| it.0),
+            Self::Longest => node.extremes.map_or(0, |it| it.1),
             Self::Wait(_, _, waits) => sum(waits),
             Self::Count(_, what) => sum(&[what]),
+        }
+    }
+
+    /// What stands where there is no value: the shortest of nothing is longer than anything.
+    fn nothing(self) -> u64 {
+        if matches!(self, Self::Shortest) { u64::MAX } else { 0 }
+    }
+
+    fn dtype(self) -> &'static str {
+        match self {
+            Self::Shortest => "MINDOUBLE",
+            Self::Longest => "MAXDOUBLE",
+            _ if self.is_count() => "UINT64",
+            _ => "DOUBLE",
         }
     }
 
@@ -326,9 +347,14 @@ pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
                     .members
                     .iter()
                     .filter_map(|&at| node(&lanes, at))
-                    .any(|node| row.source.value(node) > 0)
+                    .any(|node| row.source.value(node) != row.source.nothing())
         };
-        filled.push((0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect());
+        let mut list: Vec<u32> =
+            (0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect();
+        if matches!(row.source, Source::Shortest) && !list.is_empty() {
+            list = (0..).take(tree.branches.len()).collect();
+        }
+        filled.push(list);
     }
     let mut wanted: Vec<bool> = filled.iter().map(|list| !list.is_empty()).collect();
     for at in (0..rows.len()).rev() {
@@ -358,7 +384,7 @@ pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
                 Metric {
                     uniq_name: &row.name,
                     disp_name: &row.title,
-                    dtype: if row.source.is_count() { "UINT64" } else { "DOUBLE" },
+                    dtype: row.source.dtype(),
                     uom: row.unit,
                     ..Metric::default()
                 },
@@ -380,7 +406,7 @@ pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
             else {
                 continue;
             };
-            let mut values = vec![0_u64; world.system.places.len()];
+            let mut values = vec![row.source.nothing(); world.system.places.len()];
             for &(location, path) in &branch.members {
                 if let Some(node) = node(&lanes, (location, path))
                     && let Some(value) = values.get_mut(location as usize)
@@ -391,7 +417,8 @@ pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
             if row.source.is_count() {
                 metric.write(cnode, values.as_slice())?;
             } else {
-                let seconds: Vec<f64> = values.iter().map(|&ns| ns as f64 / 1e9).collect();
+                let seconds = |&ns: &u64| if ns == u64::MAX { f64::MAX } else { ns as f64 / 1e9 };
+                let seconds: Vec<f64> = values.iter().map(seconds).collect();
                 metric.write(cnode, seconds.as_slice())?;
             }
         }

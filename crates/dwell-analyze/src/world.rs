@@ -4,7 +4,7 @@ use dwell_model::archive;
 use dwell_model::layer::Layer;
 use otf2::id::AttributeRef;
 use otf2::read::Definitions;
-use otf2::{Attribute, AttributeValue, Definition, List};
+use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 
 use crate::matrix::Parties;
 use crate::role::{LeftOut, Roles};
@@ -96,6 +96,8 @@ pub(crate) struct World {
     /// Whether some calls may or may not progress.
     pub(crate) wide: bool,
     pub(crate) parties: Parties,
+    /// The shortest time in which a request gets from one node to another, 0 if it is not known.
+    pub(crate) between_nodes: u64,
     /// Whether calls that may have served others are missing, so that nobody can say who was served when.
     pub(crate) dark: bool,
     /// Whether calls that send or receive are missing, so that messages cannot be told apart.
@@ -103,7 +105,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn of(defs: &Definitions, layer: Option<Layer>) -> Self {
+    pub(crate) fn of(anchor: &Anchor, defs: &Definitions, layer: Option<Layer>) -> Self {
+        let latency = anchor.property(archive::LATENCY).and_then(|text| text.parse().ok());
         let system = System::of(defs);
         let roles = Roles::of(defs);
         Self {
@@ -113,6 +116,7 @@ impl World {
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),
+            between_nodes: latency.unwrap_or(0),
             dark: roles.left_out().iter().any(LeftOut::serves),
             muddled: roles.left_out().iter().any(LeftOut::has_messages),
             system,
@@ -126,15 +130,18 @@ impl World {
         self.system.process_of.get(location as usize).copied().unwrap_or(u32::MAX)
     }
 
-    /// The shortest time in which a request gets from one process to another: half the shortest
-    /// round trip seen, 0 if the archive does not say.
+    /// The shortest time in which a request gets from one process to another: between nodes half of the
+    /// shortest round trip seen, 0 if the archive does not say.
     #[inline]
-    pub(crate) fn latency(&self, _from: u32, _to: u32) -> u64 {
-        0
+    pub(crate) fn latency(&self, from: u32, to: u32) -> u64 {
+        if self.between_nodes == 0 || self.system.node(from) == self.system.node(to) {
+            return 0;
+        }
+        self.between_nodes
     }
 
     /// The longest of these, over all pairs.
     pub(crate) fn longest_latency(&self) -> u64 {
-        0
+        self.between_nodes
     }
 }

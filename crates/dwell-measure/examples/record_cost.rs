@@ -1,11 +1,13 @@
-//! What recording a call costs: `record_cost DIR [CALLS]` records that many gets and puts of 8 bytes,
-//! with no runtime behind them, and prints nanoseconds for each.
+//! What recording a call costs: `record_cost DIR [CALLS [profile]]` records that many gets and puts of 8
+//! bytes, with no runtime behind them, and prints nanoseconds for each. With `profile` it sums them up
+//! instead of writing events.
 //!
 //! `valgrind --tool=callgrind` on it counts instructions, which do not depend on the machine's mood.
 
 use std::time::Instant;
 
 use dwell_measure::call::{begin, end, end_transfer, transfer};
+use dwell_measure::clock::Source;
 use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
 use dwell_measure::hook::{Facts, Hook};
@@ -19,6 +21,7 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let directory = arguments.next().unwrap_or_else(|| ".".into());
     let calls: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let profile = arguments.next().is_some_and(|text| text == "profile");
     dwell_measure::clock::prepare();
     let plan = Plan {
         rank: 0,
@@ -28,6 +31,9 @@ fn main() -> std::io::Result<()> {
         chunk: 1 << 20,
         budget: u64::MAX,
         memory: u64::MAX,
+        clock: Source::best(),
+        trace: !profile,
+        profile,
         selection: Selection::default(),
         window: (0, u64::MAX),
     };

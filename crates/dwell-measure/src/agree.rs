@@ -60,6 +60,11 @@ impl Agreement {
         Ok(Self { ahead, boot: next()?.into(), directory: next()?.into() })
     }
 
+    /// What tells the clock of this process from others: that of a node, in one of its boots.
+    pub(crate) fn clock(&self) -> String {
+        if clock::is_skewed() { format!("{} {}", boot(), std::process::id()) } else { boot() }
+    }
+
     /// By how much the clock of this node must be moved to be that of rank 0's. Nodes are assumed to
     /// agree on the time of day as well as they do.
     pub(crate) fn shift(&self) -> i64 {

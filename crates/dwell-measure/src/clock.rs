@@ -21,10 +21,20 @@ pub struct Clock {
     rate: u64,
 }
 
+/// What time is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+pub enum Source {
+    /// The processor's time stamp counter.
     Counter,
+    /// `CLOCK_MONOTONIC`.
     System,
+}
+
+impl Source {
+    /// The counter, if it can be relied on.
+    pub fn best() -> Self {
+        if invariant() { Self::Counter } else { Self::System }
+    }
 }
 
 /// Both clocks, read as nearly at once as possible.
@@ -51,8 +61,8 @@ pub fn prepare() {
 
 impl Clock {
     /// The clock of this process. Takes up to 10 ms, if the library was loaded only just now.
-    pub fn start() -> Self {
-        if !invariant() {
+    pub fn start(source: Source) -> Self {
+        if source == Source::System {
             return Self::system();
         }
         let first = *FIRST.get_or_init(sample);
@@ -160,7 +170,37 @@ fn counter() -> u64 {
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 pub fn monotonic() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    skewed(read(libc::CLOCK_MONOTONIC))
+}
+
+/// A clock that is made wrong, to see whether that is put right: by how much at a time, and by how many
+/// parts in a thousand million it runs fast.
+static SKEW: OnceLock<(u64, i64, i64)> = OnceLock::new();
+
+/// Makes the clock of this process wrong from now on: by `offset` nanoseconds, and by so many parts in a
+/// thousand million more as time passes. Once, and only with the clock of the system.
+pub(crate) fn skew(offset: i64, drift: i64) {
+    let _ = SKEW.set((read(libc::CLOCK_MONOTONIC), offset, drift));
+}
+
+/// Whether it was.
+pub(crate) fn is_skewed() -> bool {
+    SKEW.get().is_some()
+}
+
+/// A time, as the clock shows it that was made wrong.
+fn skewed(time: u64) -> u64 {
+    let Some((since, offset, drift)) = SKEW.get() else { return time };
+    let passed = i128::from(time) - i128::from(*since);
+    let wrong = i128::from(*offset) + passed * i128::from(*drift) / 1_000_000_000;
+    time.wrapping_add_signed(wrong as i64)
+}
+
+impl Sample {
+    /// The same, by the clock that was made wrong since.
+    pub(crate) fn skewed(self) -> Self {
+        Self { monotonic: skewed(self.monotonic), ..self }
+    }
 }
 
 /// Nanoseconds since 1970, UTC.
@@ -182,7 +222,7 @@ mod tests {
     #[test]
     fn agrees_with_the_system() {
         prepare();
-        let clock = Clock::start();
+        let clock = Clock::start(Source::best());
         for _ in 0..3 {
             let sample = sample();
             let off = clock.of(sample).abs_diff(sample.monotonic);

@@ -7,7 +7,7 @@ use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteBlocking};
 use otf2::id::{AttributeRef, CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
 use otf2::{Attribute, AttributeValue};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Source};
 
 /// Calls that are tried.
 const CALLS: u32 = 5_000;
@@ -15,7 +15,7 @@ const CALLS: u32 = 5_000;
 /// Nanoseconds to read the clock twice and write the events of one blocking get.
 pub(crate) fn of_a_call() -> f64 {
     let mut memory = vec![0; otf2::chunk::EVENTS_SIZE as usize];
-    let clock = Clock::start();
+    let clock = Clock::start(Source::best());
     let Ok(mut encoder) = Encoder::new(memory.as_mut_slice()) else { return 0.0 };
     let began = Instant::now();
     for call in 0..CALLS {

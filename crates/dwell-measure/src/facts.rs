@@ -39,6 +39,9 @@ pub enum Fact<'a> {
     Members { group: u64, paradigm: u64, runs: &'a [u8] },
     /// A communicator. `remote` is the other group plus one of one that connects two.
     Comm { id: u64, group: u64, remote: u64, identity: u64, name: &'a str },
+    /// How far the clock of the node is from that of rank 0: see [`Fact::Clock`] for the time. The sign of
+    /// the offset is in its lowest bit; `half` is half of the shortest round trip plus one, or 0.
+    Sync { monotonic: u64, offset: u64, residual: u64, half: u64 },
     /// A window that was made from a communicator. Its id is one of windows.
     CommWindow { id: u64, comm: u64, number: u64, name: &'a str },
 }
@@ -58,6 +61,7 @@ impl<'a> Fact<'a> {
             Self::Members { .. } => 10,
             Self::Comm { .. } => 11,
             Self::CommWindow { .. } => 12,
+            Self::Sync { .. } => 13,
         }
     }
 
@@ -91,6 +95,9 @@ impl<'a> Fact<'a> {
             }
             Self::CommWindow { id, comm, number, name } => {
                 out.numbers(&[id, comm, number]).text(name)
+            }
+            Self::Sync { monotonic, offset, residual, half } => {
+                out.numbers(&[monotonic, offset, residual, half])
             }
         };
         let (fits, end) = (out.fits, out.at);
@@ -144,6 +151,10 @@ impl<'a> Fact<'a> {
             12 => {
                 let [id, comm, number] = i.numbers()?;
                 Self::CommWindow { id, comm, number, name: i.text()? }
+            }
+            13 => {
+                let [monotonic, offset, residual, half] = i.numbers()?;
+                Self::Sync { monotonic, offset, residual, half }
             }
             _ => return Err(Damage::Tag(tag)),
         })
@@ -321,6 +332,7 @@ mod tests {
         Fact::Members { group: 2, paradigm: 4, runs: &[1, 2, 3] },
         Fact::Comm { id: 1, group: 2, remote: 0, identity: u64::MAX, name: "" },
         Fact::CommWindow { id: 3, comm: 1, number: 7, name: "w" },
+        Fact::Sync { monotonic: 300, offset: 7, residual: 2, half: 1 },
     ];
 
     /// All of them, as they stand in a block.

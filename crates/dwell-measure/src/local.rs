@@ -12,6 +12,7 @@ use otf2::id::Time;
 
 use crate::facts::{self, Damage, Fact};
 use crate::stream;
+use crate::sync::{self, Distance};
 use crate::unify::{
     Comm, CommId, Group, GroupId, Host, Label, Maps, Module, ModuleId, Process, Property, Region,
     Shared, Site, Thread, Window,
@@ -30,6 +31,8 @@ pub struct Local {
     pub program: String,
     /// Both clocks: the recorder's, and by how much the node's is ahead.
     pub clock: Vec<(u64, i64)>,
+    /// How far the clock of the node was from that of rank 0, at some moments.
+    pub(crate) distances: Vec<Distance>,
     /// How the process ended, if it knew.
     pub end: Option<String>,
     /// What was wrong with the stream.
@@ -130,6 +133,11 @@ impl Local {
                     self.clock.push((recorder, monotonic.wrapping_sub(recorder).cast_signed()));
                 }
             }
+            Fact::Sync { monotonic, offset, residual, half } => {
+                let offset = (offset >> 1).cast_signed() ^ -(offset & 1).cast_signed();
+                let half = half.checked_sub(1);
+                self.distances.push(Distance { monotonic, offset, residual, half });
+            }
             Fact::End { how } => self.end = Some(how.into()),
             Fact::Members { group, paradigm, runs } => self.members(group, paradigm as u8, runs),
             Fact::Comm { id, group, remote, identity, name } => {
@@ -206,14 +214,29 @@ impl Local {
         self.numbers.iter().find(|(known, _)| known == name)?.1.parse().ok()
     }
 
-    /// Moves the clock of this process: the difference of its node's to that of the archive.
+    /// Moves the clock of this process to that of the archive: by what was measured, or by `ahead` if
+    /// nothing was.
     pub fn shift(&mut self, ahead: i64) {
-        for (_, offset) in &mut self.clock {
-            *offset = offset.wrapping_add(ahead);
+        let distances = std::mem::take(&mut self.distances);
+        let by = |time: u64| match distances.as_slice() {
+            [] => ahead,
+            measured => sync::offset_at(measured, time),
+        };
+        for (time, offset) in &mut self.clock {
+            *offset = offset.wrapping_add(by(time.wrapping_add_signed(*offset)));
         }
         for time in [&mut self.process.begin, &mut self.process.end] {
-            time.0 = time.0.wrapping_add_signed(ahead);
+            time.0 = time.0.wrapping_add_signed(by(time.0));
         }
+        self.distances = distances;
+    }
+
+    /// How far wrong its times may be against those of rank 0, and half of the shortest round trip that
+    /// it saw, 0 if it saw none. Both in nanoseconds.
+    pub(crate) fn doubt(&self) -> (u64, u64) {
+        let worst = self.distances.iter().map(|it| it.residual).max().unwrap_or(0);
+        let least = self.distances.iter().filter_map(|it| it.half).min().unwrap_or(0);
+        (worst, least)
     }
 }
 

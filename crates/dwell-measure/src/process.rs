@@ -20,10 +20,12 @@ use crate::hook::{Hook, paradigm};
 use crate::lock::Lock;
 use crate::memory::Memory;
 use crate::modules::{self, MOST, Range};
+use crate::profile;
 use crate::settings::TAIL;
 use crate::sites::Sites;
 use crate::stream::{BLOCK, Stream};
 use crate::symmetric::Symmetric;
+use crate::sync::Distance;
 use crate::thread::{self, Closed, FreeList, Thread};
 use crate::unify::Group;
 use crate::windows::{Strided, Window, Windows};
@@ -44,6 +46,8 @@ pub struct Process {
     pub(crate) clock: Clock,
     /// Which calls are recorded, and when.
     pub(crate) selection: Selection,
+    pub(crate) has_trace: bool,
+    pub(crate) has_profile: bool,
     start_after: u64,
     end_after: u64,
     /// When recording began.
@@ -119,6 +123,12 @@ pub struct Plan<'p> {
     pub budget: u64,
     /// Bytes of memory that recording may take.
     pub memory: u64,
+    /// What time is read from.
+    pub clock: clock::Source,
+    /// Whether events are written, and whether they are summed up.
+    pub trace: bool,
+    /// See `trace`.
+    pub profile: bool,
     /// Which calls are recorded.
     pub selection: Selection,
     /// Nanoseconds after the beginning when recording begins and ends.
@@ -152,8 +162,10 @@ impl Process {
             rank: plan.rank,
             size: plan.size,
             pid: std::process::id(),
-            clock: Clock::start(),
+            clock: Clock::start(plan.clock),
             selection: plan.selection.clone(),
+            has_trace: plan.trace,
+            has_profile: plan.profile,
             start_after: plan.window.0,
             end_after: plan.window.1,
             began: AtomicU64::new(0),
@@ -265,7 +277,9 @@ impl Process {
     /// Takes memory for a thread, or says that there is none left for it. A thread has its state, the
     /// chunk that it writes to, and for a moment the next one.
     pub(crate) fn take_memory(&self) -> io::Result<()> {
-        let wanted = (size_of::<Thread>() + 2 * self.chunk) as u64;
+        let trace = if self.has_trace { 2 * self.chunk } else { 0 };
+        let profile = if self.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
+        let wanted = (size_of::<Thread>() + trace + profile) as u64;
         let shared = (self.sites.bytes() + self.threads.len() + size_of::<Self>() + BLOCK) as u64;
         let taken = self.memory_taken.fetch_add(wanted, Ordering::Relaxed);
         if taken.saturating_add(wanted).saturating_add(shared) > self.memory {
@@ -456,6 +470,14 @@ impl Process {
             monotonic: sample.monotonic,
             doubt: sample.doubt,
         });
+    }
+
+    /// Writes down how far the clock of this node is from that of rank 0.
+    pub(crate) fn sample_distance(&self, it: &Distance) {
+        let offset = (it.offset << 1 ^ it.offset >> 63).cast_unsigned();
+        let half = it.half.map_or(0, |half| half + 1);
+        let (monotonic, residual) = (it.monotonic, it.residual);
+        self.must_define(&Fact::Sync { monotonic, offset, residual, half });
     }
 
     /// The same, if the last time was some time ago.

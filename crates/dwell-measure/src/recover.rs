@@ -130,6 +130,7 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
 
     let mut options = run::options(chunk, global.locations());
     options.properties = run::properties(&global, "recovered");
+    options.properties.extend(run::clock_properties(&global));
     options.description = program;
     let mut first = 0;
     for (rank, found) in ranks(&found)? {
@@ -175,6 +176,8 @@ fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     local.process.rank = rank;
     local.process.stand_in();
     local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
+    let (residual, half) = local.doubt();
+    local.process.numbers = vec![0, 0, 0, residual, half];
     Ok(local)
 }
 

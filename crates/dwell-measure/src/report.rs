@@ -90,7 +90,7 @@ fn is_first() -> bool {
 }
 
 /// The line at the end of a run.
-pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
+pub(crate) fn end(directory: &str, global: &Global, trace: bool, result: io::Result<()>) {
     let shown = match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
         Some(Ok(inside)) => inside.display().to_string(),
         _ => directory.to_string(),
@@ -105,8 +105,13 @@ pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
     for (first, process) in global.processes() {
         longest = longest.max(process.end.0.saturating_sub(process.begin.0));
         for location in (first.0..).take(process.threads.len()) {
-            let path = Path::new(directory).join("traces").join(format!("{location}.evt"));
-            bytes += fs::metadata(path).map_or(0, |file| file.len());
+            let experiment = Path::new(directory);
+            let events = experiment.join("traces").join(format!("{location}.evt"));
+            let rows = experiment.join(run::PROFILE).join(format!("{location}.rows"));
+            bytes += [events, rows]
+                .iter()
+                .filter_map(|path| Some(path.metadata().ok()?.len()))
+                .sum::<u64>();
         }
     }
     let processes = global.size();
@@ -121,9 +126,10 @@ pub(crate) fn end(directory: &str, global: &Global, result: io::Result<()>) {
         let why = if stopped.is_empty() { "no call was made" } else { &stopped.join("; ") };
         return say(&format!("nothing was recorded in {shown}: {why}"));
     }
+    let next = if trace { "analyze" } else { "report" };
     let share = 100.0 * estimate(calls) / (longest.max(1) as f64 * processes.max(1) as f64);
     let mut text = format!(
-        "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell analyze {shown}",
+        "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
         size(bytes),
     );

@@ -18,6 +18,7 @@ use otf2::{def, map};
 
 use crate::agree::{self, Agreement};
 use crate::call::{self, Past};
+use crate::clock::{self, Sample};
 use crate::control;
 use crate::definitions;
 use crate::facts::Fact;
@@ -27,6 +28,7 @@ use crate::mpi;
 use crate::process::{self, Plan, Process};
 use crate::report;
 use crate::settings::Settings;
+use crate::sync;
 use crate::thread::Closed;
 use crate::unify::{self, Property, Upcalls};
 
@@ -79,6 +81,12 @@ pub fn start<U: Upcalls>(
         Err(error) => return report::say(&format!("nothing is recorded: {error}")),
     };
     let first = up.rank() == 0;
+    let mut began = began;
+    if let Some((offset, drift)) = settings.skew {
+        let rank = up.rank().cast_signed();
+        clock::skew(rank * offset, rank * drift);
+        began = Past { enter: began.enter.skewed(), leave: began.leave.map(Sample::skewed) };
+    }
     if first {
         complaints.iter().for_each(|text| report::say(text));
     }
@@ -87,10 +95,14 @@ pub fn start<U: Upcalls>(
         Err(error) if first => return report::say(&format!("nothing is recorded: {error}")),
         Err(_) => return,
     };
+    let distance = sync::measure(&mut up, &agreement.clock());
     let begun = begin(hook, &agreement, &settings, &up, about);
     let (open_files, failure) = match begun {
         Ok((process, open_files)) => {
             process.sample(began.enter);
+            if let Ok(distance) = &distance {
+                process.sample_distance(distance);
+            }
             process.begin(hook);
             if settings.paused {
                 control::pause();
@@ -134,6 +146,9 @@ fn begin(
         chunk: settings.chunk(size) as usize,
         budget: settings.budget(size),
         memory: settings.memory,
+        clock: settings.clock,
+        trace: settings.trace,
+        profile: settings.profile,
         selection: settings.selection.clone(),
         window: settings.window,
     })?;
@@ -193,6 +208,13 @@ pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result
     };
     let process = process::current();
     let closed = process.map(Process::end).unwrap_or_default();
+    let up = up.map(|mut up| {
+        let distance = sync::measure(&mut up, &recording.agreement.clock());
+        if let (Some(process), Ok(distance)) = (process, &distance) {
+            process.sample_distance(distance);
+        }
+        up
+    });
     match up {
         Ok(mut up) => Ending { recording: &recording, closed }.conclude(&mut up, process),
         Err(error) => {
@@ -262,7 +284,7 @@ impl Ending<'_> {
         if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
             let directory = &self.recording.agreement.directory;
             let _ = fs::remove_dir(agree::open_files(Path::new(directory)));
-            report::end(directory, global, written);
+            report::end(directory, global, self.recording.settings.trace, written);
         }
     }
 
@@ -297,7 +319,8 @@ impl Ending<'_> {
         local.process.stand_in();
         let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
         let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
-        local.process.numbers = vec![calls, left_out, sum(|closed| closed.lost)];
+        let (residual, half) = local.doubt();
+        local.process.numbers = vec![calls, left_out, sum(|closed| closed.lost), residual, half];
         let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
             0 => failure.what.to_string(),
             errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
@@ -338,6 +361,7 @@ impl Ending<'_> {
                 format!("{bypassed} calls of signal handlers that interrupted the recorder");
             options.properties.push(("DWELL::BYPASSED".into(), value));
         }
+        options.properties.extend(clock_properties(global));
         for (at, name) in [(LEFT_OUT, "DWELL::LEFT_OUT"), (LOST, archive::LOST)] {
             let calls = report::total(global, at);
             if calls > 0 {
@@ -356,6 +380,20 @@ impl Ending<'_> {
 pub(crate) const CALLS: usize = 0;
 pub(crate) const LEFT_OUT: usize = 1;
 pub(crate) const LOST: usize = 2;
+/// How far wrong times may be against those of rank 0, and half of the shortest round trip between nodes.
+pub(crate) const RESIDUAL: usize = 3;
+pub(crate) const HALF: usize = 4;
+
+/// What an archive says about the clocks of its nodes, if there are several.
+pub(crate) fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {
+    let of = |place: usize| {
+        let numbers = global.processes().filter_map(move |(_, it)| it.numbers.get(place).copied());
+        numbers.filter(|number| *number > 0)
+    };
+    let (worst, least) = (of(RESIDUAL).max(), of(HALF).min());
+    let told = [(archive::CLOCK_RESIDUAL, worst), (archive::LATENCY, least)];
+    told.into_iter().filter_map(|(name, it)| Some((name.into(), it?.to_string()))).collect()
+}
 
 /// How archives of the recorder are written.
 pub fn options(chunk: u64, locations: u64) -> Options {
@@ -391,14 +429,10 @@ pub fn place(
         let there = !from.exists() && to.exists();
         if !there && !from.exists() {
             archive.events(location).and_then(EventWriter::finish).map_err(other)?;
-        } else if !there && let Err(error) = fs::rename(&from, &to) {
-            if error.kind() != io::ErrorKind::CrossesDevices {
-                let text = format!("{} to {}: {error}", from.display(), to.display());
-                return Err(io::Error::new(error.kind(), text));
-            }
-            fs::copy(&from, &to)?;
-            fs::remove_file(&from)?;
+        } else if !there {
+            bring(&from, &to)?;
         }
+        place_rows(local, id, location, directory, open_files)?;
         let mut defs = archive.local_definitions(location).map_err(other)?;
         for (mapping_type, ids) in &tables {
             let id_map = map::IdMapRef::dense(ids);
@@ -415,6 +449,37 @@ pub fn place(
         defs.finish().map_err(other)?;
     }
     Ok(())
+}
+
+/// The folder of an experiment that has the rows of its profile, by location.
+pub const PROFILE: &str = "profile";
+
+/// Brings the profile of a thread to its place, if it has one.
+fn place_rows(
+    local: &Local,
+    id: u64,
+    location: LocationRef,
+    directory: &Path,
+    open_files: &Path,
+) -> io::Result<()> {
+    let from = open_files.join(format!("{}.{id}.rows", local.process.rank));
+    if !from.exists() {
+        return Ok(());
+    }
+    let folder = directory.join(PROFILE);
+    fs::create_dir_all(&folder)?;
+    bring(&from, &folder.join(format!("{}.rows", location.0)))
+}
+
+/// Renames a file, or copies it to another file system.
+fn bring(from: &Path, to: &Path) -> io::Result<()> {
+    let Err(error) = fs::rename(from, to) else { return Ok(()) };
+    if error.kind() != io::ErrorKind::CrossesDevices {
+        let text = format!("{} to {}: {error}", from.display(), to.display());
+        return Err(io::Error::new(error.kind(), text));
+    }
+    fs::copy(from, to)?;
+    fs::remove_file(from)
 }
 
 /// Writes the global definitions and the anchor, which make an archive of event files.

@@ -7,6 +7,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use crate::clock::Source;
 use crate::filter::{Filter, Groups, Selection};
 
 /// One thing that can be set.
@@ -44,6 +45,8 @@ pub enum Kind {
     Count,
     /// On or off.
     Switch,
+    /// One of these words.
+    Choice(&'static [&'static str]),
 }
 
 impl Kind {
@@ -57,6 +60,7 @@ impl Kind {
             Self::Duration => "TIME",
             Self::Count => "N",
             Self::Switch => "on|off",
+            Self::Choice(_) => "WORD",
         }
     }
 
@@ -77,6 +81,8 @@ impl Kind {
                 _ => Err("a number from 1 on is wanted".into()),
             },
             Self::Switch => parse_switch(text).map(drop).ok_or("on or off is wanted".into()),
+            Self::Choice(words) if words.contains(&text.trim()) => Ok(()),
+            Self::Choice(words) => Err(format!("one of {} is wanted", words.join(", "))),
         }
     }
 
@@ -87,8 +93,10 @@ impl Kind {
 }
 
 const WHERE: &str = "Where to";
+const WHAT: &str = "What";
 const WHICH: &str = "Which calls";
 const WHEN: &str = "When";
+const HOW: &str = "How";
 const HOW_MUCH: &str = "How much";
 
 /// Everything that can be set.
@@ -111,6 +119,23 @@ pub const TABLE: &[Setting] = &[
         help: "Write to this directory of each node while the program runs, and move the files to the \
                experiment directory at its end. Faster on slow shared file systems; after a crash the \
                files are to be collected from the nodes",
+    },
+    Setting {
+        name: "profile",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: WHAT,
+        help: "Sum up calls by call path while the program runs: visits, time, bytes, operations, \
+               partners. Instead of a trace, unless --trace is given too",
+    },
+    Setting {
+        name: "trace",
+        letter: None,
+        kind: Kind::Switch,
+        default: "",
+        section: WHAT,
+        help: "Record every call as events; on, unless --profile is given",
     },
     Setting {
         name: "filter",
@@ -189,6 +214,15 @@ pub const TABLE: &[Setting] = &[
         help: "Memory that recording may take in each process; threads beyond it are not recorded",
     },
     Setting {
+        name: "clock",
+        letter: None,
+        kind: Kind::Choice(&["auto", "counter", "system"]),
+        default: "auto",
+        section: HOW,
+        help: "What time is read from: the processor's time stamp counter, CLOCK_MONOTONIC of the system, \
+               or the former where it runs at one rate (auto)",
+    },
+    Setting {
         name: "chunk-size",
         letter: None,
         kind: Kind::Size,
@@ -238,6 +272,14 @@ pub(crate) struct Settings {
     total: u64,
     /// Bytes of memory that recording may take in one process.
     pub(crate) memory: u64,
+    /// By how much the clock of each process is to be made wrong, for tests: nanoseconds, and parts in a
+    /// thousand million, both times the rank.
+    pub(crate) skew: Option<(i64, i64)>,
+    /// What time is read from.
+    pub(crate) clock: Source,
+    /// Whether events are written, and whether they are summed up.
+    pub(crate) trace: bool,
+    pub(crate) profile: bool,
     /// Which calls are recorded.
     pub(crate) selection: Selection,
     /// Nanoseconds after the start of the runtime when recording begins and ends.
@@ -318,13 +360,29 @@ impl Settings {
     /// Reads the environment. What cannot be understood is told, and left at its default.
     pub(crate) fn read(get: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
-        let values = Values::read(get, &mut complaints);
+        let values = Values::read(&get, &mut complaints);
         // Chunks are mapped, so they are whole pages.
         let chunk = values.size("chunk-size").unwrap_or(otf2::chunk::EVENTS_SIZE);
         let chunk = chunk.clamp(otf2::chunk::MIN_SIZE, otf2::chunk::MAX_SIZE) & !4095;
         let start = values.duration("start-after").unwrap_or(0);
         let end = values.duration("for").map_or(u64::MAX, |length| start.saturating_add(length));
+        let profile = values.is_on("profile");
+        let trace = values.text("trace").and_then(parse_switch).unwrap_or(!profile);
+        let skew = get("DWELL_TEST_SKEW").and_then(|text| {
+            let (offset, drift) = text.split_once(',')?;
+            Some((offset.trim().parse().ok()?, drift.trim().parse().ok()?))
+        });
+        let clock = match values.text("clock") {
+            _ if skew.is_some() => Source::System,
+            Some("counter") => Source::Counter,
+            Some("system") => Source::System,
+            _ => Source::best(),
+        };
         let settings = Self {
+            skew,
+            clock,
+            trace,
+            profile,
             selection: values.selection(&mut complaints),
             window: (start, end),
             paused: values.is_on("paused"),

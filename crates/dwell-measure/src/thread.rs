@@ -38,6 +38,7 @@ use crate::facts::Fact;
 use crate::hook::Hook;
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
+use crate::profile::{Amount, Counted, Profile};
 use crate::text::Text;
 
 /// Ids of the attributes, the same in every archive.
@@ -68,8 +69,10 @@ const STACK: usize = 64 << 20;
 /// The state of a location.
 pub(crate) struct Thread {
     busy: AtomicBool,
-    /// Gone when the recording has ended.
+    /// Gone when the recording has ended, and not there if there is no trace.
     encoder: Option<Encoder<Memory>>,
+    /// Likewise, if there is no profile.
+    profile: Option<Profile>,
     pub(crate) process: &'static Process,
     clock: Clock,
     /// Time of the last event.
@@ -112,11 +115,15 @@ struct Place {
     region: u32,
     /// How often it was called since it was last recorded, if only some calls are.
     skipped: u32,
+    /// Its row in the profile, if it was called inside of that of the parent.
+    row: u32,
+    parent: u32,
     /// Its `Enter` and `Leave`.
     events: Option<(Prepared, Prepared)>,
 }
 
-const NO_PLACE: Place = Place { return_address: 0, region: 0, skipped: 0, events: None };
+const NO_PLACE: Place =
+    Place { return_address: 0, region: 0, skipped: 0, row: 0, parent: 0, events: None };
 
 /// A call that is open.
 #[derive(Clone, Copy)]
@@ -131,6 +138,12 @@ pub(crate) struct Frame {
     /// Whether the operation is complete at the origin when the call returns.
     pub(crate) blocking: bool,
     muted: bool,
+    /// Its rows in the profile: its own, and that of the partner of its first operation.
+    row: u32,
+    partner: u32,
+    /// When it was entered, and time in calls from here that are over.
+    enter: u64,
+    inside: u64,
 }
 
 const NO_FRAME: Frame = Frame {
@@ -142,6 +155,10 @@ const NO_FRAME: Frame = Frame {
     id: 0,
     blocking: false,
     muted: false,
+    row: 0,
+    partner: 0,
+    enter: 0,
+    inside: 0,
 };
 
 /// A call that has been entered, to be left by whoever has this.
@@ -213,7 +230,9 @@ pub(crate) fn enter_at(
         thread.release();
         return None;
     }
-    let frame = Frame { stack, return_address, region, layer, muted, ..NO_FRAME };
+    let row = if muted { 0 } else { thread.enter_path(time, region, return_address) };
+    let enter = time;
+    let frame = Frame { stack, return_address, region, layer, muted, row, enter, ..NO_FRAME };
     if let Some(place) = thread.frames.get_mut(thread.depth) {
         *place = frame;
     }
@@ -366,11 +385,14 @@ impl Thread {
 
     /// Writes an event. Returns whether there was room for it.
     #[inline(always)]
-    pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Copy) -> bool {
+    pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Counted + Copy) -> bool {
         if self.muted {
             return true;
         }
-        let Some(encoder) = &mut self.encoder else { return false };
+        if let Some(amount) = event.amount() {
+            self.count(&amount);
+        }
+        let Some(encoder) = &mut self.encoder else { return self.profile.is_some() };
         encoder.write(Time(time), event).is_ok()
             || self.again(|encoder| encoder.write(Time(time), event))
     }
@@ -382,7 +404,7 @@ impl Thread {
         time: u64,
         attribute: AttributeRef,
         number: u64,
-        event: impl AnyEvent + Copy,
+        event: impl AnyEvent + Counted + Copy,
     ) -> bool {
         self.write_tagged(
             time,
@@ -392,17 +414,95 @@ impl Thread {
     }
 
     #[inline(always)]
-    fn write_tagged(&mut self, time: u64, tag: Attribute, event: impl AnyEvent + Copy) -> bool {
+    fn write_tagged(
+        &mut self,
+        time: u64,
+        tag: Attribute,
+        event: impl AnyEvent + Counted + Copy,
+    ) -> bool {
         if self.muted {
             return true;
         }
-        let Some(encoder) = &mut self.encoder else { return false };
+        if let Some(amount) = event.amount() {
+            self.count(&amount);
+        }
+        let Some(encoder) = &mut self.encoder else { return self.profile.is_some() };
         encoder.write_tagged(Time(time), tag, event).is_ok()
             || self.again(|encoder| encoder.write_tagged(Time(time), tag, event))
     }
 
+    /// Adds what an event counts for to the rows of the open call.
+    #[inline(always)]
+    fn count(&mut self, amount: &Amount) {
+        let Some(profile) = &mut self.profile else { return };
+        let frame = &mut self.frames[self.depth.wrapping_sub(1) % DEPTH];
+        let partner = profile.add(frame.row, amount);
+        if frame.partner == 0 {
+            frame.partner = partner;
+        }
+    }
+
+    /// The row of a call that is entered, if there is a profile.
+    #[inline(always)]
+    fn enter_path(&mut self, time: u64, region: u32, return_address: usize) -> u32 {
+        let Some(profile) = &mut self.profile else { return 0 };
+        let parent = match self.depth {
+            0 => profile.program(time, process::PROGRAM.0),
+            _ => self.row_around(time),
+        };
+        let place = &self.sites[place_of(return_address)];
+        let known = place.return_address == return_address && place.region == region;
+        if known && place.parent == parent && place.row != 0 {
+            return place.row;
+        }
+        self.enter_path_slowly(parent, region, return_address)
+    }
+
+    /// The row of the innermost call that is recorded, or that of the program.
+    #[cold]
+    fn row_around(&mut self, time: u64) -> u32 {
+        let open = self.frames.iter().take(self.depth).rev().find(|frame| !frame.muted);
+        match (open, &mut self.profile) {
+            (Some(frame), _) => frame.row,
+            (None, Some(profile)) => profile.program(time, process::PROGRAM.0),
+            (None, None) => 0,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_path_slowly(&mut self, parent: u32, region: u32, return_address: usize) -> u32 {
+        keeping_errno(|| {
+            let site = self.process.site(return_address);
+            let Some(profile) = &mut self.profile else { return 0 };
+            let row = profile.path(parent, region, site);
+            let place = &mut self.sites[place_of(return_address)];
+            if place.return_address != return_address || place.region != region {
+                *place = Place { return_address, region, ..NO_PLACE };
+            }
+            (place.row, place.parent) = (row, parent);
+            row
+        })
+    }
+
+    /// Books a call that is left.
+    #[inline(always)]
+    fn leave_path(&mut self, time: u64) {
+        let Frame { row, partner, enter, inside, .. } = *self.frame();
+        let Some(profile) = &mut self.profile else { return };
+        let length = time.saturating_sub(enter);
+        profile.leave(row, length.saturating_sub(inside), partner, length, time);
+        let outer = self.frames.iter_mut().take(self.depth.saturating_sub(1)).rev();
+        if let Some(outer) = outer.filter(|frame| !frame.muted).next() {
+            outer.inside += length;
+        }
+    }
+
     #[inline(always)]
     fn enter_region(&mut self, time: u64, region: u32, return_address: usize) -> bool {
+        if self.encoder.is_none() {
+            return self.profile.is_some();
+        }
         let place = &self.sites[place_of(return_address)];
         let known = place.return_address == return_address && place.region == region;
         if let (true, Some((enter, _)), Some(encoder)) = (known, &place.events, &mut self.encoder)
@@ -430,8 +530,10 @@ impl Thread {
             let events = enter.zip(leave);
             let place = &mut self.sites[place_of(return_address)];
             let known = place.return_address == return_address && place.region == region;
-            let skipped = if known { place.skipped } else { 0 };
-            *place = Place { return_address, region, skipped, events };
+            if !known {
+                *place = Place { return_address, region, ..NO_PLACE };
+            }
+            place.events = events;
         }
         self.write_tagged(time, site, event)
     }
@@ -496,6 +598,7 @@ impl Thread {
             return true;
         }
         self.muted = false;
+        self.leave_path(time);
         let place = &self.sites[place_of(return_address)];
         // Whoever called from there, the region is what matters.
         let known = match (&place.events, &mut self.encoder) {
@@ -533,12 +636,18 @@ impl Thread {
     /// Only for whoever has ended the recording and waited until this thread was not busy.
     fn close(&mut self) -> io::Result<Closed> {
         let none = Closed { id: self.id, calls: 0, events: 0, bypassed: 0, left_out: 0, lost: 0 };
+        let (calls, bypassed) = (self.calls, self.bypassed.load(Ordering::Relaxed));
+        let none = Closed { calls, bypassed, left_out: self.left_out, lost: self.lost, ..none };
+        let now = self.now();
+        if let Some(profile) = self.profile.take() {
+            profile.close(now)?;
+        }
         if self.encoder.is_none() {
             return Ok(none);
         }
         // The regions that are open, the program itself the first. A chunk that was full when there was
         // no space for another has no room for them.
-        let time = self.now();
+        let time = now;
         let depth = std::mem::take(&mut self.depth);
         let calls = self.frames.iter().take(depth).filter(|frame| !frame.muted);
         let calls = calls.map(|frame| RegionRef(frame.region));
@@ -571,9 +680,7 @@ impl Thread {
             ClosedLocation { location, events: finished.events, times, bytes, cut: 0, open };
         let path = std::path::Path::new(path.as_str());
         leave_open(path, chunk, &mut closed, CUT).map_err(|e| io::Error::other(e.to_string()))?;
-        let (calls, bypassed) = (self.calls, self.bypassed.load(Ordering::Relaxed));
-        let (left_out, lost) = (self.left_out, self.lost);
-        Ok(Closed { calls, events: closed.events, bypassed, left_out, lost, ..none })
+        Ok(Closed { events: closed.events, ..none })
     }
 }
 
@@ -686,21 +793,33 @@ impl Thread {
     /// A new location, with its file.
     fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
         process.take_memory()?;
-        let chunk = process.chunk(true)?;
-        let path = events(process, id);
-        let file = memory::open(path.c_str(), true)?;
-        let first = Memory::of_file(&file, 0, chunk)?;
+        let profile = if process.has_profile {
+            let mut path = Text::<1024>::default();
+            path.format(format_args!("{}/{}.{id}.rows", process.open_files(), process.rank()));
+            Some(Profile::create(path.c_str().to_owned())?)
+        } else {
+            None
+        };
+        let encoder = if process.has_trace {
+            let chunk = process.chunk(true)?;
+            let path = events(process, id);
+            let file = memory::open(path.c_str(), true)?;
+            let first = Memory::of_file(&file, 0, chunk)?;
+            if !first.survives() {
+                let (name, value) = ("SURVIVAL", "not here: the file system cannot reserve space");
+                process.define(&Fact::Property { name, value })?;
+            }
+            Some(Encoder::new(first).map_err(io::Error::other)?)
+        } else {
+            None
+        };
         process.define(&Fact::Thread { id: id.into(), tid: tid() })?;
-        if !first.survives() {
-            let (name, value) = ("SURVIVAL", "not here: the file system cannot reserve space");
-            process.define(&Fact::Property { name, value })?;
-        }
-        let encoder = Encoder::new(first).map_err(io::Error::other)?;
         let place = std::mem::ManuallyDrop::new(Memory::anonymous(size_of::<Self>())?);
         let at = place.as_ptr().cast_mut().cast::<Self>();
         let thread = Self {
             busy: AtomicBool::new(false),
-            encoder: Some(encoder),
+            encoder,
+            profile,
             process,
             clock: process.clock,
             time: 0,

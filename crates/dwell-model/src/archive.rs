@@ -88,6 +88,14 @@ pub const LEFT_OUT: &str = " recorded=never";
 /// Words behind the [`Meaning`] of a region of whose calls some were recorded.
 pub const SAMPLED: &str = " recorded=some";
 
+/// Property of an archive: how far wrong times of different nodes may be against each other and the first,
+/// nanoseconds.
+pub const CLOCK_RESIDUAL: &str = "DWELL::CLOCK_RESIDUAL";
+
+/// Property of an archive: half of the shortest round trip between two nodes, nanoseconds. No request gets
+/// from one to another in less.
+pub const LATENCY: &str = "DWELL::LATENCY";
+
 /// Property of an archive: why recording stopped before its program did, in some processes or all.
 pub const STOPPED: &str = "DWELL::STOPPED";
 

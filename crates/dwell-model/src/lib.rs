@@ -56,5 +56,6 @@ pub mod archive;
 pub mod layer;
 pub mod mpi;
 pub mod operation;
+pub mod profile;
 pub mod shmem;
 pub mod table;

@@ -48,8 +48,13 @@ fn flag(setting: &'static Setting) -> Arg {
         Kind::Switch => flag.num_args(0..=1).require_equals(true).default_missing_value("on"),
         // A group may have a minus before it.
         Kind::Groups => flag.allow_hyphen_values(true),
+        Kind::Choice(words) => return named(flag.value_parser(words.to_vec()), setting),
         _ => flag,
     };
+    named(flag, setting)
+}
+
+fn named(flag: Arg, setting: &Setting) -> Arg {
     match setting.letter {
         Some(letter) => flag.short(letter),
         None => flag,

@@ -6,6 +6,7 @@ mod elf;
 mod format;
 mod library;
 mod listing;
+mod profile;
 mod progress;
 mod sites;
 
@@ -40,6 +41,8 @@ enum Command {
     Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),
+    /// Estimate from a profile how large a trace would be, and write a filter that keeps it small.
+    Score(commands::score::Args),
     /// Make an archive from what a killed or crashed run left behind.
     Recover(commands::recover::Args),
     /// Tell what this machine has, and what of a program will be measured.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::View(args) => commands::view::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Score(args) => commands::score::run(&args),
         Command::Synth(args) => commands::synth::run(&args),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
         Command::Man(args) => commands::man::run(&args, Cli::command()),

@@ -43,6 +43,7 @@ use otf2::Archive;
 use serde_json::{Value, json};
 
 use crate::format::{bytes, grouped, seconds, shorten, wrap};
+use crate::profile;
 use crate::progress;
 use crate::sites;
 
@@ -142,6 +143,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let definitions = archive.definitions()?;
     let total: u64 = definitions.locations().map(|it| it.number_of_events).sum();
     let locations = definitions.locations().count();
+    if total == 0 && profile::make(directory)?.is_some() {
+        bail!(
+            "{}: there is a profile and no trace; next: dwell report {}",
+            path.display(),
+            path.display()
+        );
+    }
     if args.memory < least_memory(locations) {
         let least = bytes(least_memory(locations) as f64);
         eprintln!("note: {locations} locations need {least}, which is more than --memory allows");

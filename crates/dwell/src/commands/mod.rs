@@ -11,5 +11,6 @@ pub(crate) mod print;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod score;
 pub(crate) mod synth;
 pub(crate) mod view;

@@ -7,6 +7,7 @@ use anyhow::Result;
 use dwell_measure::recover;
 
 use crate::format::grouped;
+use crate::profile;
 use crate::sites;
 
 /// Arguments of `dwell recover`.
@@ -44,7 +45,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         eprintln!("dwell: nothing of rank {}", range(ranks));
     }
     sites::resolve(&args.directory);
-    println!("Next: dwell analyze {}", args.directory.display());
+    let profile = profile::make(&args.directory)?;
+    let next = if profile.is_some() && found.events == 0 { "report" } else { "analyze" };
+    println!("Next: dwell {next} {}", args.directory.display());
     let whole = found.warnings.is_empty() && found.missing.is_empty();
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

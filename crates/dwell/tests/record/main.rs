@@ -19,6 +19,7 @@ mod mpi_life;
 mod mpi_start;
 mod mpi_waits;
 mod nwchem;
+mod profile;
 mod same;
 mod select;
 mod sites;

@@ -12,6 +12,7 @@ use dwell_report::Query;
 use dwell_report::transform::{self, CallTree};
 
 use crate::listing::{self, Style};
+use crate::profile;
 
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Colour::Always => console::set_colors_enabled(true),
         Colour::Never => console::set_colors_enabled(false),
     }
+    profile::make(&args.report)?;
     let path = find(&args.report)?;
     let query = Query::open(&path)?;
     if let Some(output) = &args.write {

@@ -1,0 +1,346 @@
+//! The profile of a thread: rows for call paths and partners, in file-backed memory.
+//!
+//! [`dwell_model::profile`] says what is in the file. What an event says of bytes and operations is added
+//! to the row of the call that is open when it is written, or would be: so the profile and the trace of a
+//! run cannot differ.
+#![allow(unsafe_code)] // Records are words in mapped memory.
+
+use std::ffi::CString;
+use std::io;
+
+use dwell_model::profile::{FIRST_COUNT, MAGIC, RECORD, WORDS, Words, partner_key, path_key};
+use otf2::event::{
+    Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv,
+    MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend,
+    NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, RmaAcquireLock, RmaAtomic,
+    RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteBlocking,
+    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
+    RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
+};
+
+use crate::memory::{self, Memory};
+
+/// Bytes that a file grows by.
+pub(crate) const BLOCK: usize = 64 * 1024;
+const PER_BLOCK: usize = BLOCK / RECORD;
+/// Blocks of a thread, at most; what has no row then is counted.
+const BLOCKS: usize = 64;
+const MOST: usize = BLOCKS * PER_BLOCK;
+/// Places of the index.
+const PLACES: usize = 2 * MOST;
+/// Bytes of the index.
+pub(crate) const INDEX: usize = PLACES * size_of::<u32>();
+
+/// What an event counts for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    /// Place of the count of operations, and of bytes, in the words of a path.
+    operations: usize,
+    first: (usize, u64),
+    second: (usize, u64),
+    /// Kind, window or communicator, and rank of the partner. Kind 0 is none, 1 a put.
+    partner: (u32, u32, u32),
+}
+
+const PUTS: usize = FIRST_COUNT;
+const GETS: usize = FIRST_COUNT + 1;
+const ATOMICS: usize = FIRST_COUNT + 2;
+const BYTES_PUT: usize = FIRST_COUNT + 3;
+const BYTES_GET: usize = FIRST_COUNT + 4;
+const SENDS: usize = FIRST_COUNT + 5;
+const RECEIVES: usize = FIRST_COUNT + 6;
+const BYTES_SENT: usize = FIRST_COUNT + 7;
+const BYTES_RECEIVED: usize = FIRST_COUNT + 8;
+const COLLECTIVES: usize = FIRST_COUNT + 9;
+
+/// An event that may count for something.
+pub(crate) trait Counted {
+    /// What it counts for.
+    #[inline(always)]
+    fn amount(&self) -> Option<Amount> {
+        None
+    }
+}
+
+macro_rules! counts_nothing {
+    ($($event:ty),* $(,)?) => { $( impl Counted for $event {} )* };
+}
+
+counts_nothing! {
+    Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiIsendComplete,
+    MpiRequestCancelled, NonBlockingCollectiveRequest, RmaAcquireLock, RmaCollectiveBegin,
+    RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
+    RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
+}
+
+macro_rules! counts {
+    ($($event:ty: $it:ident => $amount:expr;)*) => { $(
+        impl Counted for $event {
+            #[inline(always)]
+            fn amount(&self) -> Option<Amount> {
+                let $it = self;
+                Some($amount)
+            }
+        }
+    )* };
+}
+
+const NONE: Amount = Amount { operations: 0, first: (0, 0), second: (0, 0), partner: (0, 0, 0) };
+
+counts! {
+    RmaPut: it => Amount {
+        operations: PUTS,
+        first: (BYTES_PUT, it.bytes),
+        partner: (1, it.win.0, it.remote.0),
+        ..NONE
+    };
+    RmaGet: it => Amount {
+        operations: GETS,
+        first: (BYTES_GET, it.bytes),
+        partner: (2, it.win.0, it.remote.0),
+        ..NONE
+    };
+    RmaAtomic: it => Amount {
+        operations: ATOMICS,
+        first: (BYTES_PUT, it.bytes_sent),
+        second: (BYTES_GET, it.bytes_received),
+        partner: (3, it.win.0, it.remote.0),
+    };
+    MpiSend: it => Amount {
+        operations: SENDS,
+        first: (BYTES_SENT, it.msg_length),
+        partner: (4, it.communicator.0, it.receiver.0),
+        ..NONE
+    };
+    MpiIsend: it => Amount {
+        operations: SENDS,
+        first: (BYTES_SENT, it.msg_length),
+        partner: (4, it.communicator.0, it.receiver.0),
+        ..NONE
+    };
+    MpiRecv: it => Amount { operations: RECEIVES, first: (BYTES_RECEIVED, it.msg_length), ..NONE };
+    MpiIrecv: it => Amount { operations: RECEIVES, first: (BYTES_RECEIVED, it.msg_length), ..NONE };
+    MpiCollectiveEnd: _it => Amount { operations: COLLECTIVES, ..NONE };
+    RmaCollectiveEnd: _it => Amount { operations: COLLECTIVES, ..NONE };
+    NonBlockingCollectiveComplete: _it => Amount { operations: COLLECTIVES, ..NONE };
+}
+
+/// The profile of a thread.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    path: CString,
+    blocks: [Option<Memory>; BLOCKS],
+    /// Records that are in use, the header among them.
+    count: usize,
+    /// Numbers of records, by what they are known by.
+    index: Memory,
+    /// The row of the program; 0 before the first call.
+    program: u32,
+}
+
+impl Profile {
+    /// Begins a profile in a new file.
+    pub(crate) fn create(path: CString) -> io::Result<Self> {
+        let first = Memory::of_file(&memory::open(&path, true)?, 0, BLOCK)?;
+        let index = Memory::anonymous(INDEX)?;
+        let mut blocks = [const { None }; BLOCKS];
+        blocks[0] = Some(first);
+        let mut profile = Self { path, blocks, count: 1, index, program: 0 };
+        profile.record(0)[0] = MAGIC;
+        Ok(profile)
+    }
+
+    #[inline(always)]
+    fn record(&mut self, number: u32) -> &mut Words {
+        let (block, at) = (number as usize / PER_BLOCK, number as usize % PER_BLOCK);
+        let memory = match self.blocks.get_mut(block) {
+            Some(Some(memory)) => memory,
+            // Numbers come from `find`; the header is always there.
+            _ => match &mut self.blocks[0] {
+                Some(memory) => memory,
+                None => unreachable!("a profile has its first block"),
+            },
+        };
+        let at = memory.as_mut_ptr().cast::<Words>().wrapping_add(at);
+        // SAFETY: a block has that many records, is aligned to a page, any bits are words, and it is
+        // borrowed exclusively.
+        unsafe { &mut *at }
+    }
+
+    /// The record that two words are known by, made if it is not there; 0 if there is no room.
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self, (first, second): (u64, u64)) -> u32 {
+        const { assert!(PLACES.is_power_of_two()) }
+        let mixed = (first ^ second.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut place = (mixed >> 40) as usize % PLACES;
+        loop {
+            let number = self.indexed(place);
+            if number == 0 {
+                break;
+            }
+            let record = self.record(number);
+            if record[0] == first && record[1] == second {
+                return number;
+            }
+            place = (place + 1) % PLACES;
+        }
+        let number = self.count;
+        if number >= MOST || self.make_room(number).is_err() {
+            self.record(0)[3] += 1;
+            return 0;
+        }
+        self.count += 1;
+        let record = self.record(number as u32);
+        (record[1], record[4]) = (second, if first & 1 == 1 { u64::MAX } else { 0 });
+        // It is there for a reader when the first word is.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+        record[0] = first;
+        self.set_indexed(place, number as u32);
+        number as u32
+    }
+
+    fn make_room(&mut self, number: usize) -> io::Result<()> {
+        let block = number / PER_BLOCK;
+        if let Some(place @ None) = self.blocks.get_mut(block) {
+            let file = memory::open(&self.path, false)?;
+            *place = Some(Memory::of_file(&file, (block * BLOCK) as u64, BLOCK)?);
+        }
+        Ok(())
+    }
+
+    fn indexed(&self, place: usize) -> u32 {
+        // SAFETY: the memory has that many numbers, and zeros are numbers.
+        unsafe { *self.index.as_ptr().cast::<u32>().wrapping_add(place) }
+    }
+
+    fn set_indexed(&mut self, place: usize, number: u32) {
+        // SAFETY: as above, borrowed exclusively.
+        unsafe { *self.index.as_mut_ptr().cast::<u32>().wrapping_add(place) = number };
+    }
+
+    /// The row of the program, which begins with its first call.
+    #[inline(always)]
+    pub(crate) fn program(&mut self, time: u64, region: u32) -> u32 {
+        if self.program == 0 {
+            self.program = self.find(path_key(0, region, None));
+            let number = self.program;
+            self.record(number)[2] = 1;
+            self.record(0)[1] = time;
+            self.record(0)[2] = time;
+        }
+        self.program
+    }
+
+    /// The row of a path.
+    pub(crate) fn path(&mut self, parent: u32, region: u32, site: Option<u32>) -> u32 {
+        self.find(path_key(parent, region, site))
+    }
+
+    /// Adds what an event counts for. Returns the row of the partner, if it has one.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, row: u32, amount: &Amount) -> u32 {
+        let record = self.record(row);
+        if row != 0 {
+            record[amount.operations % WORDS] += 1;
+            record[amount.first.0 % WORDS] += amount.first.1;
+            // Place 0 of an amount is none: nothing is added to the first word.
+            record[amount.second.0 % WORDS] += amount.second.1;
+        }
+        let (kind, context, rank) = amount.partner;
+        if kind == 0 {
+            return 0;
+        }
+        let partner = self.find(partner_key(kind - 1, context, rank));
+        if partner != 0 {
+            let record = self.record(partner);
+            record[2] += 1;
+            record[3] += amount.first.1 + amount.second.1;
+        }
+        partner
+    }
+
+    /// A call ends: how long it took by itself, and all of it for its partner.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, row: u32, own: u64, partner: u32, length: u64, time: u64) {
+        if row != 0 {
+            let record = self.record(row);
+            record[2] += 1;
+            record[3] += own;
+            record[4] = record[4].min(own);
+            record[5] = record[5].max(own);
+        }
+        if partner != 0 {
+            self.record(partner)[4] += length;
+        }
+        self.record(0)[2] = time;
+    }
+
+    /// Ends the profile at a time: cuts the file to what it holds, and writes what is not there.
+    pub(crate) fn close(mut self, time: u64) -> io::Result<()> {
+        if self.program != 0 {
+            self.record(0)[2] = time;
+        }
+        let file = memory::open(&self.path, false)?;
+        for block in self.blocks.iter().flatten() {
+            block.save(&file, BLOCK)?;
+        }
+        file.set_len((self.count * RECORD) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_model::profile::{Row, header, rows};
+    use otf2::id::{MatchingId, Rank, RmaWinRef};
+
+    use super::*;
+
+    #[test]
+    fn rows_survive_without_being_closed() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("0.0.rows");
+        let name = CString::new(path.to_str().unwrap()).unwrap();
+        let mut profile = Profile::create(name)?;
+        let program = profile.program(100, 0);
+        // More than a block, each from another place.
+        for site in 0..2000 {
+            let row = profile.path(program, 7, Some(site));
+            let event = RmaGet {
+                win: RmaWinRef(0),
+                remote: Rank(site % 3),
+                bytes: 8,
+                matching_id: MatchingId(0),
+            };
+            let partner = profile.add(row, &event.amount().unwrap());
+            profile.leave(row, 10, partner, 10, 100 + u64::from(site));
+            assert_eq!(profile.path(program, 7, Some(site)), row);
+        }
+        let bytes = std::fs::read(&path)?;
+        let head = header(&bytes).unwrap();
+        assert_eq!((head.first, head.last, head.dropped), (100, 2099, 0));
+        let (mut visits, mut partners) = (0, Vec::new());
+        for (_, row) in rows(&bytes) {
+            match row {
+                Row::Path(row) if row.parent == program => {
+                    assert_eq!(
+                        (row.region, row.visits, row.counts[1], row.counts[4]),
+                        (7, 1, 1, 8)
+                    );
+                    assert_eq!((row.time, row.shortest, row.longest), (10, 10, 10));
+                    visits += row.visits;
+                }
+                Row::Path(row) => assert_eq!((row.region, row.visits), (0, 1)),
+                Row::Partner(row) => partners.push((row.rank, row.operations, row.bytes, row.time)),
+            }
+        }
+        assert_eq!(visits, 2000);
+        partners.sort_unstable();
+        assert_eq!(partners, [(0, 667, 5336, 6670), (1, 667, 5336, 6670), (2, 666, 5328, 6660)]);
+        profile.close(5000)?;
+        let bytes = std::fs::read(&path)?;
+        assert_eq!(header(&bytes).map(|head| head.last), Some(5000));
+        assert_eq!(bytes.len(), (1 + 1 + 2000 + 3) * RECORD);
+        Ok(())
+    }
+}

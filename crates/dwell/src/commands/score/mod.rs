@@ -1,0 +1,194 @@
+//! `dwell score`: how large a trace would be, from a profile, and what would make it smaller.
+//!
+//! The records of every call are written to a scratch chunk by the encoder that the recorder uses, with
+//! numbers as large as they would be on average, and counted in bytes.
+
+mod ruler;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use dwell_analyze::Calls;
+use dwell_measure::settings::parse_size;
+use dwell_model::archive::Meaning;
+use dwell_model::operation::Operation;
+use serde::Serialize;
+
+use self::ruler::Ruler;
+use crate::format::{bytes, grouped};
+use crate::profile;
+
+/// Arguments of `dwell score`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The profile comes from dwell run --profile. The estimate is for the event files of a trace \
+    of the same run.\n\nExample:\n  \
+    oshrun -np 4 dwell run --profile -o first ./heat\n  \
+    dwell score first --max-size 100M --write heat.filter\n  \
+    oshrun -np 4 dwell run --filter heat.filter -o second ./heat"
+)]
+pub(crate) struct Args {
+    /// The experiment directory of a run with --profile.
+    directory: PathBuf,
+    /// How large the trace may be, all processes together.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_size: Option<u64>,
+    /// Write a filter that keeps it below --max-size to this file.
+    #[arg(long, value_name = "FILE", requires = "max_size")]
+    write: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "a size such as 64M is wanted".into())
+}
+
+/// What the calls of one function would take.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Function {
+    name: String,
+    visits: u64,
+    seconds: f64,
+    bytes: u64,
+    /// Whether the filter leaves it out.
+    left_out: bool,
+    #[serde(skip)]
+    fixed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Score {
+    bytes: u64,
+    largest_process_bytes: u64,
+    bytes_with_filter: u64,
+    functions: Vec<Function>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let directory = &args.directory;
+    profile::make(directory)?;
+    let Some(profile) = profile::read(directory)? else {
+        bail!(
+            "{}: there is no profile here; make one with dwell run --profile",
+            directory.display()
+        );
+    };
+    let mut score = score(&profile.calls());
+    if let Some(most) = args.max_size {
+        choose(&mut score, most);
+        if score.bytes_with_filter > most {
+            eprintln!(
+                "dwell: {} stay: what begins and ends the program cannot be left out",
+                bytes(score.bytes_with_filter as f64)
+            );
+        }
+    }
+    if let Some(file) = &args.write {
+        fs::write(file, filter(&score)).with_context(|| file.display().to_string())?;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&score)?);
+    } else {
+        print!("{}", table(&score));
+        if let Some(file) = &args.write {
+            println!("Next: dwell run --filter {}", file.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sums up what calls would take, by function, the largest first.
+fn score(calls: &[Calls]) -> Score {
+    let mut ruler = Ruler::new();
+    let mut functions: BTreeMap<&str, Function> = BTreeMap::new();
+    let mut locations: BTreeMap<u32, u64> = BTreeMap::new();
+    // Numbers of operations grow over the run of a location: half of the last is their mean.
+    let mut operations: BTreeMap<u32, u64> = BTreeMap::new();
+    for call in calls {
+        *operations.entry(call.location).or_default() += call.counts[..3].iter().sum::<u64>();
+    }
+    for call in calls {
+        let typical = operations.get(&call.location).copied().unwrap_or(0) / 2;
+        let bytes = ruler.calls(call, typical);
+        let function = functions.entry(&call.region).or_default();
+        let meaning = Meaning::parse(&call.description);
+        function.fixed = meaning.is_none_or(|it| {
+            matches!(it.operation, Operation::Initialise | Operation::Finalise | Operation::Exit)
+        });
+        function.visits += call.visits;
+        function.seconds += call.nanoseconds as f64 / 1e9;
+        function.bytes += bytes;
+        *locations.entry(call.location).or_default() += bytes;
+    }
+    let named = |(name, function): (&str, Function)| Function { name: name.into(), ..function };
+    let mut functions: Vec<Function> = functions.into_iter().map(named).collect();
+    functions.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    let bytes = functions.iter().map(|it| it.bytes).sum();
+    Score {
+        bytes,
+        largest_process_bytes: locations.values().copied().max().unwrap_or(0),
+        bytes_with_filter: bytes,
+        functions,
+    }
+}
+
+/// Leaves out functions until what stays is small enough: first those that take the most space for the
+/// least time.
+fn choose(score: &mut Score, most: u64) {
+    let mut order: Vec<usize> = (0..score.functions.len()).collect();
+    let worth = |it: &Function| it.seconds / it.bytes.max(1) as f64;
+    order.sort_by(|&a, &b| worth(&score.functions[a]).total_cmp(&worth(&score.functions[b])));
+    for at in order {
+        let function = &mut score.functions[at];
+        if score.bytes_with_filter > most && !function.fixed && function.bytes > 0 {
+            function.left_out = true;
+            score.bytes_with_filter -= function.bytes;
+        }
+    }
+}
+
+/// The text of a filter file.
+fn filter(score: &Score) -> String {
+    let mut text = format!(
+        "# Made by dwell score: of {} bytes of events, {} stay.\nSCOREP_REGION_NAMES_BEGIN\n",
+        score.bytes, score.bytes_with_filter
+    );
+    for function in score.functions.iter().filter(|it| it.left_out) {
+        let _ = writeln!(
+            text,
+            "  EXCLUDE {}  # {} bytes, {} calls, {:.6} s",
+            function.name, function.bytes, function.visits, function.seconds
+        );
+    }
+    text + "SCOREP_REGION_NAMES_END\n"
+}
+
+/// What a person reads.
+fn table(score: &Score) -> String {
+    let mut text = format!(
+        "a trace of this run would take {}, {} of it the largest process\n",
+        bytes(score.bytes as f64),
+        bytes(score.largest_process_bytes as f64)
+    );
+    if score.bytes_with_filter < score.bytes {
+        let _ = writeln!(
+            text,
+            "with the functions left out that have a minus, {}",
+            bytes(score.bytes_with_filter as f64)
+        );
+    }
+    let _ = writeln!(text, "\n  {:>12} {:>14} {:>12}  function", "size", "calls", "seconds");
+    for function in &score.functions {
+        let Function { name, visits, seconds, bytes: size, left_out, .. } = function;
+        let (size, visits) = (bytes(*size as f64), grouped(*visits));
+        let mark = if *left_out { "-" } else { " " };
+        let _ = writeln!(text, "{mark} {size:>12} {visits:>14} {seconds:>12.6}  {name}");
+    }
+    text
+}

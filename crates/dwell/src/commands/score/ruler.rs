@@ -1,0 +1,220 @@
+//! How many bytes the records of calls take: they are written to a scratch chunk.
+
+use dwell_analyze::Calls;
+use dwell_model::archive::{Meaning, SMALL};
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Mode, Operation};
+use otf2::encode::{EncodeError, Encoder};
+use otf2::enums::{
+    CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel, RmaSyncType,
+};
+use otf2::event::{
+    AnyEvent, Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest,
+    MpiIsend, MpiIsendComplete, MpiRecv, MpiSend, RmaAcquireLock, RmaAtomic, RmaCollectiveBegin,
+    RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
+    RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync, RmaWaitChange,
+};
+use otf2::id::{
+    AttributeRef, CallingContextRef, CommRef, LockId, MatchingId, Rank, RegionRef, RequestId,
+    RmaWinRef, Time,
+};
+use otf2::{Attribute, AttributeValue};
+
+/// Measures records.
+pub(super) struct Ruler {
+    encoder: Encoder<Vec<u8>>,
+    time: u64,
+}
+
+/// An address in the symmetric heap, as most are.
+const OFFSET: u64 = 1 << 20;
+/// Numbers of the attributes of the recorder.
+const SITE: AttributeRef = AttributeRef(0);
+const PLACE: AttributeRef = AttributeRef(1);
+const SEQUENCE: AttributeRef = AttributeRef(3);
+
+impl Ruler {
+    pub(super) fn new() -> Self {
+        let chunk = vec![0; otf2::chunk::MIN_SIZE as usize];
+        // A chunk of the least size can be begun.
+        let encoder = Encoder::new(chunk).unwrap_or_else(|error| unreachable!("{error}"));
+        Self { encoder, time: 1 << 40 }
+    }
+
+    fn written(
+        &mut self,
+        write: impl FnOnce(&mut Encoder<Vec<u8>>, Time) -> Result<(), EncodeError>,
+    ) -> u64 {
+        if self.encoder.used() > otf2::chunk::MIN_SIZE as usize / 2 {
+            *self = Self { time: self.time, ..Self::new() };
+        }
+        let before = self.encoder.used();
+        // There is always room for one more.
+        let _ = write(&mut self.encoder, Time(self.time));
+        (self.encoder.used() - before) as u64
+    }
+
+    /// Bytes of the first record at a time.
+    fn first(&mut self, event: impl AnyEvent, tag: Option<Attribute>) -> u64 {
+        self.time += 1;
+        self.written(|out, time| match tag {
+            Some(tag) => out.write_tagged(time, tag, event),
+            None => out.write(time, event),
+        })
+    }
+
+    /// Bytes of a record at the time of another.
+    fn beside(&mut self, event: impl AnyEvent + Copy, tag: Option<Attribute>) -> u64 {
+        // After one that has the time of this one.
+        self.first(Leave { region: RegionRef(0) }, None);
+        self.written(|out, time| match tag {
+            Some(tag) => out.write_tagged(time, tag, event),
+            None => out.write(time, event),
+        })
+    }
+
+    /// Bytes of all calls of a path. `id` is the number of a typical operation of its location.
+    pub(super) fn calls(&mut self, call: &Calls, id: u64) -> u64 {
+        let (region, site) = (RegionRef(call.local.0), call.local.1);
+        let site = site.map(|site| Attribute {
+            attribute: SITE,
+            value: AttributeValue::CallingContext(CallingContextRef(site)),
+        });
+        let around = self.first(Enter { region }, site) + self.first(Leave { region }, None);
+        let Some(meaning) = Meaning::parse(&call.description) else { return call.visits * around };
+        call.visits * (around + self.each(&meaning, call, id))
+            + self.operations(&meaning, call, id)
+            + self.messages(&meaning, call, id)
+            + self.collectives(&meaning, call)
+    }
+
+    /// Records that stand in every call of a function.
+    fn each(&mut self, meaning: &Meaning, call: &Calls, id: u64) -> u64 {
+        let (win, remote, matching_id) = (RmaWinRef(0), Rank(1), MatchingId(id));
+        let (lock_type, lock_id) = (LockType::Exclusive, LockId(OFFSET));
+        let place = Some(number(PLACE, OFFSET));
+        let mpi = meaning.layer == Layer::Mpi;
+        let mut bytes = match meaning.operation {
+            Operation::Signal => {
+                let sync_type = RmaSyncType::NotifyOut;
+                self.beside(RmaSync { win, remote, sync_type }, place)
+            }
+            Operation::WaitChange => self.beside(RmaWaitChange { win }, place),
+            Operation::Lock => {
+                let asked = RmaRequestLock { win, remote, lock_id, lock_type };
+                let got = RmaAcquireLock { win, remote, lock_id, lock_type };
+                self.beside(asked, None) + if mpi { 0 } else { self.beside(got, None) }
+            }
+            Operation::Unlock => self.beside(RmaReleaseLock { win, remote, lock_id }, None),
+            Operation::Receive if meaning.mode != Mode::Blocking => {
+                self.beside(MpiIrecvRequest { request_id: RequestId(id) }, None)
+            }
+            _ => 0,
+        };
+        let operations: u64 = call.counts.iter().take(3).sum();
+        // What completes has something to complete, if anything was issued at all.
+        if meaning.completes_remote && operations == 0 && id > 0 {
+            bytes += self.beside(RmaOpCompleteRemote { win, matching_id }, None);
+            if mpi {
+                bytes += self.beside(RmaOpCompleteNonBlocking { win, matching_id }, None);
+            }
+        }
+        bytes
+    }
+
+    /// Records of one-sided operations.
+    fn operations(&mut self, meaning: &Meaning, call: &Calls, id: u64) -> u64 {
+        let [puts, gets, atomics, sent, received, ..] = call.counts;
+        let (win, remote, matching_id) = (RmaWinRef(0), Rank(1), MatchingId(id));
+        let shmem = meaning.layer == Layer::Shmem;
+        let place = shmem.then(|| number(PLACE, OFFSET));
+        let bytes = mean(sent, puts);
+        let put = RmaPut { win, remote, bytes, matching_id };
+        let get = RmaGet { win, remote, bytes: mean(received, gets), matching_id };
+        let (bytes_sent, bytes_received) = (mean(sent, atomics), mean(received, atomics));
+        let kind = RmaAtomicType::Accumulate;
+        let atomic = RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
+        let complete = RmaOpCompleteBlocking { win, matching_id };
+        let blocking = shmem && meaning.mode == Mode::Blocking;
+        let completion = if blocking { self.beside(complete, None) } else { 0 };
+        puts * self.beside(put, place.filter(|_| bytes <= SMALL))
+            + gets * self.beside(get, None)
+            + atomics * self.beside(atomic, place)
+            + (puts + gets + atomics) * completion
+    }
+
+    /// Records of messages.
+    fn messages(&mut self, meaning: &Meaning, call: &Calls, id: u64) -> u64 {
+        let [.., sends, receives, sent, received, _] = call.counts;
+        let (communicator, request_id, msg_tag) = (CommRef(0), RequestId(id), 1);
+        let partner = Rank(1);
+        let waits = matches!(meaning.operation, Operation::WaitHandle | Operation::TestHandle);
+        let mut bytes = 0;
+        if sends > 0 {
+            let (receiver, msg_length) = (partner, mean(sent, sends));
+            bytes += sends
+                * if meaning.mode == Mode::Blocking {
+                    self.beside(MpiSend { receiver, communicator, msg_tag, msg_length }, None)
+                } else {
+                    let event =
+                        MpiIsend { receiver, communicator, msg_tag, msg_length, request_id };
+                    self.beside(event, None)
+                };
+        }
+        if receives > 0 {
+            let (sender, msg_length) = (partner, mean(received, receives));
+            bytes += receives
+                * if waits {
+                    let event = MpiIrecv { sender, communicator, msg_tag, msg_length, request_id };
+                    self.beside(event, None)
+                } else {
+                    self.beside(MpiRecv { sender, communicator, msg_tag, msg_length }, None)
+                };
+        }
+        if waits && meaning.layer == Layer::Mpi {
+            // What was waited for and not received was sent.
+            let rest = call.visits.saturating_sub(receives);
+            bytes += rest * self.beside(MpiIsendComplete { request_id }, None);
+        }
+        bytes
+    }
+
+    /// Records of collectives.
+    fn collectives(&mut self, meaning: &Meaning, call: &Calls) -> u64 {
+        let [.., collectives] = call.counts;
+        let (collective_op, root) = (CollectiveOp::Allreduce, CollectiveRoot::None);
+        let sequence = Some(number(SEQUENCE, call.visits / 2));
+        collectives
+            * if meaning.layer == Layer::Mpi {
+                let (communicator, size_sent, size_received) = (CommRef(0), 1 << 10, 1 << 10);
+                let end = MpiCollectiveEnd {
+                    collective_op,
+                    communicator,
+                    root,
+                    size_sent,
+                    size_received,
+                };
+                self.beside(MpiCollectiveBegin {}, None) + self.beside(end, sequence)
+            } else {
+                let sync_level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+                let (win, bytes_sent, bytes_received) = (RmaWinRef(0), 0, 0);
+                let end = RmaCollectiveEnd {
+                    collective_op,
+                    sync_level,
+                    win,
+                    root,
+                    bytes_sent,
+                    bytes_received,
+                };
+                self.beside(RmaCollectiveBegin {}, None) + self.beside(end, sequence)
+            }
+    }
+}
+
+fn mean(sum: u64, count: u64) -> u64 {
+    sum.checked_div(count).unwrap_or(0)
+}
+
+fn number(attribute: AttributeRef, number: u64) -> Attribute {
+    Attribute { attribute, value: AttributeValue::Uint64(number) }
+}

@@ -1,0 +1,38 @@
+//! `profile.cubex`, made from the rows that the recorder left by the first command that looks at them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use dwell_analyze::Profile;
+use dwell_measure::run::PROFILE;
+use otf2::Archive;
+
+use crate::sites;
+
+/// Reads the profile of an experiment directory, if it has one.
+pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
+    let rows = directory.join(PROFILE);
+    if !rows.is_dir() {
+        return Ok(None);
+    }
+    let archive = Archive::open(directory)?;
+    let profile = Profile::read(&archive, &rows).with_context(|| rows.display().to_string())?;
+    Ok(Some(profile))
+}
+
+/// Makes the report of an experiment directory that has rows and no report of them.
+pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
+    if !directory.join(PROFILE).is_dir() {
+        return Ok(None);
+    }
+    let report = directory.join("profile.cubex");
+    if !report.exists() {
+        sites::resolve(directory);
+        let Some(profile) = read(directory)? else { return Ok(None) };
+        for note in profile.notes() {
+            eprintln!("dwell: {note}");
+        }
+        profile.write_report(&report)?;
+    }
+    Ok(Some(report))
+}
