@@ -146,6 +146,7 @@ pub struct Analysis {
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
+    residual: Option<u64>,
 }
 
 /// A pattern that could not be judged, wholly or in part.
@@ -184,7 +185,9 @@ pub fn analyze(
     let findings = findings::rank(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
-    Ok(Analysis { defs, world, replayed, tree, findings, polling, not_computed, damage })
+    let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
+    let residual = residual.and_then(|text| text.parse().ok());
+    Ok(Analysis { defs, world, replayed, tree, findings, polling, not_computed, damage, residual })
 }
 
 /// Name of the extra member of a report that lists pairs, as comma-separated values.
@@ -225,6 +228,12 @@ impl Analysis {
     /// Loops over calls that test, the longest first.
     pub fn polling(&self) -> &[Polling] {
         &self.polling
+    }
+
+    /// How far wrong times of different nodes may be against each other, in nanoseconds, if the archive
+    /// says so: where there is one clock only, it does not.
+    pub fn clock_residual(&self) -> Option<u64> {
+        self.residual
     }
 
     /// What could not be judged.

@@ -175,12 +175,12 @@ pub fn monotonic() -> u64 {
 
 /// A clock that is made wrong, to see whether that is put right: by how much at a time, and by how many
 /// parts in a thousand million it runs fast.
-static SKEW: OnceLock<(u64, i64, i64)> = OnceLock::new();
+static SKEW: OnceLock<(i64, i64)> = OnceLock::new();
 
 /// Makes the clock of this process wrong from now on: by `offset` nanoseconds, and by so many parts in a
-/// thousand million more as time passes. Once, and only with the clock of the system.
+/// thousand million of the time that it shows. Once, and only with the clock of the system.
 pub(crate) fn skew(offset: i64, drift: i64) {
-    let _ = SKEW.set((read(libc::CLOCK_MONOTONIC), offset, drift));
+    let _ = SKEW.set((offset, drift));
 }
 
 /// Whether it was.
@@ -190,9 +190,8 @@ pub(crate) fn is_skewed() -> bool {
 
 /// A time, as the clock shows it that was made wrong.
 fn skewed(time: u64) -> u64 {
-    let Some((since, offset, drift)) = SKEW.get() else { return time };
-    let passed = i128::from(time) - i128::from(*since);
-    let wrong = i128::from(*offset) + passed * i128::from(*drift) / 1_000_000_000;
+    let Some((offset, drift)) = SKEW.get() else { return time };
+    let wrong = i128::from(*offset) + i128::from(time) * i128::from(*drift) / 1_000_000_000;
     time.wrapping_add_signed(wrong as i64)
 }
 

@@ -492,8 +492,8 @@ impl Thread {
         let Some(profile) = &mut self.profile else { return };
         let length = time.saturating_sub(enter);
         profile.leave(row, length.saturating_sub(inside), partner, length, time);
-        let outer = self.frames.iter_mut().take(self.depth.saturating_sub(1)).rev();
-        if let Some(outer) = outer.filter(|frame| !frame.muted).next() {
+        let mut outer = self.frames.iter_mut().take(self.depth.saturating_sub(1)).rev();
+        if let Some(outer) = outer.find(|frame| !frame.muted) {
             outer.inside += length;
         }
     }

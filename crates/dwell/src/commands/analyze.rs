@@ -9,6 +9,7 @@
 //! | `version` | 1 |
 //! | `processes`, `locations`, `events` | how many |
 //! | `length_seconds`, `time_seconds` | from the first event to the last; over all locations |
+//! | `clock_residual_seconds` | how far clocks of different nodes may be apart after correction; null for one node |
 //! | `findings` | the waits, the longest first: by `seconds`, then by `seconds_at_most` |
 //! | `unconfirmed` | what looks like waits for progress but is in doubt: `pattern`, `seconds`, `reason` |
 //! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `path`, `locations` |
@@ -248,6 +249,14 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
         seconds(time),
     );
     let _ = writeln!(text, "waits take {} of it, {:.1} %", seconds(waits), percent(waits));
+    if let Some(residual) = analysis.clock_residual() {
+        let residual = seconds(residual as f64 / 1e9);
+        let _ = writeln!(
+            text,
+            "clocks of different nodes agree to within {residual}: a single wait between nodes may be \
+             wrong by that"
+        );
+    }
     for (number, finding) in (1..).zip(analysis.findings().iter().take(top)) {
         let amount = amount_text(finding.nanoseconds, finding.at_most);
         let _ = writeln!(
@@ -410,6 +419,7 @@ fn document(analysis: &Analysis) -> Value {
         "events": analysis.events(),
         "length_seconds": analysis.length() as f64 / 1e9,
         "time_seconds": time / 1e9,
+        "clock_residual_seconds": analysis.clock_residual().map(|it| it as f64 / 1e9),
         "findings": findings,
         "unconfirmed": unconfirmed,
         "polling": polling,

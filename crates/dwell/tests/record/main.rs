@@ -4,6 +4,7 @@
 //! Needs `oshcc` and `oshrun`; without them the tests say so and pass, unless `DWELL_REQUIRE_SHMEM=1`.
 //! Those of MPI use every library that is there: see `mpi`.
 
+mod clocks;
 mod crash;
 mod events;
 mod faults;

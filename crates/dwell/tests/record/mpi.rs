@@ -153,6 +153,18 @@ impl Mpi {
         lab.launch(self.measuring(lab, ranks, &before, command), |_| false)
     }
 
+    /// Measured, with variables set for the processes.
+    pub(crate) fn measured_with(
+        &self,
+        lab: &Lab,
+        ranks: u32,
+        variables: &[&OsStr],
+        command: &[&OsStr],
+    ) -> Run {
+        let before = [&[OsStr::new("env")], variables].concat();
+        lab.launch(self.measuring(lab, ranks, &before, command), |_| false)
+    }
+
     /// Measured, in a directory that is made anew.
     pub(crate) fn measured(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
         lab.launch(self.measuring(lab, ranks, &[], command), |_| false)
