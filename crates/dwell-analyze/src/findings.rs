@@ -160,6 +160,7 @@ pub(crate) fn rank(
     let mut blame = BTreeMap::new();
     replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
     let mut findings: Vec<(usize, Finding)> = Vec::new();
+    let inclusive = inclusive(&lanes, tree);
     for (number, branch) in tree.branches.iter().enumerate() {
         let Some((layer, class)) = branch.class else { continue };
         let totals = Totals::of(&lanes, branch);
@@ -218,7 +219,7 @@ pub(crate) fn rank(
                 confidence,
                 latency: progress.then(|| world.longest_latency()),
                 visits: sums.visits,
-                path_nanoseconds: sums.time,
+                path_nanoseconds: inclusive.get(number).copied().unwrap_or(0),
                 path: steps(defs, tree, number),
                 locations: sums.locations,
                 origins: top(sums.by_process.into_iter(), process),
@@ -275,6 +276,23 @@ impl Totals {
     }
 }
 
+/// Time of each branch over all locations, with that of the calls inside: a library that waits does so in
+/// the layer below.
+fn inclusive(lanes: &[&Lane], tree: &Tree) -> Vec<u64> {
+    let own = |branch: &Branch| {
+        branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
+    };
+    let mut times: Vec<u64> = tree.branches.iter().map(own).collect();
+    // Callers come before what they call.
+    for (number, branch) in tree.branches.iter().enumerate().rev() {
+        let time = times.get(number).copied().unwrap_or(0);
+        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above as usize)) {
+            *above += time;
+        }
+    }
+    times
+}
+
 #[derive(Default)]
 struct Sums {
     least: u64,
@@ -282,7 +300,6 @@ struct Sums {
     inferred: u64,
     partial: u64,
     visits: u64,
-    time: u64,
     locations: u64,
     /// Both bounds.
     by_process: BTreeMap<u32, (u64, u64)>,
@@ -305,7 +322,6 @@ impl Sums {
             };
             sums.partial += get(Q::PartialCollectives);
             sums.visits += node.visits;
-            sums.time += node.time;
             if most > 0 {
                 sums.locations += 1;
                 if let Some(place) = world.system.places.get(at.0 as usize) {

@@ -217,7 +217,9 @@ impl Player<'_> {
             Act::Issued | Act::Done => {
                 let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
                 let issue = self.leaf.issue;
-                let Some(target) = self.count(path, &issue, length) else { return false };
+                let counts = judged || !self.leaf.traits.has(Traits::CALL);
+                let counted = self.count(path, &issue, length, counts);
+                let Some(target) = counted else { return false };
                 if !judged {
                     return false;
                 }

@@ -22,7 +22,7 @@ use crate::patterns::messages::Receive;
 use crate::patterns::progress::{self, Questions};
 use crate::patterns::signals::{Signal, Wait};
 use crate::regions::Regions;
-use crate::role::Traits;
+use crate::role::{Traits, is_numbered};
 use crate::world::{World, number};
 
 impl Sort {
@@ -451,9 +451,16 @@ impl Player<'_> {
     }
 
     /// Counts an operation that was issued on a path, and the time of its call if that is over. Returns
-    /// its target, if that is defined.
+    /// its target, if that is defined. Who communicates with whom is told of one layer only: what is
+    /// inside a call that is judged is how that works.
     #[inline(always)]
-    pub(crate) fn count(&mut self, path: Path, issue: &Issue, time: u64) -> Option<u32> {
+    pub(crate) fn count(
+        &mut self,
+        path: Path,
+        issue: &Issue,
+        time: u64,
+        judged: bool,
+    ) -> Option<u32> {
         let Issue { kind, sent, received, .. } = *issue;
         let context = self.context(RmaWinRef(issue.window))?;
         let target = self.process(context, Rank(issue.remote));
@@ -464,7 +471,7 @@ impl Player<'_> {
         };
         self.lane.paths.count(path, count, sent, received);
         let to = self.world.parties.party(target?);
-        if let Some(cell) = self.matrix.cell(self.row, to, kind) {
+        if judged && let Some(cell) = self.matrix.cell(self.row, to, kind) {
             cell.operations += 1;
             cell.bytes += sent + received;
             cell.time += time;
@@ -476,10 +483,12 @@ impl Player<'_> {
     pub(crate) fn issue(&mut self, issue: &Issue, attributes: List<'_, Attribute>) {
         let Issue { kind, returns, window, id, sent, received, .. } = *issue;
         let me = self.actor.index;
-        let Some(path) = self.lane.stack.last().map(|frame| frame.path) else { return };
-        let Some(target) = self.count(path, issue, 0) else { return };
+        let Some(&Frame { path, judged, traits, .. }) = self.lane.stack.last() else { return };
+        // Operations outside of any call are nobody's inside.
+        let counts = judged || !traits.has(Traits::CALL);
+        let Some(target) = self.count(path, issue, 0, counts) else { return };
         let Some(frame) = self.lane.stack.last_mut() else { return };
-        if frame.first.is_none() {
+        if frame.first.is_none() && counts {
             frame.first = Some((kind, target));
         }
         if !frame.judged {
@@ -496,10 +505,14 @@ impl Player<'_> {
         frame.issued = true;
         let start = frame.enter;
         let layer = self.world.roles.layer(frame.region);
-        // What MPI completes at the origin has left it, whether the target has seen it or not.
-        let here = layer == Some(Layer::Mpi) && kind == Kind::Atomic && received == 0;
+        // What MPI and ARMCI complete at the origin has left it, whether the target has seen it or not.
+        let here = matches!(layer, Some(Layer::Mpi | Layer::Armci))
+            && kind == Kind::Atomic
+            && received == 0;
         let returns = returns && !here;
-        if sent > 0 || kind == Kind::Atomic {
+        // Coarrays have events to wait for, which nothing else changes, unless the archive says where.
+        let may_signal = layer != Some(Layer::Caf) || !attributes.is_empty();
+        if (sent > 0 || kind == Kind::Atomic) && may_signal {
             self.signal(target, start, sent.max(1), attributes);
         }
         if !itself {
@@ -519,7 +532,13 @@ impl Player<'_> {
 
     /// Tells the target of an operation that may raise a flag.
     #[inline(never)]
-    fn signal(&mut self, target: u32, begin: u64, bytes: u64, attributes: List<'_, Attribute>) {
+    pub(crate) fn signal(
+        &mut self,
+        target: u32,
+        begin: u64,
+        bytes: u64,
+        attributes: List<'_, Attribute>,
+    ) {
         if !self.world.roles.any_wait_change() {
             return;
         }
@@ -569,8 +588,9 @@ impl Player<'_> {
             return;
         }
         self.ops.clear();
-        let mpi = self.world.roles.get(frame.region).layer() == Some(Layer::Mpi);
-        if mpi && !frame.traits.has(Traits::STATED) {
+        let layer = self.world.roles.get(frame.region).layer();
+        let mpi = layer == Some(Layer::Mpi);
+        if layer.is_some_and(is_numbered) {
             self.actor.outstanding.take_numbered(self.lane.location, win.0, id.0, self.ops);
         } else {
             self.actor.outstanding.take_all(Some(win.0), self.ops);

@@ -6,7 +6,7 @@
 use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::{Layer, layer_of_region};
 use dwell_model::operation::{Collective, Mode, Operation, Progress};
-use dwell_model::{mpi, shmem};
+use dwell_model::{armci, caf, ga, mpi, shmem};
 use otf2::Definition;
 use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
@@ -39,9 +39,11 @@ impl Traits {
     pub(crate) const LOCK: Self = Self(1 << 6);
     /// Waits for memory to change.
     pub(crate) const WAIT_CHANGE: Self = Self(1 << 7);
-    /// The archive itself says what it is, and so follows Dwell's rules of completion. Those for MPI
-    /// are the ones that other tools follow too.
+    /// The archive itself says what it is, and so follows Dwell's rules of completion. Those for MPI and
+    /// the layers above it are the ones that other tools follow too.
     pub(crate) const STATED: Self = Self(1 << 8);
+    /// The archive says when a lock was obtained.
+    pub(crate) const SAYS_WHEN: Self = Self(1 << 15);
     /// Belongs to a layer that never writes records of operations.
     pub(crate) const SILENT: Self = Self(1 << 9);
     /// Acts on a window of MPI, whose fences and epochs want to know when that was over.
@@ -78,6 +80,7 @@ impl Traits {
                     | Operation::CompleteLocal
                     | Operation::CompleteRemote
                     | Operation::WaitHandle
+                    | Operation::Meet
                     | Operation::Lock
                     | Operation::Unlock
                     | Operation::WaitChange
@@ -98,10 +101,16 @@ impl Traits {
             .with(Self::TESTS, matches!(operation, Operation::TestChange | Operation::TestHandle))
             .with(Self::LOCK, locks)
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
-            .with(Self::STATED, stated && meaning.layer != Layer::Mpi)
+            .with(Self::STATED, stated && !is_numbered(meaning.layer))
+            .with(Self::SAYS_WHEN, stated && !mpi)
             .with(Self::SILENT, meaning.layer == Layer::GlobalArrays)
             .with(Self::SYNCHRONISES, synchronises)
     }
+}
+
+/// Whether a record of completion is for the operations of its number, or for all of its window.
+pub(crate) fn is_numbered(layer: Layer) -> bool {
+    matches!(layer, Layer::Mpi | Layer::Caf | Layer::Armci)
 }
 
 /// What a region is.
@@ -276,6 +285,11 @@ fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
     }
     if let Some(row) = mpi::find(name) {
         return Some(Meaning::of(&mpi::TABLE, row));
+    }
+    for table in [&caf::TABLE, &armci::TABLE, &ga::TABLE] {
+        if let Some(row) = table.find(name) {
+            return Some(Meaning::of(table, row));
+        }
     }
     let (mode, completes_remote) = (Mode::Blocking, false);
     let meaning =

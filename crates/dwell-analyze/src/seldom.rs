@@ -68,7 +68,14 @@ impl Player<'_> {
                 let offset = number(attributes, self.world.attributes.offset);
                 self.note(Note::Change(offset));
             }
-            Event::RmaSync(it) => self.sync(time, it.win, it.remote, it.sync_type),
+            Event::RmaSync(it) => {
+                let at = number(attributes, self.world.attributes.offset).is_some();
+                if at && it.sync_type == RmaSyncType::NotifyOut {
+                    self.told(it.win, it.remote, attributes);
+                } else {
+                    self.sync(time, it.win, it.remote, it.sync_type);
+                }
+            }
             Event::RmaGroupSync(it) => self.group_sync(time, it.win, it.group, it.sync_level),
             Event::MpiSend(it) => {
                 self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, true);
@@ -248,7 +255,7 @@ impl Player<'_> {
         if !frame.judged {
             return;
         }
-        let stated = frame.traits.has(Traits::STATED);
+        let stated = frame.traits.has(Traits::SAYS_WHEN);
         let what = match (acquired, stated) {
             (true, true) => What::Acquire { time, exclusive },
             // What other tools call acquiring stands at the enter: it is sent at the leave.
@@ -267,6 +274,9 @@ impl Player<'_> {
 
     fn unlock(&mut self, win: RmaWinRef, remote: Rank, lock: u64, time: u64) {
         let Some(key) = self.lock_key(win, remote, lock) else { return };
+        if !self.lane.stack.last().is_some_and(|frame| frame.judged) {
+            return;
+        }
         let (what, process) = (What::Release { time }, self.actor.index);
         self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
         // Nobody said when the lock was obtained: it may have been in this call.
@@ -284,6 +294,14 @@ impl Player<'_> {
             RmaSyncType::NotifyIn => self.hear(partner, context, Quantity::LateSignal),
             _ => {}
         }
+    }
+
+    /// The open call tells its target something at a place that may be waited on.
+    fn told(&mut self, win: RmaWinRef, remote: Rank, attributes: List<'_, Attribute>) {
+        let Some(context) = self.context(win) else { return };
+        let Some(target) = self.process(context, remote) else { return };
+        let Some(frame) = self.lane.stack.last().copied().filter(|it| it.judged) else { return };
+        self.signal(target, frame.enter, 1, attributes);
     }
 
     /// A call synchronised with the members of a group.
@@ -357,12 +375,14 @@ impl Player<'_> {
         let Some(receiver) = self.process(context, to) else { return };
         let me = self.actor.index;
         let to = self.world.parties.party(receiver);
-        if let Some(cell) = self.matrix.cell(self.row, to, Kind::Message) {
+        let counts = frame.judged || !frame.traits.has(Traits::CALL);
+        if counts && let Some(cell) = self.matrix.cell(self.row, to, Kind::Message) {
             cell.operations += 1;
             cell.bytes += bytes;
         }
         if let Some(frame) = self.lane.stack.last_mut()
             && frame.first.is_none()
+            && counts
         {
             frame.first = Some((Kind::Message, receiver));
         }

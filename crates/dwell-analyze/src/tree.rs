@@ -38,6 +38,7 @@ impl Class {
             Operation::Order
             | Operation::CompleteLocal
             | Operation::CompleteRemote
+            | Operation::Meet
             | Operation::Lock
             | Operation::Unlock
             | Operation::TryLock

@@ -273,7 +273,12 @@ impl Writer<'_> {
                 let at = alone.binary_search(&window.group.0).unwrap_or_default();
                 (CommRef(first + at as u32), RmaWinFlag::NONE)
             } else {
-                (CommRef(window.comm.0), RmaWinFlag::CREATE_DESTROY_EVENTS)
+                // Those of layers above MPI are there as long as their communicator.
+                let flags = match window.context & crate::mpi::ABOVE {
+                    0 => RmaWinFlag::CREATE_DESTROY_EVENTS,
+                    _ => RmaWinFlag::NONE,
+                };
+                (CommRef(window.comm.0), flags)
             };
             self.defs.write(def::RmaWin { id: RmaWinRef(id), name, comm, flags })?;
         }

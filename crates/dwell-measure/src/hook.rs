@@ -103,7 +103,8 @@ impl Hook {
             | Operation::Signal
             | Operation::Order
             | Operation::CompleteLocal
-            | Operation::CompleteRemote => RegionRole::Rma,
+            | Operation::CompleteRemote
+            | Operation::Meet => RegionRole::Rma,
             Operation::WaitHandle | Operation::TestHandle if self.layer == Layer::Mpi => {
                 RegionRole::Point2point
             }

@@ -10,15 +10,19 @@
 //! | `requests` | what is under way, by its request |
 //! | `recorder` | the records of a call |
 //! | `pending` | one-sided operations that are not complete |
+//! | `above` | the records of layers above MPI: coarrays, ARMCI |
 //! | `map` | a table by handle |
 
+mod above;
 mod comms;
 mod map;
 mod pending;
 mod recorder;
 mod requests;
 
-pub use comms::{Comm, Members, Origin, Window};
+pub(crate) use above::ABOVE;
+pub use above::{End, LockRecord};
+pub use comms::{Comm, Members, Origin, Window, last_made};
 pub use recorder::{Collective, Completion, Envelope, Recorder, Transfer, begin, end};
 pub use requests::{Request, Requests, Status, What};
 
@@ -33,6 +37,8 @@ pub(crate) struct Own {
     comms: Near<Comm>,
     windows: Near<Window>,
     pending: Pending,
+    /// Operations of layers above that a later call completes by its handle.
+    handles: above::Handles,
     /// The next number of a request or operation. Numbers of different threads differ: a request may be
     /// completed by another thread than started it.
     next: u64,
@@ -44,6 +50,7 @@ impl Own {
             comms: Near::new(),
             windows: Near::new(),
             pending: Pending::default(),
+            handles: above::Handles::new(),
             next: u64::from(thread) << 40,
         }
     }

@@ -32,6 +32,14 @@
 //! request have an id to themselves. Nobody can see when a lock was granted: there is
 //! `RmaRequestLock` at the enter and `RmaReleaseLock` at the leave of the call that gives it back.
 //!
+//! # Layers above MPI
+//! Coarrays and ARMCI have one window for each communicator whose ranks they speak of, which is there as
+//! long as that. Their operations follow the rules of MPI, so that a call that completes one target says
+//! which. A call that returns when its operation is complete at the target writes `RmaOpCompleteBlocking`
+//! and `RmaOpCompleteRemote`. Their collectives carry a [`SEQUENCE`] that counts on with those of the
+//! communicator. Locks are as below, at the process that has them. A signal is `RmaSync` with
+//! [`SYMMETRIC_OFFSET`]; `sync images` is `RmaGroupSync` with those who wait for each other.
+//!
 //! # Communicators of MPI
 //! Two with the same members are told apart by how they came about, which all members saw alike.
 //! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the
@@ -233,11 +241,11 @@ mod tests {
     use std::string::ToString;
 
     use super::*;
-    use crate::{mpi, shmem};
+    use crate::{armci, caf, mpi, shmem};
 
     #[test]
     fn every_row_means_what_it_says() {
-        for table in [&shmem::TABLE, &mpi::TABLE] {
+        for table in [&shmem::TABLE, &mpi::TABLE, &caf::TABLE, &armci::TABLE] {
             for row in table.rows {
                 let meaning = Meaning::of(table, row);
                 assert_eq!(Meaning::parse(&meaning.to_string()), Some(meaning), "{}", row.name());

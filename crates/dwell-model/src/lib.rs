@@ -6,7 +6,7 @@
 //! * [`operation`]: the generic operations, what completes and what progresses;
 //! * [`layer`]: whose call it is, where several libraries are stacked;
 //! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
-//! * [`shmem`], [`mpi`]: the adapters for OpenSHMEM and MPI;
+//! * [`shmem`], [`mpi`], [`caf`], [`armci`]: the adapters for OpenSHMEM, MPI, coarrays and ARMCI;
 //! * [`archive`]: what Dwell writes into an archive beyond the standard.
 //!
 //! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
@@ -47,12 +47,15 @@
 //!
 //! # Limits
 //!
-//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. OpenSHMEM and MPI are the only
-//! adapters so far; what they cover is said [there](shmem) and [there](mpi).
+//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. OpenSHMEM, MPI and coarrays are the
+//! adapters so far; what they cover is said [there](shmem), [there](mpi) and [there](caf).
 
 #![no_std]
 
 pub mod archive;
+pub mod armci;
+pub mod caf;
+pub mod ga;
 pub mod layer;
 pub mod mpi;
 pub mod operation;

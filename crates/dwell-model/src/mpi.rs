@@ -168,17 +168,5 @@ pub const NOT_HOOKED: &[(&str, &str)] = &[
 
 /// Why a function is not hooked, if it is on the list.
 pub fn not_hooked(name: &str) -> Option<&'static str> {
-    NOT_HOOKED.iter().find(|(pattern, _)| matches(pattern, name)).map(|row| row.1)
-}
-
-/// Whether a name is of a pattern, in which one `*` may stand for any letters.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => {
-            name.len() >= before.len() + after.len()
-                && name.starts_with(before)
-                && name.ends_with(after)
-        }
-    }
+    table::reason(NOT_HOOKED, name)
 }

@@ -53,6 +53,8 @@ pub enum Operation {
     TestProbe,
     /// A group acts together.
     Collective(Collective),
+    /// Waits for some others, each of which waits for the caller (`sync images`).
+    Meet,
     /// Takes a lock, and waits until it has it.
     Lock,
     /// Gives a lock back.
@@ -122,6 +124,7 @@ impl Operation {
             Self::Probe => "probe",
             Self::TestProbe => "test for message",
             Self::Collective(which) => which.name(),
+            Self::Meet => "meet",
             Self::Lock => "lock",
             Self::Unlock => "unlock",
             Self::TryLock => "try lock",
@@ -490,6 +493,7 @@ const TOKENS: &[(&str, Operation)] = &[
     ("post_epoch", Operation::PostEpoch),
     ("wait_epoch", Operation::WaitEpoch),
     ("test_epoch", Operation::TestEpoch),
+    ("meet", Operation::Meet),
     ("lock", Operation::Lock),
     ("unlock", Operation::Unlock),
     ("try_lock", Operation::TryLock),

@@ -50,6 +50,19 @@ pub struct Family {
     pub rows: &'static [Row],
 }
 
+/// What a list says of a name. In its patterns one `*` may stand for any letters.
+pub fn reason(list: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    let is = |pattern: &str| match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len()
+                && name.starts_with(before)
+                && name.ends_with(after)
+        }
+    };
+    list.iter().find(|(pattern, _)| is(pattern)).map(|row| row.1)
+}
+
 /// How many functions these families have.
 pub const fn count(chapters: &[&[Family]]) -> usize {
     let mut count = 0;

@@ -134,7 +134,8 @@ fn facts(row: &Row) -> String {
         field("context", address_of_handle(row, at));
     }
     match places.group {
-        Group::Caller => {}
+        // Lists of partners are those of coarrays.
+        Group::Caller | Group::Listed { .. } => {}
         Group::World => field("who", "Who::World".into()),
         Group::ActiveSet { start, log_stride, size } => field(
             "who",

@@ -5,6 +5,7 @@
 //! jumps to the real function at once. The hook says what this call is about, from the places in the
 //! row, and calls the real function.
 
+mod above;
 mod hook;
 mod mpi;
 
@@ -23,6 +24,11 @@ fn main() -> io::Result<()> {
     let mpi = module(path, &dwell_model::mpi::TABLE, mpi::of);
     let mpi = mpi + &mpi::fortran(path, dwell_model::mpi::TABLE.rows);
     fs::write(folder.join("mpi.rs"), mpi)?;
+    let caf = module("::dwell_model::caf::TABLE", &dwell_model::caf::TABLE, above::of);
+    fs::write(folder.join("caf.rs"), caf)?;
+    let armci = above::linked("::dwell_model::armci::TABLE", &dwell_model::armci::TABLE);
+    let ga = above::linked("::dwell_model::ga::TABLE", &dwell_model::ga::TABLE);
+    fs::write(folder.join("link.rs"), armci + &ga)?;
     Ok(())
 }
 

@@ -11,6 +11,7 @@
 //! | `real` | finding real functions |
 //! | `shmem` | OpenSHMEM: hooks made from its table, and what the recorder asks of it |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
+//! | `above` | coarrays: layers whose calls contain calls of MPI |
 //! | `mpi` | MPI: hooks made from its table, and what the recorder asks of it |
 //! | `control` | pausing and resuming, for programs |
 //! | `life` | the loading and the end of the library |
@@ -21,6 +22,7 @@ compile_error!("entry stubs are written for Linux on x86-64 only, so far");
 
 #[macro_use]
 mod stub;
+mod above;
 mod absent;
 mod control;
 mod entry;

@@ -21,7 +21,35 @@ mod rma;
 mod sessions;
 mod shape;
 
+pub(crate) use groups::comm_of;
 pub(crate) use life::hide_absent;
+
+use dwell_measure::mpi::{Comm, Origin};
+use dwell_measure::process::Process;
+
+/// The communicator of all processes.
+pub(crate) fn world() -> usize {
+    abi::abi().comm_world
+}
+
+/// The handle of a communicator that a variable holds.
+///
+/// # Safety
+/// There is one at the address.
+pub(crate) unsafe fn comm_at(address: usize) -> usize {
+    // SAFETY: as promised.
+    unsafe { abi::abi().handle_at(address, 0) }
+}
+
+/// A handle that came as a word.
+pub(crate) fn handle(word: usize) -> usize {
+    abi::abi().handle(word)
+}
+
+/// The communicator of a handle, for who is not recording a call.
+pub(crate) fn known_comm(process: &Process, handle: usize) -> Option<&'static Comm> {
+    process.comm(handle).or_else(|| groups::adopt(process, handle, Origin::UNKNOWN))
+}
 
 /// Made from the table by `build/`.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]

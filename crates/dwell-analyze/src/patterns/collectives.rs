@@ -90,7 +90,8 @@ impl Way {
             Some(Shape::OneToAll) if rooted => return Self::FromRoot,
             Some(Shape::AllToOne) if rooted => return Self::ToRoot,
             Some(Shape::Prefix) => return Self::Prefix,
-            Some(Shape::AllToAll) => return Self::All,
+            // A reduction of coarrays has a root or not.
+            Some(Shape::AllToAll) if !rooted => return Self::All,
             _ => {}
         }
         match op {

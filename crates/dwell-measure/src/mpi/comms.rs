@@ -13,7 +13,7 @@
 //! Of handles that were never seen being made only the members are known: they are one communicator, so
 //! that its collectives are counted on.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{OnceLock, RwLock};
 
 use otf2::enums::Paradigm;
@@ -40,11 +40,35 @@ pub struct Comm {
     /// Communicators that were made from it by all its members.
     made: AtomicU64,
     windows: AtomicU64,
+    /// Its windows of the layers above MPI.
+    pub(super) above: [OnceLock<&'static Window>; LAYERS],
+    /// Ranks in the world of its members, unless they are the same.
+    ranks: Option<Box<[u64]>>,
+    /// Memory that layers above it have obtained together.
+    memory: AtomicU64,
     /// How many neighbours send to this process and receive from it, plus one; 0 before it was asked.
     neighbours: [AtomicU32; 2],
 }
 
+/// Layers that stand above MPI and have windows of their own: coarrays and ARMCI.
+const LAYERS: usize = 2;
+
 impl Comm {
+    /// The rank in the world of a member.
+    pub fn in_world(&self, rank: u32) -> u64 {
+        match &self.ranks {
+            Some(ranks) => ranks.get(rank as usize).copied().unwrap_or(u64::MAX),
+            None => rank.into(),
+        }
+    }
+
+    /// A number for memory that its members have obtained together, the same at each of them.
+    pub fn memory(&self) -> u64 {
+        let number = self.memory.fetch_add(1, Ordering::Relaxed);
+        // Twelve bits for whose it is, so that those of teams are not mixed up; the rest counts.
+        (self.identity & 0xfff) << 15 | number & 0x7fff
+    }
+
     /// Counts a collective and returns its number. Those on windows that were made from it count too.
     pub fn collective(&self) -> u64 {
         self.collectives.fetch_add(1, Ordering::Relaxed)
@@ -149,7 +173,7 @@ pub struct Window {
     /// Whether its memory came with it.
     pub allocates: bool,
     /// Groups of the epochs that are open, plus one: of access, and of exposure.
-    epochs: [AtomicU32; 2],
+    pub(super) epochs: [AtomicU32; 2],
 }
 
 impl Window {
@@ -199,6 +223,8 @@ impl<T> Known<T> {
 }
 
 static COMMS: Known<Comm> = Known::new();
+/// The handle that was remembered last.
+static LAST: AtomicUsize = AtomicUsize::new(0);
 /// The communicator of all processes, if there is one from the beginning.
 static EVERYONE: OnceLock<&'static Comm> = OnceLock::new();
 /// Communicators that nobody saw being made, by their identity.
@@ -206,6 +232,11 @@ static ADOPTED: Lock<Map<&'static Comm>> = Lock::new(Map::new());
 static WINDOWS: Known<Window> = Known::new();
 /// Numbers of groups, by a hash of their members.
 static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
+
+/// The handle of the communicator that was made last: a layer above that makes a group finds it here.
+pub fn last_made() -> usize {
+    LAST.load(Ordering::Relaxed)
+}
 
 /// The communicator of all processes, if there is one from the beginning.
 pub(super) fn everyone() -> Option<&'static Comm> {
@@ -311,10 +342,17 @@ impl Process {
             collectives: AtomicU64::new(0),
             made: AtomicU64::new(0),
             windows: AtomicU64::new(0),
+            above: [const { OnceLock::new() }; LAYERS],
+            ranks: {
+                let same = (0..).zip(&members.local).all(|(at, rank): (u64, _)| at == *rank);
+                (!same).then(|| members.local.clone().into_boxed_slice())
+            },
+            memory: AtomicU64::new(0),
             neighbours: [const { AtomicU32::new(0) }; 2],
         };
         let comm: &'static Comm = Box::leak(Box::new(comm));
         COMMS.remember(handle, comm);
+        LAST.store(handle, Ordering::Relaxed);
         if origin == Origin::UNKNOWN {
             ADOPTED.with(|adopted| adopted.set(identity as usize, comm));
         }

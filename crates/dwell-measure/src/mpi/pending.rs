@@ -42,6 +42,26 @@ impl Pending {
         id
     }
 
+    /// The number for an operation that is complete at the origin when its call returns: that of others
+    /// there, if these are too.
+    pub(super) fn add_complete(
+        &mut self,
+        window: u32,
+        target: u32,
+        new: impl FnOnce() -> u64,
+    ) -> u64 {
+        let is = |entry: &&Entry| entry.window == window && entry.target == target;
+        match self.list.iter().find(is) {
+            Some(entry) if entry.local => new(),
+            Some(entry) => entry.id,
+            None => {
+                let id = new();
+                self.list.push(Entry { window, target, id, local: false });
+                id
+            }
+        }
+    }
+
     /// Completes operations on a window, for one target or for all, from the entry at `at` on: the number
     /// of the next that were outstanding, and whether at the origin. What is only complete at the origin
     /// stays.

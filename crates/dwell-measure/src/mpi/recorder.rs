@@ -78,8 +78,8 @@ const UNSEEN: u64 = u64::MAX;
 
 /// A call that is being recorded: its enter is written, or its leave will be.
 pub struct Recorder {
-    thread: &'static mut Thread,
-    time: u64,
+    pub(super) thread: &'static mut Thread,
+    pub(super) time: u64,
 }
 
 impl fmt::Debug for Recorder {
@@ -335,7 +335,7 @@ impl Recorder {
     /// A one-sided operation. Returns its number, which is its own if it has a request.
     #[inline(always)]
     pub fn transfer(&mut self, operation: Operation, it: &Transfer, request: bool) -> u64 {
-        let Transfer { window, target, sent, received } = *it;
+        let Transfer { window, target, .. } = *it;
         let own = &mut self.thread.mpi;
         let id = if request {
             own.number()
@@ -346,6 +346,14 @@ impl Recorder {
                 *next - 1
             })
         };
+        self.operation(operation, it, id);
+        id
+    }
+
+    /// Writes the record of an operation.
+    #[inline(always)]
+    pub(super) fn operation(&mut self, operation: Operation, it: &Transfer, id: u64) {
+        let Transfer { window, target, sent, received } = *it;
         let (win, remote, matching_id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
         match operation {
             Operation::Get => {
@@ -367,7 +375,6 @@ impl Recorder {
                 self.thread.write(self.time, event);
             }
         }
-        id
     }
 
     /// Operations on a window are complete: for one target, or for all.
@@ -502,7 +509,7 @@ impl Collective {
     }
 }
 
-fn collective_op(which: operation::Collective) -> CollectiveOp {
+pub(super) fn collective_op(which: operation::Collective) -> CollectiveOp {
     use operation::Collective as C;
     match which {
         C::Broadcast => CollectiveOp::Bcast,

@@ -93,8 +93,8 @@ impl fmt::Display for CType {
     }
 }
 
-/// The longest argument list a row can have; `_gfortran_caf_sendget` has fourteen.
-pub const MAX_ARGUMENTS: usize = 14;
+/// The longest argument list a row can have; `GA_Matmul_patch` has nineteen.
+pub const MAX_ARGUMENTS: usize = 19;
 
 /// The types of a function's arguments.
 ///

@@ -98,13 +98,43 @@ pub enum Bytes {
         /// The list of types.
         datatypes: Arg,
     },
+    /// A section of an array, as gfortran describes it.
+    Section {
+        /// Its descriptor.
+        descriptor: Arg,
+        /// Subscripts that are lists, or a null pointer.
+        vector: Option<Arg>,
+    },
+    /// What a chain of gfortran's references leads to at the target.
+    Reference {
+        /// The chain.
+        chain: Arg,
+        /// The descriptor of the other side, which has as many elements.
+        descriptor: Option<Arg>,
+    },
+    /// A block of several dimensions: the product of a list, whose first number counts bytes.
+    Block {
+        /// The list of numbers.
+        counts: Arg,
+        /// How many there are, less one.
+        levels: Arg,
+    },
+    /// Four, or eight if this argument, which says what is done, is odd.
+    IntOrLong(Arg),
+    /// A list of vectors of ARMCI.
+    Vectors {
+        /// The list.
+        list: Arg,
+        /// How many there are.
+        length: Arg,
+    },
 }
 
 impl Bytes {
     /// The bytes of one call, whose arguments `argument` gives.
     ///
     /// What does not fit is the largest number. A count in C may be a signed type: give 0 for a
-    /// negative one. Where the size of a type is known to the runtime alone it is 0.
+    /// negative one. Where the size is known to the runtime alone, or stands in memory, it is 0.
     #[inline]
     pub fn of(self, argument: impl Fn(Arg) -> u64) -> u64 {
         match self {
@@ -113,9 +143,14 @@ impl Bytes {
             | Self::Item(_)
             | Self::Parts { .. }
             | Self::Listed { .. }
-            | Self::ListedTypes { .. } => 0,
+            | Self::ListedTypes { .. }
+            | Self::Section { .. }
+            | Self::Reference { .. }
+            | Self::Block { .. }
+            | Self::Vectors { .. } => 0,
             Self::Fixed(bytes) => u64::from(bytes),
             Self::Counted { count, size } => argument(count).saturating_mul(u64::from(size)),
+            Self::IntOrLong(which) => 4 + 4 * (argument(which) & 1),
             Self::Product { count, size } => argument(count).saturating_mul(argument(size)),
         }
     }
@@ -131,6 +166,7 @@ impl Bytes {
                 Self::Typed { count: count.later(), datatype: datatype.later() }
             }
             Self::Item(datatype) => Self::Item(datatype.later()),
+            Self::IntOrLong(which) => Self::IntOrLong(which.later()),
             Self::Parts { parts, count, datatype } => Self::Parts {
                 parts: parts.later(),
                 count: count.later(),
@@ -141,6 +177,18 @@ impl Bytes {
             }
             Self::ListedTypes { counts, datatypes } => {
                 Self::ListedTypes { counts: counts.later(), datatypes: datatypes.later() }
+            }
+            Self::Section { descriptor, vector } => {
+                Self::Section { descriptor: descriptor.later(), vector: Arg::all_later(vector) }
+            }
+            Self::Reference { chain, descriptor } => {
+                Self::Reference { chain: chain.later(), descriptor: Arg::all_later(descriptor) }
+            }
+            Self::Block { counts, levels } => {
+                Self::Block { counts: counts.later(), levels: levels.later() }
+            }
+            Self::Vectors { list, length } => {
+                Self::Vectors { list: list.later(), length: length.later() }
             }
         }
     }
@@ -173,6 +221,13 @@ pub enum Group {
     },
     /// The members of a team or communicator.
     Team(Arg),
+    /// The caller and the ranks in a list; a negative number of them is everyone.
+    Listed {
+        /// How many.
+        count: Arg,
+        /// The list.
+        list: Arg,
+    },
 }
 
 impl Group {
@@ -190,6 +245,9 @@ impl Group {
                 size: size.later(),
             },
             Self::Team(team) => Self::Team(team.later()),
+            Self::Listed { count, list } => {
+                Self::Listed { count: count.later(), list: list.later() }
+            }
         }
     }
 }
@@ -406,14 +464,18 @@ pub struct Places {
     pub status: Option<Arg>,
     /// Requests that are completed, asked about or started.
     pub requests: Option<Requests>,
-    /// The address at the target.
+    /// The address at the target, or the handle of memory that all have.
     pub remote: Option<Arg>,
+    /// Where in such memory: an offset in bytes, or the index of a lock or event.
+    pub within: Option<Arg>,
     /// Distances between elements. `None`: they are adjacent.
     pub strides: Option<Strides>,
     /// The context of the operation. `None`: the default one.
     pub context: Option<Arg>,
     /// What a later call completes it by.
     pub handle: Option<Arg>,
+    /// The number of the first rank: images of coarrays are counted from 1.
+    pub first_rank: u8,
     /// Who takes part.
     pub group: Group,
     /// The root of a collective operation, as a rank of its group.
@@ -438,6 +500,8 @@ pub struct Places {
     pub members: Option<Members>,
     /// What the returned value says.
     pub success: Success,
+    /// Where it is stored whether a lock was obtained; a null pointer if it always is.
+    pub obtained: Option<Arg>,
 }
 
 impl Places {
@@ -453,9 +517,11 @@ impl Places {
         status: None,
         requests: None,
         remote: None,
+        within: None,
         strides: None,
         context: None,
         handle: None,
+        first_rank: 0,
         group: Group::Caller,
         root: None,
         lock: None,
@@ -468,6 +534,7 @@ impl Places {
         ended: None,
         members: None,
         success: Success::Unsaid,
+        obtained: None,
     };
 
     /// Everything one argument later, since one was put before the first.
@@ -486,6 +553,7 @@ impl Places {
                 None => None,
             },
             remote: Arg::all_later(self.remote),
+            within: Arg::all_later(self.within),
             strides: match self.strides {
                 Some(Strides { destination, source }) => {
                     Some(Strides { destination: destination.later(), source: source.later() })
@@ -494,6 +562,7 @@ impl Places {
             },
             context: Arg::all_later(self.context),
             handle: Arg::all_later(self.handle),
+            first_rank: self.first_rank,
             group: self.group.later(),
             root: Arg::all_later(self.root),
             lock: Arg::all_later(self.lock),
@@ -515,6 +584,7 @@ impl Places {
                 None => None,
             },
             success: self.success,
+            obtained: Arg::all_later(self.obtained),
         }
     }
 
@@ -542,6 +612,7 @@ impl Places {
                     see("datatype", Some(datatype), Kind::Handle);
                 }
                 Bytes::Item(datatype) => see("datatype", Some(datatype), Kind::Handle),
+                Bytes::IntOrLong(which) => see("operation", Some(which), Kind::Integer),
                 Bytes::Parts { parts, count, datatype } => {
                     see("parts", Some(parts), Kind::Integer);
                     see("count", Some(count), Kind::Integer);
@@ -554,6 +625,22 @@ impl Places {
                 Bytes::ListedTypes { counts, datatypes } => {
                     see("counts", Some(counts), Kind::Pointer);
                     see("datatypes", Some(datatypes), Kind::Pointer);
+                }
+                Bytes::Section { descriptor, vector } => {
+                    see("descriptor", Some(descriptor), Kind::Pointer);
+                    see("vector", vector, Kind::Pointer);
+                }
+                Bytes::Reference { chain, descriptor } => {
+                    see("references", Some(chain), Kind::Pointer);
+                    see("descriptor", descriptor, Kind::Pointer);
+                }
+                Bytes::Block { counts, levels } => {
+                    see("counts", Some(counts), Kind::Pointer);
+                    see("levels", Some(levels), Kind::Integer);
+                }
+                Bytes::Vectors { list, length } => {
+                    see("vectors", Some(list), Kind::Pointer);
+                    see("number of vectors", Some(length), Kind::Integer);
                 }
             }
         }
@@ -571,6 +658,8 @@ impl Places {
             see("indices", requests.indices, Kind::Pointer);
         }
         see("remote", self.remote, Kind::Pointer);
+        see("within", self.within, Kind::Integer);
+        see("obtained", self.obtained, Kind::Pointer);
         if let Some(strides) = self.strides {
             see("destination stride", Some(strides.destination), Kind::Integer);
             see("source stride", Some(strides.source), Kind::Integer);
@@ -585,9 +674,13 @@ impl Places {
                 see("set size", Some(size), Kind::Integer);
             }
             Group::Team(team) => see("team", Some(team), Kind::Handle),
+            Group::Listed { count, list } => {
+                see("number of ranks", Some(count), Kind::Integer);
+                see("ranks", Some(list), Kind::Pointer);
+            }
         }
         see("root", self.root, Kind::Integer);
-        see("lock", self.lock, Kind::Pointer);
+        see("lock", self.lock, Kind::Handle);
         see("kind of lock", self.lock_kind, Kind::Integer);
         if let Some(condition) = self.condition {
             see("watched address", Some(condition.address), Kind::Pointer);

@@ -251,6 +251,84 @@ impl Row {
         self
     }
 
+    /// Where in that memory.
+    #[must_use]
+    pub const fn within(mut self, at: u8) -> Self {
+        self.places.within = Some(Arg(at));
+        self
+    }
+
+    /// Ranks are counted from 1.
+    #[must_use]
+    pub const fn from_one(mut self) -> Self {
+        self.places.first_rank = 1;
+        self
+    }
+
+    /// A section of an array.
+    #[must_use]
+    pub const fn section(mut self, descriptor: u8, vector: Option<u8>) -> Self {
+        let vector = match vector {
+            Some(at) => Some(Arg(at)),
+            None => None,
+        };
+        self.places.bytes = Bytes::Section { descriptor: Arg(descriptor), vector };
+        self
+    }
+
+    /// What a chain of references leads to; the other side has a descriptor, if it is given.
+    #[must_use]
+    pub const fn reference(mut self, chain: u8, descriptor: Option<u8>) -> Self {
+        let descriptor = match descriptor {
+            Some(at) => Some(Arg(at)),
+            None => None,
+        };
+        self.places.bytes = Bytes::Reference { chain: Arg(chain), descriptor };
+        self
+    }
+
+    /// A block of several dimensions.
+    #[must_use]
+    pub const fn block(mut self, counts: u8, levels: u8) -> Self {
+        self.places.bytes = Bytes::Block { counts: Arg(counts), levels: Arg(levels) };
+        self
+    }
+
+    /// Four bytes, or eight if the operation that an argument says is odd.
+    #[must_use]
+    pub const fn int_or_long(mut self, at: u8) -> Self {
+        self.places.bytes = Bytes::IntOrLong(Arg(at));
+        self
+    }
+
+    /// A list of vectors.
+    #[must_use]
+    pub const fn vectors(mut self, list: u8, length: u8) -> Self {
+        self.places.bytes = Bytes::Vectors { list: Arg(list), length: Arg(length) };
+        self
+    }
+
+    /// The process that data are fetched from, by a call that puts them elsewhere.
+    #[must_use]
+    pub const fn source(mut self, at: u8) -> Self {
+        self.places.source = Some(Arg(at));
+        self
+    }
+
+    /// The caller and the ranks in a list take part.
+    #[must_use]
+    pub const fn listed(mut self, count: u8, list: u8) -> Self {
+        self.places.group = Group::Listed { count: Arg(count), list: Arg(list) };
+        self
+    }
+
+    /// Where it is stored whether a lock was obtained.
+    #[must_use]
+    pub const fn obtained(mut self, at: u8) -> Self {
+        self.places.obtained = Some(Arg(at));
+        self
+    }
+
     /// So many bytes, always.
     #[must_use]
     pub const fn fixed(mut self, bytes: u8) -> Self {

@@ -41,7 +41,7 @@ pub(super) fn begin(process: &Process, all: usize, with_constants: bool) {
 
 /// The communicator of a handle. One that was never seen being made is looked at now.
 #[inline]
-pub(super) fn comm_of(recorder: &mut Recorder, handle: usize) -> Option<&'static Comm> {
+pub(crate) fn comm_of(recorder: &mut Recorder, handle: usize) -> Option<&'static Comm> {
     match recorder.comm(handle) {
         None => adopt(recorder.process(), handle, Origin::UNKNOWN),
         known => known,

@@ -101,7 +101,7 @@ impl Trace {
                     moved(it.size_sent + it.size_received, &open);
                 }
                 Event::RmaCollectiveEnd(end) => {
-                    let others = self.size(end.win) - 1;
+                    let others = self.size(end.win).saturating_sub(1);
                     let bytes = match end.collective_op {
                         CollectiveOp::Bcast => {
                             end.bytes_received.max(end.bytes_sent / others.max(1))

@@ -1,0 +1,323 @@
+//! Layers above MPI: coarrays, ARMCI.
+//!
+//! Their ranks are those of a communicator, so their windows are made from it, one for each layer, when it
+//! is first acted on. Their collectives are counted with those of the communicator: all members call both
+//! in the same order. Operations follow the rules of MPI (see [`dwell_model::archive`]): a record of
+//! completion is for the operations of its number.
+
+use std::sync::atomic::AtomicU32;
+
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Collective, Operation};
+use otf2::enums::{
+    CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel, RmaSyncType,
+};
+use otf2::event::{
+    RmaAcquireLock, RmaAtomic, RmaCollectiveEnd, RmaGroupSync, RmaOpCompleteBlocking,
+    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
+    RmaTryLock, RmaWaitChange,
+};
+use otf2::id::{GroupRef, LockId, MatchingId, Rank, RmaWinRef};
+
+use super::comms::{Comm, Window};
+use super::recorder::{Completion, Recorder, Transfer, collective_op};
+use crate::hook;
+use crate::process::Process;
+use crate::thread::attribute;
+
+/// Bit in the number of a window that says that it is one of a layer above MPI.
+pub(crate) const ABOVE: u32 = 1 << 31;
+
+impl Process {
+    /// The window of a layer on a communicator.
+    pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
+        let place = &comm.above[usize::from(layer == Layer::Armci)];
+        place.get_or_init(|| {
+            let number = u64::from(ABOVE | layer as u32);
+            Box::leak(Box::new(Window {
+                number: self.define_comm_window(comm.number, number, layer.title()),
+                comm,
+                allocates: false,
+                epochs: [const { AtomicU32::new(0) }; 2],
+            }))
+        })
+    }
+}
+
+/// How a collective of a layer above ends.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// What the call is.
+    pub operation: Operation,
+    /// The root, if it has one.
+    pub root: Option<u32>,
+    /// Bytes of one member.
+    pub bytes: u64,
+    /// The how manieth on its communicator.
+    pub sequence: u64,
+}
+
+/// What happens to a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockRecord {
+    /// It is asked for.
+    Request,
+    /// It was obtained.
+    Acquire,
+    /// It was asked for, and another had it.
+    Refused,
+    /// It is given back.
+    Release,
+}
+
+impl Recorder {
+    /// An operation that is complete at the origin when its call returns. Returns its number.
+    pub fn act(&mut self, operation: Operation, it: &Transfer, place: Option<u64>) -> u64 {
+        let own = &mut self.thread.mpi;
+        let returns = match operation {
+            Operation::Get => true,
+            Operation::Atomic(which) => which.fetches(),
+            _ => false,
+        };
+        let id = if returns {
+            own.number()
+        } else {
+            let next = &mut own.next;
+            own.pending.add_complete(it.window.number, it.target, || {
+                *next += 1;
+                *next - 1
+            })
+        };
+        self.act_at(operation, it, place, id);
+        id
+    }
+
+    /// An operation that a later call completes: by its handle, or, if that is 0, for the target.
+    pub fn start_act(
+        &mut self,
+        operation: Operation,
+        it: &Transfer,
+        place: Option<u64>,
+        handle: usize,
+    ) {
+        let (window, number) = (it.window, it.window.number);
+        let own = &mut self.thread.mpi;
+        let is_get = operation == Operation::Get;
+        let next = own.next;
+        let held = handle != 0 && is_get && own.handles.add(handle, number, next);
+        let id = if held {
+            own.number()
+        } else {
+            if handle != 0 {
+                // Whoever waits for it waits for all of this target.
+                own.handles.add_target(handle, window.number, it.target);
+            }
+            let next = &mut own.next;
+            own.pending.add(number, it.target, || {
+                *next += 1;
+                *next - 1
+            })
+        };
+        self.act_at(operation, it, place, id);
+    }
+
+    fn act_at(&mut self, operation: Operation, it: &Transfer, place: Option<u64>, id: u64) {
+        let Some(place) = place.filter(|_| operation != Operation::Get) else {
+            return self.operation(operation, it, id);
+        };
+        let Transfer { window, target, sent, received } = *it;
+        let (win, remote, matching_id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
+        match operation {
+            Operation::Atomic(which) => {
+                let kind = match received {
+                    0 => RmaAtomicType::Accumulate,
+                    _ => hook::atomic_type(which),
+                };
+                let (bytes_sent, bytes_received) = (sent, received);
+                let event =
+                    RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
+                self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
+            }
+            _ => {
+                let event = RmaPut { win, remote, bytes: sent, matching_id };
+                self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
+            }
+        }
+    }
+
+    /// A put that tells its target at an address.
+    pub fn act_with_signal(&mut self, it: &Transfer, signal: u64) -> u64 {
+        let own = &mut self.thread.mpi;
+        let next = &mut own.next;
+        let id = own.pending.add_complete(it.window.number, it.target, || {
+            *next += 1;
+            *next - 1
+        });
+        let (win, remote) = (RmaWinRef(it.window.number), Rank(it.target));
+        let event = RmaPut { win, remote, bytes: it.sent, matching_id: MatchingId(id) };
+        self.thread.write_with(self.time, attribute::SIGNAL_OFFSET, signal, event);
+        id
+    }
+
+    /// An operation is complete at its origin, or at its target as well, with the call that issued it.
+    pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
+        let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
+        self.thread.write(self.time, RmaOpCompleteBlocking { win, matching_id });
+        if how == Completion::Remote {
+            self.thread.write(self.time, RmaOpCompleteRemote { win, matching_id });
+            let (pending, mut at) = (&mut self.thread.mpi.pending, 0);
+            while pending.complete(&mut at, window.number, Some(target), true).is_some() {}
+        }
+    }
+
+    /// A call has waited for a handle.
+    pub fn waited(&mut self, window: &Window, handle: usize) {
+        while let Some(held) = self.thread.mpi.handles.take(handle) {
+            match held {
+                Held::Operation(window, id) => {
+                    let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
+                    self.thread.write(self.time, RmaOpCompleteNonBlocking { win, matching_id });
+                }
+                Held::Target(_, target) => self.completed(window, Some(target), Completion::Local),
+            }
+        }
+    }
+
+    /// A collective operation has passed.
+    pub fn collective_above(&mut self, window: &Window, end: &End) {
+        let End { operation, root, bytes, sequence } = *end;
+        let size = u64::from(window.comm.size);
+        let is_root = root == Some(window.comm.rank);
+        let (op, sent, received) = match operation {
+            Operation::Collective(Collective::AllReduce) if root.is_some() => {
+                hook::collective(Collective::Reduce, bytes, size, is_root)
+            }
+            Operation::Collective(which) => {
+                let (_, sent, received) = hook::collective(which, bytes, size, is_root);
+                (collective_op(which), sent, received)
+            }
+            Operation::Allocate => (CollectiveOp::Allocate, 0, 0),
+            Operation::Deallocate => (CollectiveOp::Deallocate, 0, 0),
+            Operation::CreateGroup => (CollectiveOp::CreateHandle, 0, 0),
+            Operation::DestroyGroup => (CollectiveOp::DestroyHandle, 0, 0),
+            _ => (CollectiveOp::Barrier, 0, 0),
+        };
+        let event = RmaCollectiveEnd {
+            collective_op: op,
+            sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
+            win: RmaWinRef(window.number),
+            root: root.map_or(CollectiveRoot::None, CollectiveRoot::Rank),
+            bytes_sent: sent,
+            bytes_received: received,
+        };
+        self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
+        self.thread.process.sample_clock_now_and_then(self.time);
+    }
+
+    /// Something happens to a lock at a process.
+    pub fn lock_above(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
+        let (win, remote, lock_id) = (RmaWinRef(window.number), Rank(target), LockId(lock));
+        let lock_type = LockType::Exclusive;
+        let (thread, time) = (&mut *self.thread, self.time);
+        match what {
+            LockRecord::Request => {
+                thread.write(time, RmaRequestLock { win, remote, lock_id, lock_type })
+            }
+            LockRecord::Acquire => {
+                thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type })
+            }
+            LockRecord::Refused => {
+                thread.write(time, RmaTryLock { win, remote, lock_id, lock_type })
+            }
+            LockRecord::Release => thread.write(time, RmaReleaseLock { win, remote, lock_id }),
+        };
+    }
+
+    /// A target is told something, at a place of its memory.
+    pub fn tell(&mut self, window: &Window, target: u32, place: u64) {
+        let (win, remote, sync_type) =
+            (RmaWinRef(window.number), Rank(target), RmaSyncType::NotifyOut);
+        let event = RmaSync { win, remote, sync_type };
+        self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
+    }
+
+    /// A call waits until it is told something, at a place of its memory.
+    pub fn wait_for(&mut self, window: &Window, place: u64) {
+        let event = RmaWaitChange { win: RmaWinRef(window.number) };
+        self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
+    }
+
+    /// Some others and this process have waited for each other. Members are ranks of the world.
+    pub fn met(&mut self, window: &Window, members: &[u64]) {
+        let Some(group) = self.thread.process.group_number(members) else { return };
+        let (win, group) = (RmaWinRef(window.number), GroupRef(group));
+        let sync_level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+        self.thread.write(self.time, RmaGroupSync { sync_level, win, group });
+    }
+}
+
+/// What a handle stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// A window and the number of an operation.
+    Operation(u32, u64),
+    /// A window and a target: all that is outstanding there.
+    Target(u32, u32),
+}
+
+/// Handles of a thread that operations are under way for; a handle may have several.
+#[derive(Debug)]
+pub(super) struct Handles {
+    places: [(usize, Held); 64],
+}
+
+impl Handles {
+    const FREE: (usize, Held) = (0, Held::Target(0, 0));
+
+    pub(super) const fn new() -> Self {
+        Self { places: [Self::FREE; 64] }
+    }
+
+    /// Whether there is room for one more.
+    fn add(&mut self, handle: usize, window: u32, id: u64) -> bool {
+        self.put(handle, Held::Operation(window, id))
+    }
+
+    fn add_target(&mut self, handle: usize, window: u32, target: u32) {
+        let new = (handle, Held::Target(window, target));
+        if !self.places.contains(&new) {
+            self.put(handle, new.1);
+        }
+    }
+
+    fn put(&mut self, handle: usize, held: Held) -> bool {
+        let free = self.places.iter_mut().find(|place| place.0 == 0);
+        free.map(|place| *place = (handle, held)).is_some()
+    }
+
+    /// Takes something that a handle stands for.
+    fn take(&mut self, handle: usize) -> Option<Held> {
+        let place = self.places.iter_mut().find(|place| place.0 == handle && handle != 0)?;
+        Some(std::mem::replace(place, Self::FREE).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_may_stand_for_several() {
+        let mut handles = Handles::new();
+        assert!(handles.add(8, 1, 100) && handles.add(8, 1, 101) && handles.add(16, 1, 102));
+        handles.add_target(16, 1, 3);
+        handles.add_target(16, 1, 3);
+        assert_eq!(handles.take(8), Some(Held::Operation(1, 100)));
+        assert_eq!(handles.take(8), Some(Held::Operation(1, 101)));
+        assert_eq!(handles.take(8), None);
+        assert_eq!(handles.take(16), Some(Held::Operation(1, 102)));
+        assert_eq!(handles.take(16), Some(Held::Target(1, 3)));
+        assert_eq!(handles.take(16), None);
+        assert!((0..64).all(|id| handles.add(24, 0, id)) && !handles.add(24, 0, 64));
+    }
+}

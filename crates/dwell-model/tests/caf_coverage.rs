@@ -1,0 +1,37 @@
+//! The table of coarrays, against the library that is installed.
+//!
+//! Without `libcaf_openmpi.so` the test says so and passes, unless `DWELL_REQUIRE_CAF=1`.
+
+use std::path::Path;
+use std::process::Command;
+
+use dwell_model::caf::{NOT_HOOKED, TABLE};
+
+const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libcaf_openmpi.so";
+
+#[test]
+fn every_function_is_hooked_or_listed() {
+    if !Path::new(LIBRARY).exists() {
+        let required = std::env::var_os("DWELL_REQUIRE_CAF").is_some_and(|value| value == "1");
+        assert!(!required, "DWELL_REQUIRE_CAF is set, but there is no {LIBRARY}");
+        return eprintln!("skipped: there is no {LIBRARY}");
+    }
+    let output = Command::new("nm").args(["-D", "--defined-only", LIBRARY]).output();
+    let text = String::from_utf8(output.expect("nm is there").stdout).expect("nm prints text");
+    let functions: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once(" T ").or_else(|| line.split_once(" W ")))
+        .map(|(_, name)| name.split('@').next().unwrap_or(name))
+        .collect();
+    let listed = |name: &str| NOT_HOOKED.iter().any(|(listed, _)| *listed == name);
+    for name in &functions {
+        let hooked = TABLE.find(name).is_some();
+        assert!(hooked != listed(name), "{name}: hooked {hooked}, listed {}", listed(name));
+    }
+    // Everything in the table is there, so that nothing is misspelt.
+    for row in TABLE.rows {
+        assert!(functions.contains(&row.name()), "the library has no {}", row.name());
+    }
+    let all = functions.iter().filter(|name| name.starts_with("_gfortran_caf_")).count();
+    assert_eq!(all, TABLE.rows.len() + 5, "of {all} functions");
+}

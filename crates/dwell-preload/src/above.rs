@@ -1,0 +1,207 @@
+//! Layers above MPI: coarrays, ARMCI and Global Arrays, whose calls contain calls of MPI.
+//!
+//! They need nothing of their own to begin or end a recording: MPI does that. Their ranks are those of a
+//! communicator. What a call is about is read from its row, by [`Arguments`]; where a layer differs is
+//! which communicator is meant and what names a place in memory. Global Arrays are regions and no more.
+//!
+//! | module | is |
+//! |---|---|
+//! | `arguments` | numbers, ranks and bytes of a call, from where its row says they are |
+//! | `caf` | teams and tokens of coarrays, and their hooks |
+//! | `link` | ARMCI and Global Arrays, whose hooks are linked into programs |
+
+mod arguments;
+mod caf;
+mod link;
+
+use dwell_measure::hook::Hook;
+use dwell_measure::mpi::{Comm, Completion, End, LockRecord, Recorder, Transfer, Window};
+use dwell_measure::thread::Call;
+use dwell_model::archive::SMALL;
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Atomic, Mode, Operation};
+use dwell_model::table::{Bytes, Group};
+
+use arguments::Arguments;
+
+/// What is known before a call and needed after it.
+pub(crate) struct State {
+    call: Call,
+    window: Option<&'static Window>,
+    /// Number of the operation, or of the collective.
+    number: Option<u64>,
+    /// What was fetched from elsewhere by a call that puts.
+    fetched: Option<(u32, u64)>,
+    /// The communicator that had been made last.
+    made: usize,
+}
+
+/// Before a call. `None`: it is not recorded.
+#[inline(never)]
+pub(crate) fn begin(hook: &'static Hook, words: &[usize]) -> Option<State> {
+    let arguments = Arguments::of(hook, words);
+    let mut recorder = Recorder::enter(hook)?;
+    let comm = group(hook, &arguments, &mut recorder);
+    let window = comm.map(|comm| recorder.process().window_above(comm, hook.layer));
+    let (mut number, mut fetched) = (None, None);
+    if let Some(window) = window {
+        match hook.row.operation {
+            Operation::Put | Operation::Get | Operation::Atomic(_) => {
+                fetched = fetch(&arguments, window, &mut recorder);
+                number = transfer(hook, &arguments, window, &mut recorder, false);
+            }
+            Operation::Lock => lock(&arguments, window, &mut recorder, LockRecord::Request),
+            Operation::Unlock => lock(&arguments, window, &mut recorder, LockRecord::Release),
+            Operation::Signal => {
+                if let Some((target, place)) = arguments.target(window.comm).zip(arguments.place())
+                {
+                    recorder.tell(window, target, place);
+                }
+            }
+            Operation::WaitChange => {
+                if let Some(place) = arguments.place() {
+                    recorder.wait_for(window, place);
+                }
+            }
+            _ if is_collective(&arguments) => number = Some(recorder.window_begin(window.comm)),
+            _ => {}
+        }
+    }
+    let made = dwell_measure::mpi::last_made();
+    Some(State { call: recorder.entered(), window, number, fetched, made })
+}
+
+/// After a call.
+#[inline(never)]
+#[allow(clippy::needless_pass_by_value)] // It is used up.
+pub(crate) fn end(state: State, hook: &'static Hook, words: &[usize]) {
+    let State { call, window, mut number, fetched, .. } = state;
+    let Some(mut recorder) = Recorder::returned(call) else { return };
+    let arguments = Arguments::of(hook, words);
+    let Some(window) = window else { return recorder.leave() };
+    let remote = hook.row.completes_remote;
+    match hook.row.operation {
+        Operation::Put | Operation::Get | Operation::Atomic(_) => {
+            if arguments.is_known_late() {
+                number = transfer(hook, &arguments, window, &mut recorder, true);
+            }
+            let how = if remote { Completion::Remote } else { Completion::Local };
+            if let Some((source, id)) = fetched {
+                recorder.acted(window, source, id, Completion::Local);
+            }
+            if let (Some(id), Some(target)) = (number, arguments.target(window.comm)) {
+                recorder.acted(window, target, id, how);
+            }
+        }
+        Operation::Lock => {
+            let obtained = arguments.obtained();
+            let what = if obtained { LockRecord::Acquire } else { LockRecord::Refused };
+            lock(&arguments, window, &mut recorder, what);
+        }
+        Operation::Meet => {
+            recorder.completed(window, None, Completion::Remote);
+            arguments.partners(window.comm, |members| recorder.met(window, members));
+        }
+        Operation::CompleteRemote | Operation::CompleteLocal => {
+            let how = if remote { Completion::Remote } else { Completion::Local };
+            recorder.completed(window, arguments.target(window.comm), how);
+        }
+        Operation::WaitHandle => recorder.waited(window, arguments.handle()),
+        operation => {
+            if let Some(sequence) = number {
+                if remote {
+                    recorder.completed(window, None, Completion::Remote);
+                }
+                let (root, bytes) = (arguments.root(), arguments.bytes());
+                recorder.collective_above(window, &End { operation, root, bytes, sequence });
+            }
+        }
+    }
+    recorder.leave();
+}
+
+/// The communicator whose ranks a call speaks of.
+fn group(hook: &Hook, arguments: &Arguments<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
+    let handle = match (hook.layer, hook.row.places.group) {
+        (Layer::Caf, Group::Team(at)) => caf::team(arguments.word(at)),
+        (Layer::Caf, _) => caf::current_team(),
+        (Layer::Armci, _) => link::group(arguments),
+        _ => return None,
+    };
+    crate::mpi::comm_of(recorder, handle)
+}
+
+/// Whether others take part in this call.
+fn is_collective(arguments: &Arguments<'_>) -> bool {
+    arguments.places.group.is_collective() && !arguments.is_alone()
+}
+
+/// Records the operation of a call. Returns its number, unless a later call completes it.
+fn transfer(
+    hook: &Hook,
+    arguments: &Arguments<'_>,
+    window: &'static Window,
+    recorder: &mut Recorder,
+    late: bool,
+) -> Option<u64> {
+    if arguments.is_known_late() != late {
+        return None;
+    }
+    let target = arguments.target(window.comm)?;
+    let bytes = arguments.bytes();
+    let operation = arguments.operation();
+    let (sent, received) = match operation {
+        Operation::Atomic(which) => {
+            let received = if which.fetches() { bytes } else { 0 };
+            (u64::from(which.operands()) * bytes, received)
+        }
+        _ => (bytes, 0),
+    };
+    let it = Transfer { window, target, sent, received };
+    if let Some(signal) = arguments.signal() {
+        return Some(recorder.act_with_signal(&it, signal));
+    }
+    let place = arguments.place().filter(|_| bytes <= SMALL && hook.layer != Layer::Caf);
+    if hook.row.mode == Mode::NonBlocking {
+        recorder.start_act(operation, &it, place, arguments.handle());
+        return None;
+    }
+    Some(recorder.act(operation, &it, place))
+}
+
+/// Records what a call fetches from one process to put it to another.
+fn fetch(
+    arguments: &Arguments<'_>,
+    window: &'static Window,
+    recorder: &mut Recorder,
+) -> Option<(u32, u64)> {
+    let target = arguments.source(window.comm)?;
+    let it = Transfer { window, target, sent: arguments.bytes(), received: 0 };
+    Some((target, recorder.act(Operation::Get, &it, None)))
+}
+
+fn lock(
+    arguments: &Arguments<'_>,
+    window: &'static Window,
+    recorder: &mut Recorder,
+    what: LockRecord,
+) {
+    if let Some((target, lock)) = arguments.target(window.comm).zip(arguments.lock()) {
+        recorder.lock_above(window, target, lock, what);
+    }
+}
+
+/// What an operation that says at run time what it does is.
+fn said(operation: Operation, fetches: bool) -> Operation {
+    match operation {
+        Operation::Atomic(Atomic::FetchAccumulate) if !fetches => {
+            Operation::Atomic(Atomic::Accumulate)
+        }
+        operation => operation,
+    }
+}
+
+/// Whether bytes are known only after the call: it may allocate what it fetches into.
+fn is_late(operation: Operation, bytes: Bytes) -> bool {
+    operation == Operation::Get && matches!(bytes, Bytes::Reference { .. })
+}

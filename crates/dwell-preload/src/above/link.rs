@@ -1,0 +1,116 @@
+//! Runtimes that are linked into the program, whose hooks are linked there too: ARMCI, Global Arrays.
+//!
+//! The C code of `dwell-link` calls the two functions here around the real one. It knows a function by the
+//! address of a variable of this library, which is null in a library that lacks it.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use dwell_measure::entry::{called_from, is_on};
+use dwell_measure::hook::Hook;
+use dwell_model::table::{Group, Table};
+
+use super::arguments::Arguments;
+use super::{State, begin, end};
+
+/// A function that is linked into programs.
+struct Linked {
+    hook: Hook,
+}
+
+impl Linked {
+    const fn new(table: &'static Table, index: usize) -> Self {
+        Self { hook: Hook::new(table, &table.rows[index]) }
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/link.rs"));
+
+/// Words that the C code keeps for the state of a call.
+const STATE: usize = 16;
+const _: () = assert!(size_of::<State>() <= STATE * size_of::<usize>());
+const _: () = assert!(align_of::<State>() <= align_of::<usize>());
+
+/// Before a call. Returns whether it is recorded, and then [`dwell_link_end`] is to be called.
+///
+/// # Safety
+/// `entry` is one of the variables above, there are as many words as its function has arguments, and there
+/// is room for a state.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn dwell_link_begin(
+    entry: *const c_void,
+    words: *const usize,
+    site: *const c_void,
+    stack: *const c_void,
+    state: *mut c_void,
+) -> c_int {
+    // SAFETY: as promised.
+    let (hook, words) = unsafe { parts(entry, words) };
+    note_world(hook, words);
+    if !is_on() {
+        return 0;
+    }
+    called_from(site.addr(), stack.addr());
+    match begin(hook, words) {
+        None => 0,
+        Some(began) => {
+            // SAFETY: as promised, there is room, and it is aligned for words.
+            unsafe { state.cast::<MaybeUninit<State>>().write(MaybeUninit::new(began)) };
+            1
+        }
+    }
+}
+
+/// After a call that is recorded.
+///
+/// # Safety
+/// As [`dwell_link_begin`], which has returned 1 and filled the state.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn dwell_link_end(
+    entry: *const c_void,
+    words: *const usize,
+    state: *mut c_void,
+) {
+    // SAFETY: as promised; the state is used once.
+    unsafe {
+        let (hook, words) = parts(entry, words);
+        end(state.cast::<State>().read(), hook, words);
+    }
+}
+
+/// # Safety
+/// As [`dwell_link_begin`].
+unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook, &'a [usize]) {
+    // SAFETY: as promised; variables are never freed.
+    unsafe {
+        let hook = &(*entry.cast::<Linked>()).hook;
+        let count = hook.row.arguments.types().len();
+        (hook, core::slice::from_raw_parts(words, count))
+    }
+}
+
+/// The communicator that ARMCI was started in; 0 is that of all processes.
+static WORLD: AtomicUsize = AtomicUsize::new(0);
+
+/// ARMCI may be started on fewer than all processes.
+fn note_world(hook: &Hook, words: &[usize]) {
+    if hook.row.name() == "ARMCI_Init_thread_comm" {
+        WORLD.store(words.get(1).map_or(0, |comm| crate::mpi::handle(*comm)), Ordering::Relaxed);
+    }
+}
+
+/// The communicator that a call of ARMCI speaks of. A group begins with its own.
+pub(super) fn group(arguments: &Arguments<'_>) -> usize {
+    if let Group::Team(at) = arguments.places.group {
+        let group = arguments.word(at);
+        if group != 0 {
+            // SAFETY: the program passed the address of a group.
+            return unsafe { crate::mpi::comm_at(group) };
+        }
+    }
+    match WORLD.load(Ordering::Relaxed) {
+        0 => crate::mpi::world(),
+        world => world,
+    }
+}
