@@ -137,7 +137,7 @@ fn test(workspace: &Workspace) -> Result<()> {
     let mut command = cargo(&workspace.root);
     command.arg("test").args(ALL_BUT_FUZZ);
     // A test against the tools of others may be skipped on a laptop, never here.
-    for tool in ["OTF2", "PYCUBEXR", "SHMEM", "MPI", "FORTRAN", "NWCHEM"] {
+    for tool in ["OTF2", "PYCUBEXR", "SHMEM", "MPI", "FORTRAN", "NWCHEM", "CAF", "ARMCI"] {
         command.env(format!("DWELL_REQUIRE_{tool}"), "1");
     }
     command.env("PYTHONPATH", install::python_path(workspace));

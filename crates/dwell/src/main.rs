@@ -47,6 +47,8 @@ enum Command {
     Recover(commands::recover::Args),
     /// Tell what this machine has, and what of a program will be measured.
     Doctor(commands::doctor::Args),
+    /// Print what to add to the link line of a program whose runtime is linked statically.
+    LinkFlags(commands::link_flags::Args),
     /// Make an archive or a report whose content and wait states are known.
     Synth(commands::synth::Args),
     /// Print what makes a shell complete commands and options.
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Recover(args) => commands::recover::run(&args),
+        Command::LinkFlags(args) => commands::link_flags::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Print(args) => commands::print::run(&args),
         Command::Info(args) => commands::info::run(&args),

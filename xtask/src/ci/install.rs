@@ -18,7 +18,9 @@ use crate::workspace::Workspace;
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
-    "libmpich-dev", "nwchem-openmpi", "gcc", "g++", "gfortran", "binutils", "chromium", "fonts-liberation",
+    "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
+    "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
+    "gfortran", "binutils", "chromium", "fonts-liberation",
 ];
 
 /// Installs what is missing.

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod info;
+pub(crate) mod link_flags;
 pub(crate) mod man;
 pub(crate) mod print;
 pub(crate) mod recover;

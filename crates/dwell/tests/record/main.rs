@@ -4,6 +4,8 @@
 //! Needs `oshcc` and `oshrun`; without them the tests say so and pass, unless `DWELL_REQUIRE_SHMEM=1`.
 //! Those of MPI use every library that is there: see `mpi`.
 
+mod armci;
+mod caf;
 mod clocks;
 mod crash;
 mod events;

@@ -1,0 +1,194 @@
+//! Hooks for runtimes that are linked statically into programs.
+//!
+//! A library that is preloaded sees calls that go from one library to another. ARMCI and Global Arrays are
+//! archives: their functions become part of the program, and calls of them never leave it. So the hooks
+//! must become part of the program as well. This crate writes them, in C, from the tables of
+//! [`dwell_model`]: for each function `F` a `__wrap_F`, which the linker puts in the place of `F` when it is
+//! told `--wrap=F`, and which calls `__real_F`.
+//!
+//! The C code has no state and decides nothing. It calls `libdwell.so`, where the recorder is, by weak
+//! references: in a program that runs without `dwell run` these are null, and a hook is one comparison and a
+//! jump. So a program that was linked with hooks need not be linked again to run without.
+//!
+//! ```
+//! use dwell_link::{Runtime, source};
+//!
+//! let code = source(Runtime::Armci.tables(), |name| name == "ARMCI_Fence");
+//! assert!(code.contains("void __wrap_ARMCI_Fence(int a0)"));
+//! assert!(!code.contains("ARMCI_Put"));
+//! ```
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use dwell_model::table::{CType, Row, Table};
+use dwell_model::{armci, ga};
+use object::read::archive::ArchiveFile;
+use object::{Object, ObjectSymbol};
+
+/// A runtime that is linked statically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    /// ARMCI.
+    Armci,
+    /// Global Arrays, and ARMCI below them.
+    GlobalArrays,
+}
+
+impl Runtime {
+    /// Every runtime.
+    pub const ALL: [Self; 2] = [Self::Armci, Self::GlobalArrays];
+
+    /// Its short name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Armci => "armci",
+            Self::GlobalArrays => "ga",
+        }
+    }
+
+    /// The tables of its functions, and of those below it.
+    pub fn tables(self) -> &'static [&'static Table] {
+        static ARMCI: [&Table; 1] = [&armci::TABLE];
+        static BOTH: [&Table; 2] = [&ga::TABLE, &armci::TABLE];
+        match self {
+            Self::Armci => &ARMCI,
+            Self::GlobalArrays => &BOTH,
+        }
+    }
+
+    /// Names of archives that it is in, without `lib` and `.a`. Of each list one is enough: they differ in
+    /// the MPI below and have the same functions.
+    pub const fn archives(self) -> &'static [&'static [&'static str]] {
+        const ARMCI: &[&str] = &["armci-openmpi", "armci-mpich", "armci"];
+        match self {
+            Self::Armci => &[ARMCI],
+            Self::GlobalArrays => &[&["ga-openmpi", "ga-mpich", "ga"], ARMCI],
+        }
+    }
+}
+
+/// Functions that an archive of objects defines.
+///
+/// # Errors
+/// If it is no archive, or damaged.
+pub fn functions(archive: &[u8]) -> Result<BTreeSet<String>, object::Error> {
+    let mut functions = BTreeSet::new();
+    for member in ArchiveFile::parse(archive)?.members() {
+        let Ok(file) = object::File::parse(member?.data(archive)?) else { continue };
+        for symbol in file.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global()) {
+            if let Ok(name) = symbol.name() {
+                functions.insert(name.to_owned());
+            }
+        }
+    }
+    Ok(functions)
+}
+
+/// The rows of functions that are there.
+fn rows<'a>(
+    tables: &'a [&'static Table],
+    is_there: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = &'static Row> + 'a {
+    tables.iter().flat_map(|table| table.rows).filter(move |row| is_there(row.name()))
+}
+
+/// What the linker is told: one option a line.
+pub fn options(tables: &[&'static Table], is_there: impl Fn(&str) -> bool) -> String {
+    rows(tables, is_there).map(|row| format!("-Wl,--wrap={}\n", row.name())).collect()
+}
+
+/// The hooks of all functions that are there, in C.
+pub fn source(tables: &[&'static Table], is_there: impl Fn(&str) -> bool) -> String {
+    rows(tables, is_there).fold(HEAD.to_owned(), |code, row| code + &hook(row))
+}
+
+const HEAD: &str = "/* Made by Dwell: hooks for functions that are linked statically. They have no state. What is
+   recorded is in libdwell.so; where that is not loaded these references are null, and the real functions
+   are called at once. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uintptr_t word;
+
+__attribute__((weak)) int dwell_link_begin(void *entry, const word *words, const void *site,
+                                           const void *stack, word *state);
+__attribute__((weak)) void dwell_link_end(void *entry, const word *words, word *state);
+
+/* Room for what is known before a call and needed after it. */
+#define STATE 16
+/* Where on the stack the return address lies. */
+#define STACK ((const char *)__builtin_frame_address(0) + sizeof(void *))
+";
+
+fn hook(row: &Row) -> String {
+    let name = row.name();
+    let types = row.arguments.types();
+    let c = |of: CType| match of {
+        // As wide as the library has it; a word in any case.
+        CType::Handle => "void *",
+        of => of.c_name(),
+    };
+    let list = |of: &dyn Fn(usize, CType) -> String| {
+        types.iter().enumerate().map(|(at, ctype)| of(at, *ctype)).collect::<Vec<_>>().join(", ")
+    };
+    let or_void = |text: String| if text.is_empty() { "void".to_owned() } else { text };
+    let declared = or_void(list(&|_, of| c(of).to_owned()));
+    let named = or_void(list(&|at, of| format!("{} a{at}", c(of))));
+    let given = list(&|at, _| format!("a{at}"));
+    let words = list(&|at, of| match of {
+        // Nobody asks for these.
+        CType::Float | CType::Double | CType::ComplexFloat | CType::ComplexDouble => "0".into(),
+        _ => format!("(word)a{at}"),
+    });
+    let words = if words.is_empty() { "0".to_owned() } else { words };
+    let returns = c(row.returns);
+    let (keep, give, back) = match row.returns {
+        CType::Void => (String::new(), "", "return;"),
+        _ => (format!("{returns} result = "), "\n    return result;", ""),
+    };
+    let mut code = String::new();
+    let _ = write!(
+        code,
+        "
+extern char dwell_entry_{name}[] __attribute__((weak));
+{returns} __real_{name}({declared});
+{returns} __wrap_{name}({named})
+{{
+    if (!dwell_entry_{name}) {{
+        {direct}__real_{name}({given});{back}
+    }}
+    const word words[] = {{ {words} }};
+    word state[STATE];
+    int recorded = dwell_link_begin(dwell_entry_{name}, words, __builtin_return_address(0), STACK, state);
+    {keep}__real_{name}({given});
+    if (recorded)
+        dwell_link_end(dwell_entry_{name}, words, state);{give}
+}}
+",
+        direct = if row.returns == CType::Void { "" } else { "return " },
+    );
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_passes_everything_on() {
+        let code = source(Runtime::Armci.tables(), |name| name == "ARMCI_PutValueDouble");
+        assert!(code.contains("int __wrap_ARMCI_PutValueDouble(double a0, void * a1, int a2)"));
+        assert!(code.contains("const word words[] = { 0, (word)a1, (word)a2 };"));
+        assert!(code.contains("int result = __real_ARMCI_PutValueDouble(a0, a1, a2);"));
+        let options = options(Runtime::Armci.tables(), |name| name.starts_with("ARMCI_Free"));
+        assert!(options.lines().any(|line| line == "-Wl,--wrap=ARMCI_Free_group"));
+        assert_eq!(options.lines().count(), 4);
+    }
+
+    #[test]
+    fn what_is_no_archive_is_said_so() {
+        assert!(functions(b"something else").is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! `dwell link-flags`: what to add to the link line of a program whose runtime is linked statically.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail};
+use dwell_link::{Runtime, functions, options, source};
+
+/// Arguments of `dwell link-flags`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Anywhere on the link line:\n\n  \
+    mpicc -o solver solver.o $(dwell link-flags armci) -larmci\n  \
+    mpicc -o scf scf.o $(dwell link-flags ga) $(ga-config --ldflags) $(ga-config --libs)\n\n\
+    The hooks are compiled once, with $CC or cc, and kept. They call what `dwell run` preloads: without it, \
+    the program runs as if it had been linked without them. Programs that use OpenSHMEM, MPI or coarrays from \
+    shared libraries need none of this.")]
+pub(crate) struct Args {
+    /// The runtime: armci, or ga for Global Arrays with ARMCI below them.
+    #[arg(value_parser = runtime, value_name = "RUNTIME")]
+    runtime: Runtime,
+    /// An archive of the runtime, such as /opt/lib/libarmci.a, if it is not where the compiler looks. May be
+    /// given more than once.
+    #[arg(long, value_name = "FILE")]
+    library: Vec<PathBuf>,
+    /// Where to keep the compiled hooks; otherwise the user's cache.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+fn runtime(name: &str) -> Result<Runtime, String> {
+    let found = Runtime::ALL.into_iter().find(|runtime| runtime.name() == name);
+    found.ok_or_else(|| {
+        "the runtimes that are linked statically are armci and ga; others need no flags".into()
+    })
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let compiler = env::var("CC").ok().filter(|it| !it.is_empty()).unwrap_or("cc".into());
+    let there = defined(args, &compiler)?;
+    let tables = args.runtime.tables();
+    let (code, wraps) =
+        (source(tables, |name| there.contains(name)), options(tables, |name| there.contains(name)));
+    if wraps.is_empty() {
+        bail!("the library has no function of {}: is it the right one?", args.runtime.name());
+    }
+    let folder = match &args.output {
+        Some(folder) => std::path::absolute(folder)?,
+        None => cache()?,
+    };
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let name = format!("dwell-{}-{}", args.runtime.name(), env!("CARGO_PKG_VERSION"));
+    let (c, o) = (folder.join(format!("{name}.c")), folder.join(format!("{name}.o")));
+    let list = folder.join(format!("{name}.flags"));
+    // What is there already from the same library is the same.
+    let known = fs::read_to_string(&c).is_ok_and(|known| known == code) && o.is_file();
+    if !known {
+        compile(&compiler, &folder, &name, &code)?;
+    }
+    let flags = format!("{wraps}{}\n", o.display());
+    replace(&list, &flags)?;
+    println!("@{}", list.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Functions that the archives of the runtime define.
+fn defined(args: &Args, compiler: &str) -> Result<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
+    let mut files = args.library.clone();
+    if files.is_empty() {
+        for names in args.runtime.archives() {
+            let found = names.iter().find_map(|name| find(compiler, name));
+            let Some(found) = found else {
+                let names: Vec<_> = names.iter().map(|name| format!("lib{name}.a")).collect();
+                bail!(
+                    "{compiler} finds none of {}; say where it is with --library FILE",
+                    names.join(", ")
+                );
+            };
+            files.push(found);
+        }
+    }
+    for file in &files {
+        let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+        let these = functions(&bytes)
+            .with_context(|| format!("{}: this is no archive of objects", file.display()))?;
+        all.extend(these);
+    }
+    Ok(all)
+}
+
+/// Where the compiler finds an archive.
+fn find(compiler: &str, name: &str) -> Option<PathBuf> {
+    let wanted = format!("-print-file-name=lib{name}.a");
+    let output = Command::new(compiler).arg(wanted).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    // What it does not find it says back.
+    path.is_absolute().then_some(path).filter(|path| path.is_file())
+}
+
+/// The user's cache.
+fn cache() -> Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    Ok(cache
+        .context("there is no HOME; say where to keep the hooks with --output DIR")?
+        .join("dwell"))
+}
+
+/// Compiles hooks. Several may do so at once: each writes its own files, and the last wins.
+fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> {
+    let own = |end: &str| folder.join(format!("{name}.{}.{end}", std::process::id()));
+    let (c, o) = (own("c"), own("o"));
+    fs::write(&c, code).with_context(|| c.display().to_string())?;
+    let output = Command::new(compiler)
+        // Exceptions of C++ pass through hooks.
+        .args(["-O2", "-fPIC", "-fexceptions", "-c"])
+        .arg(&c)
+        .arg("-o")
+        .arg(&o)
+        .output()
+        .with_context(|| format!("{compiler}: set CC to a compiler for C"))?;
+    if !output.status.success() {
+        let _ = fs::remove_file(&c);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = said.lines().take(3).collect();
+        bail!("{compiler} cannot compile the hooks: {}", said.join("\n"));
+    }
+    fs::rename(&o, folder.join(format!("{name}.o")))?;
+    fs::rename(&c, folder.join(format!("{name}.c")))?;
+    Ok(())
+}
+
+/// Writes a file whole, or not at all.
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let own = path.with_extension(format!("{}.flags", std::process::id()));
+    fs::write(&own, text).with_context(|| own.display().to_string())?;
+    fs::rename(&own, path).with_context(|| path.display().to_string())
+}

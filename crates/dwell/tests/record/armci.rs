@@ -1,0 +1,199 @@
+//! ARMCI and Global Arrays over Open MPI, linked with the hooks of `dwell link-flags`.
+//!
+//! Needs `libarmci-openmpi.a`, `libga-openmpi.a` and `mpicc.openmpi`; without them the tests say so and pass,
+//! unless `DWELL_REQUIRE_ARMCI=1`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+use crate::mpi::{Mpi, analysed, lines};
+use crate::trace::{Trace, said};
+
+/// Open MPI and a lab, if there is ARMCI.
+fn open() -> Option<(Mpi, Lab)> {
+    const REQUIREMENT: &str = "DWELL_REQUIRE_ARMCI";
+    let there = ["libarmci-openmpi.a", "libga-openmpi.a"]
+        .iter()
+        .all(|name| Path::new("/usr/lib/x86_64-linux-gnu").join(name).exists());
+    let mpi = Mpi::named("mpicc.openmpi").filter(|_| there);
+    let required = std::env::var_os(REQUIREMENT).is_some_and(|value| value == "1");
+    assert!(mpi.is_some() || !required, "{REQUIREMENT} is set, but there is no ARMCI");
+    if mpi.is_none() {
+        eprintln!("skipped: there is no ARMCI");
+    }
+    Some((mpi?, Lab::bare()))
+}
+
+const ARMCI: &[&str] = &["-larmci-openmpi"];
+const GA: &[&str] =
+    &["-lga-openmpi", "-lscalapack-openmpi", "-llapack", "-lblas", "-larmci-openmpi", "-lgfortran"];
+
+/// Compiles a program with the flags that Dwell prints, or without.
+fn compile(
+    mpi: &Mpi,
+    lab: &Lab,
+    source: &str,
+    runtime: Option<&str>,
+    libraries: &[&str],
+) -> PathBuf {
+    let mut options: Vec<String> = Vec::new();
+    if let Some(runtime) = runtime {
+        let folder = lab.path("hooks");
+        let command = ["link-flags", runtime, "-o"].map(OsStr::new);
+        let output = lab.dwell(&[&command[..], &[folder.as_os_str()]].concat());
+        assert!(output.status.success(), "{output:?}");
+        options.push(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+    }
+    options.extend(libraries.iter().map(|&library| library.to_owned()));
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let program = mpi.compile(lab, source, &options);
+    let name = lab.path(if runtime.is_some() { "hooked" } else { "plain" });
+    std::fs::rename(program, &name).unwrap();
+    name
+}
+
+/// Runs a program that was linked without hooks, with them, and measured: it does the same, and the trace has
+/// what it says of itself.
+fn same_and_counted(mpi: &Mpi, lab: &Lab, plain: &Path, hooked: &Path, arguments: &[&str]) {
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+    let hooked = [&[hooked.as_os_str()][..], &arguments].concat();
+    let plain = mpi.run(lab, 2, &[&[plain.as_os_str()][..], &arguments].concat());
+    assert_eq!(plain.code, Some(0), "{arguments:?} {plain:?}");
+    let unmeasured = mpi.run(lab, 2, &hooked);
+    let measured = mpi.measured(lab, 2, &hooked);
+    for run in [&unmeasured, &measured] {
+        assert_eq!(run.code, plain.code, "{arguments:?} {run:?}");
+        assert_eq!(lines(&plain.stdout), lines(&run.stdout), "{arguments:?}");
+    }
+    lab.accepted_by_otf2_print(&lab.experiment());
+    analysed(lab, &lab.experiment());
+    let counted = Trace::read(&lab.experiment()).counts;
+    // Who does how much may differ from run to run: then it is said elsewhere.
+    let told = said(&(measured.stdout + &measured.stderr));
+    assert!(!told.is_empty(), "{arguments:?} says nothing of itself");
+    for (what, count) in told {
+        assert_eq!(counted.get(&what), Some(&count), "{arguments:?} {what:?}");
+    }
+}
+
+#[test]
+fn every_family_does_the_same_and_is_counted() {
+    let Some((mpi, lab)) = open() else { return };
+    let source = "tests/programs/armci_families.c";
+    let plain = compile(&mpi, &lab, source, None, ARMCI);
+    let hooked = compile(&mpi, &lab, source, Some("armci"), ARMCI);
+    same_and_counted(&mpi, &lab, &plain, &hooked, &[]);
+}
+
+#[test]
+fn global_arrays_do_the_same_and_are_counted() {
+    let Some((mpi, lab)) = open() else { return };
+    let programs: [(&str, &[&str]); 2] = [
+        ("examples/ga-dgemm/ga-dgemm.c", &["--count", "64", "2"]),
+        ("tests/programs/ga_tasks.c", &["12"]),
+    ];
+    for (source, arguments) in programs {
+        let plain = compile(&mpi, &lab, source, None, GA);
+        let hooked = compile(&mpi, &lab, source, Some("ga"), GA);
+        same_and_counted(&mpi, &lab, &plain, &hooked, arguments);
+    }
+}
+
+/// The values of a tree of calls: depth, seconds inclusive and own, name.
+fn tree(lab: &Lab) -> Vec<(usize, String, f64, f64)> {
+    let experiment = lab.experiment();
+    let command = ["report", "--tree", "time", "--top", "1000", "--json"].map(OsStr::new);
+    let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |row: &Value, name: &str| row[name].as_f64().unwrap_or_else(|| panic!("{row}"));
+    let rows = json["tree"].as_array().unwrap_or_else(|| panic!("{json}"));
+    rows.iter()
+        .map(|row| {
+            let call = row["call"].as_str().unwrap();
+            let name = call.trim_start();
+            let depth = (call.len() - name.len()) / 2;
+            (depth, name.to_owned(), number(row, "inclusive"), number(row, "own"))
+        })
+        .collect()
+}
+
+/// Application, Global Arrays, ARMCI and MPI are one tree, and time is counted once.
+#[test]
+fn four_layers_in_one_tree() {
+    let Some((mpi, lab)) = open() else { return };
+    compile(&mpi, &lab, "examples/ga-dgemm/ga-dgemm.c", Some("ga"), GA);
+    let run = mpi.measured(&lab, 2, &["./hooked", "64", "2"].map(OsStr::new));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    analysed(&lab, &lab.experiment());
+    let rows = tree(&lab);
+    let mut open: Vec<&str> = Vec::new();
+    let mut found = false;
+    for (depth, name, _, _) in &rows {
+        open.truncate(*depth);
+        open.push(name);
+        let layers = ["hooked", "GA_Dgemm", "ARMCI_", "MPI_"];
+        found |= open.len() == 4 && open.iter().zip(layers).all(|(name, of)| name.starts_with(of));
+    }
+    assert!(found, "{rows:?}");
+    let (whole, own): (f64, f64) = (rows[0].2, rows.iter().map(|row| row.3).sum());
+    assert!((whole - own).abs() < 1e-6 * whole, "{whole} {own}");
+}
+
+/// Seconds that rank 0 waits by a pattern in calls of a function.
+fn seconds(findings: &Value, pattern: &str, function: &str) -> f64 {
+    let all = findings["findings"].as_array().unwrap().iter();
+    let these = all.filter(|finding| {
+        let last = finding["path"].as_array().unwrap().last().unwrap();
+        finding["pattern"] == pattern && last["region"] == function
+    });
+    these
+        .flat_map(|finding| finding["origins"].as_array().unwrap())
+        .filter(|origin| origin["who"] == "Rank 0")
+        .map(|origin| origin["seconds"].as_f64().unwrap())
+        .sum()
+}
+
+/// Waits are found at ARMCI, as long as they were, and not without a delay.
+#[test]
+fn waits_are_found_at_armci() {
+    let Some((mpi, lab)) = open() else { return };
+    compile(&mpi, &lab, "tests/programs/armci_delays.c", Some("armci"), ARMCI);
+    const DELAY: f64 = 300.0;
+    let found = |kind: &str, delay: f64, pattern: &str, function: &str| {
+        // A component of Open MPI in which the target has to help.
+        let delay = delay.to_string();
+        let command = ["./hooked", kind, &delay].map(OsStr::new);
+        let run = mpi.measured_with(&lab, 2, &["-mca", "osc", "pt2pt"], &command);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        analysed(&lab, &lab.experiment());
+        let text = std::fs::read_to_string(lab.experiment().join("findings.json")).unwrap();
+        seconds(&serde_json::from_str(&text).unwrap(), pattern, function)
+    };
+    let cases = [
+        ("barrier", "barrier_wait", "ARMCI_Barrier", 300.0),
+        ("lock", "lock_contention", "ARMCI_Lock", 300.0),
+        ("sum", "nxn_wait", "armci_msg_lgop", 300.0),
+        // Process 0 computes for 5 ms before it gets.
+        ("get", "wait_for_progress", "ARMCI_Get", 295.0),
+        ("fence", "wait_for_progress", "ARMCI_Fence", 295.0),
+    ];
+    for (kind, pattern, function, expected) in cases {
+        // In one of three tries: the machine may be busy with something else.
+        let expected = expected / 1000.0;
+        let mut tries = Vec::new();
+        for _ in 0..3 {
+            tries.push(found(kind, DELAY, pattern, function));
+            if tries.last().is_some_and(|found| (found - expected).abs() <= 0.05 * expected) {
+                break;
+            }
+        }
+        let last = tries.last().unwrap();
+        assert!((last - expected).abs() <= 0.05 * expected, "{kind}: {tries:?}");
+        let without = found(kind, 0.0, pattern, function);
+        assert!(without < 0.2 * expected, "{kind} without a delay: {without}");
+    }
+}

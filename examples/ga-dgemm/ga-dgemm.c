@@ -1,0 +1,91 @@
+/* Matrix multiplication with Global Arrays: GA_Dgemm is SRUMMA, which fetches blocks by gets of ARMCI.
+ *
+ *   mpicc -O2 -g -o ga-dgemm ga-dgemm.c $(dwell link-flags ga) $(ga-config --ldflags) $(ga-config --libs) \
+ *     -lm -lgfortran
+ *   mpirun -np 4 dwell run ./ga-dgemm [--count] [--imbalance PERCENT] [--time] [N [ROUNDS]]
+ *
+ * Compares its result with the known answer; the exit code is 1 if they differ. With an imbalance, odd
+ * processes compute so much longer between the rounds.
+ */
+#include <ga.h>
+#include <macdecls.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Computes for so long, without a word to the library. */
+static void compute(double seconds)
+{
+    double until = MPI_Wtime() + seconds;
+    while (MPI_Wtime() < until)
+        ;
+}
+
+int main(int argc, char **argv)
+{
+    int n = 256, rounds = 3, count = 0, time = 0, numbers = 0, wrong = 0;
+    double imbalance = 0;
+    MPI_Init(&argc, &argv);
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--count"))
+            count = 1;
+        else if (!strcmp(argv[i], "--time"))
+            time = 1;
+        else if (!strcmp(argv[i], "--imbalance") && i + 1 < argc)
+            imbalance = atof(argv[++i]) / 100;
+        else
+            *(numbers++ ? &rounds : &n) = atoi(argv[i]);
+    }
+    GA_Initialize();
+    MA_init(C_DBL, 1 << 20, 1 << 20);
+    int me = GA_Nodeid(), dims[2] = { n, n };
+    int a = NGA_Create(C_DBL, 2, dims, "a", NULL);
+    int b = GA_Duplicate(a, "b");
+    int c = GA_Duplicate(a, "c");
+    double one = 1, two = 2, began = MPI_Wtime(), alone = 0;
+    GA_Fill(a, &one);
+    GA_Fill(b, &two);
+    GA_Zero(c);
+    for (int round = 0; round < rounds; round++) {
+        double start = MPI_Wtime();
+        GA_Dgemm('n', 'n', n, n, n, 1.0, a, b, 1.0, c);
+        alone = MPI_Wtime() - start;
+        if (me % 2)
+            compute(imbalance * alone);
+    }
+    GA_Sync();
+    if (me == 0 && time)
+        fprintf(stderr, "seconds %.6f\n", MPI_Wtime() - began);
+    int lo[2], hi[2], ld;
+    NGA_Distribution(c, me, lo, hi);
+    if (lo[0] >= 0 && hi[0] >= lo[0]) {
+        double *mine;
+        NGA_Access(c, lo, hi, &mine, &ld);
+        for (int i = 0; i <= hi[0] - lo[0]; i++)
+            for (int j = 0; j <= hi[1] - lo[1]; j++)
+                wrong += mine[i * ld + j] != 2.0 * n * rounds;
+        NGA_Release(c, lo, hi);
+    }
+    GA_Igop(&wrong, 1, "+");
+    double trace = 0, *row = malloc(n * sizeof *row);
+    if (me == 0) {
+        int first[2] = { n - 1, 0 }, last[2] = { n - 1, n - 1 }, width = n;
+        NGA_Get(c, first, last, row, &width);
+        for (int i = 0; i < n; i++)
+            trace += row[i];
+        printf("ga-dgemm: last row %.1f, %s\n", trace, wrong ? "wrong" : "right");
+    }
+    free(row);
+    GA_Destroy(c);
+    GA_Destroy(b);
+    GA_Destroy(a);
+    if (count) {
+        printf("count pe=%d GA_Dgemm=%d bytes=0\n", me, rounds);
+        printf("count pe=%d GA_Fill=2 bytes=0\n", me);
+        printf("count pe=%d GA_Destroy=3 bytes=0\n", me);
+    }
+    GA_Terminate();
+    MPI_Finalize();
+    return wrong != 0;
+}
