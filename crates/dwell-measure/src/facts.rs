@@ -44,6 +44,8 @@ pub enum Fact<'a> {
     Sync { monotonic: u64, offset: u64, residual: u64, half: u64 },
     /// A window that was made from a communicator. Its id is one of windows.
     CommWindow { id: u64, comm: u64, number: u64, name: &'a str },
+    /// A function of the program: where it begins. Its id is one of regions.
+    Function { id: u64, address: u64 },
 }
 
 impl<'a> Fact<'a> {
@@ -62,6 +64,7 @@ impl<'a> Fact<'a> {
             Self::Comm { .. } => 11,
             Self::CommWindow { .. } => 12,
             Self::Sync { .. } => 13,
+            Self::Function { .. } => 14,
         }
     }
 
@@ -80,7 +83,9 @@ impl<'a> Fact<'a> {
             Self::Module { id, start, end, bias, path, build_id } => {
                 out.numbers(&[id, start, end, bias]).text(path).bytes(build_id)
             }
-            Self::Site { id, address } => out.numbers(&[id, address]),
+            Self::Site { id, address } | Self::Function { id, address } => {
+                out.numbers(&[id, address])
+            }
             Self::Window { id, paradigm, start, stride, size, context } => {
                 out.numbers(&[id, paradigm, start, stride, size, context])
             }
@@ -155,6 +160,10 @@ impl<'a> Fact<'a> {
             13 => {
                 let [monotonic, offset, residual, half] = i.numbers()?;
                 Self::Sync { monotonic, offset, residual, half }
+            }
+            14 => {
+                let [id, address] = i.numbers()?;
+                Self::Function { id, address }
             }
             _ => return Err(Damage::Tag(tag)),
         })
@@ -333,6 +342,7 @@ mod tests {
         Fact::Comm { id: 1, group: 2, remote: 0, identity: u64::MAX, name: "" },
         Fact::CommWindow { id: 3, comm: 1, number: 7, name: "w" },
         Fact::Sync { monotonic: 300, offset: 7, residual: 2, half: 1 },
+        Fact::Function { id: 4, address: 0x1000 },
     ];
 
     /// All of them, as they stand in a block.

@@ -7,7 +7,8 @@
 use std::io;
 use std::path::Path;
 
-use otf2::enums::MappingType;
+use dwell_model::archive;
+use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::id::Time;
 
 use crate::facts::{self, Damage, Fact};
@@ -94,6 +95,11 @@ impl Local {
                 let global = self.shared.add_region(region).0;
                 put(&mut self.regions, id, global);
             }
+            Fact::Function { id, address } => {
+                let region = self.function(address);
+                let global = self.shared.add_region(region).0;
+                put(&mut self.regions, id, global);
+            }
             Fact::Module { start, end, bias, path, build_id, .. } => {
                 let module = Module { path: path.into(), build_id: build_id.into() };
                 let id = self.shared.add_module(module);
@@ -158,6 +164,25 @@ impl Local {
                 let window = self.shared.add_window(Window { group, comm, name, context }).0;
                 put(&mut self.windows, id, window);
             }
+        }
+    }
+
+    /// A function of the program, of which only the address is known.
+    fn function(&self, address: u64) -> Region {
+        let loaded = self.modules.iter().rev().find(|m| (m.start..m.end).contains(&address));
+        let offset = address.wrapping_sub(loaded.map_or(0, |loaded| loaded.bias));
+        let module = loaded.and_then(|loaded| self.shared.module(loaded.id));
+        let path = module.map_or("", |module| module.path.as_str());
+        let build_id: String = module
+            .map(|module| module.build_id.iter().map(|byte| format!("{byte:02x}")).collect())
+            .unwrap_or_default();
+        let file = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or("?");
+        let address = archive::Address { module: path, build_id: &build_id, offset };
+        Region {
+            name: format!("{file}+{offset:#x}"),
+            meaning: archive::Entry(address).to_string(),
+            role: RegionRole::Function.into(),
+            paradigm: Paradigm::Compiler.into(),
         }
     }
 

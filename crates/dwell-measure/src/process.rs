@@ -65,6 +65,8 @@ pub struct Process {
     memory_taken: AtomicU64,
     stream: Lock<Definitions>,
     pub(crate) sites: Sites,
+    /// Numbers of the regions of the program's own code, by address or by a hash of their names.
+    code: Sites,
     pub(crate) windows: Windows,
     pub(crate) symmetric: Symmetric,
     /// Pointers to the states of all locations.
@@ -178,6 +180,7 @@ impl Process {
             memory_taken: AtomicU64::new(0),
             stream: Lock::new(definitions),
             sites: Sites::new()?,
+            code: Sites::new()?,
             windows: Windows::new(),
             symmetric: Symmetric::new(),
             threads: Memory::anonymous(LOCATIONS * size_of::<*mut Thread>())?,
@@ -339,6 +342,59 @@ impl Process {
                 definitions.regions += 1;
                 hook.set_region(id);
                 id
+            })
+        })
+    }
+
+    /// The number of the region of a function of the program, new or known.
+    pub(crate) fn function(&self, address: usize) -> Option<u32> {
+        self.code.find(address).or_else(|| {
+            self.define_code(address, |definitions, id| {
+                self.define_module(definitions, address)?;
+                let (id, address) = (id.into(), address as u64);
+                definitions.stream.append(&Fact::Function { id, address })
+            })
+        })
+    }
+
+    /// The number of a region that the program names itself.
+    pub(crate) fn named_region(&self, name: &str, role: RegionRole) -> Option<u32> {
+        let mixed = name.bytes().fold(u8::from(role).into(), |mixed: u64, byte| {
+            (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
+        });
+        // No function begins at an odd address so high.
+        let key = (mixed | 1 << 63 | 1) as usize;
+        self.code.find(key).or_else(|| {
+            self.define_code(key, |definitions, id| {
+                definitions.stream.append(&Fact::Region {
+                    id: id.into(),
+                    name,
+                    meaning: "",
+                    role: u8::from(role).into(),
+                    paradigm: u8::from(Paradigm::User).into(),
+                })
+            })
+        })
+    }
+
+    /// Gives a region of the program's own code its number.
+    #[cold]
+    fn define_code(
+        &self,
+        key: usize,
+        define: impl FnOnce(&mut Definitions, u32) -> io::Result<()>,
+    ) -> Option<u32> {
+        entry::keeping_errno(|| {
+            self.stream.with(|definitions| {
+                self.code.add_numbered(key, || {
+                    let id = definitions.regions;
+                    let written = define(definitions, id);
+                    definitions.regions += 1;
+                    written
+                        .map_err(|error| self.fail("no space for definitions", &error))
+                        .is_ok()
+                        .then_some(id)
+                })
             })
         })
     }

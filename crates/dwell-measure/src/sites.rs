@@ -65,17 +65,28 @@ impl Sites {
     /// Adds a site after `define` has written it down. Callers take turns. `None`: there are too
     /// many already, or it could not be written.
     pub(crate) fn add(&self, address: usize, define: impl FnOnce(u32) -> bool) -> Option<u32> {
+        let id = self.count.load(Ordering::Relaxed);
+        self.add_numbered(address, || define(id).then_some(id))
+    }
+
+    /// The same with a number that `define` gives.
+    pub(crate) fn add_numbered(
+        &self,
+        address: usize,
+        define: impl FnOnce() -> Option<u32>,
+    ) -> Option<u32> {
         if let Some(id) = self.find(address) {
             return Some(id); // Another thread was quicker.
         }
-        let id = self.count.load(Ordering::Relaxed);
-        if id >= MOST || address == 0 || !define(id) {
+        let count = self.count.load(Ordering::Relaxed);
+        if count >= MOST || address == 0 {
             return None;
         }
+        let id = define()?;
         let place = self.path(address).find(|place| place.address.load(Ordering::Relaxed) == 0)?;
         place.id.store(id, Ordering::Relaxed);
         place.address.store(address, Ordering::Release);
-        self.count.store(id + 1, Ordering::Relaxed);
+        self.count.store(count + 1, Ordering::Relaxed);
         Some(id)
     }
 }

@@ -41,6 +41,10 @@ use crate::process::{self, Process};
 use crate::profile::{Amount, Counted, Profile};
 use crate::text::Text;
 
+mod user;
+
+pub use user::{enter_function, enter_named, leave_function, leave_named};
+
 /// Ids of the attributes, the same in every archive.
 pub(crate) mod attribute {
     use otf2::id::AttributeRef;
@@ -57,7 +61,7 @@ pub(crate) const CUT: Attribute =
     Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
 /// Calls inside calls that are kept apart.
-const DEPTH: usize = 32;
+const DEPTH: usize = 256;
 const _: () = assert!(DEPTH.is_power_of_two() && DEPTH <= 4096);
 /// Windows whose outstanding operations a thread knows; for others it assumes that there are some.
 const WINDOWS: usize = 64;
@@ -84,6 +88,8 @@ pub(crate) struct Thread {
     off: bool,
     /// When a window of recording begins or ends next.
     turns_at: u64,
+    /// Functions of the program that were entered when there was no place left.
+    skipped: u32,
     /// A bit for each layer that has an open call.
     layers: u32,
     frames: [Frame; DEPTH],
@@ -144,6 +150,8 @@ pub(crate) struct Frame {
     /// When it was entered, and time in calls from here that are over.
     enter: u64,
     inside: u64,
+    /// Whether it is the program's own code, of which it is not known where its return address lies.
+    own_code: bool,
 }
 
 const NO_FRAME: Frame = Frame {
@@ -159,6 +167,7 @@ const NO_FRAME: Frame = Frame {
     partner: 0,
     enter: 0,
     inside: 0,
+    own_code: false,
 };
 
 /// A call that has been entered, to be left by whoever has this.
@@ -214,35 +223,48 @@ pub(crate) fn enter_at(
         None => thread.process.define_region(hook),
     };
     let time = time(thread);
-    thread.muted = false;
-    if time >= thread.turns_at || entry::is_quiet() != thread.off {
-        thread.turn_on_or_off(time);
-    }
+    thread.turn_if_due(time);
     let muted = thread.off || hook.is_partial() && thread.skips(hook, region, return_address);
-    if muted {
-        if hook.is_bypassed() {
-            thread.release();
-            return None;
-        }
-        thread.mute();
-    } else if !thread.enter_region(time, region, return_address) {
-        thread.lost += 1;
+    let frame = Frame { stack, return_address, region, layer, muted, ..NO_FRAME };
+    if muted && hook.is_bypassed() || !thread.open(time, frame) {
         thread.release();
         return None;
     }
-    let row = if muted { 0 } else { thread.enter_path(time, region, return_address) };
-    let enter = time;
-    let frame = Frame { stack, return_address, region, layer, muted, row, enter, ..NO_FRAME };
-    if let Some(place) = thread.frames.get_mut(thread.depth) {
-        *place = frame;
-    }
-    thread.layers |= layer;
-    thread.depth += 1;
-    thread.calls += u64::from(!muted);
     Some(thread)
 }
 
 impl Thread {
+    /// Turns recording on or off, if a window of it begins or ends by now.
+    #[inline(always)]
+    fn turn_if_due(&mut self, time: u64) {
+        self.muted = false;
+        if time >= self.turns_at || entry::is_quiet() != self.off {
+            self.turn_on_or_off(time);
+        }
+    }
+
+    /// Enters a call, or follows it only. Returns whether there was room.
+    #[inline(always)]
+    fn open(&mut self, time: u64, frame: Frame) -> bool {
+        let Frame { region, return_address, layer, muted, .. } = frame;
+        let row = if muted {
+            self.mute();
+            0
+        } else if self.enter_region(time, region, return_address) {
+            self.enter_path(time, region, return_address)
+        } else {
+            self.lost += 1;
+            return false;
+        };
+        if let Some(place) = self.frames.get_mut(self.depth) {
+            *place = Frame { row, enter: time, ..frame };
+        }
+        self.layers |= layer;
+        self.depth += 1;
+        self.calls += u64::from(!muted);
+        true
+    }
+
     /// No longer busy.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
@@ -704,6 +726,10 @@ pub struct Closed {
 impl Frame {
     /// Whether the call is still on the stack, seen from a call whose return address is at `stack`.
     fn is_alive(&self, stack: usize) -> bool {
+        if self.own_code {
+            // What it calls is where the recorder was called from it, or below.
+            return stack <= self.stack || stack - self.stack >= STACK;
+        }
         // Where the new call is, or below it on the same stack, nothing old can be.
         let used_again = self.stack <= stack && stack - self.stack < STACK;
         // SAFETY: it was the stack of this thread when the call was entered, and stacks stay mapped
@@ -827,6 +853,7 @@ impl Thread {
             muted: false,
             off: false,
             turns_at: 0,
+            skipped: 0,
             layers: 0,
             frames: [NO_FRAME; DEPTH],
             next_id: 0,

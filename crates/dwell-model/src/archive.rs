@@ -220,7 +220,11 @@ impl<'a> Address<'a> {
     /// assert_eq!(Address::parse(&text), Some(address));
     /// ```
     pub fn parse(description: &'a str) -> Option<Self> {
-        let (offset, rest) = description.strip_prefix("offset=0x")?.split_once(' ')?;
+        Self::parse_as("offset=0x", description)
+    }
+
+    fn parse_as(word: &str, description: &'a str) -> Option<Self> {
+        let (offset, rest) = description.strip_prefix(word)?.split_once(' ')?;
         let (build_id, module) = rest.strip_prefix("build_id=")?.split_once(' ')?;
         let module = module.strip_prefix("module=")?;
         Some(Self { module, build_id, offset: u64::from_str_radix(offset, 16).ok()? })
@@ -231,6 +235,36 @@ impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { module, build_id, offset } = self;
         write!(f, "offset={offset:#x} build_id={build_id} module={module}")
+    }
+}
+
+/// A function of the program, as the description of its region while its name is not known yet:
+/// `entry=0x1234 build_id=12ab module=/home/x/heat`. Events name the region, so it keeps its id when the name
+/// has been found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry<'a>(pub Address<'a>);
+
+impl<'a> Entry<'a> {
+    /// Reads the description of a region.
+    ///
+    /// ```
+    /// use dwell_model::archive::{Address, Entry};
+    ///
+    /// let entry = Entry(Address { module: "/home/x/heat", build_id: "12ab", offset: 0x1234 });
+    /// let text = entry.to_string();
+    /// assert_eq!(text, "entry=0x1234 build_id=12ab module=/home/x/heat");
+    /// assert_eq!(Entry::parse(&text), Some(entry));
+    /// assert_eq!(Address::parse(&text), None);
+    /// ```
+    pub fn parse(description: &'a str) -> Option<Self> {
+        Address::parse_as("entry=0x", description).map(Self)
+    }
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Address { module, build_id, offset } = self.0;
+        write!(f, "entry={offset:#x} build_id={build_id} module={module}")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dwell_model::archive::Address;
+use dwell_model::archive::{Address, Entry};
 use otf2::def::{Region, SourceCodeLocation};
 use otf2::id::StringRef;
 use otf2::{Archive, Definition};
@@ -81,6 +81,24 @@ impl Content {
             address.is_none()
         });
         sites
+    }
+}
+
+impl Content {
+    /// The regions of functions that are addresses. They stay, since events name them.
+    pub(super) fn functions(&self) -> Vec<SiteRegion> {
+        let one = |region: &Region| {
+            let description = self.texts.get(region.description)?;
+            let Entry(address) = Entry::parse(str::from_utf8(description).ok()?)?;
+            Some(SiteRegion {
+                region: *region,
+                path: address.module.into(),
+                build_id: address.build_id.into(),
+                // What is asked is a return address, which lies behind the instruction that it is about.
+                at: ReturnOffset(address.offset.saturating_add(1)),
+            })
+        };
+        self.regions.iter().filter_map(one).collect()
     }
 }
 

@@ -151,7 +151,9 @@ impl From<otf2::Error> for Error {
 pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, Error> {
     let archive = Archive::open(directory)?;
     let mut content = Content::read(&archive)?;
-    let sites = content.take_sites();
+    let mut sites = content.take_sites();
+    let own = sites.len();
+    sites.extend(content.functions());
     if sites.is_empty() {
         return Ok(Resolved::default());
     }
@@ -168,7 +170,10 @@ pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, 
     if answers.iter().flatten().any(is_resolved) {
         let layout =
             |why| Error::Layout { path: archive.store().describe(FileKind::GlobalDefs), why };
-        let plan = Plan::new(content, &sites, &answers).map_err(layout)?;
+        let (sites, functions) = sites.split_at(own);
+        let (sites, functions) =
+            (sites.iter().zip(&answers), functions.iter().zip(answers.iter().skip(own)));
+        let plan = Plan::new(content, sites, functions).map_err(layout)?;
         files::replace(&archive, |definitions| plan.write(&archive, definitions))?;
     }
     Ok(resolved)

@@ -29,6 +29,8 @@ pub(super) struct Plan {
     places: Vec<SourceCodeLocation>,
     /// What becomes of a region that was an address.
     fates: HashMap<RegionRef, Fate>,
+    /// Regions of functions whose names were found.
+    renamed: HashMap<RegionRef, Region>,
     contexts: u64,
     /// The name of the property, if any context has it.
     inlined_into: StringRef,
@@ -42,17 +44,18 @@ struct Fate {
 }
 
 impl Plan {
-    pub(super) fn new(
+    /// Sites are regions that calling contexts have; functions are regions that events have.
+    pub(super) fn new<'a>(
         content: Content,
-        sites: &[SiteRegion],
-        answers: &[Option<Site>],
+        sites: impl Iterator<Item = (&'a SiteRegion, &'a Option<Site>)> + Clone,
+        functions: impl Iterator<Item = (&'a SiteRegion, &'a Option<Site>)>,
     ) -> Result<Self> {
         if content.later {
             return Err("it has definitions of a later version of the format");
         }
         let first = content.regions.iter().map(|region| region.id.0.saturating_add(1)).max();
         let first = first.unwrap_or(0);
-        if sites.iter().any(|site| site.region.id.0 < first) {
+        if sites.clone().any(|(site, _)| site.region.id.0 < first) {
             return Err("regions that are addresses are not the last ones");
         }
         let mut maker = Maker {
@@ -60,9 +63,17 @@ impl Plan {
             places: Places::new(content.places),
             texts: content.texts,
         };
+        let mut renamed = HashMap::new();
+        for (function, answer) in functions {
+            let frame = answer.as_ref().and_then(|answer| answer.frames.last());
+            if let Some(frame) = frame.filter(|frame| frame.function.is_some()) {
+                let region = maker.renamed(function, frame)?;
+                renamed.insert(region.id, region);
+            }
+        }
         let mut fates = HashMap::new();
         let mut staying = Vec::new();
-        for (site, answer) in sites.iter().zip(answers) {
+        for (site, answer) in sites {
             let fate = match answer.as_ref().filter(|answer| is_resolved(answer)) {
                 Some(answer) => maker.fate(site, answer)?,
                 None => {
@@ -89,7 +100,7 @@ impl Plan {
             regions.push(region);
         }
         let contexts = content.contexts;
-        Ok(Self { texts, regions, places: places.all, fates, contexts, inlined_into })
+        Ok(Self { texts, regions, places: places.all, fates, renamed, contexts, inlined_into })
     }
 
     /// Writes all global definitions of an archive, as they become.
@@ -110,6 +121,9 @@ impl Plan {
                     for region in mem::take(&mut self.regions) {
                         defs.write(region)?;
                     }
+                }
+                Definition::Region(region) if self.renamed.contains_key(&region.id) => {
+                    defs.write(self.renamed.get(&region.id).copied().unwrap_or(region))?;
                 }
                 Definition::SourceCodeLocation(_) => self.write_places(defs)?,
                 Definition::CallingContext(mut context) => {
@@ -179,6 +193,25 @@ struct Maker {
 }
 
 impl Maker {
+    /// The region of a function, with its name and where it begins.
+    fn renamed(&mut self, function: &SiteRegion, frame: &Frame) -> Result<Region> {
+        let name = self.texts.id(frame.function.as_deref().unwrap_or("??"))?;
+        let canonical_name = match &frame.linkage {
+            Some(linkage) => self.texts.id(linkage)?,
+            None => name,
+        };
+        let mut region = Region { name, canonical_name, ..function.region };
+        region.description = self.texts.id("")?;
+        if let Some(file) = &frame.file {
+            region.source_file = self.texts.id(file)?;
+            region.begin_line_number = frame.line.unwrap_or(0);
+            // What calls from there is the same function.
+            let key = (name, Home::File(region.source_file));
+            self.functions.ids.entry(key).or_insert(region.id);
+        }
+        Ok(region)
+    }
+
     fn fate(&mut self, site: &SiteRegion, answer: &Site) -> Result<Fate> {
         let Some((innermost, outer)) = answer.frames.split_first() else {
             return Err("a function is missing"); // Never: it is resolved.

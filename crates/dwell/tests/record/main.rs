@@ -29,4 +29,5 @@ mod sites;
 mod trace;
 mod trial;
 mod unify;
+mod user;
 mod waits;

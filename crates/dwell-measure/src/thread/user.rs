@@ -1,0 +1,101 @@
+//! The program's own code: functions that the compiler instrumented, and regions that the program names.
+//!
+//! They are regions without a meaning, around the calls of runtimes. A function that was left by `longjmp`
+//! or never returned is left when a call shows that the stack has been used again, or when one around it is
+//! left.
+#![allow(unsafe_code)] // As the parent.
+
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use otf2::enums::RegionRole;
+
+use super::{DEPTH, Frame, NO_FRAME, NOT_RECORDED, Thread, register};
+use crate::entry::{self, words};
+use crate::process::Process;
+
+/// A function of the program begins. `site` is where it returns to; `stack` is where on the stack it was when
+/// it said so.
+pub fn enter_function(address: usize, site: usize, stack: usize) {
+    enter(|process| process.function(address), site, stack);
+}
+
+/// A function of the program ends.
+pub fn leave_function(address: usize) {
+    leave(|process| process.function(address));
+}
+
+/// A region that the program names begins.
+pub fn enter_named(name: &str, site: usize, stack: usize) {
+    enter(|process| process.named_region(name, RegionRole::Code), site, stack);
+}
+
+/// A region that the program names ends.
+pub fn leave_named(name: &str) {
+    leave(|process| process.named_region(name, RegionRole::Code));
+}
+
+/// Functions inside functions that are kept apart. The rest of the places is for calls of runtimes, which
+/// are recorded at any depth.
+const MOST: usize = DEPTH - 32;
+
+/// The state of the calling thread, busy with this. `None` if it is busy with something else.
+fn take() -> Option<&'static mut Thread> {
+    let mut thread = words().thread.get();
+    if thread.addr() <= NOT_RECORDED.addr() {
+        thread = register(thread)?;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped; both
+    // are atomic.
+    let (busy, bypassed) = unsafe { (&(*thread).busy, &(*thread).bypassed) };
+    if busy.load(Ordering::Relaxed) {
+        bypassed.fetch_add(1, Ordering::Relaxed);
+        return None;
+    }
+    busy.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: as above. Nobody uses the state of a busy thread but who made it so, which was here.
+    let thread = unsafe { &mut *thread };
+    if !entry::is_on() {
+        thread.release();
+        return None;
+    }
+    Some(thread)
+}
+
+fn enter(region: impl FnOnce(&'static Process) -> Option<u32>, site: usize, stack: usize) {
+    let Some(thread) = take() else { return };
+    if thread.nest(stack, 0) {
+        if thread.depth >= MOST {
+            thread.skipped += 1;
+        } else if let Some(region) = region(thread.process) {
+            let time = thread.now();
+            thread.turn_if_due(time);
+            let (return_address, own_code, muted) = (site, true, thread.off);
+            let frame = Frame { stack, return_address, region, own_code, muted, ..NO_FRAME };
+            thread.open(time, frame);
+        }
+    }
+    thread.release();
+}
+
+fn leave(region: impl FnOnce(&'static Process) -> Option<u32>) {
+    let Some(thread) = take() else { return };
+    if thread.skipped > 0 {
+        thread.skipped -= 1;
+        return thread.release();
+    }
+    if let Some(region) = region(thread.process) {
+        let open = thread.frames.get(..thread.depth).unwrap_or_default();
+        let is = |frame: &Frame| frame.own_code && frame.region == region;
+        // Functions that began before the recording did were never entered.
+        if let Some(at) = open.iter().rposition(is) {
+            while thread.depth > at {
+                let time = thread.now();
+                if !thread.leave_last(time) {
+                    break;
+                }
+            }
+        }
+    }
+    thread.release();
+}

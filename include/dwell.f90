@@ -1,0 +1,59 @@
+! Regions of a program for Dwell: name a part of your code, and it is in the trace and in the call tree.
+!
+!   use dwell
+!   call dwell_begin('assemble')
+!   ...
+!   call dwell_end('assemble')
+!
+! Compile this file with the program; nothing is linked. Where the program does not run under `dwell run`, each
+! of these is one comparison. SPDX-License-Identifier: MIT OR Apache-2.0
+module dwell
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_procpointer, c_funptr, c_null_char, &
+    c_null_ptr, c_ptr
+  implicit none
+  private
+  public :: dwell_begin, dwell_end
+
+  abstract interface
+    subroutine marker(name) bind(C)
+      import :: c_char
+      character(kind=c_char), intent(in) :: name(*)
+    end subroutine marker
+  end interface
+
+  interface
+    function dlsym(handle, name) bind(C, name='dlsym')
+      import :: c_char, c_funptr, c_ptr
+      type(c_ptr), value :: handle
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_funptr) :: dlsym
+    end function dlsym
+  end interface
+
+  logical, save :: looked = .false.
+  procedure(marker), pointer, save :: region_begin => null(), region_end => null()
+
+contains
+
+  subroutine dwell_begin(name)
+    character(*), intent(in) :: name
+    if (.not. looked) call look
+    if (associated(region_begin)) call region_begin(trim(name) // c_null_char)
+  end subroutine dwell_begin
+
+  subroutine dwell_end(name)
+    character(*), intent(in) :: name
+    if (associated(region_end)) call region_end(trim(name) // c_null_char)
+  end subroutine dwell_end
+
+  ! Finds what `dwell run` has loaded, if it has.
+  subroutine look
+    type(c_funptr) :: found
+    found = dlsym(c_null_ptr, 'dwell_region_begin' // c_null_char)
+    if (c_associated(found)) call c_f_procpointer(found, region_begin)
+    found = dlsym(c_null_ptr, 'dwell_region_end' // c_null_char)
+    if (c_associated(found)) call c_f_procpointer(found, region_end)
+    looked = .true.
+  end subroutine look
+
+end module dwell
