@@ -103,7 +103,7 @@ impl Traits {
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
             .with(Self::STATED, stated && !is_numbered(meaning.layer))
             .with(Self::SAYS_WHEN, stated && !mpi)
-            .with(Self::SILENT, meaning.layer == Layer::GlobalArrays)
+            .with(Self::SILENT, matches!(meaning.layer, Layer::GlobalArrays | Layer::Ucx))
             .with(Self::SYNCHRONISES, synchronises)
     }
 }

@@ -165,6 +165,15 @@ pub const TABLE: &[Setting] = &[
         help: "Of each place that calls, record only every Nth call of each thread",
     },
     Setting {
+        name: "ucx",
+        letter: None,
+        kind: Kind::Switch,
+        default: "off",
+        section: WHICH,
+        help: "Record calls of UCX as well, inside those of OpenSHMEM and MPI: what a slow put is made of. \
+               Traces become several times as large",
+    },
+    Setting {
         name: "start-after",
         letter: None,
         kind: Kind::Duration,
@@ -241,6 +250,11 @@ impl Setting {
     /// The variable of the environment that has its value, as in `DWELL_MAX_SIZE`.
     pub fn variable(&self) -> String {
         format!("DWELL_{}", self.word())
+    }
+
+    /// Whether the environment turns it on.
+    pub fn is_on(&self) -> bool {
+        env::var(self.variable()).ok().and_then(|text| parse_switch(&text)).unwrap_or(false)
     }
 
     /// The property of an archive that has its value, without the part that all of Dwell's have.

@@ -24,6 +24,8 @@ pub enum Layer {
     Upc,
     /// Global Arrays.
     GlobalArrays,
+    /// UCX.
+    Ucx,
 }
 
 impl Layer {
@@ -36,6 +38,7 @@ impl Layer {
         Self::Gasnet,
         Self::Upc,
         Self::GlobalArrays,
+        Self::Ucx,
     ];
 
     /// The short name: on the command line, in properties of an archive, before names of metrics.
@@ -48,6 +51,7 @@ impl Layer {
             Self::Gasnet => "gasnet",
             Self::Upc => "upc",
             Self::GlobalArrays => "ga",
+            Self::Ucx => "ucx",
         }
     }
 
@@ -61,6 +65,7 @@ impl Layer {
             Self::Gasnet => "GASNet",
             Self::Upc => "UPC",
             Self::GlobalArrays => "Global Arrays",
+            Self::Ucx => "UCX",
         }
     }
 
@@ -108,6 +113,7 @@ const PREFIXES: &[(&str, Layer)] = &[
     ("NGA_", Layer::GlobalArrays),
     ("nga_", Layer::GlobalArrays),
     ("pnga_", Layer::GlobalArrays),
+    ("ucp_", Layer::Ucx),
 ];
 
 /// Whole names without a prefix of their own: what SHMEM was called at SGI.

@@ -6,7 +6,7 @@
 //! * [`operation`]: the generic operations, what completes and what progresses;
 //! * [`layer`]: whose call it is, where several libraries are stacked;
 //! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
-//! * [`shmem`], [`mpi`], [`caf`], [`armci`]: the adapters for OpenSHMEM, MPI, coarrays and ARMCI;
+//! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters;
 //! * [`archive`]: what Dwell writes into an archive beyond the standard.
 //!
 //! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
@@ -34,21 +34,16 @@
 //!
 //! # How to add a runtime
 //!
-//! 1. A module like [`shmem`]: `const fn`s that make a [`Row`](table::Row) from a name and a type,
-//!    one for each shape of signature; a list of [families](table::Family); a static
-//!    [`Table`](table::Table) of them through [`table::sorted`].
-//! 2. If a function is none of the [operations](operation::Operation), it is `Other`, until a pattern
-//!    needs it.
-//! 3. [Progress](operation::Progress) as it was measured (`examples/progress-probe`), with a table in
-//!    the module's documentation. What was not measured is left as it is, conditional.
-//! 4. A test like `tests/shmem_coverage.rs`, against what `nm -D` and the headers say. What is left
-//!    out is on a list with its reason.
-//! 5. The prefixes of its functions in [`layer`].
+//! `CONTRIBUTING.md` has the steps. Here it is a module like [`ucx`] or [`caf`]: `const fn`s that make a
+//! [`Row`](table::Row) from a name and a type, one for each shape of signature; a list of
+//! [families](table::Family); a static [`Table`](table::Table) of them through [`table::sorted`]. If a function
+//! is none of the [operations](operation::Operation), it is `Other`, until a pattern needs it.
+//! [Progress](operation::Progress) is as it was measured (`examples/progress-probe`), or conditional.
 //!
 //! # Limits
 //!
-//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. OpenSHMEM, MPI and coarrays are the
-//! adapters so far; what they cover is said [there](shmem), [there](mpi) and [there](caf).
+//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. What each adapter covers is said in its
+//! module.
 
 #![no_std]
 
@@ -62,3 +57,4 @@ pub mod operation;
 pub mod profile;
 pub mod shmem;
 pub mod table;
+pub mod ucx;

@@ -26,6 +26,8 @@ fn main() -> io::Result<()> {
     fs::write(folder.join("mpi.rs"), mpi)?;
     let caf = module("::dwell_model::caf::TABLE", &dwell_model::caf::TABLE, above::of);
     fs::write(folder.join("caf.rs"), caf)?;
+    let ucx = module("::dwell_model::ucx::TABLE", &dwell_model::ucx::TABLE, above::of);
+    fs::write(folder.join("ucx.rs"), ucx)?;
     let armci = above::linked("::dwell_model::armci::TABLE", &dwell_model::armci::TABLE);
     let ga = above::linked("::dwell_model::ga::TABLE", &dwell_model::ga::TABLE);
     fs::write(folder.join("link.rs"), armci + &ga)?;

@@ -14,6 +14,7 @@
 //! | `above` | coarrays: layers whose calls contain calls of MPI |
 //! | `mpi` | MPI: hooks made from its table, and what the recorder asks of it |
 //! | `control` | pausing and resuming, for programs |
+//! | `ucx` | UCX, below OpenSHMEM and MPI |
 //! | `user` | the program's own code: instrumented functions, regions of `dwell.h` |
 //! | `life` | the loading and the end of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
@@ -31,4 +32,5 @@ mod life;
 mod mpi;
 mod real;
 mod shmem;
+mod ucx;
 mod user;

@@ -28,6 +28,7 @@ mod select;
 mod sites;
 mod trace;
 mod trial;
+mod ucx;
 mod unify;
 mod user;
 mod waits;

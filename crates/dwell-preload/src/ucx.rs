@@ -1,0 +1,23 @@
+//! UCX, below OpenSHMEM and MPI: regions and no more, if they are asked for.
+
+use std::sync::OnceLock;
+
+use dwell_measure::settings::Setting;
+
+use crate::above::{begin, end};
+use crate::entry::Entry;
+
+/// Made from the table by `build/`.
+#[allow(unused_parens, clippy::all, clippy::pedantic)]
+mod hooks {
+    use super::{Entry, begin, end, is_on};
+
+    include!(concat!(env!("OUT_DIR"), "/ucx.rs"));
+}
+
+/// Whether calls of UCX are recorded.
+fn is_on() -> bool {
+    static WANTED: OnceLock<bool> = OnceLock::new();
+    let wanted = || Setting::find("ucx").is_some_and(Setting::is_on);
+    dwell_measure::entry::is_on() && *WANTED.get_or_init(wanted)
+}
