@@ -167,7 +167,7 @@ fn waits_are_found_at_armci() {
         // A component of Open MPI in which the target has to help.
         let delay = delay.to_string();
         let command = ["./hooked", kind, &delay].map(OsStr::new);
-        let run = mpi.measured_with(&lab, 2, &["-mca", "osc", "pt2pt"], &command);
+        let run = mpi.clone().with(&["-mca", "osc", "pt2pt"]).measured(&lab, 2, &command);
         assert_eq!(run.code, Some(0), "{run:?}");
         analysed(&lab, &lab.experiment());
         let text = std::fs::read_to_string(lab.experiment().join("findings.json")).unwrap();

@@ -170,18 +170,6 @@ impl Mpi {
         lab.launch(self.measuring(lab, ranks, &[], command), |_| false)
     }
 
-    /// The same, with options of the launcher in place of its own.
-    pub(crate) fn measured_with(
-        &self,
-        lab: &Lab,
-        ranks: u32,
-        options: &'static [&'static str],
-        command: &[&OsStr],
-    ) -> Run {
-        let mpi = Self { options, ..self.clone() };
-        lab.launch(mpi.measuring(lab, ranks, &[], command), |_| false)
-    }
-
     /// The same, until something is printed; then the launcher gets a signal.
     pub(crate) fn measured_until(
         &self,
