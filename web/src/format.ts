@@ -48,6 +48,11 @@ export function share(value: number, total: number): number {
   return total === 0 ? 0 : value / total;
 }
 
+/** A title without what the one above it says already. */
+export function below(title: string, above: string | undefined): string {
+  return above && title.startsWith(`${above} `) ? title.slice(above.length + 1) : title;
+}
+
 /** The end of a path of files. */
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);

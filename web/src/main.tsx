@@ -105,7 +105,7 @@ const KEYS: [string, string][] = [
   ["↑ ↓ ← →", "Move in trees and pictures; ← → fold and unfold"],
   ["Enter", "Select; fold or unfold what is selected; zoom into a cell"],
   [", .", "Previous and next finding"],
-  ["E", "Unfold or fold a whole tree"],
+  ["*", "Unfold or fold a whole tree"],
   ["F", "Fit: all of a picture"],
   ["T", "Light or dark"],
   ["Esc", "Clear: close, zoom out, the whole program"],

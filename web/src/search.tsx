@@ -1,7 +1,7 @@
 // Search over call paths, metrics and processes.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask } from "./data";
 import { pathOf } from "./model";
 import { of, type Shown, useModels } from "./runs";
@@ -23,7 +23,8 @@ export function Search({ shown, close }: { shown: Shown; close: () => void }): J
   const [at, setAt] = useState(0);
   const [processes, setProcesses] = useState<SystemFound | undefined>();
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // At once: who types fast must not lose a letter.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
     if (text.length < 1) return setProcesses(undefined);
     let current = true;

@@ -16,6 +16,8 @@ export interface TreeProps {
   name: (item: number) => string;
   onSelect: (item: number) => void;
   onToggle: (item: number, open: boolean) => void;
+  /** Unfolds all, or folds it. */
+  onAll?: () => void;
   /** Told which rows are on the screen. */
   onShown?: (items: Int32Array) => void;
   order?: (items: number[]) => number[];
@@ -108,6 +110,10 @@ export function TreeView(props: TreeProps): JSX.Element {
         else props.onSelect(item);
         break;
       default: {
+        if (event.key === "*" && props.onAll) {
+          props.onAll();
+          break;
+        }
         if (event.key.length !== 1 || event.key === "/" || event.key === "?") return;
         const now = Date.now();
         const text = (now - typed.current.at < 700 ? typed.current.text : "") + event.key.toLowerCase();

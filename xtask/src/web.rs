@@ -33,23 +33,30 @@ pub(crate) struct Options {
     /// With --test: make the pictures of the book anew
     #[arg(long, requires = "test")]
     pictures: bool,
+    /// Measure on a report of 294,912 locations, which takes 4 GB of disk
+    #[arg(long)]
+    scale: bool,
 }
 
 /// Builds the page, and does what else is asked for.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     install()?;
-    if options.check || !options.test {
+    if options.check || !(options.test || options.scale) {
         build(options.check)?;
     }
     if options.test {
         test(workspace, options.sample, options.pictures)?;
+    }
+    if options.scale {
+        scale(workspace)?;
     }
     Ok(())
 }
 
 /// What continuous integration does: the page is what `web/` makes, and works in a browser.
 pub(crate) fn check_and_sample(workspace: &Workspace) -> Result<()> {
-    run(workspace, &Options { check: true, test: true, sample: true, pictures: false })
+    let options = Options { check: true, test: true, sample: true, pictures: false, scale: false };
+    run(workspace, &options)
 }
 
 fn npm() -> Command {
@@ -116,5 +123,14 @@ fn test(workspace: &Workspace, sample: bool, pictures: bool) -> Result<()> {
     if pictures {
         node.arg("--pictures");
     }
+    process::run(&mut node)
+}
+
+/// Speed where it is hard.
+fn scale(workspace: &Workspace) -> Result<()> {
+    process::run(cargo(&workspace.root).args(["build", "--release", "-p", "dwell"]))?;
+    let mut node = Command::new("node");
+    node.args(["tests/scale.mjs"]).arg(workspace.target.join("view-scale.cubex"));
+    node.current_dir(SOURCE).env("DWELL", workspace.target.join("release/dwell"));
     process::run(&mut node)
 }

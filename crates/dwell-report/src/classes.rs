@@ -74,18 +74,18 @@ impl Class {
         if region.role.contains("file_io") || region.name.starts_with("MPI_File_") {
             return Self::Io;
         }
-        // Where the report says whose code it is, a program may be called mpi_heat.
-        match region.paradigm {
-            "user" | "compiler" | "measurement" | "measurement_system" => return Self::Compute,
-            "openmp" | "pthread" if region.role.contains("barrier") => return Self::Lock,
-            "openmp" | "pthread" => return Self::Compute,
-            _ if region.role == "artificial" => return Self::Compute,
-            _ => {}
+        if let Some(row) = shmem::TABLE.find(region.name).or_else(|| mpi::find(region.name)) {
+            return Self::of_operation(row.operation);
         }
-        let row = shmem::TABLE.find(region.name).or_else(|| mpi::find(region.name));
-        match row {
-            Some(row) => Self::of_operation(row.operation),
-            None => Self::of_role(region),
+        match region.paradigm {
+            "openmp" | "pthread" if region.role.contains("barrier") => Self::Lock,
+            "openmp" | "pthread" | "measurement" | "measurement_system" => Self::Compute,
+            // A function of the program may be called mpi_heat; a role tells it from a call of a runtime.
+            "user" | "compiler" if matches!(region.role, "function" | "unknown" | "") => {
+                Self::Compute
+            }
+            _ if matches!(region.role, "artificial" | "loop" | "code") => Self::Compute,
+            _ => Self::of_role(region),
         }
     }
 
@@ -197,6 +197,36 @@ impl Query {
         metrics.filter(|&id| !above(id).any(|it| is_wait(meta, it))).collect()
     }
 
+    /// The time of all locations by class, in the order of [`Class::ALL`].
+    ///
+    /// # Errors
+    /// If the report is damaged.
+    pub fn class_totals(&self) -> Result<Vec<f64>> {
+        let mut sums = vec![0.0; Class::ALL.len()];
+        let Some(time) = self.meta().find_metric("time").filter(|&id| self.is_readable(id)) else {
+            return Ok(sums);
+        };
+        let classes = self.call_classes();
+        let mut add = |class: Class, value: f64| {
+            if let Some(sum) = sums.get_mut(class as usize) {
+                *sum += value;
+            }
+        };
+        let class_of =
+            |cnode: CnodeId| classes.get(cnode.index()).copied().unwrap_or(Class::Compute);
+        for (cnode, _, own) in self.totals(time)?.iter() {
+            add(class_of(cnode), own);
+        }
+        for metric in self.wait_metrics() {
+            for (cnode, _, own) in self.totals(metric)?.iter() {
+                add(Class::Wait, own);
+                add(class_of(cnode), -own);
+            }
+        }
+        clean(&mut sums);
+        Ok(sums)
+    }
+
     /// The time of each location by class.
     ///
     /// # Errors
@@ -233,13 +263,50 @@ impl Query {
                 add(class_of(cnode), row, -1.0);
             })?;
         }
-        // What rounding leaves of nothing is nothing.
-        rows.iter_mut().flatten().filter(|it| **it < 1e-12).for_each(|it| *it = 0.0);
+        rows.iter_mut().for_each(|row| clean(row));
         Ok(Classes { rows })
     }
+}
+
+/// What rounding leaves of nothing is nothing.
+fn clean(values: &mut [f64]) {
+    let most = values.iter().copied().fold(0.0, f64::max);
+    values.iter_mut().filter(|it| **it < 1e-12 * most).for_each(|it| *it = 0.0);
 }
 
 fn is_wait(meta: &Meta, metric: MetricId) -> bool {
     meta.metric(metric)
         .is_some_and(|it| wait(it.uniq_name).is_some() && matches!(it.uom, "sec" | "s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use cubex::Region;
+
+    use super::Class;
+
+    #[test]
+    fn regions_are_classed_by_what_they_do() {
+        let class = |name, paradigm, role| {
+            Class::of_region(&Region { name, paradigm, role, ..Region::default() })
+        };
+        for (name, paradigm, role, expected) in [
+            ("shmem_double_get", "shmem", "rma", Class::Get),
+            ("shmem_quiet", "shmem", "rma", Class::Lock),
+            ("shmem_barrier_all", "shmem", "barrier", Class::Collective),
+            ("shmem_int_atomic_add", "shmem", "atomic", Class::Atomic),
+            ("MPI_Put", "mpi", "rma", Class::Put),
+            ("MPI_Waitall", "mpi", "point2point", Class::Message),
+            ("MPI_File_write_all", "mpi", "file_io", Class::Io),
+            ("MPI_Init", "mpi", "function", Class::Runtime),
+            ("ARMCI_NbGetS", "user", "rma", Class::Get),
+            ("ARMCI_AllFence", "user", "rma", Class::Lock),
+            ("GA_Zero", "ga", "function", Class::Runtime),
+            ("mpi_waits.bin", "measurement", "artificial", Class::Compute),
+            ("mpi_heat", "compiler", "function", Class::Compute),
+            ("main", "user", "function", Class::Compute),
+        ] {
+            assert_eq!(class(name, paradigm, role), expected, "{name}");
+        }
+    }
 }

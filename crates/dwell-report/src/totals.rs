@@ -106,7 +106,12 @@ impl Query {
     /// Totals of all metrics, on several threads, from the file beside a large report if there is one.
     /// What cannot be read is left to who asks for it.
     pub fn prepare(&self) {
-        let place = self.totals_file();
+        self.prepare_keeping(KEEP_FROM);
+    }
+
+    /// As [`Query::prepare`], with a file beside reports of at least so many bytes.
+    pub fn prepare_keeping(&self, from: u64) {
+        let place = self.totals_file(from);
         if place.as_ref().is_some_and(|(path, key)| self.load_totals(path, key)) {
             return;
         }
@@ -172,9 +177,9 @@ impl Query {
     }
 
     /// Where totals of a large report are kept, and what they must be of.
-    fn totals_file(&self) -> Option<(PathBuf, [u8; 24])> {
+    fn totals_file(&self, from: u64) -> Option<(PathBuf, [u8; 24])> {
         let path = self.report().path()?;
-        let about = fs::metadata(path).ok().filter(|it| it.len() >= KEEP_FROM)?;
+        let about = fs::metadata(path).ok().filter(|it| it.len() >= from)?;
         let words =
             [about.len(), about.mtime().cast_unsigned(), about.mtime_nsec().cast_unsigned()];
         let mut key = [0; 24];

@@ -386,6 +386,16 @@ fn locations(run: &Run, parameters: &Parameters<'_>) -> Result<LocationNames> {
 /// Time by class, for processes or nodes, in the order of one class.
 fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     let (query, meta) = (&run.query, run.query.meta());
+    let from = parameters.number("from")?.unwrap_or(0) as usize;
+    let count = (parameters.number("count")?.unwrap_or(256) as usize).min(MOST);
+    let whole = query.class_totals()?;
+    let names = Class::ALL.iter().map(|it| it.name().to_owned()).collect();
+    if count == 0 {
+        // The whole needs no look at each location.
+        let (names_of, numbers, values) = (Vec::new(), Vec::new(), Vec::new());
+        let count = meta.groups().len() as u32;
+        return Ok(Bars { classes: names, whole, count, names: names_of, numbers, values });
+    }
     let classes = run.classes()?;
     let by_node = parameters.get("by") == Some("node");
     let nodes: Vec<usize> = match by_node {
@@ -429,16 +439,14 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
         };
         order.sort_by(|&a, &b| of(b).total_cmp(&of(a)).then(a.cmp(&b)));
     }
-    let from = parameters.number("from")?.unwrap_or(0) as usize;
-    let count = (parameters.number("count")?.unwrap_or(256) as usize).min(MOST);
     let shown: Vec<usize> = order.iter().copied().skip(from).take(count).collect();
     let name = |&at: &usize| match by_node {
         true => meta.system_node(dwell_report::SystemNodeId(at as u32)).map_or("?", |it| it.name),
         false => meta.group(dwell_report::GroupId(at as u32)).map_or("?", |it| it.name),
     };
     Ok(Bars {
-        classes: Class::ALL.iter().map(|it| it.name().to_owned()).collect(),
-        whole: Class::ALL.iter().map(|&it| classes.row(it).iter().sum()).collect(),
+        classes: names,
+        whole,
         count: order.len() as u32,
         names: shown.iter().map(|at| name(at).to_owned()).collect(),
         numbers: shown.iter().map(|&at| at as u32).collect(),

@@ -61,6 +61,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
       else next.delete(item);
       return next;
     });
+  const onAll = () => setOpen(open.size >= calls.list.length ? new Set() : new Set(calls.list.keys()));
   const total = Math.max(values?.total[0] ?? 0, values?.total[1] ?? 0);
   const cell = (value: number | undefined, strong = false) => (
     <span role="gridcell" class={`col num${value ? "" : " dim"}${strong ? " strong" : ""}`}>
@@ -94,7 +95,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
             {SORTS.map(([id, name]) => <option key={id} value={id}>{name}{two && id !== "order" && id !== "calls" ? ", most changed" : ""}</option>)}
           </select>
         </label>
-        <button type="button" class="small" aria-keyshortcuts="E" onClick={() => setOpen(open.size >= calls.list.length ? new Set() : new Set(calls.list.keys()))}>
+        <button type="button" class="small" aria-keyshortcuts="*" onClick={onAll}>
           {open.size >= calls.list.length ? "Fold all" : "Unfold all"}
         </button>
         <button type="button" class="small" onClick={() => setOpen(new Set(hottest(models, values)))}>Hot path</button>
@@ -108,6 +109,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
             selected={selected.call}
             open={open}
             order={order}
+            onAll={onAll}
             name={(item) => calls.list[item]?.name ?? ""}
             onSelect={(item) => go({ call: calls.list[item]?.key, self: undefined })}
             onToggle={toggle}

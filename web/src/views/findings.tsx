@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { fileName, percent, seconds, share, signed } from "../format";
+import { below, fileName, percent, seconds, share, signed } from "../format";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { go, link, state } from "../state";
 import type { Bars, Finding, Overview } from "../types";
@@ -245,18 +245,20 @@ function TimeTree({ overview, beside, models }: {
   beside: Overview | undefined;
   models: Models | undefined;
 }): JSX.Element {
+  // Below a layer its name need not be said again.
+  const layer = (at: number) => overview.parts.slice(0, at).findLast((it) => it.depth === 1)?.title;
   return (
     <table class="time-tree">
       <thead class="hidden"><tr><th>Part</th>{!beside && <th>Share</th>}<th>Time</th>{beside && <th>Difference</th>}</tr></thead>
       <tbody>
-        {overview.parts.map((part) => {
+        {overview.parts.map((part, at) => {
           const other = beside?.parts.find((it) => it.title === part.title);
           const delta = beside && (other?.seconds ?? 0) - part.seconds;
           return (
             <tr key={part.metric}>
               <th scope="row" style={{ paddingLeft: `${part.depth * 14}px` }}>
                 <a href={link({ view: "panes", metric: models?.metrics.list[part.metric]?.name, call: undefined })}>
-                  {part.title}
+                  {part.depth > 1 ? below(part.title, layer(at)) : part.title}
                 </a>
                 <span class="meter wide" aria-hidden="true">
                   <span class={part.wait ? "wait hatched" : ""} style={{ width: `${100 * part.share}%` }} />

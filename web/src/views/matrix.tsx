@@ -277,7 +277,7 @@ function Pair({ shown, matrix, query }: { shown: Shown; matrix: Matrix; query: R
     );
   };
   return (
-    <section class="pane pair" aria-label="Selected pair">
+    <section class="pane pair" aria-label="Selected pair" tabIndex={0}>
       <div class="pane-head"><h2>{pair ? "Pair" : "All that is shown"}</h2></div>
       {!pair && (
         <>

@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ask, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
-import { amount, fileName, percent, share, signed } from "../format";
+import { amount, below, fileName, percent, share, signed } from "../format";
 import { pathOf, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
@@ -204,6 +204,12 @@ function MetricPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
     const above = metrics.tree.parent(item);
     return above < 0 ? item : root(above);
   };
+  // Below a layer its name need not be said again.
+  const titleOf = (item: number): string => {
+    const chain = ancestors(metrics.tree, item);
+    const layer = chain.length > 1 ? metrics.list[chain.at(-2) as number]?.title : undefined;
+    return below(metrics.list[item]?.title ?? "", layer);
+  };
   const onToggle = (item: number, to: boolean) => {
     toggle(item, to);
     if (item === selected.metric) go({ own: to ? "1" : undefined });
@@ -231,7 +237,7 @@ function MetricPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
             <Cells depth={depth} folds={tree.count(item) > 0} open={isOpen} toggle={() => onToggle(item, !isOpen)}
               value={metric.readable ? pick(metric) : 0} other={two ? pick(other) : undefined} unit={metric.unit}
               scale={{ mode: mode === "sel" ? "root" : mode, whole, selection: whole, largest: whole }}
-              name={<span class={metric.wait ? "is-wait" : ""} title={metric.description}>{metric.title}{!metric.readable && <span class="dim"> (computed)</span>}</span>} />
+              name={<span class={metric.wait ? "is-wait" : ""} title={metric.description}>{titleOf(item)}{!metric.readable && <span class="dim"> (computed)</span>}</span>} />
           );
         }}
       />
@@ -264,14 +270,16 @@ function CallPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
     largest: Math.max(values?.total[0] ?? 0, 1e-300),
   };
   const all = open.size > 0 && calls.list.every((_, at) => tree.count(at) === 0 || open.has(at));
+  const onAll = () => setOpen(all ? new Set() : new Set(calls.list.keys()));
   return (
     <Pane title="Call paths" unit={metric.title} stale={values?.stale ?? true}
-      tools={<button type="button" class="small" aria-keyshortcuts="E" onClick={() => setOpen(all ? new Set() : new Set(calls.list.keys()))}>{all ? "Fold all" : "Unfold all"}</button>}>
+      tools={<button type="button" class="small" aria-keyshortcuts="*" onClick={onAll}>{all ? "Fold all" : "Unfold all"}</button>}>
       <TreeView
         label="Call paths"
         tree={tree}
         selected={selected.call}
         open={open}
+        onAll={onAll}
         name={(item) => calls.list[item]?.name ?? ""}
         onSelect={(item) => go({
           call: calls.list[item]?.key,
@@ -414,6 +422,7 @@ function SystemRows(props: {
         tree={tree}
         selected={picked}
         open={all ? "all" : open}
+        onAll={() => setAll(!all)}
         name={nameOf}
         onSelect={(item) => go({ sys: item }, true)}
         onToggle={(item, to) => {

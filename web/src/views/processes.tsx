@@ -55,7 +55,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
           <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{bars.count.toLocaleString("en-US")} {unit}</span></div>
           {table ? <BarTable bars={bars} present={present} /> : <Stacks bars={bars} other={other} />}
         </section>
-        <section class="pane whole-pane" aria-label="The whole">
+        <section class="pane whole-pane" aria-label="The whole" tabIndex={0}>
           <div class="pane-head"><h2>The whole</h2><span class="dim">over all processes</span></div>
           <Pie whole={bars.whole} classes={bars.classes} />
           <Legend bars={bars} other={other} sort={sort} />
@@ -69,7 +69,7 @@ function Legend({ bars, other, sort }: { bars: Bars; other: Bars | undefined; so
   const total = bars.whole.reduce((sum, value) => sum + value, 0);
   return (
     <table class="numbers legend-table">
-      <thead class="hidden"><tr><th scope="col">class</th><th scope="col">share</th><th scope="col">time</th>{other && <th scope="col">difference</th>}</tr></thead>
+      <thead class="hidden"><tr><th scope="col">class</th>{!other && <th scope="col">share</th>}<th scope="col">time</th>{other && <th scope="col">difference</th>}</tr></thead>
       <tbody>
         {bars.classes.map((name, at) => {
           const value = bars.whole[at] ?? 0;
@@ -78,7 +78,7 @@ function Legend({ bars, other, sort }: { bars: Bars; other: Bars | undefined; so
           return (
             <tr key={name} class={sort === name ? "chosen" : ""}>
               <th scope="row"><span class={`swatch${name === "wait" ? " hatched" : ""}`} style={{ backgroundColor: CLASS_COLOURS[name] ?? "" }} aria-hidden="true" /> {CLASS_NAMES[name]}</th>
-              <td class="num">{percent(share(value, total))}</td>
+              {!other && <td class="num">{percent(share(value, total))}</td>}
               <td class="num">{seconds(value)}</td>
               {other && <td class={`num delta ${beside > value ? "more" : "less"}`}>{signed(seconds(beside - value), beside - value)}</td>}
             </tr>

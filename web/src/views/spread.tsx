@@ -111,7 +111,7 @@ function Spreads({ shown, models }: { shown: Shown; models: Models }): JSX.Eleme
       {!wanted && <p class="empty">The first run has no values here.</p>}
       {spread.value && (
         <div class="spread">
-          <section class="pane" aria-label="Five numbers">
+          <section class="pane" aria-label="Five numbers" tabIndex={0}>
             <div class="pane-head"><h2>Spread over locations</h2></div>
             <div class="pad"><BoxPlot spread={spread.value} other={other.value} unit={metric.unit} /></div>
             <Numbers spread={spread.value} unit={metric.unit} />
