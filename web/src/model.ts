@@ -27,6 +27,27 @@ export function treeOf(parents: (number | null)[]): Tree {
   };
 }
 
+/** Leaves out branches where nothing is. */
+export function pruned(tree: Tree, keep: (item: number) => boolean): Tree {
+  const kids = new Map<number, number[]>();
+  const of_item = (item: number) => {
+    let list = kids.get(item);
+    if (!list) {
+      list = Array.from({ length: tree.count(item) }, (_, at) => tree.child(item, at)).filter(keep);
+      kids.set(item, list);
+    }
+    return list;
+  };
+  const roots = Array.from({ length: tree.roots }, (_, at) => tree.root(at)).filter(keep);
+  return {
+    ...tree,
+    roots: roots.length,
+    root: (at: number) => roots[at] as number,
+    count: (item: number) => of_item(item).length,
+    child: (item: number, at: number) => of_item(item)[at] as number,
+  };
+}
+
 /** Rows of the system tree come level by level: the children of a row follow one another. */
 export function systemTree(tree: SystemTree): Tree {
   const counts = new Uint32Array(tree.rows);
@@ -155,15 +176,21 @@ export function visible(
   let items = new Int32Array(256);
   let depths = new Uint16Array(256);
   let length = 0;
-  const stack: [number, number][] = [];
-  const push = (list: number[], depth: number) => {
-    const sorted = order ? order(list) : list;
-    for (let at = sorted.length - 1; at >= 0; at--) stack.push([sorted[at] as number, depth]);
+  // What is still to come, the next on top.
+  const [next, levels]: [number[], number[]] = [[], []];
+  const push = (count: number, of: (at: number) => number, depth: number) => {
+    if (order) {
+      const sorted = order(Array.from({ length: count }, (_, at) => of(at)));
+      for (let at = count - 1; at >= 0; at--) next.push(sorted[at] as number);
+    } else {
+      for (let at = count - 1; at >= 0; at--) next.push(of(at));
+    }
+    for (let at = 0; at < count; at++) levels.push(depth);
   };
-  const all = (count: number, of: (at: number) => number) => Array.from({ length: count }, (_, at) => of(at));
-  push(all(tree.roots, tree.root), 0);
-  for (let entry = stack.pop(); entry; entry = stack.pop()) {
-    const [item, depth] = entry;
+  push(tree.roots, tree.root, 0);
+  while (next.length > 0) {
+    const item = next.pop() as number;
+    const depth = levels.pop() as number;
     if (length === items.length) {
       const more = new Int32Array(2 * length);
       more.set(items);
@@ -175,9 +202,7 @@ export function visible(
     items[length] = item;
     depths[length++] = depth;
     const count = tree.count(item);
-    if (count > 0 && (open === "all" || open.has(item))) {
-      push(all(count, (at) => tree.child(item, at)), depth + 1);
-    }
+    if (count > 0 && (open === "all" || open.has(item))) push(count, (at) => tree.child(item, at), depth + 1);
   }
-  return { items: items.slice(0, length), depths: depths.slice(0, length) };
+  return { items: items.subarray(0, length), depths: depths.subarray(0, length) };
 }

@@ -95,6 +95,7 @@ export async function open(browser, address, options = {}) {
   });
   if (offline) await context.setOffline(true);
   const page = await context.newPage();
+  if (options.before) await page.addInitScript(options.before);
   const problems = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));

@@ -1,10 +1,11 @@
 // The tests. Each is a sentence that must hold.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
+import { baselines, book } from "./pictures.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
 const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread"];
@@ -356,6 +357,11 @@ export const tests = {
     assert.match(await page.locator(".pane").nth(2).innerText(), /Rank 3/);
     assert.deepEqual(problems, []);
     await context.close();
+  },
+
+  async "every look is one that somebody has looked at"(browser, options) {
+    await baselines(browser, runs(), options);
+    if (options.pictures) await book(browser);
   },
 
   async "reports of other tools are shown"(browser, { sample }) {

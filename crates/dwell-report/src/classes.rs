@@ -156,12 +156,12 @@ const SAYS: &[(&[&str], Class)] = &[
 /// The time of each location by class.
 #[derive(Clone, Debug)]
 pub struct Classes {
-    /// By class; each a value for each location.
+    /// By class; each a value for each location, or nothing if no location has any.
     rows: Vec<Vec<f64>>,
 }
 
 impl Classes {
-    /// The time of a class at each location.
+    /// The time of a class at each location; empty if it is nowhere.
     pub fn row(&self, class: Class) -> &[f64] {
         self.rows.get(class as usize).map_or(&[], Vec::as_slice)
     }
@@ -234,7 +234,7 @@ impl Query {
     pub fn classes(&self) -> Result<Classes> {
         let meta = self.meta();
         let locations = meta.locations().len();
-        let mut rows = vec![vec![0.0; locations]; Class::ALL.len()];
+        let mut rows = vec![Vec::new(); Class::ALL.len()];
         let Some(time) = meta.find_metric("time").filter(|&id| self.is_readable(id)) else {
             return Ok(Classes { rows });
         };
@@ -243,6 +243,7 @@ impl Query {
             |cnode: CnodeId| classes.get(cnode.index()).copied().unwrap_or(Class::Compute);
         let mut add = |class: Class, row: &cubex::Row, sign: f64| {
             let Some(sums) = rows.get_mut(class as usize) else { return };
+            sums.resize(locations, 0.0);
             for (location, sum) in meta.locations().zip(sums) {
                 *sum += sign * row.number(location).unwrap_or(0.0);
             }

@@ -229,17 +229,30 @@ fn numbers(row: &Row) -> impl Iterator<Item = f64> + '_ {
 
 /// Rows added up, as integers as long as all are.
 enum Numbers {
+    /// So many, and nothing yet.
+    Zeros(usize),
     Integers(Vec<i128>),
     Reals(Vec<f64>),
 }
 
 impl Numbers {
     fn zeros(count: usize) -> Self {
-        Self::Integers(vec![0; count])
+        Self::Zeros(count)
     }
 
     fn add(&mut self, row: &Row) {
+        if let (Self::Zeros(count), Cells::Unsigned(_) | Cells::Signed(_)) = (&*self, row.cells()) {
+            *self = Self::Integers(vec![0; *count]);
+        }
         match (&mut *self, row.cells()) {
+            (Self::Zeros(count), Cells::Double(values)) if values.len() == *count => {
+                *self = Self::Reals(values.clone());
+            }
+            (Self::Zeros(count), _) => {
+                let mut reals: Vec<f64> = numbers(row).collect();
+                reals.resize(*count, 0.0);
+                *self = Self::Reals(reals);
+            }
             (Self::Integers(sum), Cells::Unsigned(values)) => {
                 sum.iter_mut().zip(values).for_each(|(sum, &value)| *sum += i128::from(value));
             }
@@ -250,6 +263,9 @@ impl Numbers {
                 let reals = sum.iter().map(|&value| value as f64);
                 *self = Self::Reals(reals.zip(numbers(row)).map(|(a, b)| a + b).collect());
             }
+            (Self::Reals(sum), Cells::Double(values)) => {
+                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            }
             (Self::Reals(sum), _) => {
                 sum.iter_mut().zip(numbers(row)).for_each(|(sum, value)| *sum += value);
             }
@@ -258,6 +274,7 @@ impl Numbers {
 
     fn into_values(self) -> Vec<f64> {
         match self {
+            Self::Zeros(count) => vec![0.0; count],
             Self::Integers(sum) => sum.into_iter().map(|value| value as f64).collect(),
             Self::Reals(sum) => sum,
         }

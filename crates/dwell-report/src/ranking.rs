@@ -69,8 +69,14 @@ impl Query {
         let values = self.locations(Part::All).zip(row.iter().copied());
         let mut locations: Vec<(LocationId, f64)> =
             values.filter(|&(_, value)| value > 0.0).collect();
-        locations.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let order =
+            |a: &(LocationId, f64), b: &(LocationId, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        // Only those that are asked for are sorted: there may be very many.
+        if most > 0 && most < locations.len() {
+            locations.select_nth_unstable_by(most - 1, order);
+        }
         locations.truncate(most);
+        locations.sort_by(order);
         locations
     }
 

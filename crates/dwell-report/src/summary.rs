@@ -27,18 +27,21 @@ pub struct Summary {
 impl Summary {
     /// Sums up values.
     pub fn of(values: &[f64]) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
+        let least = values.iter().copied().min_by(f64::total_cmp);
+        let most = values.iter().copied().max_by(f64::total_cmp);
+        let (Some(min), Some(max)) = (least, most) else {
             return Self::default();
         };
         let sum: f64 = values.iter().sum();
         let count = values.len();
-        let quantile = |share: f64| {
+        // Sorted only as far as the quartiles need it.
+        let mut partly = values.to_vec();
+        let mut quantile = |share: f64| {
             let place = share * (count - 1) as f64;
-            let value = |index: f64| sorted.get(index as usize).copied().unwrap_or(max);
-            let (low, high) = (value(place.floor()), value(place.ceil()));
-            low + (high - low) * place.fract()
+            let (_, low, above) = partly.select_nth_unstable_by(place as usize, f64::total_cmp);
+            let low = *low;
+            let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+            if place.fract() == 0.0 { low } else { low + (high - low) * place.fract() }
         };
         Self {
             count,

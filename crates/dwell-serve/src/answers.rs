@@ -100,7 +100,9 @@ pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answe
         "spread" => json(&spread(run, &parameters)?),
         "row" => {
             let row = row(run, &parameters)?;
-            Ok(Answer::Numbers(row.locations.iter().flat_map(|it| it.to_le_bytes()).collect()))
+            let mut bytes = Vec::with_capacity(8 * row.locations.len());
+            row.locations.iter().for_each(|it| bytes.extend_from_slice(&it.to_le_bytes()));
+            Ok(Answer::Numbers(bytes))
         }
         "topologies" => json(&topologies(run)),
         "locations" => json(&locations(run, &parameters)?),
@@ -315,7 +317,11 @@ fn five(summary: &Summary) -> FiveNumbers {
 fn spread(run: &Run, parameters: &Parameters<'_>) -> Result<Spread> {
     let row = row(run, parameters)?;
     let locations = Summary::of(&row.locations);
-    let processes = Summary::of(&run.query.by_process(&row.locations));
+    let meta = run.query.meta();
+    let processes = match meta.groups().len() == meta.locations().len() {
+        true => locations,
+        false => Summary::of(&run.query.by_process(&row.locations)),
+    };
     let mut histogram = vec![0; STEPS];
     // What differs by rounding only is the same.
     let range = locations.max - locations.min;
@@ -426,8 +432,13 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
             sums
         }
     };
-    let all: Vec<Vec<f64>> =
-        Class::ALL.iter().map(|&class| fold(query.by_process(classes.row(class)))).collect();
+    let all: Vec<Vec<f64>> = Class::ALL
+        .iter()
+        .map(|&class| match classes.row(class) {
+            [] => Vec::new(),
+            row => fold(query.by_process(row)),
+        })
+        .collect();
     let value =
         |class: usize, at: usize| all.get(class).and_then(|it| it.get(at)).copied().unwrap_or(0.0);
     let mut order = used;
@@ -437,7 +448,15 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
             Some(class) => value(class, at),
             None => (0..all.len()).map(|class| value(class, at)).sum(),
         };
-        order.sort_by(|&a, &b| of(b).total_cmp(&of(a)).then(a.cmp(&b)));
+        let by = |a: &usize, b: &usize| of(*b).total_cmp(&of(*a)).then(a.cmp(b));
+        // Only what is shown need be in order.
+        let end = from.saturating_add(count);
+        if end < order.len() {
+            order.select_nth_unstable_by(end, by);
+            order.get_mut(..end).unwrap_or_default().sort_by(by);
+        } else {
+            order.sort_by(by);
+        }
     }
     let shown: Vec<usize> = order.iter().copied().skip(from).take(count).collect();
     let name = |&at: &usize| match by_node {

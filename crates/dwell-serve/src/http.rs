@@ -24,7 +24,7 @@ use crate::page::ASSETS;
 use crate::run::Run;
 
 /// Questions that are worked on at once. Others wait.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 4;
 
 /// Longest body of a request: a code in JSON.
 const LONGEST_BODY: usize = 512;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
 use serde_json::Value;
@@ -29,6 +29,9 @@ pub(crate) struct Row {
     pub(crate) system: Vec<f64>,
 }
 
+/// A row, once somebody has read it; others who want it wait meanwhile.
+type Slot = Arc<Mutex<Option<Arc<Row>>>>;
+
 /// A report that is served.
 #[derive(Debug)]
 pub struct Run {
@@ -42,7 +45,7 @@ pub struct Run {
     pub(crate) system: System,
     /// A number for each call path that stays the same from report to report.
     pub(crate) keys: Vec<u64>,
-    rows: Mutex<VecDeque<(Selection, Arc<Row>)>>,
+    rows: Mutex<VecDeque<(Selection, Slot)>>,
     classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Arc<Option<Pairs>>>,
 }
@@ -107,8 +110,17 @@ impl Run {
 
     /// The values of a selection.
     pub(crate) fn row(&self, wanted: Selection) -> Result<Arc<Row>> {
-        let lock = || self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((_, row)) = lock().iter().find(|(selection, _)| *selection == wanted) {
+        let slot = {
+            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = rows.iter().position(|(selection, _)| *selection == wanted);
+            let known = known.and_then(|at| rows.remove(at));
+            let (_, slot) = known.unwrap_or_else(|| (wanted, Slot::default()));
+            rows.push_front((wanted, slot.clone()));
+            rows.truncate(KEPT_ROWS);
+            slot
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = &*slot {
             return Ok(row.clone());
         }
         let locations = match wanted.own {
@@ -117,9 +129,7 @@ impl Run {
         };
         let system = self.system.sums(&locations);
         let row = Arc::new(Row { locations, system });
-        let mut rows = lock();
-        rows.push_front((wanted, row.clone()));
-        rows.truncate(KEPT_ROWS);
+        *slot = Some(row.clone());
         Ok(row)
     }
 

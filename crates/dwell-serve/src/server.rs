@@ -85,7 +85,7 @@ impl Server {
     pub fn bind(runs: Vec<Run>, listen: &Listen) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(16)
+            .max_blocking_threads(4)
             .enable_all()
             .build()?;
         let _inside = runtime.enter();

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS } from "../colours";
 import { amount, fileName, number, percent, share, signed } from "../format";
-import { pathOf } from "../model";
+import { pathOf, pruned } from "../model";
 import { type Models, of, type Selected, type Shown, useModels, useSelected } from "../runs";
 import { go, state } from "../state";
 import { TreeView, Twisty } from "../tree";
@@ -42,6 +42,12 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
     const needed = ancestors(calls.tree, selected.call);
     setOpen((before) => (needed.every((it) => before.has(it)) ? before : new Set([...before, ...needed])));
   }, [calls, selected.call]);
+  const zero = state.value["zero"] === "1";
+  const tree = useMemo(() => {
+    if (zero || !values) return calls.tree;
+    return pruned(calls.tree, (item) =>
+      item === selected.call || values.inclusive[0][item] !== 0 || values.inclusive[1][item] !== 0);
+  }, [calls, zero, values, selected.call]);
   const order = useCallback(
     (items: number[]) => {
       const by = (item: number): number => {
@@ -99,13 +105,17 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
           {open.size >= calls.list.length ? "Fold all" : "Unfold all"}
         </button>
         <button type="button" class="small" onClick={() => setOpen(new Set(hottest(models, values)))}>Hot path</button>
+        <label class="check">
+          <input type="checkbox" checked={zero} onChange={(event) => go({ zero: event.currentTarget.checked ? "1" : undefined })} />
+          Rows without any
+        </label>
       </div>
       <div class="split">
         <section class={`pane wide${values?.stale ? " stale" : ""}`} aria-label="Call paths">
           <TreeView
             grid
             label="Call paths"
-            tree={calls.tree}
+            tree={tree}
             selected={selected.call}
             open={open}
             order={order}
@@ -116,7 +126,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
             head={
               <div class="tree-head" role="row">
                 <span role="columnheader" class="name">Call</span>
-                <span role="columnheader" class="col site-col">Called at</span>
+                {!two && <span role="columnheader" class="col site-col">Called at</span>}
                 <span role="columnheader" class="col num">Calls</span>
                 <span role="columnheader" class="col num">Self</span>
                 <span role="columnheader" class="col num">Total</span>
@@ -138,12 +148,12 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
               return (
                 <>
                   <span role="gridcell" class="name">
-                    <Twisty depth={depth} folds={calls.tree.count(item) > 0} open={isOpen} toggle={() => toggle(item, !isOpen)} />
+                    <Twisty depth={depth} folds={tree.count(item) > 0} open={isOpen} toggle={() => toggle(item, !isOpen)} />
                     <span class="class-mark" style={{ backgroundColor: CLASS_COLOURS[call?.class ?? ""] ?? "" }} aria-hidden="true" />
                     <span class="text">{call?.name}</span>
                     {calls.only[item] !== undefined && <span class={`chip ${calls.only[item] === 1 ? "more" : "less"}`}>{calls.only[item] === 1 ? "new" : "gone"}</span>}
                   </span>
-                  <span role="gridcell" class="col site-col site" title={call?.file ?? ""}>{site}</span>
+                  {!two && <span role="gridcell" class="col site-col site" title={call?.file ?? ""}>{site}</span>}
                   <span role="gridcell" class="col num">{often === undefined ? "" : number(often)}</span>
                   {cell(values?.exclusive[0][item])}
                   {cell(values?.inclusive[0][item], true)}

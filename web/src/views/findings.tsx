@@ -22,7 +22,7 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
     <div class="overview">
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
-        <WholeBar run={shown.first} />
+        <WholeBar run={shown.first} beside={shown.second} />
         <section aria-labelledby="waits-title">
           <h2 id="waits-title">What waits, the longest first</h2>
           {first === undefined ? (
@@ -93,20 +93,25 @@ function Headline({ overview, beside }: { overview: Overview; beside: Overview |
 }
 
 /** The whole time in one line, by what it is spent for. */
-function WholeBar({ run }: { run: string }): JSX.Element {
+function WholeBar({ run, beside }: { run: string; beside: string | undefined }): JSX.Element {
   const { value: bars } = useAnswer<Bars>(of(run, "bars"), { count: 0 });
+  const other = useAnswer<Bars>(beside && of(beside, "bars"), { count: 0 }).value;
+  const sum = (list: number[] | undefined) => list?.reduce((a, b) => a + b, 0) ?? 0;
+  const longest = Math.max(sum(bars?.whole), sum(other?.whole), 1e-300);
   const total = bars?.whole.reduce((sum, value) => sum + value, 0) ?? 0;
   const parts = bars?.classes
     .map((name, at) => ({ name, value: bars.whole[at] ?? 0 }))
     .filter((part) => part.value > 0.0005 * total) ?? [];
   return (
     <a class="whole" href={link({ view: "processes" })} aria-label="The time by what it is spent for; opens processes">
-      <span class="whole-bar" aria-hidden="true">
-        {parts.map((part) => (
-          <span key={part.name} class={`whole-part${part.name === "wait" ? " hatched" : ""}`}
-            style={{ width: `${(100 * part.value) / total}%`, backgroundColor: CLASS_COLOURS[part.name] ?? "" }} />
-        ))}
-      </span>
+      {[bars, other].map((one, which) => one && (
+        <span key={which} class={`whole-bar${which === 1 ? " second" : ""}`} aria-hidden="true">
+          {one.classes.map((name, at) => (
+            <span key={name} class={`whole-part${name === "wait" ? " hatched" : ""}`}
+              style={{ width: `${(100 * (one.whole[at] ?? 0)) / longest}%`, backgroundColor: CLASS_COLOURS[name] ?? "" }} />
+          ))}
+        </span>
+      ))}
       <span class="legend">
         {parts.map((part) => (
           <span key={part.name} class="legend-item">
@@ -161,7 +166,7 @@ function FindingCard(props: {
         <span class="finding-what">
           <span class="finding-call">
             <code>{finding.region}</code>
-            {where && <span class="finding-where"> at {where}{finding.caller ? ` in ${finding.caller}` : ""}</span>}
+            <span class="finding-where">{where && ` at ${where}`}{finding.caller && ` in ${finding.caller}`}</span>
           </span>
           <span class="finding-title">{finding.title}</span>
         </span>

@@ -28,7 +28,7 @@ function values(matrix: Matrix | undefined, measure: string): Map<number, number
   matrix.origin.forEach((row, at) => {
     const value =
       measure === "mean"
-        ? (matrix.operations[at] ?? 0) > 0 ? (matrix.bytes[at] ?? 0) / (matrix.operations[at] ?? 1) : 0
+        ? (matrix.operations[at] ?? 0) > 0 ? Math.round((matrix.bytes[at] ?? 0) / (matrix.operations[at] ?? 1)) : 0
         : ((matrix[measure as "wait"] ?? [])[at] ?? 0);
     cells.set(row * width + (matrix.target[at] ?? 0), value);
   });
@@ -270,7 +270,7 @@ function Pair({ shown, matrix, query }: { shown: Shown; matrix: Matrix; query: R
       <dl class="finding-facts pad">
         <dt>Operations</dt><dd class="num">{number(operations)}</dd>
         <dt>Bytes</dt><dd class="num">{bytes(size)}</dd>
-        <dt>Mean size</dt><dd class="num">{operations > 0 ? bytes(size / operations) : "–"}</dd>
+        <dt>Mean size</dt><dd class="num">{operations > 0 ? bytes(Math.round(size / operations)) : "–"}</dd>
         <dt>Time</dt><dd class="num">{seconds(of_cell("seconds"))}</dd>
         <dt>Wait</dt><dd class="num">{seconds(of_cell("wait"))}</dd>
       </dl>

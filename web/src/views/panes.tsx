@@ -6,7 +6,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ask, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
 import { amount, below, fileName, percent, share, signed } from "../format";
-import { pathOf, type Tree } from "../model";
+import { pathOf, pruned, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
 import { TreeView, Twisty } from "../tree";
@@ -159,30 +159,6 @@ function useOpen(
     });
   }, []);
   return [open, toggle, setOpen];
-}
-
-/** Leaves out branches where nothing is. */
-function pruned<T extends { roots: number; root(at: number): number; count(item: number): number; child(item: number, at: number): number; parent(item: number): number }>(
-  tree: T,
-  keep: (item: number) => boolean,
-): T {
-  const kids = new Map<number, number[]>();
-  const of_item = (item: number) => {
-    let list = kids.get(item);
-    if (!list) {
-      list = Array.from({ length: tree.count(item) }, (_, at) => tree.child(item, at)).filter(keep);
-      kids.set(item, list);
-    }
-    return list;
-  };
-  const roots = Array.from({ length: tree.roots }, (_, at) => tree.root(at)).filter(keep);
-  return {
-    ...tree,
-    roots: roots.length,
-    root: (at: number) => roots[at] as number,
-    count: (item: number) => of_item(item).length,
-    child: (item: number, at: number) => of_item(item)[at] as number,
-  };
 }
 
 function MetricPane({ shown, models, selected, mode }: PaneProps): JSX.Element {

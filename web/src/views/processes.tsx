@@ -124,6 +124,13 @@ function Pie({ whole, classes }: { whole: number[]; classes: string[] }): JSX.El
   );
 }
 
+/** The next number that is 1, 2 or 5 with zeros. */
+function round(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  const digit = value / power;
+  return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}
+
 function hatch(context: CanvasRenderingContext2D): CanvasPattern | string {
   const tile = new OffscreenCanvas(6, 6);
   const paint = tile.getContext("2d");
@@ -151,8 +158,8 @@ function Stacks({ bars, other }: { bars: Bars; other: Bars | undefined }): JSX.E
   const most = Math.max(...totals, ...(other ? bars.names.map((_, bar) => totalBeside(bar)) : []), 1e-300);
   const [size, setSize] = useState({ width: 1, height: 1 });
   const room = (width: number, height: number) => {
-    const [left, top, bottom] = [70, 14, 30];
-    const bar = Math.min(72, (width - left - 14) / Math.max(1, bars.names.length));
+    const [left, top, bottom] = [88, 14, 30];
+    const bar = Math.min(110, (width - left - 14) / Math.max(1, bars.names.length));
     return { left, top, height: Math.max(10, height - top - bottom), bar };
   };
   const draw = (context: CanvasRenderingContext2D, width: number, height: number) => {
@@ -164,13 +171,14 @@ function Stacks({ bars, other }: { bars: Bars; other: Bars | undefined }): JSX.E
     context.strokeStyle = colour("--line");
     context.textAlign = "right";
     context.textBaseline = "middle";
-    for (let step = 0; step <= 4; step++) {
-      const y = Math.round(base - (box.height * step) / 4) + 0.5;
+    const step = round(most / 4);
+    for (let value = 0; value <= most; value += step) {
+      const y = Math.round(base - (box.height * value) / most) + 0.5;
       context.beginPath();
       context.moveTo(box.left, y);
       context.lineTo(width - 8, y);
       context.stroke();
-      context.fillText(seconds((most * step) / 4), box.left - 8, y);
+      context.fillText(seconds(value), box.left - 8, y);
     }
     const pattern = hatch(context);
     const gap = box.bar > 6 ? Math.min(8, box.bar * 0.2) : box.bar > 2 ? 0.5 : 0;

@@ -172,7 +172,7 @@ export function BoxPlot(props: { spread: Spread; other?: Spread | undefined; uni
       </svg>
       <figcaption>
         <span class="num">{amount(low === 0 ? boxes[0]?.min ?? 0 : low, props.unit)}</span>
-        <span class="dim">median <span class="num">{amount(boxes[0]?.median ?? 0, props.unit)}</span> · imbalance <span class="num">{percent(boxes[0]?.imbalance ?? 0)}</span></span>
+        <span class="dim">imbalance <span class="num">{percent(boxes[0]?.imbalance ?? 0)}</span></span>
         <span class="num">{amount(boxes[0]?.max ?? 0, props.unit)}</span>
       </figcaption>
     </figure>
@@ -264,15 +264,22 @@ function HeatMap(props: {
     if (width !== size.width || height !== size.height) setSize({ width, height });
     const { cell, left, top } = scale(width, height);
     const image = new ImageData(grid.width, grid.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    // A table of colours: there may be hundreds of thousands of cells.
+    const palette = Uint32Array.from({ length: 256 }, (_, at) => {
+      const [r, g, b] = other ? differenceRgb(at / 127.5 - 1) : amountRgb(at / 255);
+      return (255 << 24) | (b << 16) | (g << 8) | r;
+    });
+    const range = max - min > 1e-9 * Math.abs(max) ? max - min : 0;
     for (let y = 0; y < grid.height; y++) {
       for (let x = 0; x < grid.width; x++) {
         const location = grid.at(x, y);
         if (location < 0) continue;
         const value = row[location] ?? 0;
-        const [r, g, b] = other
-          ? differenceRgb(reach === 0 ? 0 : ((other[location] ?? 0) - value) / reach)
-          : amountRgb(max - min > 1e-9 * Math.abs(max) ? (value - min) / (max - min) : max > 0 ? 1 : 0);
-        image.data.set([r, g, b, 255], 4 * (y * grid.width + x));
+        const part = other
+          ? reach === 0 ? 0.5 : 0.5 + ((other[location] ?? 0) - value) / (2 * reach)
+          : range > 0 ? (value - min) / range : max > 0 ? 1 : 0;
+        pixels[y * grid.width + x] = palette[Math.round(255 * part)] ?? 0;
       }
     }
     const tile = new OffscreenCanvas(grid.width, grid.height);
@@ -292,6 +299,17 @@ function HeatMap(props: {
         context.lineTo(left + grid.width * cell, top + y * cell);
       }
       context.stroke();
+    }
+    if (cell > 60) {
+      context.font = `12px ${colour("--font")}`;
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      row.forEach((value, location) => {
+        const [x, y] = grid.place(location);
+        const part = other ? 1 : range > 0 ? (value - min) / range : 1;
+        context.fillStyle = part > 0.55 ? "#111" : "#fff";
+        if (x >= 0) context.fillText(name(location), left + (x + 0.5) * cell, top + (y + 0.5) * cell, cell - 8);
+      });
     }
   };
   const hitOf = (location: number): Hit | undefined => {
@@ -322,7 +340,7 @@ function HeatMap(props: {
         const [x, y] = from ? grid.place(from["location"] as number) : [0, 0];
         return hitOf(grid.at(x + dx, y + dy)) ?? from;
       }}
-      depends={[row, other, grid]}
+      depends={[row, other, grid, name]}
     />
   );
 }

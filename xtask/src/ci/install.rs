@@ -20,7 +20,7 @@ const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
-    "gfortran", "binutils", "chromium", "fonts-liberation",
+    "gfortran", "binutils", "chromium", "fonts-dejavu-core",
 ];
 
 /// Installs what is missing.

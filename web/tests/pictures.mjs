@@ -1,0 +1,112 @@
+// Pictures: baselines that every run of the tests is held against, from synthetic runs, and those of the book,
+// from real ones.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { analysed, dwell, go, open, root, serve, settled } from "./setup.mjs";
+
+const BASELINES = resolve("tests/baseline");
+const BOOK = resolve("../docs/src/pictures");
+const WAIT = "armci_rma_comm_wait_for_progress";
+
+/** Name, width, theme, state. */
+const LOOKS = [
+  ["findings", 1280, "light", { view: "findings" }],
+  ["panes", 1280, "light", { view: "panes", metric: WAIT }],
+  ["calls", 1280, "light", { view: "calls" }],
+  ["matrix", 1280, "light", { view: "matrix" }],
+  ["processes", 1280, "light", { view: "processes", order: "wait" }],
+  ["spread", 1280, "light", { view: "spread", metric: WAIT }],
+  ["compare-findings", 1920, "dark", { view: "findings", with: "1" }],
+  ["compare-panes", 1920, "dark", { view: "panes", with: "1", metric: WAIT }],
+];
+
+/** The share of pixels that differ so much that an eye sees it. */
+function difference(page, a, b) {
+  return page.evaluate(async (pictures) => {
+    const pixels = async (data) => {
+      const image = await createImageBitmap(new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))]));
+      const canvas = new OffscreenCanvas(image.width, image.height);
+      const context = canvas.getContext("2d");
+      context.drawImage(image, 0, 0);
+      return context.getImageData(0, 0, image.width, image.height);
+    };
+    const [one, two] = await Promise.all(pictures.map(pixels));
+    if (one.width !== two.width || one.height !== two.height) return 1;
+    let differing = 0;
+    for (let at = 0; at < one.data.length; at += 4) {
+      const far = (n) => Math.abs(one.data[at + n] - two.data[at + n]) > 40;
+      if (far(0) || far(1) || far(2)) differing += 1;
+    }
+    return differing / (one.data.length / 4);
+  }, [a, b].map((bytes) => bytes.toString("base64")));
+}
+
+/** Every look is what somebody has looked at. */
+export async function baselines(browser, runs, { sample, pictures }) {
+  mkdirSync(BASELINES, { recursive: true });
+  const tabs = new Map();
+  for (const [name, width, theme, state] of LOOKS) {
+    if (sample && theme === "light" && name !== "findings" && name !== "panes") continue;
+    const key = `${width} ${theme}`;
+    if (!tabs.has(key)) tabs.set(key, await open(browser, (await serve(...runs)).address, { width, theme }));
+    const { page } = tabs.get(key);
+    await go(page, state);
+    await page.mouse.move(0, 0);
+    await settled(page);
+    const picture = await page.screenshot();
+    const file = join(BASELINES, `${name}.png`);
+    if (pictures) {
+      writeFileSync(file, picture);
+      continue;
+    }
+    const differs = await difference(page, picture, readFileSync(file));
+    if (differs >= 0.01) writeFileSync(join(root, `${name}.png`), picture);
+    assert.ok(differs < 0.01, `${name}: ${(100 * differs).toFixed(2)} % of the pixels differ from ${file}; look at it, and make it anew with cargo xtask web --test --pictures`);
+  }
+  for (const { context } of tabs.values()) await context.close();
+}
+
+/** The book's pictures, from a real run where OpenSHMEM is at hand. */
+export async function book(browser) {
+  const source = resolve("../examples/heat/heat.c");
+  const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
+  const run = (name, ...size) => {
+    const directory = join(root, name);
+    execFileSync("oshrun", ["-np", "4", "-mca", "osc", "^rdma", process.env.DWELL, "run", "-o", directory, "./heat", ...size], { cwd: root, env });
+    dwell("analyze", directory, "--top", "0");
+    return directory;
+  };
+  execFileSync("oshcc", ["-O2", "-g", "-o", "heat", source, "-lm"], { cwd: root, env });
+  const [first, second] = [run("heat-1024", "1024", "400"), run("heat-768", "768", "400")];
+  const matrix = analysed("halo", "halo", "--ranks", "64");
+  const { page, context } = await open(browser, (await serve(first, second)).address);
+  await settled(page);
+  const shot = async (tab, name, state, before) => {
+    if (state) await go(tab, state);
+    await before?.();
+    await settled(tab);
+    await tab.screenshot({ path: join(BOOK, `explorer-${name}.png`) });
+  };
+  await shot(page, "findings");
+  await page.getByRole("link", { name: "Where it waits" }).click();
+  await shot(page, "panes");
+  await page.goBack();
+  await settled(page);
+  await page.getByRole("link", { name: "Call path and source" }).click();
+  await shot(page, "calls");
+  await shot(page, "processes", { view: "processes" });
+  const dark = await open(browser, (await serve(first, second)).address, { theme: "dark" });
+  await shot(dark.page, "compare", { view: "calls", with: "1", metric: "time" });
+  const many = await open(browser, (await serve(matrix)).address);
+  await shot(many.page, "matrix", { view: "matrix", measure: "wait" }, async () => {
+    const box = await many.page.locator("canvas").boundingBox();
+    await many.page.mouse.move(box.x + box.width * 0.47, box.y + box.height * 0.45);
+  });
+  const metric = JSON.parse(readFileSync(join(matrix, "findings.json"), "utf8")).findings[0].metric;
+  await many.page.mouse.move(0, 0);
+  await shot(many.page, "spread", { view: "spread", metric });
+  for (const tab of [context, dark.context, many.context]) await tab.close();
+}
