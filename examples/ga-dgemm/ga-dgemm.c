@@ -2,7 +2,7 @@
  *
  *   mpicc -O2 -g -o ga-dgemm ga-dgemm.c $(dwell link-flags ga) $(ga-config --ldflags) $(ga-config --libs) \
  *     -lm -lgfortran
- *   mpirun -np 4 dwell run ./ga-dgemm [--count] [--imbalance PERCENT] [--time] [N [ROUNDS]]
+ *   mpirun -np 4 dwell run ./ga-dgemm [--count] [--time] [--imbalance PERCENT] [N [ROUNDS]]
  *
  * Compares its result with the known answer; the exit code is 1 if they differ. With an imbalance, odd
  * processes compute so much longer between the rounds.
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     }
     GA_Sync();
     if (me == 0 && time)
-        fprintf(stderr, "seconds %.6f\n", MPI_Wtime() - began);
+        fprintf(stderr, "time %.6f\n", MPI_Wtime() - began);
     int lo[2], hi[2], ld;
     NGA_Distribution(c, me, lo, hi);
     if (lo[0] >= 0 && hi[0] >= lo[0]) {

@@ -5,6 +5,9 @@
 //! transport where the target has to help and on one where it has not, and puts together what
 //! `dwell analyze` finds.
 //!
+//! Both are there over ARMCI as well: `examples/ga-dgemm`, since `GA_Dgemm` is SRUMMA, and
+//! `examples/armci-sor`; measured if they are named.
+//!
 //! SRUMMA multiplies matrices of one size whatever the number of processes (strong scaling), SOR gives
 //! each process a block of one size (weak scaling).
 //!
@@ -55,6 +58,10 @@ pub(crate) struct Options {
 enum Program {
     Srumma,
     Sor,
+    /// SRUMMA of Global Arrays, over ARMCI
+    GaDgemm,
+    /// SOR over ARMCI
+    ArmciSor,
     /// Chemistry, by MPI
     Nwchem,
 }
@@ -64,7 +71,18 @@ impl Program {
         match self {
             Program::Srumma => "srumma",
             Program::Sor => "sor",
+            Program::GaDgemm => "ga-dgemm",
+            Program::ArmciSor => "armci-sor",
             Program::Nwchem => "nwchem",
+        }
+    }
+
+    /// What it communicates with.
+    fn layer(self) -> Layer {
+        match self {
+            Program::Srumma | Program::Sor => Layer { name: "shmem", title: "OpenSHMEM" },
+            Program::GaDgemm | Program::ArmciSor => Layer { name: "armci", title: "ARMCI" },
+            Program::Nwchem => Layer { name: "mpi", title: "MPI" },
         }
     }
 
@@ -75,25 +93,40 @@ impl Program {
             (Program::Srumma, true) => &["96 16 2", "--blocking 96 16 2"],
             (Program::Sor, false) => &["--per-pe --tolerance 0 256 50"],
             (Program::Sor, true) => &["--per-pe --tolerance 0 32 10"],
+            (Program::GaDgemm, false) => &["512 6"],
+            (Program::GaDgemm, true) => &["64 2"],
+            (Program::ArmciSor, false) => &["256 50"],
+            (Program::ArmciSor, true) => &["32 10"],
             (Program::Nwchem, _) => &[],
         }
     }
 }
 
+/// A layer, as reports and people call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layer {
+    name: &'static str,
+    title: &'static str,
+}
+
 /// What carries the gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Transport {
-    /// TCP: a get waits until its target enters the library.
+    /// A get waits until its target enters the library: TCP, or a component of Open MPI that sends
+    /// messages.
     Software,
     /// What the runtime chooses; on one node that is shared memory.
     Hardware,
 }
 
 impl Transport {
-    fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Transport::Software => &["-x", "UCX_TLS=tcp,self"],
-            Transport::Hardware => &[],
+    /// Options of the launcher. Without one of them some releases of Open MPI 4.1 crash at the end of
+    /// OpenSHMEM and in one-sided operations, Dwell or not.
+    fn arguments(self, layer: Layer) -> &'static [&'static str] {
+        match (self, layer.name) {
+            (Transport::Software, "shmem") => &["-mca", "osc", "^rdma", "-x", "UCX_TLS=tcp,self"],
+            (Transport::Software, _) => &["-mca", "osc", "pt2pt"],
+            (Transport::Hardware, _) => &["-mca", "osc", "^rdma"],
         }
     }
 
@@ -122,8 +155,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut tables = String::new();
     for program in programs {
         for arguments in program.variants(options.smoke) {
-            let mut table =
-                Table { title: format!("{} {arguments}", program.name()), rows: vec![] };
+            let mut table = Table {
+                title: format!("{} {arguments}", program.name()),
+                layer: program.layer(),
+                rows: vec![],
+            };
             for &transport in &options.transports {
                 for &imbalance in &options.imbalance {
                     for &processes in processes {
@@ -180,7 +216,7 @@ impl Tools {
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = Folder(folder);
         for program in programs {
-            compile(program.name(), &folder.0)?;
+            compile(*program, &folder.0, &dwell)?;
         }
         Ok(Tools { folder, dwell, library })
     }
@@ -189,17 +225,19 @@ impl Tools {
     /// a wrong one is an error here.
     fn measure(&self, case: &Case) -> Result<Row> {
         let trace = Folder(self.folder.0.join("trace"));
-        let seconds = self.oshrun(case, &trace.0)?;
+        let seconds = self.launch(case, &trace.0)?;
+        let layer = case.program.layer().name;
 
         let began = Instant::now();
         self.dwell(&["analyze"], &trace.0, &[])?;
         let analysis = began.elapsed().as_secs_f64();
         let findings = findings(&fs::read_to_string(trace.0.join("findings.json"))?)?;
         let metrics =
-            metrics(&self.dwell(&["report"], &trace.0, &["--metrics", "--json"])?, "shmem")?;
-        let per_process = match metrics.contains_key(AT_MOST) {
+            metrics(&self.dwell(&["report"], &trace.0, &["--metrics", "--json"])?, layer)?;
+        let at_most = format!("{layer}_{AT_MOST}");
+        let per_process = match metrics.contains_key(&at_most) {
             true => {
-                let wanted = ["--locations", "--metric", AT_MOST, "--json"];
+                let wanted = ["--locations", "--metric", &at_most, "--json"];
                 spread(&self.dwell(&["report"], &trace.0, &wanted)?)?
             }
             false => Spread::default(),
@@ -208,11 +246,12 @@ impl Tools {
     }
 
     /// Runs a program under Dwell and gives the seconds that its work took, by its own clock.
-    fn oshrun(&self, case: &Case, trace: &Path) -> Result<f64> {
-        let mut command = Command::new("oshrun");
+    fn launch(&self, case: &Case, trace: &Path) -> Result<f64> {
+        let layer = case.program.layer();
+        let launcher = if layer.name == "shmem" { "oshrun" } else { "mpirun.openmpi" };
+        let mut command = Command::new(launcher);
         command.args(["-np", &case.processes.to_string(), "--timeout", LIMIT]);
-        // Without this some releases of Open MPI 4.1 crash in shmem_finalize, Dwell or not.
-        command.args(["-mca", "osc", "^rdma"]).args(case.transport.arguments());
+        command.args(case.transport.arguments(layer));
         command.arg(&self.dwell).arg("run").arg("-o").arg(trace);
         command.arg(self.folder.0.join(case.program.name()));
         command.args(["--time", "--imbalance", &case.imbalance.to_string()]);
@@ -227,7 +266,7 @@ impl Tools {
         let output = command
             .stdin(Stdio::null())
             .output()
-            .with_context(|| format!("cannot run `{shown}`: is OpenSHMEM installed?"))?;
+            .with_context(|| format!("cannot run `{shown}`: is {} installed?", layer.title))?;
         let stderr = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "`{shown}` failed: {}\n{stderr}", output.status);
         stderr
@@ -248,23 +287,46 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target.join("release"))
 }
 
-fn compile(name: &str, folder: &Path) -> Result<()> {
-    let mut compiler = Command::new("oshcc");
+fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<()> {
+    let name = program.name();
+    let (wrapper, libraries, packages): (_, &[&str], _) = match program {
+        Program::GaDgemm => (
+            "mpicc.openmpi",
+            &[
+                "-lga-openmpi",
+                "-lscalapack-openmpi",
+                "-llapack",
+                "-lblas",
+                "-larmci-openmpi",
+                "-lgfortran",
+            ],
+            "libglobalarrays-dev libscalapack-openmpi-dev liblapack-dev libblas-dev libarmci-mpi-dev",
+        ),
+        Program::ArmciSor => ("mpicc.openmpi", &["-larmci-openmpi"], "libarmci-mpi-dev"),
+        _ => ("oshcc", &[], "openmpi-bin libopenmpi-dev"),
+    };
+    let mut compiler = Command::new(wrapper);
     compiler.args(["-O2", "-g", "-Wall", "-Wextra", &format!("examples/{name}/{name}.c"), "-o"]);
-    compiler.arg(folder.join(name)).arg("-lm");
-    process::run(&mut compiler)
-        .context("OpenSHMEM is needed: `apt-get install openmpi-bin libopenmpi-dev`")
+    compiler.arg(folder.join(name));
+    if program.layer().name == "armci" {
+        let runtime = if program == Program::GaDgemm { "ga" } else { "armci" };
+        let mut flags = Command::new(dwell);
+        let flags = process::output(flags.args(["link-flags", runtime, "-o"]).arg(folder))?;
+        compiler.args(flags.split_whitespace());
+    }
+    process::run(compiler.args(libraries).arg("-lm"))
+        .with_context(|| format!("what it needs is in `apt-get install {packages}`"))
 }
 
-/// The upper bound of Wait for Progress.
-const AT_MOST: &str = "shmem_wait_for_progress_upper_bound";
+/// The upper bound of Wait for Progress; before it stands the name of the layer.
+const AT_MOST: &str = "wait_for_progress_upper_bound";
 
 /// The lower bound, by the kind of call and the number of targets.
 const AT_LEAST: &[&str] = &[
-    "shmem_rma_comm_wait_for_progress",
-    "shmem_rma_comm_wait_for_progress_multi",
-    "shmem_rma_sync_wait_for_progress",
-    "shmem_rma_sync_wait_for_progress_multi",
+    "rma_comm_wait_for_progress",
+    "rma_comm_wait_for_progress_multi",
+    "rma_sync_wait_for_progress",
+    "rma_sync_wait_for_progress_multi",
 ];
 
 /// Metrics by name, summed up over all processes. A report leaves out what is 0.
@@ -362,21 +424,28 @@ impl Row {
         metrics: &Metrics,
         per_process: Spread,
     ) -> Row {
-        let metric = |name: &str| metrics.get(name).copied().unwrap_or(0.0);
+        let layer = case.program.layer().name;
+        let metric = |name: &str| {
+            let name = if name.is_empty() { layer.to_owned() } else { format!("{layer}_{name}") };
+            metrics.get(&name).copied().unwrap_or(0.0)
+        };
+        // Calls of MPI beside those of the layer start and end the program, and no more.
+        let beside = if layer == "shmem" { "" } else { "mpi" };
+        let beside = metrics.get(beside).copied().unwrap_or(0.0);
         Row {
             processes: case.processes,
             transport: case.transport.name(),
             imbalance: case.imbalance,
             seconds,
             analysis,
-            gets: metric("shmem_comms_rma_gets"),
-            all: findings.length * f64::from(case.processes) - metric("shmem_management"),
-            calls: metric("shmem") - metric("shmem_management"),
-            one_sided: metric("shmem_rma_communication") + metric("shmem_rma_synchronization"),
+            gets: metric("comms_rma_gets"),
+            all: findings.length * f64::from(case.processes) - metric("management") - beside,
+            calls: metric("") - metric("management"),
+            one_sided: metric("rma_communication") + metric("rma_synchronization"),
             progress_at_least: AT_LEAST.iter().map(|name| metric(name)).sum(),
             progress_at_most: metric(AT_MOST),
-            unconfirmed: metric("shmem_wait_for_progress_unconfirmed"),
-            barrier_waits: metric("shmem_barrier_wait"),
+            unconfirmed: metric("wait_for_progress_unconfirmed"),
+            barrier_waits: metric("barrier_wait"),
             per_process,
             not_computed: findings.not_computed,
         }
@@ -416,6 +485,7 @@ impl fmt::Display for Row {
 /// All runs of one variant of a program.
 struct Table {
     title: String,
+    layer: Layer,
     rows: Vec<Row>,
 }
 
@@ -425,7 +495,7 @@ const HEADS: &[&str] = &[
     "imbalance",
     "time, ms",
     "gets",
-    "in OpenSHMEM",
+    "in LAYER",
     "one-sided, ms",
     "Wait for Progress, ms",
     "of one-sided",
@@ -438,7 +508,8 @@ const HEADS: &[&str] = &[
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "`{}`\n", self.title)?;
-        writeln!(f, "| {} |\n|{}", HEADS.join(" | "), " --- |".repeat(HEADS.len()))?;
+        let heads = HEADS.join(" | ").replace("LAYER", self.layer.title);
+        writeln!(f, "| {heads} |\n|{}", " --- |".repeat(HEADS.len()))?;
         for row in &self.rows {
             writeln!(f, "{row}")?;
         }
@@ -503,7 +574,7 @@ mod tests {
     #[test]
     fn a_table_has_as_many_cells_as_heads_and_says_what_is_missing() {
         let title = "srumma 512 16 6".to_owned();
-        let table = Table { title, rows: vec![row()] };
+        let table = Table { title, layer: Program::Srumma.layer(), rows: vec![row()] };
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         let bars = lines.iter().map(|line| line.matches('|').count());

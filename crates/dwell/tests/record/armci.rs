@@ -89,15 +89,16 @@ fn every_family_does_the_same_and_is_counted() {
 }
 
 #[test]
-fn global_arrays_do_the_same_and_are_counted() {
+fn programs_do_the_same_and_are_counted() {
     let Some((mpi, lab)) = open() else { return };
-    let programs: [(&str, &[&str]); 2] = [
-        ("examples/ga-dgemm/ga-dgemm.c", &["--count", "64", "2"]),
-        ("tests/programs/ga_tasks.c", &["12"]),
+    let programs: [(&str, &str, &[&str], &[&str]); 3] = [
+        ("examples/ga-dgemm/ga-dgemm.c", "ga", GA, &["--count", "64", "2"]),
+        ("tests/programs/ga_tasks.c", "ga", GA, &["12"]),
+        ("examples/armci-sor/armci-sor.c", "armci", ARMCI, &["--count", "32", "5"]),
     ];
-    for (source, arguments) in programs {
-        let plain = compile(&mpi, &lab, source, None, GA);
-        let hooked = compile(&mpi, &lab, source, Some("ga"), GA);
+    for (source, runtime, libraries, arguments) in programs {
+        let plain = compile(&mpi, &lab, source, None, libraries);
+        let hooked = compile(&mpi, &lab, source, Some(runtime), libraries);
         same_and_counted(&mpi, &lab, &plain, &hooked, arguments);
     }
 }
