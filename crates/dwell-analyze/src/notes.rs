@@ -58,6 +58,11 @@ pub(crate) fn collect(
         };
         add(what.pattern().unwrap_or_default(), calls, why);
     }
+    let unseen: u64 = actors().map(|actor| actor.messages.unseen).sum();
+    if unseen > 0 {
+        let why = "their messages were sent by calls that were not recorded";
+        add("late_sender", unseen, why);
+    }
     let unfinished: u64 = actors().map(|actor| actor.under.unfinished() + actor.under.strays).sum();
     if unfinished > 0 {
         let why = "collectives that do not block began or ended in the archive, but not both";
@@ -92,7 +97,8 @@ pub(crate) fn collect(
         let has = |what| lanes(&replayed.shards).any(|lane| crate::booked(lane, what) > 0);
         let why = "recording was off for a while; what was sent meanwhile is missing, so that later \
                    messages may have been taken for others";
-        if has(Quantity::Sends) || has(Quantity::Receives) {
+        let messages = has(Quantity::Sends) || has(Quantity::Receives);
+        if messages && world.attributes.skipped.is_none() {
             add("late_sender", 0, why);
         }
         let why = "recording was off for a while, and the archive does not number collectives";
@@ -161,8 +167,8 @@ fn left_out(world: &World) -> impl Iterator<Item = (&'static str, String)> {
     type Concerns = fn(&LeftOut) -> bool;
     let cases: [(&str, Concerns, &str); 6] = [
         ("wait_for_progress", LeftOut::serves, "others may have been served in calls"),
-        ("late_sender", LeftOut::has_messages, "messages cannot be told apart without the calls"),
-        ("late_receiver", LeftOut::has_messages, "messages cannot be told apart without the calls"),
+        ("late_sender", LeftOut::has_messages, "messages may have been waited for in calls"),
+        ("late_receiver", LeftOut::has_messages, "messages may have been waited for in calls"),
         (
             "collectives",
             |it| matches!(it.meaning.operation, Operation::Collective(_)),

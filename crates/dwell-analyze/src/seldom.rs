@@ -78,10 +78,14 @@ impl Player<'_> {
             }
             Event::RmaGroupSync(it) => self.group_sync(time, it.win, it.group, it.sync_level),
             Event::MpiSend(it) => {
-                self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, true);
+                let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
+                let (to, tag, bytes) = (it.receiver, it.msg_tag, it.msg_length);
+                self.send(time, it.communicator, to, tag, bytes, true, skipped);
             }
             Event::MpiIsend(it) => {
-                self.send(time, it.communicator, it.receiver, it.msg_tag, it.msg_length, false);
+                let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
+                let (to, tag, bytes) = (it.receiver, it.msg_tag, it.msg_length);
+                self.send(time, it.communicator, to, tag, bytes, false, skipped);
             }
             Event::MpiIrecvRequest(it) => {
                 let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
@@ -91,11 +95,15 @@ impl Player<'_> {
                 self.actor.messages.posted.remove(&it.request_id.0);
             }
             Event::MpiRecv(it) => {
-                self.receive(it.communicator, it.sender, it.msg_tag, it.msg_length, None);
+                let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
+                let (from, tag, bytes) = (it.sender, it.msg_tag, it.msg_length);
+                self.receive(it.communicator, from, tag, bytes, None, skipped);
             }
             Event::MpiIrecv(it) => {
                 let posted = self.actor.messages.posted.remove(&it.request_id.0);
-                self.receive(it.communicator, it.sender, it.msg_tag, it.msg_length, posted);
+                let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
+                let (from, tag, bytes) = (it.sender, it.msg_tag, it.msg_length);
+                self.receive(it.communicator, from, tag, bytes, posted, skipped);
             }
             Event::MeasurementOnOff(it) => match it.measurement_mode {
                 MeasurementMode::Off => self.lane.off = Some(time),
@@ -231,7 +239,8 @@ impl Player<'_> {
         }
         let what = Quantity::NonBlockingWait;
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what }));
+        let skipped = 0;
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped }));
     }
 
     fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
@@ -348,6 +357,7 @@ impl Player<'_> {
             time,
             serial: self.actor.messages.serial(),
             blocking: false,
+            skipped: 0,
             touched: if context & APART == COMPLETES {
                 let window = context & !APART;
                 self.actor.touched.remove(&(window, partner)).unwrap_or(0)
@@ -361,10 +371,21 @@ impl Player<'_> {
     /// The open call waits for what a partner tells.
     fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
         let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
-        self.note(Note::Receive(Receive { sender, context, tag: 0, posted, what }));
+        let (tag, skipped) = (0, 0);
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped }));
     }
 
-    fn send(&mut self, time: u64, comm: CommRef, to: Rank, tag: u32, bytes: u64, blocking: bool) {
+    #[allow(clippy::too_many_arguments)] // The fields of a record.
+    fn send(
+        &mut self,
+        time: u64,
+        comm: CommRef,
+        to: Rank,
+        tag: u32,
+        bytes: u64,
+        blocking: bool,
+        skipped: u64,
+    ) {
         let Some(frame) = self.lane.stack.last().copied() else { return };
         self.lane.paths.book(frame.path, Quantity::Sends, 1);
         self.lane.paths.book(frame.path, Quantity::BytesSent, bytes);
@@ -386,20 +407,39 @@ impl Player<'_> {
         {
             frame.first = Some((Kind::Message, receiver));
         }
-        if !frame.judged || self.world.muddled {
+        if !frame.judged {
             return;
         }
         let serial = self.actor.messages.serial();
         let begin = frame.enter;
         let (sender, touched) = (me, 0);
-        let sent = Sent { receiver, sender, context, tag, begin, time, serial, blocking, touched };
+        let sent = Sent {
+            receiver,
+            sender,
+            context,
+            tag,
+            begin,
+            time,
+            serial,
+            blocking,
+            touched,
+            skipped,
+        };
         self.mail.sends.send(receiver, sent);
         if blocking {
             self.note(Note::Send(Sending { serial }));
         }
     }
 
-    fn receive(&mut self, comm: CommRef, from: Rank, tag: u32, bytes: u64, posted: Option<u64>) {
+    fn receive(
+        &mut self,
+        comm: CommRef,
+        from: Rank,
+        tag: u32,
+        bytes: u64,
+        posted: Option<u64>,
+        skipped: u64,
+    ) {
         let Some(frame) = self.lane.stack.last().copied() else { return };
         self.lane.paths.book(frame.path, Quantity::Receives, 1);
         self.lane.paths.book(frame.path, Quantity::BytesReceived, bytes);
@@ -407,12 +447,9 @@ impl Player<'_> {
             self.lane.damage.undefined += 1;
             return;
         };
-        if self.world.muddled {
-            return;
-        }
         let Some(sender) = self.process(context, from) else { return };
         let posted = posted.unwrap_or(frame.enter);
         let what = Quantity::LateSender;
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what }));
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped }));
     }
 }

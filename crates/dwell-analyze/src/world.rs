@@ -49,6 +49,7 @@ pub(crate) struct Attributes {
     pub(crate) signal: Option<AttributeRef>,
     pub(crate) sequence: Option<AttributeRef>,
     pub(crate) cut: Option<AttributeRef>,
+    pub(crate) skipped: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -63,6 +64,7 @@ impl Attributes {
                 Some(archive::SIGNAL_OFFSET) => found.signal = Some(attribute.id),
                 Some(archive::SEQUENCE) => found.sequence = Some(attribute.id),
                 Some(archive::CUT) => found.cut = Some(attribute.id),
+                Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }
         }
@@ -100,8 +102,6 @@ pub(crate) struct World {
     pub(crate) between_nodes: u64,
     /// Whether calls that may have served others are missing, so that nobody can say who was served when.
     pub(crate) dark: bool,
-    /// Whether calls that send or receive are missing, so that messages cannot be told apart.
-    pub(crate) muddled: bool,
 }
 
 impl World {
@@ -118,7 +118,6 @@ impl World {
             parties: Parties::of(&system),
             between_nodes: latency.unwrap_or(0),
             dark: roles.left_out().iter().any(LeftOut::serves),
-            muddled: roles.left_out().iter().any(LeftOut::has_messages),
             system,
             roles,
         }

@@ -11,6 +11,7 @@
 //! | `recorder` | the records of a call |
 //! | `pending` | one-sided operations that are not complete |
 //! | `above` | the records of layers above MPI: coarrays, ARMCI |
+//! | `skipped` | messages that were not recorded |
 //! | `map` | a table by handle |
 
 mod above;
@@ -19,6 +20,7 @@ mod map;
 mod pending;
 mod recorder;
 mod requests;
+mod skipped;
 
 pub(crate) use above::ABOVE;
 pub use above::{End, LockRecord};

@@ -54,6 +54,7 @@ pub(crate) mod attribute {
     pub(crate) const SIGNAL_OFFSET: AttributeRef = AttributeRef(2);
     pub(crate) const SEQUENCE: AttributeRef = AttributeRef(3);
     pub(crate) const CUT: AttributeRef = AttributeRef(4);
+    pub(crate) const SKIPPED: AttributeRef = AttributeRef(5);
 }
 
 /// Marks a region that was left for the program, not by it.

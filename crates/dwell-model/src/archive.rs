@@ -90,6 +90,10 @@ pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 /// Attribute of `Leave`, 1 if the process ended inside the region: the time is that of its last event.
 pub const CUT: &str = "DWELL::CUT";
 
+/// Attribute of messages, an unsigned number: how many with the same partner, tag and communicator, in the
+/// same direction, came before it and were not recorded. Without the attribute there were none.
+pub const SKIPPED: &str = "DWELL::SKIPPED";
+
 /// Words behind the [`Meaning`] of a region whose calls were made and never recorded.
 pub const LEFT_OUT: &str = " recorded=never";
 

@@ -350,7 +350,18 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
             let (blocking, touched) = (false, 0);
             out.told.send(
                 receiver,
-                Sent { receiver, sender, context, tag, begin, time, serial, blocking, touched },
+                Sent {
+                    receiver,
+                    sender,
+                    context,
+                    tag,
+                    begin,
+                    time,
+                    serial,
+                    blocking,
+                    touched,
+                    skipped: 0,
+                },
             );
         }
     }
@@ -461,6 +472,7 @@ fn tell(world: &World, list: &mut [Arrival], told: &mut Post<Sent>) {
                 serial,
                 blocking: false,
                 touched: 0,
+                skipped: 0,
             },
         );
     }

@@ -47,6 +47,8 @@ pub(crate) struct Sent {
     pub(crate) blocking: bool,
     /// End of an access epoch: when its last operation on the receiver was over.
     pub(crate) touched: u64,
+    /// How many of its kind came before it since the last, and were not recorded.
+    pub(crate) skipped: u64,
 }
 
 impl Letter for Sent {}
@@ -80,6 +82,8 @@ pub(crate) struct Receive {
     pub(crate) posted: u64,
     /// What waiting for it is.
     pub(crate) what: Quantity,
+    /// How many of its kind were received before it since the last, and not recorded.
+    pub(crate) skipped: u64,
 }
 
 /// A message sent by a call that may wait.
@@ -95,13 +99,59 @@ struct Call {
     path: Path,
     enter: u64,
     leave: u64,
-    /// Receives whose sends are not known, and when they were posted.
-    missing: Vec<(Key, u64)>,
+    /// Receives whose sends are not known.
+    missing: Vec<Missing>,
     /// The message that was sent last.
     latest: Option<Sent>,
     what: Quantity,
     /// Who began last, of the collectives that the call completed.
     collective: Option<Sent>,
+}
+
+/// A receive whose send is not known.
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    key: Key,
+    posted: u64,
+    /// How many messages that were received unseen come before it.
+    skipped: u64,
+}
+
+/// What a receive finds.
+enum Taken {
+    /// Its send.
+    Message(Sent),
+    /// Its send was not recorded.
+    Unseen,
+    /// Nothing so far.
+    Nothing,
+}
+
+/// Takes what belongs to a receive from the messages of its kind, in order: first what was received
+/// unseen, then its own.
+fn take(queue: &mut VecDeque<Sent>, skipped: &mut u64) -> Taken {
+    while *skipped > 0 {
+        match queue.front_mut() {
+            None => return Taken::Nothing,
+            Some(front) if front.skipped > 0 => {
+                let both = front.skipped.min(*skipped);
+                front.skipped -= both;
+                *skipped -= both;
+            }
+            Some(_) => {
+                queue.pop_front();
+                *skipped -= 1;
+            }
+        }
+    }
+    match queue.front_mut() {
+        Some(front) if front.skipped > 0 => {
+            front.skipped -= 1;
+            Taken::Unseen
+        }
+        Some(_) => queue.pop_front().map_or(Taken::Nothing, Taken::Message),
+        None => Taken::Nothing,
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +177,8 @@ pub(crate) struct Inbox {
     /// Posted receives, by request.
     pub(crate) posted: HashMap<u64, u64, Mixed>,
     fresh: Vec<Sent>,
+    /// Receives whose sends were not recorded.
+    pub(crate) unseen: u64,
 }
 
 impl Inbox {
@@ -143,7 +195,7 @@ impl Inbox {
     /// Calls whose messages were never found: late senders, posts, and so on.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = Quantity> {
         self.calls.values().map(|call| {
-            let collective = call.missing.iter().any(|(key, _)| key.0 == COLLECTIVES);
+            let collective = call.missing.iter().any(|it| it.key.0 == COLLECTIVES);
             if collective { Quantity::NonBlockingWait } else { call.what }
         })
     }
@@ -163,8 +215,12 @@ impl Inbox {
     ) {
         let number = self.next_call;
         self.next_call += 1;
-        let key = |it: &Receive| ((it.context, it.sender, it.tag), it.posted);
-        let missing = list.iter().map(key).collect();
+        let missing = |it: &Receive| Missing {
+            key: (it.context, it.sender, it.tag),
+            posted: it.posted,
+            skipped: it.skipped,
+        };
+        let missing = list.iter().map(missing).collect();
         let mut kinds = list.iter().map(|it| it.what);
         let what = kinds.find(|it| *it != Quantity::NonBlockingWait);
         let what = what.unwrap_or(Quantity::NonBlockingWait);
@@ -235,11 +291,20 @@ impl Inbox {
             }
             let (sent, latest, collective) =
                 (&mut self.sent, &mut call.latest, &mut call.collective);
-            call.missing.retain(|&(key, posted)| {
+            let unseen = &mut self.unseen;
+            call.missing.retain_mut(|Missing { key, posted, skipped }| {
+                let (key, posted) = (*key, *posted);
                 let first = sent.get_mut(&key).filter(|_| !blocked.contains(&key));
-                let Some(message) = first.and_then(VecDeque::pop_front) else {
-                    blocked.insert(key);
-                    return true;
+                let message = match first.map_or(Taken::Nothing, |queue| take(queue, skipped)) {
+                    Taken::Message(message) => message,
+                    Taken::Unseen => {
+                        *unseen += 1;
+                        return false;
+                    }
+                    Taken::Nothing => {
+                        blocked.insert(key);
+                        return true;
+                    }
                 };
                 let later = |old: &Sent| (old.begin, old.sender) < (message.begin, message.sender);
                 let latest = if key.0 == COLLECTIVES { &mut *collective } else { &mut *latest };

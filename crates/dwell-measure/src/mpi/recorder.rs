@@ -5,8 +5,8 @@ use std::fmt;
 use dwell_model::operation::{self, Operation};
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel};
 use otf2::event::{
-    MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete,
-    MpiRecv, MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete,
+    AnyEvent, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
+    MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete,
     NonBlockingCollectiveRequest, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet,
     RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
     RmaRequestLock, RmaWinCreate, RmaWinDestroy,
@@ -15,8 +15,10 @@ use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef
 
 use super::comms::{Comm, Window};
 use super::requests::{Request, Status, What};
+use super::skipped::{self, Stream};
 use crate::hook::{self, Hook};
 use crate::process::Process;
+use crate::profile::Counted;
 use crate::thread::{Call, Thread, attribute, enter};
 
 /// A message: with whom, and what of.
@@ -172,7 +174,19 @@ impl Recorder {
             msg_tag: tag,
             msg_length: bytes,
         };
-        self.thread.write(self.time, event);
+        self.write_message((true, comm.number, partner, tag), event);
+    }
+
+    /// Writes a message, and how many of the same kind were not recorded before it.
+    #[inline(always)]
+    fn write_message(&mut self, stream: Stream, event: impl AnyEvent + Counted + Copy) {
+        if self.thread.is_muted() {
+            return skipped::add(stream);
+        }
+        match skipped::take(stream) {
+            0 => self.thread.write(self.time, event),
+            count => self.thread.write_with(self.time, attribute::SKIPPED, count, event),
+        };
     }
 
     /// A message was received.
@@ -185,12 +199,15 @@ impl Recorder {
             msg_tag: tag,
             msg_length: bytes,
         };
-        self.thread.write(self.time, event);
+        self.write_message((false, comm.number, partner, tag), event);
     }
 
     /// Starts what a request is for. Returns the numbers of the request.
     pub fn start(&mut self, what: &What) -> (u64, u64) {
         if self.thread.is_muted() {
+            if let What::Send(it) | What::Exchange(Some(it), _) = what {
+                skipped::add((true, it.comm.number, it.partner, it.tag));
+            }
             return (UNSEEN, UNSEEN);
         }
         let id = self.number();
@@ -227,7 +244,7 @@ impl Recorder {
             msg_length: it.bytes,
             request_id: RequestId(id),
         };
-        self.thread.write(self.time, event);
+        self.write_message((true, it.comm.number, it.partner, it.tag), event);
     }
 
     /// A request is complete. `status` is what the library says of it.
@@ -295,7 +312,7 @@ impl Recorder {
             msg_length: status.bytes,
             request_id: RequestId(id),
         };
-        self.thread.write(self.time, event);
+        self.write_message((false, comm.number, partner, event.msg_tag), event);
     }
 
     /// A collective operation begins.

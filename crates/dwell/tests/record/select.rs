@@ -250,8 +250,28 @@ fn a_filter_on_mpi() {
         assert_eq!(part.counts, only(&whole.counts, stays), "{mpi:?}");
         let said = analysed(&lab);
         assert!(
-            said.contains("late_sender: not computed: messages cannot be told apart"),
+            said.contains("late_sender: not computed: messages may have been waited for"),
             "{said}"
         );
     }
+}
+
+/// Messages have no numbers, but those that were not recorded are counted.
+#[test]
+fn messages_are_told_apart_after_a_pause() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/mpi_pause.c", &[]);
+    let run = mpi.measured(&lab, 2, &[program.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let output = lab.dwell(&["analyze".as_ref(), lab.experiment().as_os_str(), "--json".as_ref()]);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let finding = &found["findings"][0];
+    assert_eq!(finding["pattern"], "late_sender", "{found}");
+    let seconds = finding["seconds"].as_f64().unwrap();
+    assert!((0.15..0.3).contains(&seconds), "the last message was late: {seconds}");
+    let list = found["not_computed"].as_array().unwrap();
+    let unseen = list.iter().find(|it| it["pattern"] == "late_sender").unwrap();
+    assert_eq!(unseen["calls"], 2, "{unseen}");
+    assert_eq!(unseen["reason"], "their messages were sent by calls that were not recorded");
 }
