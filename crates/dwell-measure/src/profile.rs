@@ -21,13 +21,15 @@ use otf2::event::{
 use crate::memory::{self, Memory};
 
 /// Bytes that a file grows by.
-pub(crate) const BLOCK: usize = 64 * 1024;
+pub(crate) const BLOCK: usize = 256 * 1024;
 const PER_BLOCK: usize = BLOCK / RECORD;
 /// Blocks of a thread, at most; what has no row then is counted.
-const BLOCKS: usize = 64;
+const BLOCKS: usize = 16;
 const MOST: usize = BLOCKS * PER_BLOCK;
 /// Places of the index.
 const PLACES: usize = 2 * MOST;
+/// Partners that are found at once.
+const RECENT: usize = 16;
 /// Bytes of the index.
 pub(crate) const INDEX: usize = PLACES * size_of::<u32>();
 
@@ -130,6 +132,10 @@ counts! {
 pub(crate) struct Profile {
     path: CString,
     blocks: [Option<Memory>; BLOCKS],
+    /// The first of these, which has nearly all records.
+    first: *mut Words,
+    /// Partners that were there last: what they are known by, and their records.
+    recent: [(u64, u64, u32); RECENT],
     /// Records that are in use, the header among them.
     count: usize,
     /// Numbers of records, by what they are known by.
@@ -141,30 +147,38 @@ pub(crate) struct Profile {
 impl Profile {
     /// Begins a profile in a new file.
     pub(crate) fn create(path: CString) -> io::Result<Self> {
-        let first = Memory::of_file(&memory::open(&path, true)?, 0, BLOCK)?;
+        let mut first = Memory::of_file(&memory::open(&path, true)?, 0, BLOCK)?;
+        let at = first.as_mut_ptr().cast();
         let index = Memory::anonymous(INDEX)?;
         let mut blocks = [const { None }; BLOCKS];
         blocks[0] = Some(first);
-        let mut profile = Self { path, blocks, count: 1, index, program: 0 };
+        let recent = [(0, 0, 0); RECENT];
+        let mut profile = Self { path, blocks, first: at, recent, count: 1, index, program: 0 };
         profile.record(0)[0] = MAGIC;
         Ok(profile)
     }
 
     #[inline(always)]
     fn record(&mut self, number: u32) -> &mut Words {
-        let (block, at) = (number as usize / PER_BLOCK, number as usize % PER_BLOCK);
-        let memory = match self.blocks.get_mut(block) {
-            Some(Some(memory)) => memory,
-            // Numbers come from `find`; the header is always there.
-            _ => match &mut self.blocks[0] {
-                Some(memory) => memory,
-                None => unreachable!("a profile has its first block"),
-            },
+        let at = match number as usize {
+            at if at < PER_BLOCK => self.first.wrapping_add(at),
+            at => self.far(at),
         };
-        let at = memory.as_mut_ptr().cast::<Words>().wrapping_add(at);
-        // SAFETY: a block has that many records, is aligned to a page, any bits are words, and it is
-        // borrowed exclusively.
+        // SAFETY: the first block is mapped as long as the profile lives, and has that many records; it is
+        // aligned to a page, any bits are words, and it is borrowed exclusively.
         unsafe { &mut *at }
+    }
+
+    /// Where a record is that is not in the first block. Numbers come from `find`, so it is there.
+    #[cold]
+    #[inline(never)]
+    fn far(&mut self, number: usize) -> *mut Words {
+        match self.blocks.get_mut(number / PER_BLOCK) {
+            Some(Some(memory)) => {
+                memory.as_mut_ptr().cast::<Words>().wrapping_add(number % PER_BLOCK)
+            }
+            _ => self.first,
+        }
     }
 
     /// The record that two words are known by, made if it is not there; 0 if there is no room.
@@ -237,6 +251,19 @@ impl Profile {
         self.find(path_key(parent, region, site))
     }
 
+    /// The row of a partner, which is often one of the last.
+    #[inline(always)]
+    fn partner(&mut self, key: (u64, u64)) -> u32 {
+        let place = ((key.1 >> 32) as usize ^ (key.0 >> 32) as usize) % RECENT;
+        let (first, second, row) = self.recent[place];
+        if (first, second) == key {
+            return row;
+        }
+        let row = self.find(key);
+        self.recent[place] = (key.0, key.1, row);
+        row
+    }
+
     /// Adds what an event counts for. Returns the row of the partner, if it has one.
     #[inline(always)]
     pub(crate) fn add(&mut self, row: u32, amount: &Amount) -> u32 {
@@ -251,7 +278,7 @@ impl Profile {
         if kind == 0 {
             return 0;
         }
-        let partner = self.find(partner_key(kind - 1, context, rank));
+        let partner = self.partner(partner_key(kind - 1, context, rank));
         if partner != 0 {
             let record = self.record(partner);
             record[2] += 1;

@@ -20,6 +20,8 @@
 //! are as they would be.
 #![allow(unsafe_code)] // States are reached by pointers kept in thread-local words.
 
+mod aside;
+
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{self, NonNull};
@@ -27,8 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 
 use otf2::close::{ClosedLocation, leave_open};
 use otf2::encode::{EncodeError, Encoder, Prepared};
-use otf2::enums::MeasurementMode;
-use otf2::event::{AnyEvent, Enter, Leave, MeasurementOnOff};
+use otf2::event::{AnyEvent, Enter, Leave};
 use otf2::id::{AttributeRef, CallingContextRef, LocationRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
@@ -38,7 +39,7 @@ use crate::facts::Fact;
 use crate::hook::Hook;
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
-use crate::profile::{Amount, Counted, Profile};
+use crate::profile::{Counted, Profile};
 use crate::text::Text;
 
 mod user;
@@ -83,6 +84,9 @@ pub(crate) struct Thread {
     /// Time of the last event.
     time: u64,
     depth: usize,
+    /// Whether there is more to do for an event than to write it: the call at hand is muted, or there is
+    /// a profile.
+    aside: bool,
     /// Whether the call at hand writes nothing.
     muted: bool,
     /// Whether recording is off, as the events of this location say.
@@ -238,7 +242,9 @@ impl Thread {
     /// Turns recording on or off, if a window of it begins or ends by now.
     #[inline(always)]
     fn turn_if_due(&mut self, time: u64) {
-        self.muted = false;
+        if self.muted {
+            self.set_muted(false);
+        }
         if time >= self.turns_at || entry::is_quiet() != self.off {
             self.turn_on_or_off(time);
         }
@@ -279,69 +285,6 @@ impl Thread {
         let call = Call { depth: self.depth - 1, thread: NonNull::from(&mut *self) };
         self.release();
         call
-    }
-
-    /// The call at hand is followed only.
-    #[cold]
-    fn mute(&mut self) {
-        self.muted = true;
-        if entry::is_quiet_for(Quiet::Spent) {
-            self.lost += 1;
-        } else {
-            self.left_out += 1;
-        }
-    }
-
-    /// Whether the call at hand writes nothing.
-    pub(crate) fn is_muted(&self) -> bool {
-        self.muted
-    }
-
-    /// Whether a function whose calls are not all recorded is not recorded now.
-    #[cold]
-    #[inline(never)]
-    fn skips(&mut self, hook: &Hook, region: u32, return_address: usize) -> bool {
-        if !hook.is_sampled() {
-            return true;
-        }
-        let every = self.process.selection.every;
-        let place = &mut self.sites[place_of(return_address)];
-        if place.return_address != return_address || place.region != region {
-            // A place that is called for the first time is recorded then.
-            *place = Place { return_address, region, ..NO_PLACE };
-            return false;
-        }
-        place.skipped += 1;
-        if place.skipped < every {
-            return true;
-        }
-        place.skipped = 0;
-        false
-    }
-
-    /// Takes note that recording was paused or resumed, by whatever, or does so if its time has come.
-    #[cold]
-    #[inline(never)]
-    fn turn_on_or_off(&mut self, time: u64) {
-        self.turns_at = self.process.window_at(time);
-        let quiet = entry::is_quiet();
-        if quiet == self.off {
-            return;
-        }
-        self.off = quiet;
-        // Without room nothing can be said, and nothing more will come.
-        if !entry::is_quiet_for(Quiet::Spent) {
-            self.enter_program(time);
-            let measurement_mode = if quiet { MeasurementMode::Off } else { MeasurementMode::On };
-            self.write(time, MeasurementOnOff { measurement_mode });
-        }
-    }
-
-    /// The program itself, around all its calls: what is not in a call is there.
-    fn enter_program(&mut self, time: u64) {
-        if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
-            self.write(time, Enter { region: process::PROGRAM });
-        }
     }
 
     /// The time, not before that of the last event.
@@ -409,13 +352,10 @@ impl Thread {
     /// Writes an event. Returns whether there was room for it.
     #[inline(always)]
     pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Counted + Copy) -> bool {
-        if self.muted {
+        if self.aside && self.set_aside(event.amount()) {
             return true;
         }
-        if let Some(amount) = event.amount() {
-            self.count(&amount);
-        }
-        let Some(encoder) = &mut self.encoder else { return self.profile.is_some() };
+        let Some(encoder) = &mut self.encoder else { return false };
         encoder.write(Time(time), event).is_ok()
             || self.again(|encoder| encoder.write(Time(time), event))
     }
@@ -443,82 +383,12 @@ impl Thread {
         tag: Attribute,
         event: impl AnyEvent + Counted + Copy,
     ) -> bool {
-        if self.muted {
+        if self.aside && self.set_aside(event.amount()) {
             return true;
         }
-        if let Some(amount) = event.amount() {
-            self.count(&amount);
-        }
-        let Some(encoder) = &mut self.encoder else { return self.profile.is_some() };
+        let Some(encoder) = &mut self.encoder else { return false };
         encoder.write_tagged(Time(time), tag, event).is_ok()
             || self.again(|encoder| encoder.write_tagged(Time(time), tag, event))
-    }
-
-    /// Adds what an event counts for to the rows of the open call.
-    #[inline(always)]
-    fn count(&mut self, amount: &Amount) {
-        let Some(profile) = &mut self.profile else { return };
-        let frame = &mut self.frames[self.depth.wrapping_sub(1) % DEPTH];
-        let partner = profile.add(frame.row, amount);
-        if frame.partner == 0 {
-            frame.partner = partner;
-        }
-    }
-
-    /// The row of a call that is entered, if there is a profile.
-    #[inline(always)]
-    fn enter_path(&mut self, time: u64, region: u32, return_address: usize) -> u32 {
-        let Some(profile) = &mut self.profile else { return 0 };
-        let parent = match self.depth {
-            0 => profile.program(time, process::PROGRAM.0),
-            _ => self.row_around(time),
-        };
-        let place = &self.sites[place_of(return_address)];
-        let known = place.return_address == return_address && place.region == region;
-        if known && place.parent == parent && place.row != 0 {
-            return place.row;
-        }
-        self.enter_path_slowly(parent, region, return_address)
-    }
-
-    /// The row of the innermost call that is recorded, or that of the program.
-    #[cold]
-    fn row_around(&mut self, time: u64) -> u32 {
-        let open = self.frames.iter().take(self.depth).rev().find(|frame| !frame.muted);
-        match (open, &mut self.profile) {
-            (Some(frame), _) => frame.row,
-            (None, Some(profile)) => profile.program(time, process::PROGRAM.0),
-            (None, None) => 0,
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn enter_path_slowly(&mut self, parent: u32, region: u32, return_address: usize) -> u32 {
-        keeping_errno(|| {
-            let site = self.process.site(return_address);
-            let Some(profile) = &mut self.profile else { return 0 };
-            let row = profile.path(parent, region, site);
-            let place = &mut self.sites[place_of(return_address)];
-            if place.return_address != return_address || place.region != region {
-                *place = Place { return_address, region, ..NO_PLACE };
-            }
-            (place.row, place.parent) = (row, parent);
-            row
-        })
-    }
-
-    /// Books a call that is left.
-    #[inline(always)]
-    fn leave_path(&mut self, time: u64) {
-        let Frame { row, partner, enter, inside, .. } = *self.frame();
-        let Some(profile) = &mut self.profile else { return };
-        let length = time.saturating_sub(enter);
-        profile.leave(row, length.saturating_sub(inside), partner, length, time);
-        let mut outer = self.frames.iter_mut().take(self.depth.saturating_sub(1)).rev();
-        if let Some(outer) = outer.find(|frame| !frame.muted) {
-            outer.inside += length;
-        }
     }
 
     #[inline(always)]
@@ -620,8 +490,12 @@ impl Thread {
             self.layers &= !layer;
             return true;
         }
-        self.muted = false;
-        self.leave_path(time);
+        if self.muted {
+            self.set_muted(false);
+        }
+        if self.aside {
+            self.leave_path(time);
+        }
         let place = &self.sites[place_of(return_address)];
         // Whoever called from there, the region is what matters.
         let known = match (&place.events, &mut self.encoder) {
@@ -765,7 +639,10 @@ impl Call {
                 return None;
             }
         }
-        thread.muted = thread.frame().muted;
+        let muted = thread.frame().muted;
+        if muted != thread.muted {
+            thread.set_muted(muted);
+        }
         Some(thread)
     }
 
@@ -851,6 +728,7 @@ impl Thread {
             clock: process.clock,
             time: 0,
             depth: 0,
+            aside: process.has_profile,
             muted: false,
             off: false,
             turns_at: 0,

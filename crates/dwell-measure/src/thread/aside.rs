@@ -1,0 +1,172 @@
+//! What is done for an event besides writing it: nothing of it is written if the call is muted, and it is
+//! added to the profile if there is one.
+
+use otf2::enums::MeasurementMode;
+use otf2::event::{Enter, MeasurementOnOff};
+
+use super::{DEPTH, Frame, NO_PLACE, Place, Thread, place_of};
+use crate::entry::{self, Quiet, keeping_errno};
+use crate::hook::Hook;
+use crate::process;
+use crate::profile::Amount;
+
+/// Muting.
+impl Thread {
+    /// The call at hand is followed only.
+    #[cold]
+    pub(super) fn mute(&mut self) {
+        self.set_muted(true);
+        if entry::is_quiet_for(Quiet::Spent) {
+            self.lost += 1;
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set_muted(&mut self, muted: bool) {
+        self.muted = muted;
+        self.aside = muted | self.profile.is_some();
+    }
+
+    /// Whether the call at hand writes nothing.
+    pub(crate) fn is_muted(&self) -> bool {
+        self.muted
+    }
+
+    /// Whether a function whose calls are not all recorded is not recorded now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn skips(&mut self, hook: &Hook, region: u32, return_address: usize) -> bool {
+        if !hook.is_sampled() {
+            return true;
+        }
+        let every = self.process.selection.every;
+        let place = &mut self.sites[place_of(return_address)];
+        if place.return_address != return_address || place.region != region {
+            // A place that is called for the first time is recorded then.
+            *place = Place { return_address, region, ..NO_PLACE };
+            return false;
+        }
+        place.skipped += 1;
+        if place.skipped < every {
+            return true;
+        }
+        place.skipped = 0;
+        false
+    }
+
+    /// Takes note that recording was paused or resumed, by whatever, or does so if its time has come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn turn_on_or_off(&mut self, time: u64) {
+        self.turns_at = self.process.window_at(time);
+        let quiet = entry::is_quiet();
+        if quiet == self.off {
+            return;
+        }
+        self.off = quiet;
+        // Without room nothing can be said, and nothing more will come.
+        if !entry::is_quiet_for(Quiet::Spent) {
+            self.enter_program(time);
+            let measurement_mode = if quiet { MeasurementMode::Off } else { MeasurementMode::On };
+            self.write(time, MeasurementOnOff { measurement_mode });
+        }
+    }
+
+    /// The program itself, around all its calls: what is not in a call is there.
+    pub(super) fn enter_program(&mut self, time: u64) {
+        if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
+            self.write(time, Enter { region: process::PROGRAM });
+        }
+    }
+}
+
+/// The profile.
+impl Thread {
+    /// Adds what an event counts for to the profile, if there is one and the call is not muted. Returns
+    /// whether that was all: there is no trace, or nothing is to be in it.
+    #[inline(always)]
+    pub(super) fn set_aside(&mut self, amount: Option<Amount>) -> bool {
+        if self.muted {
+            return true;
+        }
+        if let Some(amount) = &amount {
+            self.count(amount);
+        }
+        self.encoder.is_none() && self.profile.is_some()
+    }
+
+    /// Adds what an event counts for to the rows of the open call.
+    #[inline(always)]
+    pub(super) fn count(&mut self, amount: &Amount) {
+        let Some(profile) = &mut self.profile else { return };
+        let frame = &mut self.frames[self.depth.wrapping_sub(1) % DEPTH];
+        let partner = profile.add(frame.row, amount);
+        if frame.partner == 0 {
+            frame.partner = partner;
+        }
+    }
+
+    /// The row of a call that is entered, if there is a profile.
+    #[inline(always)]
+    pub(super) fn enter_path(&mut self, time: u64, region: u32, return_address: usize) -> u32 {
+        let Some(profile) = &mut self.profile else { return 0 };
+        let parent = match self.depth {
+            0 => profile.program(time, process::PROGRAM.0),
+            _ => self.row_around(time),
+        };
+        let place = &self.sites[place_of(return_address)];
+        let known = place.return_address == return_address && place.region == region;
+        if known && place.parent == parent && place.row != 0 {
+            return place.row;
+        }
+        self.enter_path_slowly(parent, region, return_address)
+    }
+
+    /// The row of the innermost call that is recorded, or that of the program.
+    #[cold]
+    pub(super) fn row_around(&mut self, time: u64) -> u32 {
+        let open = self.frames.iter().take(self.depth).rev().find(|frame| !frame.muted);
+        match (open, &mut self.profile) {
+            (Some(frame), _) => frame.row,
+            (None, Some(profile)) => profile.program(time, process::PROGRAM.0),
+            (None, None) => 0,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn enter_path_slowly(
+        &mut self,
+        parent: u32,
+        region: u32,
+        return_address: usize,
+    ) -> u32 {
+        keeping_errno(|| {
+            let site = self.process.site(return_address);
+            let Some(profile) = &mut self.profile else { return 0 };
+            let row = profile.path(parent, region, site);
+            let place = &mut self.sites[place_of(return_address)];
+            if place.return_address != return_address || place.region != region {
+                *place = Place { return_address, region, ..NO_PLACE };
+            }
+            (place.row, place.parent) = (row, parent);
+            row
+        })
+    }
+
+    /// Books a call that is left.
+    #[inline(always)]
+    pub(super) fn leave_path(&mut self, time: u64) {
+        let Frame { row, partner, enter, inside, .. } = *self.frame();
+        let Some(profile) = &mut self.profile else { return };
+        let length = time.saturating_sub(enter);
+        profile.leave(row, length.saturating_sub(inside), partner, length, time);
+        let mut outer = self.frames.iter_mut().take(self.depth.saturating_sub(1)).rev();
+        if let Some(outer) = outer.find(|frame| !frame.muted) {
+            outer.inside += length;
+        }
+    }
+}
