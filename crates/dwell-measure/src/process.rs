@@ -642,3 +642,74 @@ fn make_visible_to_all(prepare: bool) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(folder: &Path) -> Plan<'_> {
+        Plan {
+            rank: 0,
+            size: 1,
+            open_files: folder.to_str().unwrap_or_default(),
+            program: "test",
+            chunk: 1 << 20,
+            budget: u64::MAX,
+            memory: u64::MAX,
+            clock: clock::Source::System,
+            trace: true,
+            profile: false,
+            selection: Selection::default(),
+            window: (0, u64::MAX),
+        }
+    }
+
+    #[test]
+    fn memory_is_for_as_many_threads_as_it_is_enough_for() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let of_a_thread = (size_of::<Thread>() + (2 << 20)) as u64;
+        let process = Process::prepare(&Plan { memory: 4 << 20, ..plan(folder.path()) })?;
+        // What all threads share takes a part, so it is enough for one.
+        assert!(process.take_memory().is_ok());
+        let error = process.take_memory().map_err(|error| error.kind());
+        assert_eq!(error, Err(io::ErrorKind::OutOfMemory));
+        assert_eq!(process.memory_taken.load(Ordering::Relaxed), of_a_thread);
+        Ok(())
+    }
+
+    #[test]
+    fn a_budget_is_never_exceeded() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let budget = (3 << 20) + 2 * TAIL - 1;
+        let process = Process::prepare(&Plan { budget, ..plan(folder.path()) })?;
+        // Two locations; the first grows.
+        let given = [true, true, false, false].map(|first| process.chunk(first).is_ok());
+        assert_eq!(given, [true, true, false, false]);
+        assert!(process.taken.load(Ordering::Relaxed) <= budget);
+        Ok(())
+    }
+
+    #[test]
+    fn a_window_opens_and_closes() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let process = Process::prepare(&Plan { window: (100, 300), ..plan(folder.path()) })?;
+        process.began.store(1000, Ordering::Relaxed);
+        let states = [1000, 1099, 1100, 1299, 1300, 9999].map(|time| {
+            let next = process.window_at(time);
+            (next, entry::is_quiet_for(Quiet::Window))
+        });
+        let never = u64::MAX;
+        let expected = [
+            (1100, true),
+            (1100, true),
+            (1300, false),
+            (1300, false),
+            (never, true),
+            (never, true),
+        ];
+        // For others of this program.
+        entry::hush(Quiet::Window, false);
+        assert_eq!(states, expected);
+        Ok(())
+    }
+}

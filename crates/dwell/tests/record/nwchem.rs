@@ -10,6 +10,7 @@ use std::{env, fs};
 use crate::lab::{Lab, Run};
 use crate::mpi::Mpi;
 use crate::mpi_count::{held_against_the_trace, tool};
+use crate::profile::near_the_trace;
 use crate::trace::Trace;
 
 const PROGRAM: &str = "nwchem.openmpi";
@@ -59,7 +60,8 @@ fn one_process_computes_the_same_energy_to_the_last_digit() {
 fn two_processes_compute_the_same_energy() {
     let Some((lab, mpi)) = open() else { return };
     let plain: f64 = energy(&mpi.run(&lab, 2, &command())).parse().unwrap();
-    let measured: f64 = energy(&mpi.measured(&lab, 2, &command())).parse().unwrap();
+    let both = [&["--profile", "--trace"].map(OsStr::new)[..], &command()].concat();
+    let measured: f64 = energy(&mpi.measured(&lab, 2, &both)).parse().unwrap();
     assert!((plain - measured).abs() < 2e-9, "{plain} {measured}");
     lab.accepted_by_otf2_print(&lab.experiment());
     let trace = Trace::read(&lab.experiment());
@@ -71,6 +73,7 @@ fn two_processes_compute_the_same_energy() {
         let flushes = trace.counts.get(&(rank, "MPI_Win_flush_all".into()));
         assert!(flushes.is_some_and(|count| count.calls > 1000), "{rank} {flushes:?}");
     }
+    near_the_trace(&lab, PROGRAM);
 }
 
 #[test]

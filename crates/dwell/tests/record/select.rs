@@ -15,7 +15,10 @@ use crate::trace::{Count, Counts, Trace};
 
 /// Runs heat, and returns what is in its trace.
 fn heat(lab: &Lab, flags: &[&str]) -> Trace {
-    let program = lab.compile("examples/heat/heat.c", &[]);
+    let program = lab.path("heat");
+    if !program.exists() {
+        lab.compile("examples/heat/heat.c", &[]);
+    }
     let flags: Vec<&OsStr> = flags.iter().map(OsStr::new).collect();
     let rest = [program.as_os_str(), OsStr::new("64"), OsStr::new("25")];
     let run = lab.measured(2, &[], &[flags.as_slice(), &rest].concat());
@@ -224,7 +227,8 @@ fn a_window_of_time() {
 
 #[test]
 fn a_filter_on_mpi() {
-    for mpi in Mpi::of_the_system() {
+    // What is left out does not depend on the library, so one stands for all.
+    for mpi in Mpi::of_the_system().into_iter().take(1) {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_families.c");
         let run = mpi.measured(&lab, 2, &[program.as_os_str()]);

@@ -18,7 +18,7 @@ use dwell_model::archive::Meaning;
 use dwell_model::operation::Operation;
 use serde::Serialize;
 
-use self::ruler::Ruler;
+use self::ruler::{Ruler, Typical};
 use crate::format::{bytes, grouped};
 use crate::profile;
 
@@ -108,14 +108,12 @@ fn score(calls: &[Calls]) -> Score {
     let mut ruler = Ruler::new();
     let mut functions: BTreeMap<&str, Function> = BTreeMap::new();
     let mut locations: BTreeMap<u32, u64> = BTreeMap::new();
-    // Numbers of operations grow over the run of a location: half of the last is their mean.
-    let mut operations: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut typical: BTreeMap<u32, Typical> = BTreeMap::new();
     for call in calls {
-        *operations.entry(call.location).or_default() += call.counts[..3].iter().sum::<u64>();
+        typical.entry(call.location).or_default().add(call);
     }
     for call in calls {
-        let typical = operations.get(&call.location).copied().unwrap_or(0) / 2;
-        let bytes = ruler.calls(call, typical);
+        let bytes = ruler.calls(call, typical.entry(call.location).or_default());
         let function = functions.entry(&call.region).or_default();
         let meaning = Meaning::parse(&call.description);
         function.fixed = meaning.is_none_or(|it| {

@@ -20,6 +20,43 @@ use otf2::id::{
 };
 use otf2::{Attribute, AttributeValue};
 
+/// What the calls of a location have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Typical {
+    operations: u64,
+    /// Operations that a later call completes, and calls that complete some if there are any.
+    outstanding: u64,
+    completing: u64,
+}
+
+impl Typical {
+    pub(super) fn add(&mut self, call: &Calls) {
+        let [puts, gets, atomics, ..] = call.counts;
+        let Some(meaning) = Meaning::parse(&call.description) else { return };
+        self.operations += puts + gets + atomics;
+        let over = meaning.layer == Layer::Shmem
+            && meaning.mode == Mode::Blocking
+            && match meaning.operation {
+                Operation::Get => true,
+                Operation::Atomic(which) => which.fetches(),
+                _ => false,
+            };
+        self.outstanding += if over { 0 } else { puts + gets + atomics };
+        self.completing += if meaning.completes_remote { call.visits } else { 0 };
+    }
+
+    /// The number of an operation: they are counted from 0, so half of the last is their mean.
+    fn id(&self) -> u64 {
+        self.operations / 2
+    }
+
+    /// Of so many calls that may complete something, how many do: no more than there was to complete.
+    fn complete(&self, visits: u64) -> u64 {
+        let share = self.outstanding as f64 / self.completing.max(1) as f64;
+        (visits as f64 * share.min(1.0)) as u64
+    }
+}
+
 /// Measures records.
 pub(super) struct Ruler {
     encoder: Encoder<Vec<u8>>,
@@ -73,8 +110,9 @@ impl Ruler {
         })
     }
 
-    /// Bytes of all calls of a path. `id` is the number of a typical operation of its location.
-    pub(super) fn calls(&mut self, call: &Calls, id: u64) -> u64 {
+    /// Bytes of all calls of a path.
+    pub(super) fn calls(&mut self, call: &Calls, typical: &Typical) -> u64 {
+        let id = typical.id();
         let (region, site) = (RegionRef(call.local.0), call.local.1);
         let site = site.map(|site| Attribute {
             attribute: SITE,
@@ -82,19 +120,20 @@ impl Ruler {
         });
         let around = self.first(Enter { region }, site) + self.first(Leave { region }, None);
         let Some(meaning) = Meaning::parse(&call.description) else { return call.visits * around };
-        call.visits * (around + self.each(&meaning, call, id))
+        call.visits * (around + self.each(&meaning, id))
+            + self.completions(&meaning, call, typical)
             + self.operations(&meaning, call, id)
             + self.messages(&meaning, call, id)
             + self.collectives(&meaning, call)
     }
 
     /// Records that stand in every call of a function.
-    fn each(&mut self, meaning: &Meaning, call: &Calls, id: u64) -> u64 {
-        let (win, remote, matching_id) = (RmaWinRef(0), Rank(1), MatchingId(id));
+    fn each(&mut self, meaning: &Meaning, id: u64) -> u64 {
+        let (win, remote) = (RmaWinRef(0), Rank(1));
         let (lock_type, lock_id) = (LockType::Exclusive, LockId(OFFSET));
         let place = Some(number(PLACE, OFFSET));
         let mpi = meaning.layer == Layer::Mpi;
-        let mut bytes = match meaning.operation {
+        match meaning.operation {
             Operation::Signal => {
                 let sync_type = RmaSyncType::NotifyOut;
                 self.beside(RmaSync { win, remote, sync_type }, place)
@@ -110,16 +149,20 @@ impl Ruler {
                 self.beside(MpiIrecvRequest { request_id: RequestId(id) }, None)
             }
             _ => 0,
-        };
-        let operations: u64 = call.counts.iter().take(3).sum();
-        // What completes has something to complete, if anything was issued at all.
-        if meaning.completes_remote && operations == 0 && id > 0 {
-            bytes += self.beside(RmaOpCompleteRemote { win, matching_id }, None);
-            if mpi {
-                bytes += self.beside(RmaOpCompleteNonBlocking { win, matching_id }, None);
-            }
         }
-        bytes
+    }
+
+    /// Records of calls that complete operations of others.
+    fn completions(&mut self, meaning: &Meaning, call: &Calls, typical: &Typical) -> u64 {
+        if !meaning.completes_remote {
+            return 0;
+        }
+        let (win, matching_id) = (RmaWinRef(0), MatchingId(typical.id()));
+        let mut bytes = self.beside(RmaOpCompleteRemote { win, matching_id }, None);
+        if meaning.layer == Layer::Mpi {
+            bytes += self.beside(RmaOpCompleteNonBlocking { win, matching_id }, None);
+        }
+        typical.complete(call.visits) * bytes
     }
 
     /// Records of one-sided operations.
