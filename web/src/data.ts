@@ -1,7 +1,7 @@
 // Where answers come from: the server, with the secret of this tab, or the file that this page is in.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export class Refusal extends Error {
   constructor(readonly status: number, message: string) {
@@ -142,7 +142,8 @@ export function useAnswer<T>(path: string | undefined, parameters: Parameters = 
     what: undefined,
   });
   const wanted = useRef<string | undefined>(undefined);
-  useEffect(() => {
+  // Before the screen is drawn: the question need not wait for that.
+  useLayoutEffect(() => {
     wanted.current = what;
     if (path === undefined || what === undefined) return;
     ask<T>(path, parameters).then(

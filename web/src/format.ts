@@ -53,6 +53,12 @@ export function below(title: string, above: string | undefined): string {
   return above && title.startsWith(`${above} `) ? title.slice(above.length + 1) : title;
 }
 
+/** Where a call is: file and line, or the caller where the file is not known. */
+export function site(call: { file: string | null; line: number | null } | undefined): string {
+  if (!call?.file) return "";
+  return call.line ? `${fileName(call.file)}:${call.line}` : fileName(call.file);
+}
+
 /** The end of a path of files. */
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);

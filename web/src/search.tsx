@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask } from "./data";
+import { site } from "./format";
 import { pathOf } from "./model";
 import { of, type Shown, useModels } from "./runs";
 import { go, view } from "./state";
@@ -50,12 +51,11 @@ export function Search({ shown, close }: { shown: Shown; close: () => void }): J
     });
     const calls: Found[] = [];
     models.calls.list.forEach((call, item) => {
-      const site = call.file && call.line ? `${call.file}:${call.line}` : "";
-      if (!`${call.name} ${site}`.toLowerCase().includes(wanted)) return;
+      if (!`${call.name} ${call.file ?? ""} ${site(call)}`.toLowerCase().includes(wanted)) return;
       calls.push({
         kind: "call",
         name: call.name,
-        more: calls.length < 3 * MOST ? pathOf(models.calls, item) : "",
+        more: calls.length < 3 * MOST ? [site(call), pathOf(models.calls, item)].filter(Boolean).join(" · ") : "",
         open: () => go({ view: stays ? view.value : "calls", call: call.key, self: undefined }),
       });
     });

@@ -114,7 +114,8 @@ export function TreeView(props: TreeProps): JSX.Element {
           props.onAll();
           break;
         }
-        if (event.key.length !== 1 || event.key === "/" || event.key === "?") return;
+        // Digits and signs are keys of the page.
+        if (!/^[a-z_]$/i.test(event.key)) return;
         const now = Date.now();
         const text = (now - typed.current.at < 700 ? typed.current.text : "") + event.key.toLowerCase();
         typed.current = { text, at: now };

@@ -60,8 +60,8 @@ export const tests = {
           await go(page, { view, metric: WAIT, ...(beside && { with: beside }) });
           const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(wide <= 0, `${view} at ${width} is ${wide} too wide`);
-          // Two runs have more on the screen; the other theme has the same elements.
-          if (!sample || (beside && (theme === "dark" || view === "findings"))) await accessible(page, `${view} ${width} ${theme} ${beside}`);
+          // Two runs have more on the screen, and dark is where contrast is hard.
+          if (!sample || (beside && theme === "dark")) await accessible(page, `${view} ${width} ${theme} ${beside}`);
         }
       }
       assert.deepEqual(problems, []);
@@ -281,12 +281,12 @@ export const tests = {
     await context.close();
   },
 
-  async "search, help, themes, deep links and Back"(browser) {
+  async "search, help, themes, deep links and Back"(browser, { sample }) {
     const { page, context, problems } = await tab(browser);
     await page.keyboard.press("/");
     await page.keyboard.type("allred");
     await page.locator("#search-list li").first().waitFor();
-    await accessible(page, "search");
+    if (!sample) await accessible(page, "search");
     await page.keyboard.press("Enter");
     await settled(page);
     assert.match(page.url(), /view=calls/);
@@ -295,7 +295,7 @@ export const tests = {
     const shown = await page.locator("main").innerText();
     await page.keyboard.press("?");
     assert.equal(await page.getByRole("dialog").count(), 1);
-    await accessible(page, "help");
+    if (!sample) await accessible(page, "help");
     await page.keyboard.press("Escape");
     assert.equal(await page.getByRole("dialog").count(), 0);
     await page.keyboard.press("KeyT");
@@ -314,12 +314,12 @@ export const tests = {
     await context.close();
   },
 
-  async "a tab without a key sees nothing"(browser) {
+  async "a tab without a key sees nothing"(browser, { sample }) {
     const { context, address } = await tab(browser, {});
     const used = await open(browser, address);
     assert.match(await used.page.locator("main").innerText(), /no key/);
     assert.ok(!(await used.page.content()).includes("ARMCI_Get"));
-    await accessible(used.page, "without a key");
+    if (!sample) await accessible(used.page, "without a key");
     await context.close();
     await used.context.close();
   },

@@ -107,6 +107,8 @@ pub struct Finding {
     pub path_nanoseconds: u64,
     /// The calls, the outermost first.
     pub path: Vec<Step>,
+    /// Number of the call path in the report: names and sites may not tell it from others.
+    pub call_path: u32,
     /// At how many locations.
     pub locations: u64,
     /// Who waited most, at most [`LISTED`].
@@ -221,6 +223,7 @@ pub(crate) fn rank(
                 visits: sums.visits,
                 path_nanoseconds: inclusive.get(number).copied().unwrap_or(0),
                 path: steps(defs, tree, number),
+                call_path: number as u32,
                 locations: sums.locations,
                 origins: top(sums.by_process.into_iter(), process),
                 targets: top(parties.into_iter(), name),

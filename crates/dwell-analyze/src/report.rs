@@ -453,7 +453,11 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
         let site = names::site(defs, branch.site);
         let parent = branch.parent.and_then(|at| cnodes.get(at as usize).copied());
         let line = site.as_ref().map(|site| site.line).filter(|line| *line > 0);
-        let file = site.as_ref().map_or("", |site| site.file.as_str());
+        // Without a file, the caller or its address tells call paths apart that are called the same.
+        let file = site.as_ref().map_or("", |site| match site.file.as_str() {
+            "" => site.function.as_str(),
+            file => file,
+        });
         cnodes.push(builder.cnode(parent, Cnode { region, file, line }));
     }
     cnodes

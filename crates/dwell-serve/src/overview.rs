@@ -1,7 +1,7 @@
 //! The first screen: what ran, where the time went, what waits.
 
 use dwell_report::format::{grouped, seconds as seconds_text};
-use dwell_report::{Flavour, Owner, Result, share, wait};
+use dwell_report::{CnodeId, Flavour, Owner, Result, share, wait};
 use serde_json::Value;
 
 use crate::run::Run;
@@ -107,9 +107,11 @@ fn finding(run: &Run, found: &Value) -> Finding {
         .iter()
         .map(|step| {
             let line = step.get("line").and_then(Value::as_u64);
+            let text = |name: &str| step.get(name).and_then(Value::as_str);
+            // As the report names it: where there is no file, by the caller.
             (
-                step.get("region").and_then(Value::as_str).unwrap_or("?"),
-                step.get("file").and_then(Value::as_str),
+                text("region").unwrap_or("?"),
+                text("file").or_else(|| text("caller")),
                 line.and_then(|line| u32::try_from(line).ok()),
             )
         })
@@ -127,14 +129,20 @@ fn finding(run: &Run, found: &Value) -> Finding {
         latency => format!("if requests travel at least {}", seconds_text(latency)),
     });
     let seconds = number("seconds").unwrap_or(0.0);
+    // The number is right if it was written with this report: then the names agree.
+    let numbered = found.get("call_path").and_then(Value::as_u64);
+    let numbered = numbered.and_then(|it| u32::try_from(it).ok()).map(CnodeId).filter(|&it| {
+        let region = steps.last().map(|step| step.0);
+        meta.callee(it).map(|callee| callee.name) == region
+    });
     Finding {
         title: title.unwrap_or_else(|| pattern.replace('_', " ")),
         pattern,
         metric: metric.map(|it| it.0),
-        call: run.find_path(&steps).map(|it| it.0),
+        call: numbered.or_else(|| run.find_path(&steps)).map(|it| it.0),
         region: steps.last().map_or("?", |step| step.0).to_owned(),
         path: steps.iter().map(|step| step.0.to_owned()).collect(),
-        file: steps.last().and_then(|step| step.1).map(str::to_owned),
+        file: last.and_then(|it| text(it, "file")),
         line: steps.last().and_then(|step| step.2),
         caller: last.and_then(|it| text(it, "caller")),
         seconds,

@@ -237,8 +237,13 @@ fn numbers_are_those_of_report() {
 #[test]
 fn the_first_screen_is_what_analyze_found() {
     let directory = tempfile::tempdir().unwrap();
-    let archive = analysed(directory.path(), "sor");
-    let viewing = Viewing::of(&[path(&archive)]);
+    for kind in ["sor", "random"] {
+        findings_lead_to_their_numbers(&analysed(directory.path(), kind));
+    }
+}
+
+fn findings_lead_to_their_numbers(archive: &Path) {
+    let viewing = Viewing::of(&[path(archive)]);
     let overview = viewing.ask("runs/0/overview");
     let found = std::fs::read(archive.join("findings.json")).unwrap();
     let found: Value = serde_json::from_slice(&found).unwrap();

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS } from "../colours";
-import { amount, fileName, number, percent, share, signed } from "../format";
+import { amount, number, percent, share, signed, site } from "../format";
 import { pathOf, pruned } from "../model";
 import { type Models, of, type Selected, type Shown, useModels, useSelected } from "../runs";
 import { go, state } from "../state";
@@ -143,7 +143,6 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
             row={(item, depth, isOpen) => {
               const call = calls.list[item];
               const part = share(values?.inclusive[0][item] ?? 0, total);
-              const site = call?.file && call.line ? `${fileName(call.file)}:${call.line}` : "";
               const often = visits < 0 ? undefined : counts?.exclusive[0][item];
               return (
                 <>
@@ -153,7 +152,7 @@ function Table({ shown, models }: { shown: Shown; models: Models }): JSX.Element
                     <span class="text">{call?.name}</span>
                     {calls.only[item] !== undefined && <span class={`chip ${calls.only[item] === 1 ? "more" : "less"}`}>{calls.only[item] === 1 ? "new" : "gone"}</span>}
                   </span>
-                  {!two && <span role="gridcell" class="col site-col site" title={call?.file ?? ""}>{site}</span>}
+                  {!two && <span role="gridcell" class="col site-col site" title={call?.file ?? ""}>{site(call)}</span>}
                   <span role="gridcell" class="col num">{often === undefined ? "" : number(often)}</span>
                   {cell(values?.exclusive[0][item])}
                   {cell(values?.inclusive[0][item], true)}
@@ -227,7 +226,7 @@ function SourcePane(props: {
     <section class="pane source" aria-label="Source">
       <div class="pane-head">
         <h2>{call.name}</h2>
-        <span class="dim">{call.file && call.line ? `${fileName(call.file)}:${call.line}` : ""}</span>
+        <span class="dim">{site(call)}</span>
       </div>
       <dl class="finding-facts pad">
         <dt>Self</dt><dd class="num">{amount(props.values?.exclusive[0][at] ?? 0, metric.unit)}</dd>

@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ask, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
-import { amount, below, fileName, percent, share, signed } from "../format";
+import { amount, below, percent, share, signed, site } from "../format";
 import { pathOf, pruned, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
@@ -265,12 +265,12 @@ function CallPane({ shown, models, selected, mode }: PaneProps): JSX.Element {
         row={(item, depth, isOpen) => {
           const call = calls.list[item];
           const from = values && (isOpen && tree.count(item) > 0 ? values.exclusive : values.inclusive);
-          const site = call?.file && call.line ? `${fileName(call.file)}:${call.line}` : "";
+          const where = site(call);
           return (
             <Cells depth={depth} folds={tree.count(item) > 0} open={isOpen} toggle={() => onToggle(item, !isOpen)}
               value={from?.[0][item]} other={two ? (from?.[1][item] ?? 0) : undefined} unit={metric.unit} scale={scale}
               mark={call?.class}
-              name={<>{call?.name}{site && <span class="site"> {site}</span>}</>} />
+              name={<>{call?.name}{where && <span class="site"> {where}</span>}</>} />
           );
         }}
       />
@@ -424,7 +424,7 @@ function Detail({ models, selected, metric }: { models: Models; selected: Select
       </div>
       <div class="path dim">
         <code>{path}</code>{selected.exclusive && " without what it calls"}
-        {call?.file && call.line && <> · <a href={link({ view: "calls" })}>{fileName(call.file)}:{call.line}</a></>}
+        {call?.file && <> · <a href={link({ view: "calls" })}>{site(call)}</a></>}
       </div>
     </footer>
   );

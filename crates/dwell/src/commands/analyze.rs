@@ -26,6 +26,7 @@
 //! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
+//! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
 
@@ -178,7 +179,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
         out.write_all(summary(&path, &analysis, args.top, width.clamp(60, 120)).as_bytes())?;
-        writeln!(out, "next: dwell report {}", report.display())?;
+        writeln!(out, "next: dwell view {}, or dwell report {0} here", directory.display())?;
     }
     Ok(ExitCode::from(u8::from(!analysis.damage().is_empty())))
 }
@@ -377,6 +378,7 @@ fn document(analysis: &Analysis) -> Value {
                 "visits": it.visits,
                 "path_seconds": it.path_nanoseconds as f64 / 1e9,
                 "path": it.path.iter().map(step).collect::<Vec<_>>(),
+                "call_path": it.call_path,
                 "locations": it.locations,
                 "origins": shares(&it.origins),
                 "targets": shares(&it.targets),
