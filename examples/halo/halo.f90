@@ -1,7 +1,7 @@
 ! Exchange of a halo on a grid of images, by gets, with four ways to synchronise. After the Halo benchmark of
 ! Alan Wallcraft: the same exchange is done with ever longer halos, so that the ways can be compared.
 !
-!   halo [--count] [all | everyone | neighbours | events] [ROUNDS]
+!   halo [--count] [--time] [all | everyone | neighbours | events] [ROUNDS]
 !
 ! all         sync all
 ! everyone    sync images (*)
@@ -10,7 +10,7 @@
 !
 ! Without a way, all four, one after the other. The sum that is printed does not depend on the way.
 program halo
-  use, intrinsic :: iso_fortran_env, only: event_type, int64
+  use, intrinsic :: iso_fortran_env, only: error_unit, event_type, int64
   implicit none
 
   integer, parameter :: longest = 1024
@@ -21,17 +21,21 @@ program halo
   integer :: north, south, west, east, rows, columns, row, column
   integer, allocatable :: neighbours(:)
   integer :: rounds, way, n, round, argument, status
-  logical :: counts
+  logical :: counts, times
+  integer(int64) :: began, ended, rate
   integer(int64) :: gets, bytes, synchronisations(4)
   character(32) :: text, chosen
 
   chosen = ''
   rounds = 5
   counts = .false.
+  times = .false.
   do argument = 1, command_argument_count()
     call get_command_argument(argument, text)
     if (text == '--count') then
       counts = .true.
+    else if (text == '--time') then
+      times = .true.
     else if (any(text == ways)) then
       chosen = text
     else
@@ -57,6 +61,8 @@ program halo
   gets = 0
   bytes = 0
   synchronisations = 0
+  sync all
+  call system_clock(began, rate)
   total = 0
   do way = 1, size(ways)
     if (chosen /= '' .and. chosen /= ways(way)) cycle
@@ -71,6 +77,8 @@ program halo
     end do
     sync all
   end do
+  call system_clock(ended)
+  if (times .and. this_image() == 1) write (error_unit, '(a,f0.6)') 'time 0', real(ended - began, 8) / rate
   call co_sum(total, result_image=1)
   if (this_image() == 1) print '(a,f0.1)', 'halo: sum ', total
   if (counts) then

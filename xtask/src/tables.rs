@@ -54,8 +54,9 @@ pub(crate) struct Options {
     bin: Option<PathBuf>,
 }
 
+/// A program to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Program {
+pub(crate) enum Program {
     Srumma,
     Sor,
     /// SRUMMA of Global Arrays, over ARMCI
@@ -67,7 +68,7 @@ enum Program {
 }
 
 impl Program {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Program::Srumma => "srumma",
             Program::Sor => "sor",
@@ -78,7 +79,7 @@ impl Program {
     }
 
     /// What it communicates with.
-    fn layer(self) -> Layer {
+    pub(crate) fn layer(self) -> Layer {
         match self {
             Program::Srumma | Program::Sor => Layer { name: "shmem", title: "OpenSHMEM" },
             Program::GaDgemm | Program::ArmciSor => Layer { name: "armci", title: "ARMCI" },
@@ -104,9 +105,9 @@ impl Program {
 
 /// A layer, as reports and people call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layer {
-    name: &'static str,
-    title: &'static str,
+pub(crate) struct Layer {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
 }
 
 /// What carries the gets.
@@ -287,7 +288,8 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target.join("release"))
 }
 
-fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<()> {
+/// Compiles a program of the examples, with hooks if its runtime is linked statically.
+pub(crate) fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<()> {
     let name = program.name();
     let (wrapper, libraries, packages): (_, &[&str], _) = match program {
         Program::GaDgemm => (

@@ -16,6 +16,8 @@ pub(crate) enum Program {
         libraries: Vec<String>,
         /// Functions and variables from elsewhere.
         imports: Vec<String>,
+        /// Functions that are linked into it, as far as it still says so.
+        defines: Vec<String>,
     },
     /// A program that loads nothing: a preloaded library never gets in.
     Static,
@@ -45,7 +47,9 @@ pub(crate) fn inspect(path: &Path) -> Result<Program> {
         undefined.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect();
     imports.sort_unstable();
     imports.dedup();
-    Ok(Program::Dynamic { libraries: needed(&file, &bytes), imports })
+    let defined = file.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
+    let defines = defined.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect();
+    Ok(Program::Dynamic { libraries: needed(&file, &bytes), imports, defines })
 }
 
 /// Libraries that a program names.
@@ -83,7 +87,8 @@ mod tests {
 
     #[test]
     fn this_program_loads_libraries() -> Result<()> {
-        let Program::Dynamic { libraries, imports } = inspect(&std::env::current_exe()?)? else {
+        let Program::Dynamic { libraries, imports, .. } = inspect(&std::env::current_exe()?)?
+        else {
             panic!("a test program is dynamic")
         };
         assert!(libraries.iter().any(|name| name.starts_with("libc.so")), "{libraries:?}");

@@ -14,6 +14,7 @@
 //!
 //! The ways to run a program alternate, so that the machine's moods hit all of them alike.
 
+mod layers;
 mod mpi;
 
 use std::collections::BTreeMap;
@@ -74,6 +75,8 @@ enum Part {
     Shmem,
     Mpi,
     Nwchem,
+    /// Whole programs of OpenSHMEM, ARMCI, Global Arrays and coarrays
+    Layers,
 }
 
 impl Options {
@@ -108,6 +111,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     if wanted(Part::Nwchem) {
         mpi::nwchem(&bench, rounds)?;
+    }
+    if options.only == Some(Part::Layers) {
+        layers::run(&bench, rounds, options.smoke)?;
     }
     if !wanted(Part::Shmem) {
         return Ok(());

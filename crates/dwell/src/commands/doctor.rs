@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use dwell_measure::clock;
 use dwell_measure::memory::Memory;
 use dwell_model::layer::layer_of_region;
-use dwell_model::shmem;
+use dwell_model::table::{Row, Table};
+use dwell_model::{armci, caf, ga, mpi, shmem};
 
 use crate::elf::{self, Program};
 use crate::library;
@@ -126,17 +127,21 @@ impl Checks {
                 &format!("is a script for {interpreter}: what it starts will be measured"),
             ),
             Program::Other => self.bad(program, "is no program that this machine can execute"),
-            Program::Dynamic { libraries, imports } => self.calls(program, &libraries, &imports),
+            Program::Dynamic { libraries, imports, defines } => {
+                self.calls(program, &libraries, &imports);
+                self.linked(program, &imports, &defines);
+            }
         }
         Ok(())
     }
 
     fn calls(&mut self, program: &str, libraries: &[String], imports: &[String]) {
-        let known = |name: &&String| shmem::TABLE.find(name).is_some();
+        let known = |name: &&String| is_hooked(name);
+        let left = |name: &&String| mpi::not_hooked(name).is_some() || is_left(name);
         let hooked: Vec<&str> = imports.iter().filter(known).map(String::as_str).collect();
         let others: Vec<&str> = imports
             .iter()
-            .filter(|name| layer_of_region(name).is_some() && !known(name))
+            .filter(|name| layer_of_region(name).is_some() && !known(name) && !left(name))
             .map(String::as_str)
             .collect();
         if hooked.is_empty() {
@@ -155,6 +160,47 @@ impl Checks {
             self.line("", &format!("not recorded: {}", others.join(" ")));
         }
     }
+}
+
+impl Checks {
+    /// Runtimes that are part of the program itself.
+    fn linked(&mut self, program: &str, imports: &[String], defines: &[String]) {
+        let hooks = imports.iter().filter(|name| name.starts_with("dwell_entry_")).count();
+        if hooks > 0 {
+            let text = format!("has hooks for {hooks} functions of ARMCI and Global Arrays");
+            return self.line(program, &text);
+        }
+        let has = |table: &Table| defines.iter().any(|name| table.find(name).is_some());
+        for (table, runtime) in [(&ga::TABLE, "ga"), (&armci::TABLE, "armci")] {
+            if has(table) {
+                let text = format!(
+                    "{} is linked into it without hooks: only its calls of MPI will be recorded. \
+                     Link it with $(dwell link-flags {runtime}) to see the others",
+                    table.layer
+                );
+                return self.line(program, &text);
+            }
+        }
+    }
+}
+
+/// Whether a function of a shared library is recorded, by its name in C or Fortran.
+fn is_hooked(name: &str) -> bool {
+    let fortran = |row: &Row| {
+        let known = name.strip_suffix('_').and_then(|name| name.get(..row.name().len()));
+        known.is_some_and(|known| known.eq_ignore_ascii_case(row.name()))
+    };
+    shmem::TABLE.find(name).is_some()
+        || caf::TABLE.find(name).is_some()
+        || mpi::find(name).is_some()
+        || name.starts_with("mpi_") && mpi::TABLE.rows.iter().any(fortran)
+}
+
+/// Whether a function is left alone on purpose.
+fn is_left(name: &str) -> bool {
+    let lists = [caf::NOT_HOOKED, shmem::NOT_HOOKED];
+    // What Fortran calls and no row has only asks, as in C.
+    name.starts_with("mpi_") || lists.into_iter().flatten().any(|(listed, _)| *listed == name)
 }
 
 /// Runtimes and launchers that are installed.

@@ -103,6 +103,20 @@ fn mpi_is_inside() {
     assert!(has("_gfortran_caf_sync_all", "MPI_Barrier"), "{inside:?}");
     let caf = |name: &str| name.starts_with("_gfortran_caf_");
     assert!(!inside.iter().any(|(above, name)| caf(above) && caf(name)), "{inside:?}");
+
+    // Each layer is counted by itself: five gets and four puts of each image.
+    analysed(&lab, &lab.experiment());
+    let experiment = lab.experiment();
+    let command = ["report", "--metrics", "--json"].map(OsStr::new);
+    let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let value = |name: &str| {
+        let rows = report["metrics"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["metric"].as_str().unwrap().trim() == name);
+        row.unwrap_or_else(|| panic!("{name}: {report}"))["value"].as_f64().unwrap()
+    };
+    assert_eq!((value("caf_comms_rma_gets"), value("caf_comms_rma_puts")), (10.0, 8.0));
+    assert!(value("comms_rma_gets") >= 10.0, "{report}");
 }
 
 /// Milliseconds by which image 2 is late.
