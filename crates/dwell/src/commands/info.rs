@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use dwell_model::archive;
 use otf2::id::LocationRef;
 use otf2::read::{Definitions, EventReader, EventRecord, Visitor, WINDOW};
 use otf2::store::FileKind;
-use otf2::{Archive, Event};
+use otf2::{Archive, Definition, Event};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -45,6 +46,9 @@ struct Info {
     otf2_version: String,
     trace_id: String,
     properties: BTreeMap<String, String>,
+    /// Functions that were called and not recorded, or not always.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_all_recorded: Vec<String>,
     events_chunk_bytes: u64,
     definitions_chunk_bytes: u64,
     clock: Option<Clock>,
@@ -280,6 +284,7 @@ fn summarise(
         otf2_version: format!("{major}.{minor}.{bugfix}"),
         trace_id: format!("{:016x}", anchor.trace_id),
         properties: anchor.properties.iter().cloned().collect(),
+        not_all_recorded: left_out(definitions),
         events_chunk_bytes: anchor.events_chunk,
         definitions_chunk_bytes: anchor.defs_chunk,
         clock: clock.map(|clock| Clock {
@@ -308,6 +313,23 @@ fn summarise(
     })
 }
 
+/// Functions that were called and not recorded, or not always, as their regions say.
+fn left_out(definitions: &Definitions) -> Vec<String> {
+    let text = |id| definitions.string(id).map(|text| text.to_string()).unwrap_or_default();
+    let regions = definitions.iter().filter_map(|definition| match definition {
+        Definition::Region(region) => Some(region),
+        _ => None,
+    });
+    let partial = regions.filter(|region| {
+        let description = text(region.description);
+        [archive::LEFT_OUT, archive::SAMPLED].iter().any(|words| description.ends_with(words))
+    });
+    let mut names: Vec<String> = partial.map(|region| text(region.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 fn count_markers(archive: &Archive, tally: &mut Tally) -> u64 {
     let mut count = 0;
     let mut read = || -> otf2::Result<()> {
@@ -333,6 +355,9 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     row("machine", or_dash(&info.machine))?;
     if !info.description.is_empty() {
         row("description", info.description.clone())?;
+    }
+    if !info.not_all_recorded.is_empty() {
+        row("not recorded", format!("as was asked: {}", info.not_all_recorded.join(", ")))?;
     }
     for (name, value) in &info.properties {
         row("property", format!("{name} = {value}"))?;

@@ -92,6 +92,10 @@ fn a_filter_removes_exactly_what_it_names() {
         said.lines().find(|line| line.starts_with(expected)).unwrap_or_else(|| panic!("{said}"));
     assert!(line.contains("shmem_double_iget") && line.contains("shmem_barrier_all"), "{line}");
     assert!(said.contains("collectives: not computed: nothing is known of the calls"), "{said}");
+    let info = lab.dwell(&[OsStr::new("info"), lab.experiment().as_os_str()]);
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    let listed = "not recorded   as was asked: shmem_barrier_all, shmem_double_iget";
+    assert!(info.contains(listed), "{info}");
 }
 
 #[test]
