@@ -1,5 +1,9 @@
-/* Regions of a program for Dwell: name a part of your code, and it is in the trace and in the call tree.
+/* What a program may tell Dwell: name a part of your code, and it is in the trace and in the call tree; leave out
+ * a part that does not matter.
  *
+ *   DWELL_PAUSE();
+ *   warm_up();
+ *   DWELL_RESUME();
  *   DWELL_BEGIN("assemble");
  *   ...
  *   DWELL_END("assemble");
@@ -15,6 +19,8 @@
 
 #define DWELL_BEGIN(name) ((void)0)
 #define DWELL_END(name) ((void)0)
+#define DWELL_PAUSE() ((void)0)
+#define DWELL_RESUME() ((void)0)
 
 #else
 
@@ -24,6 +30,8 @@ extern "C" {
 /* In what `dwell run` loads; null elsewhere. */
 __attribute__((weak)) void dwell_region_begin(const char *name);
 __attribute__((weak)) void dwell_region_end(const char *name);
+__attribute__((weak)) void dwell_pause(void);
+__attribute__((weak)) void dwell_resume(void);
 #ifdef __cplusplus
 }
 
@@ -52,6 +60,9 @@ class Region {
 
 #define DWELL_BEGIN(name) ((void)(dwell_region_begin ? (dwell_region_begin(name), 0) : 0))
 #define DWELL_END(name) ((void)(dwell_region_end ? (dwell_region_end(name), 0) : 0))
+/* Stops recording in this process until it is resumed. */
+#define DWELL_PAUSE() ((void)(dwell_pause ? (dwell_pause(), 0) : 0))
+#define DWELL_RESUME() ((void)(dwell_resume ? (dwell_resume(), 0) : 0))
 
 #endif
 #endif

@@ -1,11 +1,11 @@
 ! Pauses and resumes what is recorded of it, from Fortran: by MPI_Pcontrol and by the module of Dwell.
 !
-!   mpifort -g include/dwell_control.f90 control.F90
+!   mpifort -g include/dwell.f90 control.F90
 !
 ! Each process calls MPI_Barrier 1 + 2 + 3 + 4 + 5 times; the second and the fourth stretch are not recorded.
 program control
    use mpi
-   use dwell_control
+   use dwell
    implicit none
    integer :: code
    call mpi_init(code)
@@ -14,9 +14,9 @@ program control
    call stretch(2)
    call mpi_pcontrol(1)
    call stretch(3)
-   call dwell_control_pause()
+   call dwell_pause()
    call stretch(4)
-   call dwell_control_resume()
+   call dwell_resume()
    call stretch(5)
    call mpi_finalize(code)
 contains

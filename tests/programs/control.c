@@ -4,7 +4,7 @@
  *
  * Every PE calls shmem_barrier_all 2 + 3 + 4 + 1 + 5 times, and shmem_long_p; those in the second and the
  * fourth stretch are not to be recorded. The last barriers are, and have their numbers. */
-#include <dwell_control.h>
+#include <dwell.h>
 #include <shmem.h>
 #include <stdio.h>
 
@@ -19,15 +19,15 @@ static void stretch(int barriers, int puts) {
 int main(void) {
     shmem_init();
     stretch(2, 1);
-    dwell_control_pause();
+    DWELL_PAUSE();
     stretch(3, 2);
-    dwell_control_resume();
+    DWELL_RESUME();
     stretch(4, 3);
-    dwell_control_pause();
+    DWELL_PAUSE();
     /* A team's worth of state changes while nobody writes: memory is obtained and used afterwards. */
     long *later = shmem_malloc(64 * sizeof(long));
     stretch(1, 0);
-    dwell_control_resume();
+    DWELL_RESUME();
     shmem_long_p(later, 1, shmem_my_pe());
     stretch(5, 4);
     if (shmem_my_pe() == 0) printf("done\n");

@@ -1,4 +1,4 @@
-//! What a program may call: `include/dwell_control.h` and `include/dwell_control.f90` look for these at run
+//! What a program may call: `include/dwell.h` and `include/dwell.f90` look for these at run
 //! time, so that a program needs not be linked with the library.
 
 use dwell_measure::control;

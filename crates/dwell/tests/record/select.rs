@@ -182,7 +182,7 @@ fn a_fortran_program_pauses_and_resumes() {
         let (root, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), lab.path("control"));
         let mut command = Command::new(&compiler);
         command.current_dir(lab.path("")).args(["-g", "-w"]);
-        command.arg(format!("{root}/include/dwell_control.f90"));
+        command.arg(format!("{root}/include/dwell.f90"));
         command.arg(format!("{root}/tests/programs/control.F90")).arg("-o").arg(&program);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
