@@ -56,7 +56,10 @@ export function below(title: string, above: string | undefined): string {
 /** Where a call is: file and line, or the caller where the file is not known. */
 export function site(call: { file: string | null; line: number | null } | undefined): string {
   if (!call?.file) return "";
-  return call.line ? `${fileName(call.file)}:${call.line}` : fileName(call.file);
+  if (call.line) return `${fileName(call.file)}:${call.line}`;
+  // Of an address the end tells more than the module.
+  const address = /\+0x[0-9a-f]+$/.exec(call.file);
+  return address ? `…${address[0]}` : fileName(call.file);
 }
 
 /** The end of a path of files. */
