@@ -48,19 +48,33 @@ export async function enter(): Promise<void> {
   if (code) {
     fragment.delete("code");
     history.replaceState(null, "", `#${fragment.toString()}`);
-    const answer = await fetch("/api/v1/session", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ code }),
-    });
-    const body = (await answer.json()) as { secret?: string; error?: string };
-    if (body.secret) {
-      secret = body.secret;
-      sessionStorage.setItem(SECRET, secret);
-    } else if (!secret) {
-      refusal.value = body.error ?? "";
-    }
+    await exchange(code);
   }
+  await begin();
+}
+
+/** Takes an address, or the code in it, from somebody who came here by a link. */
+export async function admit(address: string): Promise<void> {
+  await exchange(/[0-9a-f]{64}/.exec(address)?.[0] ?? "");
+  await begin();
+}
+
+async function exchange(code: string): Promise<void> {
+  const answer = await fetch("/api/v1/session", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ code }),
+  });
+  const body = (await answer.json()) as { secret?: string; error?: string };
+  if (body.secret) {
+    secret = body.secret;
+    sessionStorage.setItem(SECRET, secret);
+  } else if (!secret) {
+    refusal.value = body.error ?? "";
+  }
+}
+
+async function begin(): Promise<void> {
   try {
     if (secret) await ask("runs");
     admitted.value = secret ? "yes" : "no";

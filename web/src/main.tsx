@@ -1,10 +1,10 @@
 // The page: a head, one of the views, help.
 
 import { render, type JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import "./style.css";
-import { admitted, enter, pending, refusal } from "./data";
+import { admit, admitted, enter, pending, refusal } from "./data";
 import { hit } from "./canvas";
 import { type Shown, useRuns } from "./runs";
 import { go, link, said, theme, view, type View, VIEWS } from "./state";
@@ -175,12 +175,20 @@ function useKeys(): void {
 }
 
 function Gate(): JSX.Element {
+  const input = useRef<HTMLInputElement>(null);
+  const submit = () => void admit(input.current?.value ?? "");
   return (
     <main class="gate">
       <h1>This tab has no key</h1>
       <p>
-        Go to the terminal where <code>dwell view</code> runs, press Enter, and open the address that it
-        prints. Each address works once, so that nobody else on that machine can use it.
+        Go to the terminal where <code>dwell view</code> runs and press Enter. Open the address that it prints, or put
+        it in here to see what this link shows. Each address works once, so that nobody else on that machine can
+        use it.
+      </p>
+      <p class="key">
+        <input ref={input} type="text" aria-label="Address" placeholder="http://127.0.0.1…/#code=…" autocomplete="off"
+          onKeyDown={(event) => event.code === "Enter" && submit()} />
+        <button type="button" onClick={submit}>Open</button>
       </p>
       {refusal.value && <p class="dim" role="alert">{refusal.value}</p>}
     </main>

@@ -315,7 +315,16 @@ export const tests = {
   },
 
   async "a tab without a key sees nothing"(browser, { sample }) {
-    const { context, address } = await tab(browser, {});
+    const { address } = await serve(...runs());
+    const [page_address, code] = address.split("#code=");
+    // Somebody comes by a link: the code shows what the link is about.
+    const { page, context } = await open(browser, `${page_address}#v=1&view=calls`);
+    await page.getByLabel("Address").fill("0".repeat(64));
+    await page.keyboard.press("Enter");
+    assert.match(await page.getByRole("alert").innerText(), /wrong/);
+    await page.getByLabel("Address").fill(`${page_address}#code=${code}`);
+    await page.keyboard.press("Enter");
+    await page.getByRole("treegrid").waitFor();
     const used = await open(browser, address);
     assert.match(await used.page.locator("main").innerText(), /no key/);
     assert.ok(!(await used.page.content()).includes("ARMCI_Get"));
