@@ -12,7 +12,7 @@ program caf_features
 
   integer, parameter :: n = 40
   real(8), save :: line(n)[*], square(n, n)[*]
-  integer, save :: cell[*]
+  integer, save :: cell[*], crossed[*]
   type(lock_type), save :: gate[*]
   type(event_type), save :: bell(3)[*]
   integer(atomic_int_kind), save :: counter[*]
@@ -133,20 +133,22 @@ contains
   subroutine locks
     integer :: round
     logical :: mine
-    if (me == 1) cell = 0
+    ! Each has its own lock.
+    cell = 0
+    crossed = 0
     sync all
     do round = 1, 5
       lock (gate[1])
       cell[1] = cell[1] + 1
       unlock (gate[1])
       critical
-        cell[1] = cell[1] + 1
+        crossed[1] = crossed[1] + 1
       end critical
     end do
     lock (gate[me], acquired_lock=mine)
     if (mine) unlock (gate[me])
     sync all
-    if (me == 1) call result(real(cell, 8))
+    if (me == 1) call result(real(cell + crossed, 8))
     call say('lock', 11, 0)
     call say('unlock', 11, 0)
     call say('get', 10, 40)
