@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `arguments` | numbers, ranks and bytes of a call, from where its row says they are |
 //! | `caf` | teams and tokens of coarrays, and their hooks |
+//! | `layout` | arrays, references, blocks and vectors, as they lie in memory |
 //! | `link` | ARMCI and Global Arrays, whose hooks are linked into programs |
 
 mod arguments;
 mod caf;
+mod layout;
 mod link;
 
 use dwell_measure::hook::Hook;

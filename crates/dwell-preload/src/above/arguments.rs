@@ -8,7 +8,7 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
-use super::caf;
+use super::{caf, layout};
 
 /// The arguments of one call.
 pub(super) struct Arguments<'a> {
@@ -153,80 +153,19 @@ impl<'a> Arguments<'a> {
             match self.places.bytes {
                 Bytes::Section { descriptor, vector } => {
                     let vector = vector.map_or(0, |at| self.word(at));
-                    caf::section(self.word(descriptor), vector)
+                    layout::section(self.word(descriptor), vector)
                 }
                 Bytes::Reference { chain, descriptor } => {
-                    caf::referenced(self.word(chain), descriptor.map_or(0, |at| self.word(at)))
+                    layout::referenced(self.word(chain), descriptor.map_or(0, |at| self.word(at)))
                 }
-                Bytes::Block { counts, levels } => block(self.word(counts), self.int(levels)),
-                Bytes::Vectors { list, length } => vectors(self.word(list), self.int(length)),
+                Bytes::Block { counts, levels } => {
+                    layout::block(self.word(counts), self.int(levels))
+                }
+                Bytes::Vectors { list, length } => {
+                    layout::vectors(self.word(list), self.int(length))
+                }
                 bytes => bytes.of(|at| self.count(at)),
             }
-        }
-    }
-}
-
-/// Bytes of a block of several dimensions.
-///
-/// # Safety
-/// There is a list of `levels + 1` numbers at the address, or it is null.
-unsafe fn block(counts: usize, levels: c_int) -> u64 {
-    let counts = counts as *const c_int;
-    if counts.is_null() {
-        return 0;
-    }
-    (0..=usize::try_from(levels).unwrap_or(0))
-        // SAFETY: as promised.
-        .map(|at| u64::try_from(unsafe { counts.add(at).read_unaligned() }).unwrap_or(0))
-        .fold(1, u64::saturating_mul)
-}
-
-/// One vector of ARMCI: as many pieces of so many bytes.
-#[repr(C)]
-struct Vector {
-    sources: *const usize,
-    destinations: *const usize,
-    bytes: c_int,
-    pieces: c_int,
-}
-
-/// Bytes of a list of vectors.
-///
-/// # Safety
-/// There are that many at the address, or it is null.
-unsafe fn vectors(list: usize, length: c_int) -> u64 {
-    let list = list as *const Vector;
-    if list.is_null() {
-        return 0;
-    }
-    let number = |of: c_int| u64::try_from(of).unwrap_or(0);
-    (0..usize::try_from(length).unwrap_or(0))
-        // SAFETY: as promised.
-        .map(|at| unsafe { list.add(at).read_unaligned() })
-        .map(|vector| number(vector.bytes).saturating_mul(number(vector.pieces)))
-        .fold(0, u64::saturating_add)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_and_vectors() {
-        let counts: [c_int; 3] = [8, 5, 2];
-        // SAFETY: as many as is said.
-        unsafe {
-            assert_eq!(block(counts.as_ptr() as usize, 2), 80);
-            assert_eq!(block(counts.as_ptr() as usize, 0), 8);
-            assert_eq!(block(0, 2), 0);
-        }
-        let none = core::ptr::null();
-        let one = |bytes, pieces| Vector { sources: none, destinations: none, bytes, pieces };
-        let list = [one(8, 3), one(4, 2)];
-        // SAFETY: as many as is said.
-        unsafe {
-            assert_eq!(vectors(list.as_ptr() as usize, 2), 32);
-            assert_eq!(vectors(list.as_ptr() as usize, -1), 0);
         }
     }
 }
