@@ -11,6 +11,8 @@ use super::{GOAL_OFF, recorded_calls};
 use crate::process;
 use crate::tables::nwchem::energy;
 
+/// An input that takes longer than a minute: of a short run the start and the end would be the most.
+const WATER: &str = "water4.nw";
 /// Nanoseconds that recording may add to a get with its flush.
 const GOAL_GET: f64 = 180.0;
 /// What that goal is for.
@@ -80,16 +82,17 @@ pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
         println!("there is no nwchem.openmpi: not measured");
         return Ok(());
     }
-    fs::copy("tests/programs/h2o.nw", bench.folder.0.join("h2o.nw"))?;
-    let (mut times, mut calls) = ([Vec::new(), Vec::new()], 0);
+    fs::copy(format!("tests/programs/{WATER}"), bench.folder.0.join(WATER))?;
+    let (mut times, mut calls, mut energies) = ([Vec::new(), Vec::new()], 0, Vec::new());
     for round in 0..=rounds {
         for (at, way) in [Way::Bare, Way::Recording].into_iter().enumerate() {
             let trace = Folder(bench.folder.0.join("trace"));
             let mut command = launch(bench, way, launcher, options, &trace.0);
-            command.args(["nwchem.openmpi", "h2o.nw"]).current_dir(&bench.folder.0);
+            command.args(["nwchem.openmpi", WATER]).current_dir(&bench.folder.0);
             let ran = bench.ran(way, command)?;
-            let energy = energy(&ran.stdout).context("NWChem printed no energy")?;
-            ensure!((energy + 76.408_738_453).abs() < 1e-8, "the energy is {energy}");
+            energies.push(energy(&ran.stdout).context("NWChem printed no energy")?);
+            let apart = energies.iter().any(|energy| (energy - energies[0]).abs() > 1e-6);
+            ensure!(!apart, "the energies differ: {energies:?}");
             calls = recorded_calls(&ran.stderr).unwrap_or(calls);
             // The first pair finds the program in no cache.
             if round > 0 {
@@ -102,7 +105,7 @@ pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
         bare.iter().zip(&recording).map(|(bare, with)| 100.0 * (with / bare - 1.0)).collect();
     let percent = Interval::of(&percent);
     let (lowest, highest) = percent.bounds();
-    println!("nwchem.openmpi h2o.nw, 2 processes, {rounds} pairs, {calls} calls");
+    println!("nwchem.openmpi {WATER}, 2 processes, {rounds} pairs, {calls} calls");
     println!("  bare      {:.3} s", Spread::of(&bare));
     println!("  recording {:.3} s", Spread::of(&recording));
     println!("  added     {:+.3} s", Spread::added(&bare, &recording));
