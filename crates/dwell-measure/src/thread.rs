@@ -186,22 +186,11 @@ pub struct Call {
 /// Stands for the state of a thread that is being registered, or cannot be.
 const NOT_RECORDED: *mut Thread = ptr::without_provenance_mut(1);
 
-/// Enters a call: whoever gets the thread is busy with it until [`Thread::release`]. `None` if the
-/// call is not to be recorded.
+/// The state of the calling thread, busy until [`Thread::release`]. `None` if it is busy with something else,
+/// or if nothing is recorded.
 #[inline(always)]
-pub(crate) fn enter(hook: &'static Hook) -> Option<&'static mut Thread> {
-    enter_at(hook, Thread::now)
-}
-
-/// As [`enter`], at a time.
-#[inline(always)]
-#[allow(clippy::mut_from_ref)] // The state is the thread's own, not part of the hook.
-pub(crate) fn enter_at(
-    hook: &'static Hook,
-    time: impl FnOnce(&mut Thread) -> u64,
-) -> Option<&'static mut Thread> {
-    let words = words();
-    let mut thread = words.thread.get();
+fn take() -> Option<&'static mut Thread> {
+    let mut thread = words().thread.get();
     if thread.addr() <= NOT_RECORDED.addr() {
         thread = register(thread)?;
     }
@@ -216,9 +205,32 @@ pub(crate) fn enter_at(
     compiler_fence(Ordering::SeqCst);
     // SAFETY: as above. Nobody uses the state of a busy thread but who made it so, which was here.
     let thread = unsafe { &mut *thread };
+    if !entry::is_on() {
+        thread.release();
+        return None;
+    }
+    Some(thread)
+}
+
+/// Enters a call: whoever gets the thread is busy with it until [`Thread::release`]. `None` if the
+/// call is not to be recorded.
+#[inline(always)]
+pub(crate) fn enter(hook: &'static Hook) -> Option<&'static mut Thread> {
+    enter_at(hook, Thread::now)
+}
+
+/// As [`enter`], at a time.
+#[inline(always)]
+#[allow(clippy::mut_from_ref)] // The state is the thread's own, not part of the hook.
+pub(crate) fn enter_at(
+    hook: &'static Hook,
+    time: impl FnOnce(&mut Thread) -> u64,
+) -> Option<&'static mut Thread> {
+    let thread = take()?;
+    let words = words();
     let (stack, return_address) = (words.stack.get(), words.return_address.get());
     let layer = 1 << hook.layer as u32;
-    let goes_on = entry::is_on() && (thread.depth == 0 || thread.nest(stack, layer));
+    let goes_on = thread.depth == 0 || thread.nest(stack, layer);
     if !goes_on || thread.depth == DEPTH {
         thread.release();
         return None;

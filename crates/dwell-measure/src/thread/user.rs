@@ -3,14 +3,10 @@
 //! They are regions without a meaning, around the calls of runtimes. A function that was left by `longjmp`
 //! or never returned is left when a call shows that the stack has been used again, or when one around it is
 //! left.
-#![allow(unsafe_code)] // As the parent.
-
-use std::sync::atomic::{Ordering, compiler_fence};
 
 use otf2::enums::RegionRole;
 
-use super::{DEPTH, Frame, NO_FRAME, NOT_RECORDED, Thread, register};
-use crate::entry::{self, words};
+use super::{DEPTH, Frame, NO_FRAME, take};
 use crate::process::Process;
 
 /// A function of the program begins. `site` is where it returns to; `stack` is where on the stack it was when
@@ -37,30 +33,6 @@ pub fn leave_named(name: &str) {
 /// Functions inside functions that are kept apart. The rest of the places is for calls of runtimes, which
 /// are recorded at any depth.
 const MOST: usize = DEPTH - 32;
-
-/// The state of the calling thread, busy with this. `None` if it is busy with something else.
-fn take() -> Option<&'static mut Thread> {
-    let mut thread = words().thread.get();
-    if thread.addr() <= NOT_RECORDED.addr() {
-        thread = register(thread)?;
-    }
-    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped; both
-    // are atomic.
-    let (busy, bypassed) = unsafe { (&(*thread).busy, &(*thread).bypassed) };
-    if busy.load(Ordering::Relaxed) {
-        bypassed.fetch_add(1, Ordering::Relaxed);
-        return None;
-    }
-    busy.store(true, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: as above. Nobody uses the state of a busy thread but who made it so, which was here.
-    let thread = unsafe { &mut *thread };
-    if !entry::is_on() {
-        thread.release();
-        return None;
-    }
-    Some(thread)
-}
 
 fn enter(region: impl FnOnce(&'static Process) -> Option<u32>, site: usize, stack: usize) {
     let Some(thread) = take() else { return };
