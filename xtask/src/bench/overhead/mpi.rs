@@ -11,7 +11,7 @@ use super::{GOAL_OFF, recorded_calls};
 use crate::process;
 use crate::tables::nwchem::energy;
 
-/// An input that takes longer than a minute: of a short run the start and the end would be the most.
+/// An input that takes about a minute: of a short run the start and the end would be the most.
 const WATER: &str = "water7.nw";
 /// Nanoseconds that recording may add to a get with its flush.
 const GOAL_GET: f64 = 180.0;
