@@ -5,9 +5,9 @@
 //! committed page against a new one.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs, iter};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -40,9 +40,9 @@ pub(crate) struct Options {
 
 /// Builds the page, and does what else is asked for.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    install()?;
+    install(workspace)?;
     if options.check || !(options.test || options.scale) {
-        build(options.check)?;
+        build(workspace, options.check)?;
     }
     if options.test {
         test(workspace, options.sample, options.pictures)?;
@@ -59,29 +59,36 @@ pub(crate) fn check_and_sample(workspace: &Workspace) -> Result<()> {
     run(workspace, &options)
 }
 
-fn npm() -> Command {
-    let mut command = Command::new("npm");
+/// A program of Node: that of the machine, or what `cargo xtask ci` installed where there is none.
+fn tool(workspace: &Workspace, name: &str) -> Command {
+    let own = workspace.target.join("node/bin");
+    let mut command = Command::new(name);
     command.current_dir(SOURCE);
+    if !process::is_on_path(name) && own.join(name).exists() {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let all = iter::once(own).chain(env::split_paths(&path));
+        command.env("PATH", env::join_paths(all).unwrap_or(path));
+    }
     command
 }
 
 /// Installs the pinned packages, unless just these are there.
-fn install() -> Result<()> {
-    if !process::is_on_path("npm") {
-        bail!("the page is built with Node: install Debian's `nodejs` and `npm`, 20 or later");
+fn install(workspace: &Workspace) -> Result<()> {
+    if !process::succeeds(tool(workspace, "npm").arg("--version")) {
+        bail!("the page is built with Node: install it with npm, 20 or later");
     }
     let lock = fs::read(Path::new(SOURCE).join("package-lock.json"))?;
     let mark = Path::new(SOURCE).join("node_modules/.dwell-lock");
     if fs::read(&mark).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    process::run(npm().args(["ci", "--no-audit", "--no-fund"]))?;
+    process::run(tool(workspace, "npm").args(["ci", "--no-audit", "--no-fund"]))?;
     fs::write(mark, lock).context("cannot note what was installed")
 }
 
-fn build(check: bool) -> Result<()> {
+fn build(workspace: &Workspace, check: bool) -> Result<()> {
     let before = files(Path::new(PAGE))?;
-    process::run(npm().args(["run", "--silent", "build"]))?;
+    process::run(tool(workspace, "npm").args(["run", "--silent", "build"]))?;
     let after = files(Path::new(PAGE))?;
     if check && before != after {
         let name = |path: &PathBuf| path.display().to_string();
@@ -114,8 +121,8 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
 
 fn test(workspace: &Workspace, sample: bool, pictures: bool) -> Result<()> {
     process::run(cargo(&workspace.root).args(["build", "-p", "dwell"]))?;
-    let mut node = Command::new("node");
-    node.arg("tests/run.mjs").current_dir(SOURCE);
+    let mut node = tool(workspace, "node");
+    node.arg("tests/run.mjs");
     node.env("DWELL", workspace.target.join("debug/dwell"));
     if sample {
         node.arg("--sample");
@@ -129,8 +136,8 @@ fn test(workspace: &Workspace, sample: bool, pictures: bool) -> Result<()> {
 /// Speed where it is hard.
 fn scale(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).args(["build", "--release", "-p", "dwell"]))?;
-    let mut node = Command::new("node");
+    let mut node = tool(workspace, "node");
     node.args(["tests/scale.mjs"]).arg(workspace.target.join("view-scale.cubex"));
-    node.current_dir(SOURCE).env("DWELL", workspace.target.join("release/dwell"));
+    node.env("DWELL", workspace.target.join("release/dwell"));
     process::run(&mut node)
 }

