@@ -45,30 +45,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define ROUNDS 5
-#define HEAD_START_MS 5 /* PE 1 is there before PE 0 can be */
+#include "delays.h"
+
 #define LEAVE_MS 15     /* all have left the call before, even if they share a core */
 #define BULK 4096
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec + 1e-9 * now.tv_nsec;
-}
-
-static void compute_until(double end) {
-  while (seconds() < end) continue;
-}
-
-static void compute(double ms) { compute_until(seconds() + 1e-3 * ms); }
-
-static int me, npes;
-static double delay;
-/* Of this round: PE 1 begins to wait and is through; it is let go; PE 0 served it between these. */
-enum { ENTERED, LEFT, RELEASED, SERVED, SERVED_UNTIL, TIMES };
-static double times[TIMES]; /* symmetric */
+static int npes;
 static long sync_words[SHMEM_SYNC_SIZE], reduce_words[SHMEM_REDUCE_SYNC_SIZE];
 static long bcast_words[SHMEM_BCAST_SYNC_SIZE], alltoall_words[SHMEM_ALLTOALL_SYNC_SIZE];
 static long collect_words[SHMEM_COLLECT_SYNC_SIZE], fcollect_words[SHMEM_COLLECT_SYNC_SIZE];
@@ -81,15 +64,6 @@ static long wanted;
 static struct memory {
   long flag, word, held, lock, source[BULK], target[BULK];
 } *mem;
-
-/* A function for each round that makes the call, none of them merged or inlined. */
-#define ROUND(mode, round, call) \
-  static __attribute__((noipa)) void mode##_##round(void) { call; }
-#define WAIT(mode, call) \
-  ROUND(mode, 0, call) ROUND(mode, 1, call) ROUND(mode, 2, call) ROUND(mode, 3, call) \
-  ROUND(mode, 4, call) \
-  static void (*const mode##_wait[ROUNDS])(void) = \
-      {mode##_0, mode##_1, mode##_2, mode##_3, mode##_4};
 
 WAIT(barrier, shmem_barrier_all())
 WAIT(sync, shmem_sync(0, 0, 2, sync_words))
@@ -113,37 +87,7 @@ WAIT(killed, shmem_barrier_all())
 WAIT(multi_get, shmem_quiet())
 WAIT(multi_put, shmem_quiet())
 
-static void go(void (*wait)(void)) {
-  times[ENTERED] = seconds();
-  wait();
-  times[LEFT] = seconds();
-}
-
-static void be_late(void) {
-  compute(HEAD_START_MS + delay);
-  times[RELEASED] = seconds();
-}
-
-static void be_on_time(void (*wait)(void)) {
-  compute(HEAD_START_MS);
-  go(wait);
-}
-
-/* Both make the call, PE 0 is late. */
-static void together(void (*wait)(void)) {
-  if (me == 1) {
-    be_on_time(wait);
-  } else {
-    be_late();
-    wait();
-  }
-}
-
-/* Only PE 1 makes the call. */
-static void alone(void (*wait)(void)) {
-  if (me == 1) be_on_time(wait);
-  else be_late();
-}
+static void only(void (*wait)(void)) { alone(wait); }
 
 static void put_barrier(void (*wait)(void)) {
   if (me == 1) shmem_long_put(mem->target, mem->source, BULK, 0);
@@ -262,9 +206,9 @@ static const struct {
     {"lock", 2, contend, lock_wait},
     {"signal", 2, signal_only, signal_wait},
     {"bulk_signal", 2, bulk_signal, bulk_signal_wait},
-    {"get", 2, alone, get_wait},
+    {"get", 2, only, get_wait},
     {"nbi", 2, nbi, nbi_wait},
-    {"atomic", 2, alone, atomic_wait},
+    {"atomic", 2, only, atomic_wait},
     {"second_put", 2, second_put, second_put_wait},
     {"deaf", 2, deaf, deaf_wait},
     {"killed", 2, killed, killed_wait},
@@ -283,9 +227,6 @@ static int find(const char *name) {
     if (strcmp(modes[i].name, name) == 0) return i;
   return -1;
 }
-
-static double part(double from, double to) { return to > from ? to - from : 0; }
-static double earlier(double one, double two) { return one < two ? one : two; }
 
 /* What PE 1 waited; the last PE to come lets it go. */
 static void tell(const char *name, int round) {

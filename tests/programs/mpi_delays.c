@@ -37,28 +37,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define ROUNDS 5
-#define HEAD_START_MS 5 /* rank 1 is there before rank 0 can be */
+#include "delays.h"
+
 #define WORLD MPI_COMM_WORLD
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec + 1e-9 * now.tv_nsec;
-}
-
-static void compute(double ms) {
-  double end = seconds() + 1e-3 * ms;
-  while (seconds() < end) continue;
-}
-
-static int me;
-static double delay;
-/* Of this round: rank 1 begins to wait and is through; it is let go. */
-enum { ENTERED, LEFT, RELEASED, TIMES };
-static double times[TIMES];
 static int one = 1, two[2], other[2];
 static double word, *memory;
 static MPI_Win win, made;
@@ -67,14 +50,6 @@ static MPI_Group peer;
 
 #define lock() MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win)
 
-/* A function for each round that makes the call, none of them merged or inlined. */
-#define ROUND(mode, round, call) \
-  static __attribute__((noipa)) void mode##_##round(void) { call; }
-#define WAIT(mode, call) \
-  ROUND(mode, 0, call) ROUND(mode, 1, call) ROUND(mode, 2, call) ROUND(mode, 3, call) \
-  ROUND(mode, 4, call) \
-  static void (*const mode##_wait[ROUNDS])(void) = \
-      {mode##_0, mode##_1, mode##_2, mode##_3, mode##_4};
 #define ONE 1, MPI_DOUBLE /* of what windows hold */
 
 WAIT(recv, MPI_Recv(&one, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE))
@@ -96,39 +71,6 @@ WAIT(lock, (lock(), MPI_Get(&word, ONE, 0, 0, ONE, win), MPI_Win_unlock(0, win))
 WAIT(get, MPI_Win_flush(0, win))
 WAIT(rget, MPI_Wait(&request, MPI_STATUS_IGNORE))
 WAIT(atomic, MPI_Win_flush(0, win))
-
-static void go(void (*wait)(void)) {
-  times[ENTERED] = seconds();
-  wait();
-  times[LEFT] = seconds();
-}
-
-static void be_late(void) {
-  compute(HEAD_START_MS + delay);
-  times[RELEASED] = seconds();
-}
-
-static void be_on_time(void (*wait)(void)) {
-  compute(HEAD_START_MS);
-  go(wait);
-}
-
-/* Both make the call, rank 0 is late. */
-static void together(void (*wait)(void)) {
-  if (me == 1) {
-    be_on_time(wait);
-  } else {
-    be_late();
-    wait();
-  }
-}
-
-/* Only rank 1 makes the call. Returns whether this is rank 0, after its delay. */
-static int alone(void (*wait)(void)) {
-  if (me == 1) be_on_time(wait);
-  else be_late();
-  return me == 0;
-}
 
 static void receive(void (*wait)(void)) {
   if (alone(wait)) MPI_Send(&one, 1, MPI_INT, 1, 1, WORLD);
@@ -270,9 +212,8 @@ static void tell(const char *name, int round) {
     return;
   }
   MPI_Recv(waiter, TIMES, MPI_DOUBLE, 1, 3, WORLD, MPI_STATUS_IGNORE);
-  double enter = waiter[ENTERED], end = waiter[LEFT];
-  if (times[RELEASED] < end) end = times[RELEASED];
-  printf("expected %s %d %.6f\n", name, round, end > enter ? end - enter : 0);
+  double end = earlier(waiter[LEFT], times[RELEASED]);
+  printf("expected %s %d %.6f\n", name, round, part(waiter[ENTERED], end));
   fflush(stdout);
 }
 
