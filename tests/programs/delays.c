@@ -33,25 +33,15 @@
  *
  *   killed       shmem_barrier_all             for ever: PE 0 kills itself
  *
- * Those of several targets need 3 PEs, the others 2. Everything is done ROUNDS times, each time from a function of
- * its own (barrier_0, barrier_1, ...), so that the rounds are call paths of their own. Who is late
- * computes; it does not sleep. After each round PE 0 prints, from the clocks of all, how long PE 1 must
- * have waited in it; if its call was over before, no longer than that:
- *
- *   expected barrier 0 0.190012
+ * Those of several targets need 3 PEs, the others 2. What is printed, and how the delay is made, says delays.h.
  */
 #include <shmem.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "delays.h"
 
-#define LEAVE_MS 15     /* all have left the call before, even if they share a core */
 #define BULK 4096
 
-static int npes;
 static long sync_words[SHMEM_SYNC_SIZE], reduce_words[SHMEM_REDUCE_SYNC_SIZE];
 static long bcast_words[SHMEM_BCAST_SYNC_SIZE], alltoall_words[SHMEM_ALLTOALL_SYNC_SIZE];
 static long collect_words[SHMEM_COLLECT_SYNC_SIZE], fcollect_words[SHMEM_COLLECT_SYNC_SIZE];
@@ -122,7 +112,7 @@ static void raise_flag(void (*wait)(void), int bulk) {
   alone(wait);
   if (me == 1) return;
   for (int i = 0; i < bulk; i++) shmem_long_put(mem->target, mem->source, BULK, 1);
-  times[RELEASED] = seconds();
+  mark(RELEASED);
   shmem_long_p(&mem->flag, wanted, 1);
   shmem_quiet();
 }
@@ -131,17 +121,20 @@ static void signal_only(void (*wait)(void)) { raise_flag(wait, 0); }
 static void bulk_signal(void (*wait)(void)) { raise_flag(wait, 20); }
 
 static void nbi(void (*wait)(void)) {
-  compute(LEAVE_MS);
-  if (me == 1) shmem_long_get_nbi(&mem->word, &mem->flag, 1, 0);
+  if (me == 1) {
+    await(0, AWAY);
+    shmem_long_get_nbi(&mem->word, &mem->flag, 1, 0);
+  }
   alone(wait);
 }
 
 static void second_put(void (*wait)(void)) {
-  compute(LEAVE_MS);
   if (me == 1) shmem_long_put(mem->target, mem->source, 8, 0);
   shmem_sync(0, 0, 2, sync_words); /* serves, and completes nothing */
-  compute(LEAVE_MS);
-  if (me == 1) shmem_long_put(mem->target, mem->source, 8, 0);
+  if (me == 1) {
+    await(0, AWAY);
+    shmem_long_put(mem->target, mem->source, 8, 0);
+  }
   alone(wait);
 }
 
@@ -150,49 +143,51 @@ static void deaf(void (*wait)(void)) {
     be_on_time(wait);
     return;
   }
-  double end = seconds() + 1e-3 * (HEAD_START_MS + delay);
+  mark(AWAY);
+  await(1, ENTERED);
+  double end = seconds() + 1e-3 * delay;
   while (seconds() < end) mem->word += shmem_my_pe();
-  times[RELEASED] = seconds();
+  mark(RELEASED);
 }
 
 static void killed(void (*wait)(void)) {
-  compute(LEAVE_MS);
-  if (me == 1) go(wait);
-  compute(LEAVE_MS); /* until PE 1 is in it */
+  if (me == 1) be_on_time(wait);
+  mark(AWAY);
+  await(1, ENTERED);
+  compute(50); /* until PE 1 is in it */
   raise(SIGKILL);
 }
 
 static void several(void (*wait)(void), int gets) {
-  double began = seconds() + 1e-3 * 2 * LEAVE_MS;
   if (me == 1) {
-    compute(LEAVE_MS);
+    await(0, AWAY);
+    await(2, AWAY);
     for (int pe = 0; pe <= 2; pe += 2) {
       if (gets) shmem_long_get_nbi(&mem->source[pe], &mem->flag, 1, pe);
       else shmem_long_put_nbi(mem->target, mem->source, 8, pe);
     }
-    compute_until(began);
-    go(wait);
+    be_on_time(wait);
     return;
   }
+  mark(AWAY);
+  await(1, ENTERED);
   if (me == 0) {
-    compute_until(began + 0.5e-3 * delay);
-    times[SERVED] = seconds();
+    compute(0.5 * delay);
+    mark(SERVED);
     shmem_long_get(&mem->word, &mem->flag, 1, 1);
-    times[SERVED_UNTIL] = seconds();
+    mark(SERVED_UNTIL);
+    compute(0.5 * delay);
+  } else {
+    await(0, RELEASED);
+    compute(2);
   }
-  compute_until(began + 1e-3 * (delay + me));
-  times[RELEASED] = seconds();
+  mark(RELEASED);
 }
 
 static void multi_get(void (*wait)(void)) { several(wait, 1); }
 static void multi_put(void (*wait)(void)) { several(wait, 0); }
 
-static const struct {
-  const char *name;
-  int pes;
-  void (*once)(void (*wait)(void));
-  void (*const *wait)(void);
-} modes[] = {
+static const struct mode modes[] = {
     {"barrier", 2, together, barrier_wait},
     {"sync", 2, together, sync_wait},
     {"put_barrier", 2, put_barrier, put_barrier_wait},
@@ -214,47 +209,15 @@ static const struct {
     {"killed", 2, killed, killed_wait},
     {"multi_get", 3, multi_get, multi_get_wait},
     {"multi_put", 3, multi_put, multi_put_wait},
+    {NULL},
 };
-#define MODES (int)(sizeof modes / sizeof modes[0])
-
-static void usage(const char *program) {
-  fprintf(stderr, "usage: %s DELAY MODE...\n", program);
-  exit(2);
-}
-
-static int find(const char *name) {
-  for (int i = 0; i < MODES; i++)
-    if (strcmp(modes[i].name, name) == 0) return i;
-  return -1;
-}
-
-/* What PE 1 waited; the last PE to come lets it go. */
-static void tell(const char *name, int round) {
-  double waiter[TIMES], last[TIMES];
-  shmem_barrier_all();
-  if (me == 0) {
-    shmem_getmem(waiter, times, sizeof waiter, 1);
-    memcpy(last, times, sizeof last);
-    if (npes > 2) shmem_getmem(last, times, sizeof last, 2);
-    double enter = waiter[ENTERED], end = earlier(waiter[LEFT], last[RELEASED]);
-    double expected = part(enter, end);
-    if (times[SERVED] > 0)
-      expected = part(enter, earlier(end, times[SERVED])) + part(times[SERVED_UNTIL], end);
-    printf("expected %s %d %.6f\n", name, round, expected);
-    fflush(stdout);
-  }
-  shmem_barrier_all();
-}
 
 static void fill(long *words, int count) {
   for (int i = 0; i < count; i++) words[i] = SHMEM_SYNC_VALUE;
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) usage(argv[0]);
-  for (int i = 2; i < argc; i++)
-    if (find(argv[i]) < 0) usage(argv[0]);
-  delay = atof(argv[1]);
+  (void)argc;
   fill(sync_words, SHMEM_SYNC_SIZE);
   fill(reduce_words, SHMEM_REDUCE_SYNC_SIZE);
   fill(bcast_words, SHMEM_BCAST_SYNC_SIZE);
@@ -262,24 +225,8 @@ int main(int argc, char **argv) {
   fill(collect_words, SHMEM_COLLECT_SYNC_SIZE);
   fill(fcollect_words, SHMEM_COLLECT_SYNC_SIZE);
   shmem_init();
-  me = shmem_my_pe();
-  npes = shmem_n_pes();
   mem = shmem_calloc(1, sizeof *mem);
-  for (int i = 2; i < argc; i++) {
-    int mode = find(argv[i]);
-    if (modes[mode].pes != npes) {
-      fprintf(stderr, "%s needs %d PEs\n", argv[i], modes[mode].pes);
-      shmem_global_exit(2);
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-      memset(times, 0, sizeof times);
-      shmem_barrier_all();
-      modes[mode].once(modes[mode].wait[round]);
-      shmem_barrier_all();
-      tell(argv[i], round);
-    }
-  }
-  shmem_barrier_all();
+  run(argv, shmem_my_pe(), shmem_n_pes(), modes, shmem_barrier_all);
   shmem_free(mem);
   shmem_finalize();
   return 0;

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::lab::{Lab, have};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::trace::{Trace, said};
+use crate::trial::{DELAY, Program};
 
 /// Open MPI and a lab, if there are coarrays.
 fn open() -> Option<(Mpi, Lab)> {
@@ -30,10 +31,16 @@ fn open() -> Option<(Mpi, Lab)> {
 }
 
 fn compile(lab: &Lab, source: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
-    let program = lab.path(path.file_stem().unwrap().to_str().unwrap());
+    compile_all(lab, &[source], &[])
+}
+
+/// A program of several files, named as the first of them.
+fn compile_all(lab: &Lab, sources: &[&str], options: &[&str]) -> PathBuf {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let program = lab.path(Path::new(sources[0]).file_stem().unwrap().to_str().unwrap());
     let mut gfortran = Command::new("gfortran");
-    gfortran.args(["-O1", "-g", "-fcoarray=lib"]).arg(path).arg("-o").arg(&program);
+    gfortran.args(["-O1", "-g", "-fcoarray=lib"]).args(options);
+    gfortran.args(sources.iter().map(|source| home.join(source))).arg("-o").arg(&program);
     let output = gfortran.arg("-lcaf_openmpi").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
@@ -119,77 +126,62 @@ fn mpi_is_inside() {
     assert!(value("comms_rma_gets") >= 10.0, "{report}");
 }
 
-/// Milliseconds by which image 2 is late.
-const DELAY: f64 = 300.0;
-
-fn seconds(findings: &Value, pattern: &str, function: &str) -> f64 {
-    let all = findings["findings"].as_array().unwrap().iter();
-    let these = all.filter(|finding| {
-        let last = finding["path"].as_array().unwrap().last().unwrap();
-        finding["pattern"] == pattern && last["region"] == function
-    });
-    these
-        .inspect(|finding| {
-            let last = finding["path"].as_array().unwrap().last().unwrap();
-            let file = last["file"].as_str().unwrap_or_default();
-            assert!(function.starts_with("MPI_") || file.ends_with(".f90"), "{last}");
-            // The call took at least as long as it waited.
-            assert!(finding["path_seconds"].as_f64() >= finding["seconds"].as_f64(), "{finding}");
-        })
-        .flat_map(|finding| finding["origins"].as_array().unwrap())
-        .filter(|origin| origin["who"] == "Rank 0")
-        .map(|origin| origin["seconds"].as_f64().unwrap())
-        .sum()
-}
-
-fn findings(mpi: &Mpi, lab: &Lab, program: &Path, kind: &str, delay: &str, more: &[&str]) -> Value {
-    let command = [program.as_os_str(), OsStr::new(kind), OsStr::new(delay)];
-    let run = mpi.measured(lab, 2, &command);
-    assert_eq!(run.code, Some(0), "{run:?}");
-    let experiment = lab.experiment();
-    let more: Vec<&OsStr> = more.iter().map(OsStr::new).collect();
-    let output = lab.dwell(&[&[OsStr::new("analyze"), experiment.as_os_str()][..], &more].concat());
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
-    serde_json::from_str(&text).unwrap()
+/// Does something with the program that waits.
+fn delays<T>(lab: &Lab, mpi: &Mpi, then: impl FnOnce(&Program<'_>) -> T) -> T {
+    let names = ["tests/programs/caf_delays.F90", "tests/programs/caf_delays.c"];
+    let path = compile_all(lab, &names, &["-fno-inline", "-ffree-line-length-none"]);
+    let run = |words: &[&OsStr]| mpi.measured(lab, 2, &[&[path.as_os_str()], words].concat());
+    let source = include_str!("../../../../tests/programs/caf_delays.F90");
+    then(&Program { lab, source, waiter: "Rank 1", run: &run })
 }
 
 /// Waits are found at the call of coarrays, as long as they were, and not without a delay.
 #[test]
 fn waits_are_found_at_the_layer_of_the_source() {
     let Some((mpi, lab)) = open() else { return };
-    let program = compile(&lab, "tests/programs/caf_delays.f90");
-    let cases = [
-        ("sync_all", "barrier_wait", "_gfortran_caf_sync_all"),
-        ("sync_images", "late_partner", "_gfortran_caf_sync_images"),
-        ("event", "late_signal", "_gfortran_caf_event_wait"),
-        ("lock", "lock_contention", "_gfortran_caf_lock"),
-        ("broadcast", "late_broadcast", "_gfortran_caf_co_broadcast"),
-        ("sum", "nxn_wait", "_gfortran_caf_co_sum"),
-    ];
-    for (kind, pattern, function) in cases {
-        // In one of three tries: the machine may be busy with something else.
-        let expected = DELAY / 1000.0;
-        let mut tries = (0..3).map(|_| {
-            let all = findings(&mpi, &lab, &program, kind, &DELAY.to_string(), &[]);
-            seconds(&all, pattern, function)
-        });
-        let is_right = |found: f64| (found - expected).abs() <= 0.05 * expected;
-        assert!(tries.any(is_right), "{kind} was not found, or not as long as it was");
-        let without = findings(&mpi, &lab, &program, kind, "0", &[]);
-        let without = seconds(&without, pattern, function);
-        assert!(without < 0.2 * expected, "{kind} without a delay: {without}");
-    }
+    let modes = ["sync_all", "sync_images", "event", "lock", "broadcast", "total", "get"];
+    let trials = delays(&lab, &mpi, |program| program.trials(&modes));
+    trials.find("sync_all", "barrier_wait", "_gfortran_caf_sync_all", "Rank 0");
+    trials.find("sync_images", "late_partner", "_gfortran_caf_sync_images", "Rank 0");
+    trials.find("event", "late_signal", "_gfortran_caf_event_wait", "Rank 0");
+    trials.find("lock", "lock_contention", "_gfortran_caf_lock", "Rank 0");
+    trials.find("broadcast", "late_broadcast", "_gfortran_caf_co_broadcast", "Rank 0");
+    trials.find("total", "nxn_wait", "_gfortran_caf_co_sum", "Rank 0");
+    trials.at_once("get", "wait_for_progress", "_gfortran_caf_get");
+}
+
+/// An image that has to serve others, and does not.
+#[test]
+fn an_image_that_computes_serves_nobody() {
+    let Some((mpi, lab)) = open() else { return };
+    let mpi = mpi.with(&["-mca", "osc", "pt2pt"]);
+    let trials = delays(&lab, &mpi, |program| program.trials(&["get"]));
+    trials.find("get", "wait_for_progress", "_gfortran_caf_get", "Rank 0");
 }
 
 /// At MPI, which is below, if that is asked for; and then nowhere else.
 #[test]
 fn waits_are_found_at_mpi_if_asked_for() {
     let Some((mpi, lab)) = open() else { return };
-    let program = compile(&lab, "tests/programs/caf_delays.f90");
-    let delay = DELAY.to_string();
-    let all = findings(&mpi, &lab, &program, "sync_all", &delay, &["--layer", "mpi"]);
-    let found = seconds(&all, "barrier_wait", "MPI_Barrier");
-    assert!((found - DELAY / 1000.0).abs() <= 0.15 * DELAY / 1000.0, "{found}");
-    assert_eq!(seconds(&all, "barrier_wait", "_gfortran_caf_sync_all"), 0.0);
+    let trial = delays(&lab, &mpi, |program| program.trial(DELAY, &["sync_all"]));
+    let experiment = lab.experiment();
+    let command = ["analyze", "--layer", "mpi", "--json"].map(OsStr::new);
+    let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let barriers = found["findings"].as_array().unwrap().iter();
+    let mut seconds = 0.0;
+    for finding in barriers.filter(|finding| finding["pattern"] == "barrier_wait") {
+        let path = finding["path"].as_array().unwrap();
+        let region = path.last().unwrap()["region"].as_str().unwrap();
+        assert!(region.starts_with("MPI_"), "{finding:#}");
+        let mut calls = path.iter().rev().skip(1);
+        let caller = calls.find_map(|call| call["caller"].as_str());
+        if caller.is_some_and(|caller| caller.starts_with("sync_all_")) {
+            assert_eq!(region, "MPI_Barrier", "{finding:#}");
+            seconds += finding["seconds"].as_f64().unwrap();
+        }
+    }
+    let expected: f64 = trial.expected.values().sum();
+    assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
 }

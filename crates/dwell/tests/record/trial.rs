@@ -31,7 +31,7 @@ const AT_ONCE: f64 = 0.001;
 /// A program whose second process waits.
 pub(crate) struct Program<'a> {
     pub(crate) lab: &'a Lab,
-    /// Its source, where a line `WAIT(mode, …)` is the one to wait on.
+    /// Its source, where a line `WAIT(mode, …)` is the one to wait on. It goes by `delays.h`.
     pub(crate) source: &'static str,
     /// Who waits, in the words of its runtime.
     pub(crate) waiter: &'static str,
@@ -45,7 +45,7 @@ pub(crate) struct Trial {
     /// The sums of the report.
     metrics: BTreeMap<String, f64>,
     /// What the waiter must have waited, by mode and round.
-    expected: BTreeMap<(String, usize), f64>,
+    pub(crate) expected: BTreeMap<(String, usize), f64>,
     source: &'static str,
     waiter: &'static str,
 }
@@ -170,7 +170,7 @@ impl Trial {
     pub(crate) fn find(&self, mode: &str, pattern: &str, functions: &str, blamed: &str) {
         let rounds = self.rounds(mode, pattern, functions, blamed);
         let injected = median(rounds.iter().map(|it| it.expected).collect());
-        assert!((injected - DELAY).abs() < 0.2 * DELAY, "{mode}: {rounds:?}");
+        assert!(injected >= 0.8 * DELAY, "{mode}: {rounds:?}");
         let error = median(rounds.iter().map(Round::error).collect());
         assert!(error <= ALLOWED, "{mode}, {pattern}: {rounds:?}\n{:#}", self.findings);
     }
