@@ -8,6 +8,7 @@ mod library;
 mod listing;
 mod profile;
 mod progress;
+mod runs;
 mod sites;
 
 use std::io::{self, Write};

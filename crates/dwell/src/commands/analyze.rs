@@ -31,11 +31,10 @@
 //! | `explanation`, `remedy` | in plain words |
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
-use std::{env, fs};
 
 use anyhow::{Context, bail};
 use dwell_analyze::{Analysis, Finding, Options, Share, Step, analyze, least_memory};
@@ -47,6 +46,7 @@ use serde_json::{Value, json};
 use crate::format::{bytes, grouped, seconds, shorten, wrap};
 use crate::profile;
 use crate::progress;
+use crate::runs;
 use crate::sites;
 
 /// Arguments of `dwell analyze`.
@@ -63,7 +63,7 @@ Examples:
   dwell analyze run --layer mpi          judge at MPI, below a library that uses it")]
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
-    /// here that holds one.
+    /// here.
     archive: Option<PathBuf>,
     /// Threads to use; as many as there are cores if not given.
     #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
@@ -102,39 +102,8 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).filter(|size| *size > 0).ok_or_else(|| "out of range".into())
 }
 
-/// The newest run in a directory.
-pub(crate) fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
-    let mut newest: Option<(SystemTime, PathBuf)> = None;
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let named = path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("dwell-"));
-        let anchor = path.join("traces.otf2");
-        if let (true, Ok(meta)) = (named, fs::metadata(&anchor)) {
-            let found = (meta.modified()?, path);
-            newest = newest.max(Some(found));
-        }
-    }
-    match newest {
-        Some((_, path)) => Ok(path),
-        None => bail!(
-            "no `dwell-*` directory with a traces.otf2 here; name the archive, or make one with \
-             `dwell run`"
-        ),
-    }
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let path = match &args.archive {
-        Some(path) => path.clone(),
-        None => latest(&env::current_dir()?)?,
-    };
-    if path.join("open").is_dir() && !path.join("traces.otf2").exists() {
-        bail!(
-            "{}: the run was not completed; next: dwell recover {}",
-            path.display(),
-            path.display()
-        );
-    }
+    let path = runs::ended_or_latest(args.archive.as_deref())?;
     Archive::open(&path)?;
     sites::resolve(&path);
     let archive = Archive::open(&path)?;
@@ -304,7 +273,7 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
             text,
             "\nunconfirmed: {} more look like waits for progress, but {}",
             seconds(doubtful as f64 / 1e9),
-            why_unconfirmed(analysis)
+            WHY_UNCONFIRMED
         );
     }
     if let Some(longest) = analysis.polling().first() {
@@ -332,12 +301,8 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
 }
 
 /// Why waits are in doubt.
-fn why_unconfirmed(analysis: &Analysis) -> String {
-    format!(
-        "operations between {} pair(s) of nodes were seen to progress without their target",
-        analysis.independent_pairs()
-    )
-}
+const WHY_UNCONFIRMED: &str =
+    "operations between the same nodes were seen to progress without their target";
 
 /// What a program reads. All times are seconds.
 fn document(analysis: &Analysis) -> Value {
@@ -392,7 +357,7 @@ fn document(analysis: &Analysis) -> Value {
         .iter()
         .map(|it| json!({ "pattern": it.pattern, "calls": it.calls, "reason": it.reason }))
         .collect();
-    let reason = why_unconfirmed(analysis);
+    let reason = WHY_UNCONFIRMED;
     let unconfirmed: Vec<Value> = analysis
         .unconfirmed()
         .iter()

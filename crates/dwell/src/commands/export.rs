@@ -9,6 +9,7 @@ use anyhow::Context;
 use dwell_report::format;
 
 use crate::commands::{analyze, view};
+use crate::runs;
 
 /// Arguments of `dwell export`.
 #[derive(Debug, clap::Args)]
@@ -38,10 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let first = match &args.report {
-        Some(path) => path.clone(),
-        None => analyze::latest(&std::env::current_dir()?)?,
-    };
+    let first = runs::ended_or_latest(args.report.as_deref())?;
     let mut runs = Vec::new();
     for path in std::iter::once(&first).chain(&args.compare) {
         runs.push(view::open(path)?);

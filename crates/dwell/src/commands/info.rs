@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_model::archive;
@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::format::{self, grouped};
 use crate::progress;
+use crate::runs;
 use crate::sites;
 
 /// Arguments of `dwell info`.
@@ -26,8 +27,9 @@ use crate::sites;
     cannot be read at all.\n\nExample: dwell info run/traces.otf2 --json | jq .events"
 )]
 pub(crate) struct Args {
-    /// The archive: its directory, or its `.otf2` file.
-    archive: PathBuf,
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
+    /// here.
+    archive: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -174,13 +176,14 @@ impl Tally {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    Archive::open(&args.archive)?;
-    sites::resolve(&args.archive);
-    let archive = Archive::open(&args.archive)?;
+    let path = runs::ended_or_latest(args.archive.as_deref())?;
+    Archive::open(&path)?;
+    sites::resolve(&path);
+    let archive = Archive::open(&path)?;
     let definitions = archive.definitions()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
     let tally = pool.install(|| read_locations(&archive, &definitions));
-    let info = summarise(args, &archive, &definitions, tally)?;
+    let info = summarise(&path, &archive, &definitions, tally)?;
 
     let mut output = io::stdout().lock();
     if args.json {
@@ -230,7 +233,7 @@ fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally
 }
 
 fn summarise(
-    args: &Args,
+    path: &Path,
     archive: &Archive,
     definitions: &Definitions,
     mut tally: Tally,
@@ -277,7 +280,7 @@ fn summarise(
         .map(|(clock, (first, last))| (last - first) as f64 / clock.timer_resolution.max(1) as f64);
     let (major, minor, bugfix) = anchor.version;
     Ok(Info {
-        archive: args.archive.clone(),
+        archive: path.to_owned(),
         creator: anchor.creator.clone(),
         machine: anchor.machine.clone(),
         description: anchor.description.clone(),

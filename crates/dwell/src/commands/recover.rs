@@ -8,6 +8,7 @@ use dwell_measure::recover;
 
 use crate::format::grouped;
 use crate::profile;
+use crate::runs;
 use crate::sites;
 
 /// Arguments of `dwell recover`.
@@ -20,8 +21,9 @@ use crate::sites;
     nothing could be recovered."
 )]
 pub(crate) struct Args {
-    /// The experiment directory.
-    directory: PathBuf,
+    /// The experiment directory. Without it, the newest `dwell-*` directory
+    /// here.
+    directory: Option<PathBuf>,
     /// A directory with files of processes that wrote to their nodes, collected from there. May be
     /// given more than once.
     #[arg(long, value_name = "DIR")]
@@ -29,7 +31,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let found = recover::recover(&args.directory, &args.from)?;
+    let directory = &runs::or_latest(args.directory.as_deref())?;
+    let found = recover::recover(directory, &args.from)?;
     for warning in &found.warnings {
         eprintln!("dwell: {warning}");
     }
@@ -44,10 +47,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for ranks in &found.missing {
         eprintln!("dwell: nothing of rank {}", range(ranks));
     }
-    sites::resolve(&args.directory);
-    let profile = profile::make(&args.directory)?;
+    sites::resolve(directory);
+    let profile = profile::make(directory)?;
     let next = if profile.is_some() && found.events == 0 { "report" } else { "analyze" };
-    println!("Next: dwell {next} {}", args.directory.display());
+    println!("Next: dwell {next} {}", directory.display());
     let whole = found.warnings.is_empty() && found.missing.is_empty();
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

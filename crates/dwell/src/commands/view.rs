@@ -12,7 +12,8 @@ use std::{env, thread};
 use anyhow::{Context, bail};
 use dwell_serve::{Addresses, Listen, Run, Server};
 
-use crate::commands::{analyze, report};
+use crate::commands::report;
+use crate::runs;
 
 /// Arguments of `dwell view`.
 #[derive(Debug, clap::Args)]
@@ -56,10 +57,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let first = match &args.report {
-        Some(path) => path.clone(),
-        None => analyze::latest(&env::current_dir()?)?,
-    };
+    let first = runs::ended_or_latest(args.report.as_deref())?;
     let mut runs = Vec::new();
     for path in std::iter::once(&first).chain(&args.compare) {
         runs.push(open(path)?);

@@ -22,6 +22,7 @@ use otf2::marker::MarkerRecord;
 use otf2::read::SnapshotRecord;
 use otf2::{Anchor, Archive, Definition, EventRecord};
 
+use crate::runs;
 use names::Names;
 use select::{Ids, Moment};
 
@@ -41,9 +42,10 @@ nothing can be done.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Directory of the archive, or its anchor file NAME.otf2.
+    /// Directory of the archive, or its anchor file NAME.otf2. Without it, the newest `dwell-*` directory
+    /// here.
     #[arg(value_name = "DIR|ANCHOR")]
-    archive: PathBuf,
+    archive: Option<PathBuf>,
 
     /// Print the events; this is what is printed if nothing else is asked for.
     #[arg(long, help_heading = "What to print")]
@@ -165,7 +167,7 @@ trait Printer {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let archive = Archive::open(&args.archive)?;
+    let archive = Archive::open(runs::ended_or_latest(args.archive.as_deref())?)?;
     let printer: Box<dyn Printer> = match args.format {
         Format::Text => Box::new(text::Text::default()),
         Format::Json => Box::new(json::Json),

@@ -13,6 +13,7 @@ use dwell_report::transform::{self, CallTree};
 
 use crate::listing::{self, Style};
 use crate::profile;
+use crate::runs;
 
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
@@ -27,8 +28,9 @@ Examples:
   dwell report run --locations --path MPI_Barrier     how a call is spread over processes
   dwell report run --cut solve --write solve.cubex    a report of one call path")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that holds one.
-    report: PathBuf,
+    /// The report: a `.cubex` file, or a directory that holds one. Without it, the newest `dwell-*` directory
+    /// here.
+    report: Option<PathBuf>,
     /// Show the call tree with the values of this metric.
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["locations", "metrics"])]
     tree: Option<String>,
@@ -86,8 +88,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Colour::Always => console::set_colors_enabled(true),
         Colour::Never => console::set_colors_enabled(false),
     }
-    profile::make(&args.report)?;
-    let path = find(&args.report)?;
+    let run = runs::ended_or_latest(args.report.as_deref())?;
+    profile::make(&run)?;
+    let path = find(&run)?;
     let query = Query::open(&path)?;
     if let Some(output) = &args.write {
         return write(args, &query, output);

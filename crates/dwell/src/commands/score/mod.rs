@@ -21,6 +21,7 @@ use serde::Serialize;
 use self::ruler::{Ruler, Typical};
 use crate::format::{bytes, grouped};
 use crate::profile;
+use crate::runs;
 
 /// Arguments of `dwell score`.
 #[derive(Debug, clap::Args)]
@@ -32,8 +33,9 @@ use crate::profile;
     oshrun -np 4 dwell run --filter heat.filter -o second ./heat"
 )]
 pub(crate) struct Args {
-    /// The experiment directory of a run with --profile.
-    directory: PathBuf,
+    /// The experiment directory of a run with --profile. Without it, the newest `dwell-*` directory
+    /// here.
+    directory: Option<PathBuf>,
     /// How large the trace may be, all processes together.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
@@ -71,7 +73,7 @@ struct Score {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let directory = &args.directory;
+    let directory = &runs::ended_or_latest(args.directory.as_deref())?;
     profile::make(directory)?;
     let Some(profile) = profile::read(directory)? else {
         bail!(

@@ -1,0 +1,79 @@
+//! Which run is meant where none is named: the newest one here.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{env, fs};
+
+use anyhow::{Context, bail};
+
+/// The anchor of the archive of a run.
+const ANCHOR: &str = "traces.otf2";
+
+/// What is there of a run until it has ended.
+const UNFINISHED: &str = "open";
+
+/// The run that was named, or the newest one here.
+pub(crate) fn or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match named {
+        Some(path) => Ok(path.to_owned()),
+        None => latest(&env::current_dir()?),
+    }
+}
+
+/// The same, of those that have ended.
+pub(crate) fn ended_or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let path = or_latest(named)?;
+    if path.join(UNFINISHED).is_dir() && !path.join(ANCHOR).exists() {
+        let path = path.display();
+        bail!("{path}: the run was not completed; next: dwell recover {path}");
+    }
+    Ok(path)
+}
+
+/// The newest run in a directory.
+fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
+    let mut newest: Option<(SystemTime, PathBuf)> = None;
+    let place = || directory.display().to_string();
+    for entry in fs::read_dir(directory).with_context(place)? {
+        let path = entry?.path();
+        let named = path.file_name().is_some_and(|it| it.to_string_lossy().starts_with("dwell-"));
+        let ages = [ANCHOR, UNFINISHED].map(|name| fs::metadata(path.join(name)));
+        let age = ages.into_iter().flatten().find_map(|it| it.modified().ok());
+        if let (true, Some(age)) = (named, age) {
+            newest = newest.max(Some((age, path)));
+        }
+    }
+    match newest {
+        Some((_, path)) => Ok(path),
+        None => bail!(
+            "there is no run here, no `dwell-*` directory with a {ANCHOR}; name one, or make one \
+             with `dwell run`"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_run_is_meant_and_it_must_have_ended() {
+        let home = tempfile::tempdir().unwrap();
+        let error = latest(home.path()).unwrap_err().to_string();
+        assert!(error.contains("there is no run here"), "{error}");
+        let seconds = |n| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(n);
+        let old = home.path().join("dwell-b-old");
+        fs::create_dir(&old).unwrap();
+        let anchor = fs::File::create(old.join(ANCHOR)).unwrap();
+        anchor.set_modified(seconds(1_000)).unwrap();
+        fs::create_dir(home.path().join("dwell-c-empty")).unwrap();
+        fs::create_dir_all(home.path().join("else").join(UNFINISHED)).unwrap();
+        assert_eq!(latest(home.path()).unwrap(), old);
+        let killed = home.path().join("dwell-a-killed");
+        fs::create_dir_all(killed.join(UNFINISHED)).unwrap();
+        assert_eq!(latest(home.path()).unwrap(), killed);
+        let error = ended_or_latest(Some(&killed)).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("next: dwell recover {}", killed.display())), "{error}");
+        assert_eq!(ended_or_latest(Some(&old)).unwrap(), old);
+    }
+}
