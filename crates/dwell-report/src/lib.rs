@@ -14,6 +14,7 @@
 //! order of additions is that of the file, so the same question has the same answer to the last bit.
 
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod classes;
 mod compare;

@@ -21,26 +21,49 @@ pub(crate) fn text(meta: &Meta, cnode: CnodeId) -> String {
     names.join(SEPARATOR)
 }
 
+/// Where in the source a call path was called: `file:line`, without the folders.
+pub(crate) fn site(meta: &Meta, cnode: CnodeId) -> Option<String> {
+    let call = meta.cnode(cnode)?;
+    let file = call.file.rsplit('/').next().filter(|file| !file.is_empty())?;
+    Some(format!("{file}:{}", call.line?))
+}
+
+/// The same as [`text`], with the site of the last call if that is known: two calls of a function from
+/// one other have the same path.
+pub(crate) fn text_with_site(meta: &Meta, cnode: CnodeId) -> String {
+    match site(meta, cnode) {
+        Some(site) => format!("{}@{site}", text(meta, cnode)),
+        None => text(meta, cnode),
+    }
+}
+
 /// A call path and those it is below, from the inside out.
 pub(crate) fn ancestors(meta: &Meta, cnode: CnodeId) -> impl Iterator<Item = CnodeId> + '_ {
     std::iter::successors(Some(cnode), |&cnode| meta.cnode_parent(cnode))
 }
 
 /// Finds a call path by text: its whole path, or if no path is just that, the paths whose last regions
-/// are those given. All matches, outermost first in the order of the tree.
+/// are those given. A region may be named with its site, `name@file:line`. All matches, outermost first in
+/// the order of the tree.
 pub(crate) fn find(meta: &Meta, wanted: &str) -> Vec<CnodeId> {
     let wanted: Vec<&str> =
         wanted.split('/').map(str::trim).filter(|part| !part.is_empty()).collect();
     if wanted.is_empty() {
         return Vec::new();
     }
+    let is_named = |cnode: CnodeId, wanted: &str| {
+        name(meta, cnode) == wanted || meta.callee(cnode).is_some_and(|it| it.name == wanted)
+    };
+    let is = |cnode: CnodeId, wanted: &str| {
+        let with_site = wanted.rsplit_once('@').is_some_and(|(wanted, at)| {
+            is_named(cnode, wanted.trim()) && site(meta, cnode).is_some_and(|it| it == at.trim())
+        });
+        with_site || is_named(cnode, wanted)
+    };
     let ends_like = |cnode: CnodeId| {
         let mut inside_out = ancestors(meta, cnode);
-        let matches = wanted.iter().rev().all(|part| {
-            inside_out.next().is_some_and(|cnode| {
-                name(meta, cnode) == *part || meta.callee(cnode).is_some_and(|r| r.name == *part)
-            })
-        });
+        let matches = (wanted.iter().rev())
+            .all(|part| inside_out.next().is_some_and(|cnode| is(cnode, part)));
         (matches, inside_out.next().is_none())
     };
     let found: Vec<(CnodeId, bool)> = meta
@@ -52,4 +75,30 @@ pub(crate) fn find(meta: &Meta, wanted: &str) -> Vec<CnodeId> {
         .collect();
     let any_whole = found.iter().any(|&(_, whole)| whole);
     found.into_iter().filter(|&(_, whole)| whole || !any_whole).map(|(cnode, _)| cnode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cubex::{Cnode, MetaBuilder, Region};
+
+    use super::*;
+
+    #[test]
+    fn two_calls_of_one_function_are_told_apart_by_their_sites() {
+        let mut builder = MetaBuilder::new();
+        let main = builder.region(Region { name: "main", ..Region::default() });
+        let get = builder.region(Region { name: "get", ..Region::default() });
+        let root = builder.cnode(None, Cnode { region: main, ..Cnode::default() });
+        let call = |line| Cnode { region: get, file: "/home/me/halo.c", line: Some(line) };
+        let (first, second) =
+            (builder.cnode(Some(root), call(12)), builder.cnode(Some(root), call(13)));
+        let meta = builder.finish().unwrap();
+        assert_eq!((text(&meta, first), site(&meta, root)), ("main / get".to_owned(), None));
+        assert_eq!(text_with_site(&meta, second), "main / get@halo.c:13");
+        assert_eq!(find(&meta, "main / get"), [first, second]);
+        for wanted in ["main / get@halo.c:13", "get@halo.c:13", "get @ halo.c:13"] {
+            assert_eq!(find(&meta, wanted), [second], "{wanted}");
+        }
+        assert!(find(&meta, "get@halo.c:14").is_empty());
+    }
 }

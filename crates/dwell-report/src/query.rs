@@ -89,7 +89,18 @@ impl Query {
         path::text(self.meta(), cnode)
     }
 
-    /// The call paths that a text means: the whole path, or its last regions.
+    /// Where in the source a call path was called, `file:line`, if that is known.
+    pub fn call_site(&self, cnode: CnodeId) -> Option<String> {
+        path::site(self.meta(), cnode)
+    }
+
+    /// A call path as [`Self::find_paths`] tells it from others of the same regions: with `@file:line`.
+    pub fn call_path_with_site(&self, cnode: CnodeId) -> String {
+        path::text_with_site(self.meta(), cnode)
+    }
+
+    /// The call paths that a text means: the whole path, or its last regions, each with or without its
+    /// `@file:line`.
     pub fn find_paths(&self, text: &str) -> Vec<CnodeId> {
         path::find(self.meta(), text)
     }

@@ -94,22 +94,27 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// The table as text, no line wider than `width`: the last column is cut if need be.
+    /// The table as text, no line wider than `width`: the last column is cut if need be. Columns without
+    /// anything in them are left out.
     pub(crate) fn write_text(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
         if !self.title.is_empty() {
             writeln!(output, "{}", console::style(&self.title).bold())?;
         }
-        let texts: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(Cell::text).collect()).collect();
-        let widths: Vec<usize> = (0..self.columns.len())
-            .map(|column| {
-                let cells = texts.iter().filter_map(|row| row.get(column));
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
+        let shown: Vec<usize> = (0..self.columns.len())
+            .filter(|&column| cells(column).any(|cell| *cell != Cell::Nothing))
+            .collect();
+        let texts: Vec<Vec<String>> = (self.rows.iter())
+            .map(|row| shown.iter().filter_map(|&at| row.get(at)).map(Cell::text).collect())
+            .collect();
+        let widths: Vec<usize> = (shown.iter().enumerate())
+            .map(|(at, &column)| {
+                let cells = texts.iter().filter_map(|row| row.get(at));
                 let widest = cells.map(|text| console::measure_text_width(text)).max();
                 widest.unwrap_or(0).max(self.columns[column].len())
             })
             .collect();
-        let is_text =
-            |column: usize| self.rows.iter().filter_map(|row| row.get(column)).any(Cell::is_text);
+        let is_text = |at: usize| cells(shown[at]).any(Cell::is_text);
         let mut line = |cells: &[String], dim: bool| {
             let mut text = String::from(" ");
             for (column, cell) in cells.iter().enumerate() {
@@ -136,7 +141,7 @@ impl Listing {
             }
         };
         let heads: Vec<String> =
-            self.columns.iter().map(|column| column.replace('_', " ")).collect();
+            shown.iter().map(|&column| self.columns[column].replace('_', " ")).collect();
         if !self.rows.is_empty() && !self.headless {
             line(&heads, true)?;
         }

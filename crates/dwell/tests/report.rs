@@ -176,10 +176,10 @@ fn csv_and_json_hold_the_same() {
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     let csv = text(&dwell(&[&args[..], &["--csv"]].concat(), "100").stdout);
     let mut lines = csv.lines();
-    assert_eq!(lines.next(), Some("value,share,imbalance,call_path"));
+    assert_eq!(lines.next(), Some("value,share,imbalance,site,call_path"));
     for (row, line) in json["ranking"].as_array().unwrap().iter().zip(lines) {
         let expected = format!(
-            "{},{},{},{}",
+            "{},{},{},,{}",
             row["value"],
             row["share"],
             row["imbalance"],

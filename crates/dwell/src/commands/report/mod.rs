@@ -19,7 +19,7 @@ use crate::runs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without --tree, --metric, --locations or --metrics: a summary. Call paths are regions joined by ` / `; \
---path takes the whole path or its last regions.
+--path takes the whole path or its last regions, with @file:line where several calls have the same.
 
 Examples:
   dwell report run                                    where the time goes, the largest waits
@@ -159,7 +159,7 @@ fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
         [] => bail!("no call path `{text}`; --tree time shows them"),
         several => {
             let paths: Vec<String> =
-                several.iter().take(5).map(|&cnode| query.call_path(cnode)).collect();
+                several.iter().take(5).map(|&cnode| query.call_path_with_site(cnode)).collect();
             let more = if several.len() > 5 { "\n  …" } else { "" };
             bail!(
                 "`{text}` means {} call paths; name one of them:\n  {}{more}",

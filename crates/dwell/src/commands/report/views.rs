@@ -27,6 +27,11 @@ fn call(below: Option<CnodeId>) -> Call {
     below.map_or(Call::All, |cnode| Call::Path(cnode, Flavour::Inclusive))
 }
 
+/// Where a call is in the source.
+fn site(query: &Query, cnode: CnodeId) -> Cell {
+    query.call_site(cnode).map_or(Cell::Nothing, Cell::from)
+}
+
 /// What a person reads first.
 pub(super) fn summary(
     query: &Query,
@@ -170,6 +175,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
             Cell::Share(share(value, total)),
             display_name(meta, metric).into(),
             worst,
+            site(query, cnode),
             query.call_path(cnode).into(),
         ]);
     }
@@ -183,7 +189,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
     Ok(Listing {
         key: "waits",
         title: "The largest waits".into(),
-        columns: vec!["time", "share", "wait", "worst_location", "call_path"],
+        columns: vec!["time", "share", "wait", "worst_location", "site", "call_path"],
         rows,
         note: note.trim().to_owned(),
         ..Listing::default()
@@ -206,6 +212,7 @@ pub(super) fn ranking(
             Cell::Value(path.value, unit),
             Cell::Share(path.share),
             Cell::Share(query.summary(metric, at)?.imbalance()),
+            site(query, path.cnode),
             query.call_path(path.cnode).into(),
         ]);
     }
@@ -213,7 +220,7 @@ pub(super) fn ranking(
     Ok(Listing {
         key: "ranking",
         title: format!("Call paths by {name}, without what they call"),
-        columns: vec!["value", "share", "imbalance", "call_path"],
+        columns: vec!["value", "share", "imbalance", "site", "call_path"],
         rows,
         note: if more > 0 {
             format!("{more} more call paths; --top shows them.")
@@ -262,6 +269,7 @@ pub(super) fn tree(
             Cell::Value(value, unit),
             Cell::Share(share(value, total)),
             own,
+            site(query, cnode),
             format!("{}{}", "  ".repeat(level), query.call_name(cnode)).into(),
         ]);
         children.retain(|&(_, value)| value > 0.0);
@@ -283,7 +291,7 @@ pub(super) fn tree(
     Ok(Listing {
         key: "tree",
         title: format!("Call tree with {name}"),
-        columns: vec!["inclusive", "share", "own", "call"],
+        columns: vec!["inclusive", "share", "own", "site", "call"],
         rows,
         note: note.trim().to_owned(),
         ..Listing::default()
@@ -298,7 +306,8 @@ pub(super) fn locations(
     top: usize,
 ) -> Result<Vec<Listing>> {
     let (name, unit) = name_and_unit(query.meta(), metric);
-    let whole = below.map_or_else(|| "the program".to_owned(), |cnode| query.call_path(cnode));
+    let whole =
+        below.map_or_else(|| "the program".to_owned(), |cnode| query.call_path_with_site(cnode));
     let row = query.row(metric, call(below))?;
     let (processes, locations) = (Summary::of(&query.by_process(&row)), Summary::of(&row));
     let statistic =
