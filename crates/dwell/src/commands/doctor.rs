@@ -62,7 +62,7 @@ impl Default for Checks {
 
 impl Checks {
     fn line(&mut self, what: &str, found: &str) {
-        let _ = writeln!(self.text, "{what:<12} {found}");
+        let _ = writeln!(self.text, "{what:<15} {found}");
     }
 
     fn bad(&mut self, what: &str, found: &str) {
@@ -154,7 +154,7 @@ impl Checks {
             );
         } else {
             self.line(program, &format!("{} functions will be recorded:", hooked.len()));
-            let _ = writeln!(self.text, "{:<12} {}", "", hooked.join(" "));
+            let _ = writeln!(self.text, "{:<15} {}", "", hooked.join(" "));
         }
         if !others.is_empty() {
             self.line("", &format!("not recorded: {}", others.join(" ")));
@@ -215,8 +215,16 @@ fn runtimes(text: &mut String) {
     ];
     for (command, name) in commands {
         if let Some(path) = elf::which(command) {
-            let version = first_line(Command::new(&path).arg("--version"));
-            let _ = writeln!(text, "{command:<12} {name}: {}", version.unwrap_or_default());
+            let output = Command::new(&path).arg("--version").output();
+            let said = output.map(|output| output.stdout).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            let name = match name {
+                "MPI" if said.contains("Open MPI") => "Open MPI",
+                "MPI" if said.contains("HYDRA") => "MPICH",
+                name => name,
+            };
+            let version = version(&said).unwrap_or_default();
+            let _ = writeln!(text, "{command:<15} {name} {version}");
         }
     }
     for (command, framework, what) in
@@ -224,7 +232,7 @@ fn runtimes(text: &mut String) {
     {
         let found = elf::which(command).map(|info| components(&info, framework));
         if let Some(names) = found.filter(|names| !names.is_empty()) {
-            let _ = writeln!(text, "{:<12} {what} over {names}", "transports");
+            let _ = writeln!(text, "{:<15} {what} over {names}", "transports");
         }
     }
     let settings: Vec<String> = env::vars()
@@ -236,7 +244,7 @@ fn runtimes(text: &mut String) {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     if !settings.is_empty() {
-        let _ = writeln!(text, "{:<12} {}", "environment", settings.join(" "));
+        let _ = writeln!(text, "{:<15} {}", "environment", settings.join(" "));
     }
 }
 
@@ -254,10 +262,12 @@ fn components(info: &Path, framework: &str) -> String {
     names.join(", ")
 }
 
-fn first_line(command: &mut Command) -> Option<String> {
-    let output = command.output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().next().map(str::to_owned)
+/// The first number with a point in what a launcher says of its version.
+fn version(said: &str) -> Option<String> {
+    let numbers = said.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let is_version =
+        |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
+    numbers.map(|word| word.trim_matches('.')).find(is_version).map(str::to_owned)
 }
 
 /// The program that measures which calls progress.
@@ -284,4 +294,22 @@ fn compile_and_run(folder: &Path, options: &str) -> Result<()> {
         bail!("the probe did not run to its end");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn versions_of_launchers() {
+        for (said, wanted) in [
+            ("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://", Some("4.1.4")),
+            ("HYDRA build details:\n    Version:         4.0.2\n", Some("4.0.2")),
+            ("\nOpenCoarrays Launcher (cafrun version 2.10.1)\nCopyright", Some("2.10.1")),
+            ("slurm 23.11.4", Some("23.11.4")),
+            ("no version.", None),
+        ] {
+            assert_eq!(version(said).as_deref(), wanted, "{said}");
+        }
+    }
 }
