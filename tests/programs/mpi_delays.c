@@ -14,10 +14,12 @@
  *   alltoall       MPI_Alltoall                 enters it too
  *   bcast          MPI_Bcast, root 0            enters it
  *   reduce         MPI_Reduce, root 1           enters it
+ *   scan           MPI_Scan                     enters it too
  *   ibarrier       MPI_Wait for an MPI_Ibarrier begins it too
  *   create         MPI_Win_allocate             enters it too
  *   free           MPI_Win_free                 enters it too
  *   fence          MPI_Win_fence                enters it too
+ *   early_fence    MPI_Win_fence                enters it too, after a put into its window
  *   post           start, put and complete      posts its window
  *   wait           MPI_Win_wait                 completes its epoch, long after its last operation
  *   lock           lock, get and unlock         gives the lock back
@@ -53,10 +55,12 @@ WAIT(allreduce, MPI_Allreduce(&one, two, 1, MPI_INT, MPI_SUM, WORLD))
 WAIT(alltoall, MPI_Alltoall(other, 1, MPI_INT, two, 1, MPI_INT, WORLD))
 WAIT(bcast, MPI_Bcast(&one, 1, MPI_INT, 0, WORLD))
 WAIT(reduce, MPI_Reduce(&one, two, 1, MPI_INT, MPI_SUM, 1, WORLD))
+WAIT(scan, MPI_Scan(&one, two, 1, MPI_INT, MPI_SUM, WORLD))
 WAIT(ibarrier, MPI_Wait(&request, MPI_STATUS_IGNORE))
 WAIT(create, MPI_Win_allocate(8, 8, MPI_INFO_NULL, WORLD, &memory, &made))
 WAIT(free, MPI_Win_free(&made))
 WAIT(fence, MPI_Win_fence(0, win))
+WAIT(early_fence, MPI_Win_fence(0, win))
 WAIT(post, (MPI_Win_start(peer, 0, win), MPI_Put(&word, ONE, 0, 0, ONE, win), MPI_Win_complete(win)))
 WAIT(wait, MPI_Win_wait(win))
 WAIT(lock, (lock(), MPI_Get(&word, ONE, 0, 0, ONE, win), MPI_Win_unlock(0, win)))
@@ -103,6 +107,14 @@ static void give_back(void (*wait)(void)) {
 static void fence(void (*wait)(void)) {
   MPI_Win_fence(0, win);
   together(wait);
+}
+
+static void early_fence(void (*wait)(void)) {
+  MPI_Win_fence(0, win);
+  if (alone(wait)) {
+    MPI_Put(&word, ONE, 1, 0, ONE, win);
+    wait();
+  }
 }
 
 static void post(void (*wait)(void)) {
@@ -172,10 +184,12 @@ static const struct mode modes[] = {
     {"alltoall", 2, together, alltoall_wait},
     {"bcast", 2, together, bcast_wait},
     {"reduce", 2, together, reduce_wait},
+    {"scan", 2, together, scan_wait},
     {"ibarrier", 2, begin_later, ibarrier_wait},
     {"create", 2, create, create_wait},
     {"free", 2, give_back, free_wait},
     {"fence", 2, fence, fence_wait},
+    {"early_fence", 2, early_fence, early_fence_wait},
     {"post", 2, post, post_wait},
     {"wait", 2, expose, wait_wait},
     {"lock", 2, contend, lock_wait},

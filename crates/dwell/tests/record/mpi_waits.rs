@@ -25,10 +25,12 @@ const ALIKE: &[&str] = &[
     "alltoall",
     "bcast",
     "reduce",
+    "scan",
     "ibarrier",
     "create",
     "free",
     "fence",
+    "early_fence",
     "post",
     "wait",
     "lock",
@@ -94,6 +96,7 @@ fn collectives() {
         trials.find("alltoall", "nxn_wait", "MPI_Alltoall", "Rank 0");
         trials.find("bcast", "late_broadcast", "MPI_Bcast", "Rank 0");
         trials.find("reduce", "early_reduce", "MPI_Reduce", "Rank 0");
+        trials.find("scan", "early_scan", "MPI_Scan", "Rank 0");
         trials.find("ibarrier", "nonblocking_collective_wait", "MPI_Wait", "Rank 0");
     }
 }
@@ -110,6 +113,8 @@ fn windows() {
 fn epochs() {
     for trials in both() {
         trials.find("fence", "wait_at_fence", "MPI_Win_fence", "Rank 0");
+        trials.find("early_fence", "wait_at_fence", "MPI_Win_fence", "Rank 0");
+        trials.find_cause("early_fence", "mpi_rma_early_fence");
         trials.find("post", "late_post", "MPI_Win_start|MPI_Put|MPI_Win_complete", "Rank 0");
         trials.find("wait", "early_wait", "MPI_Win_wait", "Rank 0");
         trials.find_cause("wait", "mpi_rma_late_complete");
