@@ -6,11 +6,11 @@ use std::fs;
 use crate::lab::{Lab, Run};
 use crate::trace::{Counts, Trace, said};
 
-/// What every PE said it had done, in its file `said.<pe>`.
-fn done(lab: &Lab, pes: u64) -> Counts {
+/// What every process said it had done, in its file `said.<rank>`.
+fn done(lab: &Lab, processes: u64) -> Counts {
     let mut all = Counts::new();
-    for pe in 0..pes {
-        let text = fs::read_to_string(lab.path(&format!("said.{pe}"))).unwrap_or_default();
+    for rank in 0..processes {
+        let text = fs::read_to_string(lab.path(&format!("said.{rank}"))).unwrap_or_default();
         all.extend(said(&text));
     }
     all
@@ -18,7 +18,7 @@ fn done(lab: &Lab, pes: u64) -> Counts {
 
 /// Recovers an experiment and holds the trace against what the processes said: everything that was
 /// complete is there, and at most `more` calls of each function that were under way.
-fn recovered(lab: &Lab, pes: u64, more: u64, run: &Run) -> Trace {
+pub(crate) fn recovered(lab: &Lab, processes: u64, more: u64, run: &Run) -> Trace {
     let experiment = lab.experiment();
     if !experiment.join("traces.otf2").exists() {
         let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
@@ -27,8 +27,8 @@ fn recovered(lab: &Lab, pes: u64, more: u64, run: &Run) -> Trace {
     }
     lab.accepted_by_otf2_print(&experiment);
     let trace = Trace::read(&experiment);
-    let done = done(lab, pes);
-    assert!(done.len() >= 5 * pes as usize, "{done:?}\n{run:?}");
+    let done = done(lab, processes);
+    assert!(done.len() >= 5 * processes as usize, "{done:?}\n{run:?}");
     for (key, expected) in &done {
         let found = trace.counts.get(key).copied().unwrap_or_default();
         let calls = expected.calls..=expected.calls + more;

@@ -1,48 +1,14 @@
 //! Every way to die leaves a trace with everything up to the death, under every MPI.
 
 use std::ffi::OsStr;
-use std::fs;
 
+use crate::crash::recovered;
 use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed};
-use crate::trace::{Counts, Trace, said};
 
 const RANKS: u32 = 2;
 /// Iterations of a program before it dies.
 const ITERATIONS: &str = "40";
-
-/// What every rank said it had done, in its file `said.<rank>`.
-fn done(lab: &Lab) -> Counts {
-    let mut all = Counts::new();
-    for rank in 0..RANKS {
-        let text = fs::read_to_string(lab.path(&format!("said.{rank}"))).unwrap_or_default();
-        all.extend(said(&text));
-    }
-    all
-}
-
-/// Recovers an experiment and holds the trace against what the processes said: everything that was
-/// complete is there, and at most `more` calls of each function that were under way.
-fn recovered(lab: &Lab, more: u64, run: &Run) -> Trace {
-    let experiment = lab.experiment();
-    if !experiment.join("traces.otf2").exists() {
-        let output = lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{text}\n{run:?}");
-    }
-    lab.accepted_by_otf2_print(&experiment);
-    analysed(lab, &experiment);
-    let trace = Trace::read(&experiment);
-    let done = done(lab);
-    assert_eq!(done.len(), 10 * RANKS as usize, "{done:?}\n{run:?}");
-    for (key, expected) in &done {
-        let found = trace.counts.get(key).copied().unwrap_or_default();
-        let calls = expected.calls..=expected.calls + more;
-        assert!(calls.contains(&found.calls), "{key:?}: {expected:?}, but {found:?}\n{run:?}");
-        assert!(found.bytes >= expected.bytes, "{key:?}: {expected:?}, but {found:?}\n{run:?}");
-    }
-    trace
-}
 
 /// How often a death is tried until both runs end with the same code: MPICH's launcher was seen to report
 /// now the end of a rank, now that of one it killed itself. The trace has to be right every time.
@@ -70,7 +36,8 @@ fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     let plain = mpi.run(&lab, RANKS, &command);
     let measured = mpi.measured(&lab, RANKS, &command);
     // A rank that waits for a dead one is inside a call that it did not count.
-    let trace = recovered(&lab, 1, &measured);
+    let trace = recovered(&lab, u64::from(RANKS), 1, &measured);
+    analysed(&lab, &lab.experiment());
     if !["normal", "kill-all"].contains(&mode) {
         // A barrier, and the program itself around it.
         assert!(trace.cut >= 2, "{mpi:?}: someone was inside a barrier");
@@ -133,7 +100,8 @@ fn stopped(mode: &str, signal: &str) {
             [program.as_os_str(), OsStr::new(mode), OsStr::new(ITERATIONS), prefix.as_os_str()];
         let run = mpi.measured_until(&lab, RANKS, &command, signal, "ready");
         assert!(run.stdout.contains("ready"), "{mpi:?} {run:?}");
-        recovered(&lab, 3, &run);
+        recovered(&lab, u64::from(RANKS), 3, &run);
+        analysed(&lab, &lab.experiment());
     }
 }
 
