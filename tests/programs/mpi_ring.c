@@ -1,7 +1,10 @@
 /* Passes a token around all processes, ROUNDS times, a pause between two rounds.
  *
  *   mpicc -O1 -g -o mpi_ring mpi_ring.c
- *   mpirun -np 4 ./mpi_ring [ROUNDS [MICROSECONDS]]
+ *   mpirun -np 4 ./mpi_ring [ROUNDS [MICROSECONDS [EVERY [ALONE]]]]
+ *
+ * After every EVERY rounds all processes meet, by turns in a barrier and in a sum, and then each makes ALONE
+ * calls that concern nobody else.
  *
  * Every message is received after it was sent, whatever clocks say. Process 1 is late by 100 ms once, in the
  * middle, so that process 2 waits for it. */
@@ -14,6 +17,8 @@ int main(int argc, char **argv) {
     int rank, size, token = 0;
     int rounds = argc > 1 ? atoi(argv[1]) : 200;
     int pause = argc > 2 ? atoi(argv[2]) : 2000;
+    int every = argc > 3 ? atoi(argv[3]) : 0;
+    int alone = argc > 4 ? atoi(argv[4]) : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -28,6 +33,14 @@ int main(int argc, char **argv) {
             if (rank == 1 && round == rounds / 2) usleep(100000);
             token++;
             MPI_Send(&token, 1, MPI_INT, next, 7, MPI_COMM_WORLD);
+        }
+        if (every && round % every == 0) {
+            int one = 1, all = 0;
+            if (round / every % 2)
+                MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+            else
+                MPI_Barrier(MPI_COMM_WORLD);
+            for (int call = 0; call < alone; call++) MPI_Barrier(MPI_COMM_SELF);
         }
     }
     if (rank == 0) printf("token %d\n", token);

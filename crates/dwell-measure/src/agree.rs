@@ -167,7 +167,7 @@ fn ahead() -> u64 {
 }
 
 /// Brings the bytes of rank 0 to everyone.
-fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Result<Vec<u8>> {
+pub(crate) fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Result<Vec<u8>> {
     let (rank, size) = (up.rank(), up.size());
     let bytes = match mine {
         Some(bytes) => bytes,

@@ -173,14 +173,43 @@ pub fn monotonic() -> u64 {
     skewed(read(libc::CLOCK_MONOTONIC))
 }
 
-/// A clock that is made wrong, to see whether that is put right: by how much at a time, and by how many
-/// parts in a thousand million it runs fast.
-static SKEW: OnceLock<(i64, i64)> = OnceLock::new();
+/// A clock that is made wrong, to see whether that is put right.
+static SKEW: OnceLock<Skew> = OnceLock::new();
 
-/// Makes the clock of this process wrong from now on: by `offset` nanoseconds, and by so many parts in a
-/// thousand million of the time that it shows. Once, and only with the clock of the system.
-pub(crate) fn skew(offset: i64, drift: i64) {
-    let _ = SKEW.set((offset, drift));
+/// How wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Skew {
+    /// By how many nanoseconds.
+    pub(crate) offset: i64,
+    /// By how many parts in a thousand million of the time that it shows.
+    pub(crate) drift: i64,
+    /// Whether it gains and loses in turn: so many nanoseconds each; 0 is always the same.
+    pub(crate) turn: u64,
+}
+
+impl Skew {
+    /// Times as large.
+    pub(crate) fn times(self, factor: i64) -> Self {
+        Self { offset: self.offset * factor, drift: self.drift * factor, ..self }
+    }
+
+    fn at(&self, time: u64) -> u64 {
+        let since = match self.turn {
+            0 => time,
+            turn => match time % (2 * turn) {
+                gaining if gaining < turn => gaining,
+                losing => 2 * turn - losing,
+            },
+        };
+        let wrong =
+            i128::from(self.offset) + i128::from(since) * i128::from(self.drift) / 1_000_000_000;
+        time.wrapping_add_signed(wrong as i64)
+    }
+}
+
+/// Makes the clock of this process wrong from now on. Once, and only with the clock of the system.
+pub(crate) fn skew(by: Skew) {
+    let _ = SKEW.set(by);
 }
 
 /// Whether it was.
@@ -190,9 +219,7 @@ pub(crate) fn is_skewed() -> bool {
 
 /// A time, as the clock shows it that was made wrong.
 fn skewed(time: u64) -> u64 {
-    let Some((offset, drift)) = SKEW.get() else { return time };
-    let wrong = i128::from(*offset) + i128::from(time) * i128::from(*drift) / 1_000_000_000;
-    time.wrapping_add_signed(wrong as i64)
+    SKEW.get().map_or(time, |skew| skew.at(time))
 }
 
 impl Sample {

@@ -46,7 +46,7 @@ std::arch::global_asm!(
 );
 
 unsafe extern "C" {
-    static dwell_switch: [AtomicU8; 2];
+    static dwell_switch: [AtomicU8; 3];
 }
 
 const PAGE: usize = 4096;
@@ -130,6 +130,22 @@ fn quiet() -> &'static AtomicU8 {
     unsafe { &dwell_switch[1] }
 }
 
+/// Whether calls are counted at which all processes are together, recorded or not.
+#[inline(always)]
+pub(crate) fn is_counting() -> bool {
+    counting().load(Ordering::Relaxed) != 0
+}
+
+/// Begins or ends to count them.
+pub(crate) fn count(yes: bool) {
+    counting().store(u8::from(yes), Ordering::Release);
+}
+
+fn counting() -> &'static AtomicU8 {
+    // SAFETY: as above. A forked child takes part in nothing.
+    unsafe { &dwell_switch[2] }
+}
+
 /// Sees to it that a forked child does not record: it shares the mapped files with its parent.
 pub(crate) fn off_in_children() {
     let page = ptr::from_ref(switch()).cast_mut().cast();
@@ -137,8 +153,9 @@ pub(crate) fn off_in_children() {
     if unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) } != 0 {
         extern "C" fn off() {
             turn(false);
+            count(false);
         }
-        // SAFETY: the handler stores one byte. It misses children of a bare `clone`, which is why
+        // SAFETY: the handler stores two bytes. It misses children of a bare `clone`, which is why
         // it is the second choice.
         unsafe { libc::pthread_atfork(None, None, Some(off)) };
     }

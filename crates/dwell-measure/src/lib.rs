@@ -12,6 +12,7 @@
 //! | [`mpi`] | what is recorded of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`process`] | what threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
+//! | [`meet`] | calls at which all processes are together, to compare clocks of nodes | counted alike by all, whatever is recorded |
 //! | [`memory`], [`facts`], [`stream`] | what a dead process leaves behind | readable at any instant |
 //! | [`unify`] | one set of definitions for all processes | same result for any order |
 //! | [`local`], [`definitions`], [`run`], [`recover`] | the archive, at the end of the run or after a crash | the same code for both |
@@ -28,6 +29,7 @@ pub mod filter;
 pub mod hook;
 pub mod local;
 mod lock;
+pub mod meet;
 pub mod memory;
 mod modules;
 pub mod mpi;

@@ -13,7 +13,7 @@ use otf2::id::Time;
 
 use crate::facts::{self, Damage, Fact};
 use crate::stream;
-use crate::sync::{self, Distance};
+use crate::sync::{Course, Distance};
 use crate::unify::{
     Comm, CommId, Group, GroupId, Host, Label, Maps, Module, ModuleId, Process, Property, Region,
     Shared, Site, Thread, Window,
@@ -34,6 +34,8 @@ pub struct Local {
     pub clock: Vec<(u64, i64)>,
     /// How far the clock of the node was from that of rank 0, at some moments.
     pub(crate) distances: Vec<Distance>,
+    /// How far wrong its times may be against those of rank 0, nanoseconds.
+    residual: u64,
     /// How the process ended, if it knew.
     pub end: Option<String>,
     /// What was wrong with the stream.
@@ -242,26 +244,41 @@ impl Local {
     /// Moves the clock of this process to that of the archive: by what was measured, or by `ahead` if
     /// nothing was.
     pub fn shift(&mut self, ahead: i64) {
-        let distances = std::mem::take(&mut self.distances);
-        let by = |time: u64| match distances.as_slice() {
-            [] => ahead,
-            measured => sync::offset_at(measured, time),
-        };
+        let course = Course::of(&self.distances);
+        let measured = !self.distances.is_empty();
+        self.residual = course.residual();
+        course.times().for_each(|time| self.split_clock(time));
+        let by = |time: u64| if measured { course.offset_at(time) } else { ahead };
         for (time, offset) in &mut self.clock {
             *offset = offset.wrapping_add(by(time.wrapping_add_signed(*offset)));
         }
         for time in [&mut self.process.begin, &mut self.process.end] {
             time.0 = time.0.wrapping_add_signed(by(time.0));
         }
-        self.distances = distances;
+    }
+
+    /// Has both clocks at a time of the node's, if it is between two at which they were read: what is added
+    /// there changes its slope.
+    fn split_clock(&mut self, time: u64) {
+        let of_node = |(recorder, ahead): (u64, i64)| recorder.wrapping_add_signed(ahead);
+        let next = self.clock.partition_point(|pair| of_node(*pair) < time);
+        let Some([before, after]) = self.clock.get(next.wrapping_sub(1)..next + 1) else { return };
+        let (begin, end) = (of_node(*before), of_node(*after));
+        if !(begin < time && time < end) {
+            return;
+        }
+        let part = u128::from(after.0 - before.0) * u128::from(time - begin);
+        let recorder = before.0 + (part / u128::from(end - begin)) as u64;
+        if before.0 < recorder && recorder < after.0 {
+            self.clock.insert(next, (recorder, time.wrapping_sub(recorder).cast_signed()));
+        }
     }
 
     /// How far wrong its times may be against those of rank 0, and half of the shortest round trip that
-    /// it saw, 0 if it saw none. Both in nanoseconds.
+    /// it saw, 0 if it saw none. Both in nanoseconds, and known after [`Local::shift`].
     pub(crate) fn doubt(&self) -> (u64, u64) {
-        let worst = self.distances.iter().map(|it| it.residual).max().unwrap_or(0);
         let least = self.distances.iter().filter_map(|it| it.half).min().unwrap_or(0);
-        (worst, least)
+        (self.residual, least)
     }
 }
 

@@ -357,7 +357,7 @@ impl Process {
         })
     }
 
-    /// The number of a region that the program names itself.
+    /// The number of a region that the program names itself, or the recorder, which is artificial.
     pub(crate) fn named_region(&self, name: &str, role: RegionRole) -> Option<u32> {
         let mixed = name.bytes().fold(u8::from(role).into(), |mixed: u64, byte| {
             (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
@@ -371,7 +371,11 @@ impl Process {
                     name,
                     meaning: "",
                     role: u8::from(role).into(),
-                    paradigm: u8::from(Paradigm::User).into(),
+                    paradigm: u8::from(match role {
+                        RegionRole::Artificial => Paradigm::MeasurementSystem,
+                        _ => Paradigm::User,
+                    })
+                    .into(),
                 })
             })
         })

@@ -24,6 +24,7 @@ use crate::definitions;
 use crate::facts::Fact;
 use crate::hook::{Facts, Hook, Who, paradigm};
 use crate::local::Local;
+use crate::meet;
 use crate::mpi;
 use crate::process::{self, Plan, Process};
 use crate::report;
@@ -82,9 +83,8 @@ pub fn start<U: Upcalls>(
     };
     let first = up.rank() == 0;
     let mut began = began;
-    if let Some((offset, drift)) = settings.skew {
-        let rank = up.rank().cast_signed();
-        clock::skew(rank * offset, rank * drift);
+    if let Some(skew) = settings.skew {
+        clock::skew(skew.times(up.rank().cast_signed()));
         began = Past { enter: began.enter.skewed(), leave: began.leave.map(Sample::skewed) };
     }
     if first {
@@ -112,6 +112,11 @@ pub fn start<U: Upcalls>(
         }
         Err(error) => (PathBuf::new(), Some(error.to_string())),
     };
+    let apart = distance.is_ok_and(|distance| distance.half.is_some());
+    let node = agreement.clock();
+    // If that fails nobody is counted on.
+    let _ =
+        meet::begin(&mut up, hook.layer, node, (apart, failure.is_none()), settings.clock_period);
     if let Ok(mut recording) = RECORDING.lock() {
         let chunk = settings.chunk(up.size());
         *recording = Some(Recording { agreement, settings, chunk, open_files, failure });
@@ -195,6 +200,7 @@ pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result
     let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {
         return;
     };
+    meet::end();
     let up = if hook.layer == Layer::Mpi {
         mpi::finalise(hook, open)
     } else {

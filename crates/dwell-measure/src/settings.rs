@@ -7,7 +7,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::clock::Source;
+use crate::clock::{Skew, Source};
 use crate::filter::{Filter, Groups, Selection};
 
 /// One thing that can be set.
@@ -232,6 +232,15 @@ pub const TABLE: &[Setting] = &[
                or the former where it runs at one rate (auto)",
     },
     Setting {
+        name: "clock-period",
+        letter: None,
+        kind: Kind::Duration,
+        default: "10s",
+        section: HOW,
+        help: "How often clocks of different nodes are compared while the program runs: in barriers and the \
+               like of all processes, about this far apart. 0 is only at the beginning and at the end",
+    },
+    Setting {
         name: "chunk-size",
         letter: None,
         kind: Kind::Size,
@@ -286,9 +295,10 @@ pub(crate) struct Settings {
     total: u64,
     /// Bytes of memory that recording may take in one process.
     pub(crate) memory: u64,
-    /// By how much the clock of each process is to be made wrong, for tests: nanoseconds, and parts in a
-    /// thousand million, both times the rank.
-    pub(crate) skew: Option<(i64, i64)>,
+    /// By how much the clock of each process is to be made wrong, for tests, times the rank.
+    pub(crate) skew: Option<Skew>,
+    /// Nanoseconds between comparisons of clocks of different nodes.
+    pub(crate) clock_period: u64,
     /// What time is read from.
     pub(crate) clock: Source,
     /// Whether events are written, and whether they are summed up.
@@ -383,8 +393,10 @@ impl Settings {
         let profile = values.is_on("profile");
         let trace = values.text("trace").and_then(parse_switch).unwrap_or(!profile);
         let skew = get("DWELL_TEST_SKEW").and_then(|text| {
-            let (offset, drift) = text.split_once(',')?;
-            Some((offset.trim().parse().ok()?, drift.trim().parse().ok()?))
+            let mut numbers = text.split(',').map(str::trim);
+            let (offset, drift) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+            let turn = numbers.next().map_or(Some(0), |turn| turn.parse().ok())?;
+            Some(Skew { offset, drift, turn })
         });
         let clock = match values.text("clock") {
             _ if skew.is_some() => Source::System,
@@ -395,6 +407,7 @@ impl Settings {
         let settings = Self {
             skew,
             clock,
+            clock_period: values.duration("clock-period").unwrap_or(0),
             trace,
             profile,
             selection: values.selection(&mut complaints),

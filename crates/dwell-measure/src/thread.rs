@@ -44,6 +44,7 @@ use crate::text::Text;
 
 mod user;
 
+pub(crate) use user::as_region;
 pub use user::{enter_function, enter_named, leave_function, leave_named};
 
 /// Ids of the attributes, the same in every archive.

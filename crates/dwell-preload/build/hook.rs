@@ -1,12 +1,13 @@
 //! The code of one hook.
 
-use dwell_model::operation::Operation;
+use dwell_model::operation::{Collective, Operation};
 use dwell_model::table::{Absent, Arg, Bytes, CType, Group, Members, Row};
 
 /// The stub and the hook of a row.
 pub(crate) fn of(index: usize, row: &Row) -> String {
     // Nothing is recorded yet when a runtime starts, but the call is, afterwards.
-    let stub = if row.operation == Operation::Initialise { "stub_always" } else { "stub" };
+    let always = row.operation == Operation::Initialise || gathers(row);
+    let stub = if always { "stub_always" } else { "stub" };
     let stub = format!("{stub}!({:?}, hook_{index}, ENTRIES[{index}]);\n", row.name());
     let hook = match long_double(row) {
         Some(LongDouble::Returned) => return_long_double(index, row),
@@ -88,6 +89,16 @@ fn body(row: &Row, call: &str) -> String {
     result",
             transfer_arguments(row)
         ),
+        _ if gathers(row) => format!(
+            "let facts = {facts};
+    let meeting = before_meeting(&entry.hook);
+    let call = if is_on() {{ begin(&entry.hook, &facts) }} else {{ None }};
+    // SAFETY: what the program passed goes to the function it was meant for.
+    let result = unsafe {{ {call} }};
+    if let Some(call) = call {{ end(call, &entry.hook, &facts, {result}); }}
+    after_meeting(meeting);
+    result",
+        ),
         _ => format!(
             "let facts = {facts};
     let call = if is_on() {{ begin(&entry.hook, &facts) }} else {{ None }};
@@ -97,6 +108,12 @@ fn body(row: &Row, call: &str) -> String {
     result",
         ),
     }
+}
+
+/// Whether all processes are together when a call ends: it is counted, recorded or not.
+fn gathers(row: &Row) -> bool {
+    let all = row.places.group == Group::World;
+    all && matches!(row.operation, Operation::Collective(Collective::Barrier | Collective::Sync))
 }
 
 fn is_transfer(row: &Row) -> bool {

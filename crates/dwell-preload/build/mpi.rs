@@ -17,7 +17,7 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
         (Operation::CreateGroup, Some(Members::Group(group)), Group::Caller) => Some(group),
         _ => None,
     };
-    let always = row.operation == Operation::Initialise || meets.is_some();
+    let always = row.operation == Operation::Initialise || meets.is_some() || is_counted(row);
     let stub = if always { "stub_always" } else { "stub" };
     let named = row.arguments.types().len();
     let count = if row.arguments.is_variadic() { REGISTERS } else { named };
@@ -49,12 +49,13 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     let mut list: [usize; {count}] = [{given}];
     let mut words = Words {{ list: &mut list, language: Language::C, row: {row} }};
     let mut room = core::mem::MaybeUninit::uninit();
-    {before}let state = if is_on() {{ {begin}(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    {before}let state = if {on} {{ {begin}(&entry.hook, &mut words, &mut room) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for, but for a status that
     // it does not want and the recorder does.
     let result = unsafe {{ real({passed}) }};
     if let Some(state) = state {{ {end}(state, &entry.hook, &words, result); }}
     {after}result",
+            on = on(row),
             before = if controls { "before_level(a0 as i32);\n    " } else { "" },
             after = if controls { "after_level(a0 as i32);\n    " } else { "" },
             meet = meets.map_or(String::new(), |group| format!("meet(a{});\n    ", group.0)),
@@ -149,7 +150,7 @@ fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String 
     if row.operation == Operation::Control {
         return fortran_control(number, name);
     }
-    let always = row.operation == Operation::Initialise;
+    let always = row.operation == Operation::Initialise || is_counted(row);
     let stub = if always { "stub_always" } else { "stub" };
     // The two arguments of main are C's alone.
     let own = match row.name() {
@@ -181,7 +182,7 @@ fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String 
     let mut list: [usize; {count}] = [{given}];
     let mut words = Words {{ list: &mut list, language: Language::{language}, row: entry.hook.row }};
     let mut room = core::mem::MaybeUninit::uninit();
-    let state = if is_on() {{ begin::<Way>(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    let state = if {on} {{ begin::<Way>(&entry.hook, &mut words, &mut room) }} else {{ None }};
     // SAFETY: as in C.
     unsafe {{ real({passed}) }};
     if let Some(state) = state {{
@@ -190,6 +191,7 @@ fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String 
         end::<Way>(state, &entry.hook, &words, result);
     }}",
             shape = shape(row),
+            on = on(row),
         ),
     };
     format!(
@@ -231,6 +233,21 @@ unsafe extern \"C-unwind\" fn fortran_{number}(a0: usize) {{
 }}
 "
     )
+}
+
+/// Whether calls may be ones at which all processes are together: they are counted, recorded or not.
+fn is_counted(row: &Row) -> bool {
+    use dwell_model::operation::Collective as C;
+    let gathers = matches!(
+        row.operation,
+        Operation::Collective(C::Sync | C::AllReduce | C::AllGather | C::AllToAll)
+    );
+    gathers && shape(row) == "collectives::Blocking"
+}
+
+/// When the hook has something to do before the call.
+fn on(row: &Row) -> &'static str {
+    if is_counted(row) { "is_on() || counts()" } else { "is_on()" }
 }
 
 /// Whether calls are so short that the way they are recorded is compiled into each hook.

@@ -56,6 +56,7 @@ pub(crate) fn known_comm(process: &Process, handle: usize) -> Option<&'static Co
 mod hooks {
     use dwell_measure::control::{after_level, before_level};
     use dwell_measure::entry::is_on;
+    use dwell_measure::meet::is_on as counts;
 
     use super::fortran::code_at;
     use super::life::{before_start, finish, meet, start};

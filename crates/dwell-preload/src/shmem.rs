@@ -2,17 +2,19 @@
 //!
 //! The recorder needs six things of a runtime: rank, size, send, receive, barrier, and a word about
 //! itself. OpenSHMEM has no send and receive; they are made from a mailbox in symmetric memory, which
-//! exists only while the recorder starts and while it ends.
+//! exists only while the recorder starts and while it ends, and between where processes meet to compare
+//! clocks.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 use std::io;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicPtr, Ordering, fence};
 
 use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
 use dwell_measure::control::{after_level, before_level};
 use dwell_measure::entry::is_on;
 use dwell_measure::hook::{Facts, Hook, Made, Who};
+use dwell_measure::meet;
 use dwell_measure::run::{self, Runtime};
 use dwell_measure::unify::Upcalls;
 
@@ -24,8 +26,8 @@ pub(crate) use hooks::ENTRIES;
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{
-        Entry, Facts, Made, Who, after_level, before_level, before_start, begin, end, end_transfer,
-        finish, is_on, park, start, transfer,
+        Entry, Facts, Made, Who, after_level, after_meeting, before_level, before_meeting,
+        before_start, begin, end, end_transfer, finish, is_on, park, start, transfer,
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));
@@ -44,6 +46,18 @@ fn start(hook: &'static Hook, began: Sample) {
 /// What the hook of a function that ends the runtime does first.
 fn finish(hook: &'static Hook) {
     run::finish(hook, Mailbox::open);
+}
+
+/// What the hook of a barrier of all processes does first.
+fn before_meeting(hook: &'static Hook) -> Option<u64> {
+    meet::before(hook.layer)
+}
+
+/// What it does last.
+fn after_meeting(before: Option<u64>) {
+    if let Some(before) = before {
+        meet::after(before, Mailbox::open);
+    }
 }
 
 /// A real function, by its name, as a pointer of the right type.
@@ -81,6 +95,9 @@ struct Shared {
     piece: [u8; PIECE],
 }
 
+/// The mailbox that was kept, so that meetings leave the program's symmetric memory alone.
+static KEPT: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
+
 /// Messages over OpenSHMEM: a sender puts a piece into its own mailbox and raises a flag at the
 /// receiver, which gets the piece and raises a flag in return.
 struct Mailbox {
@@ -96,7 +113,7 @@ struct Mailbox {
 }
 
 impl Mailbox {
-    /// Makes a mailbox. All processes do so together.
+    /// Makes a mailbox, or opens the one that was kept. All processes do so together.
     fn open() -> io::Result<Self> {
         let rank = real!("shmem_my_pe": fn() -> c_int)?;
         let size = real!("shmem_n_pes": fn() -> c_int)?;
@@ -117,11 +134,14 @@ impl Mailbox {
         unsafe {
             mailbox.rank = u64::from(rank().cast_unsigned());
             mailbox.size = u64::from(size().cast_unsigned());
-            mailbox.shared = malloc(size_of::<Shared>()).cast();
+            mailbox.shared = KEPT.load(Ordering::Relaxed);
             if mailbox.shared.is_null() {
-                return Err(io::Error::other("no symmetric memory is left"));
+                mailbox.shared = malloc(size_of::<Shared>()).cast();
+                if mailbox.shared.is_null() {
+                    return Err(io::Error::other("no symmetric memory is left"));
+                }
+                mailbox.shared.write_bytes(0, 1);
             }
-            mailbox.shared.write_bytes(0, 1);
             (mailbox.barrier)();
         }
         Ok(mailbox)
@@ -223,6 +243,11 @@ impl Upcalls for Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
+        if meet::is_on() {
+            return KEPT.store(self.shared, Ordering::Relaxed);
+        }
+        // A later one makes its own.
+        KEPT.store(core::ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: obtained in `open`, freed once; all processes do so together.
         unsafe { (self.free)(self.shared.cast()) };
     }

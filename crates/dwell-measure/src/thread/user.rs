@@ -7,6 +7,7 @@
 use otf2::enums::RegionRole;
 
 use super::{DEPTH, Frame, NO_FRAME, take};
+use crate::entry;
 use crate::process::Process;
 
 /// A function of the program begins. `site` is where it returns to; `stack` is where on the stack it was when
@@ -28,6 +29,19 @@ pub fn enter_named(name: &str, site: usize, stack: usize) {
 /// A region that the program names ends.
 pub fn leave_named(name: &str) {
     leave(|process| process.named_region(name, RegionRole::Code));
+}
+
+/// Runs something that the recorder does on time of the program, as a region that says so.
+pub(crate) fn as_region<T>(name: &str, action: impl FnOnce() -> T) -> T {
+    if !entry::is_on() {
+        return action();
+    }
+    let here = 0_usize;
+    let role = RegionRole::Artificial;
+    enter(|process| process.named_region(name, role), 0, std::ptr::from_ref(&here).addr());
+    let result = action();
+    leave(|process| process.named_region(name, role));
+    result
 }
 
 /// Functions inside functions that are kept apart. The rest of the places is for calls of runtimes, which

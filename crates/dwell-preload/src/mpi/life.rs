@@ -105,6 +105,11 @@ pub(super) fn meet(group: usize) {
     }
 }
 
+/// What the hook of a call does last at whose end all processes are together.
+pub(super) fn met(before: u64) {
+    dwell_measure::meet::after(before, Mail::open);
+}
+
 /// Whether the world of MPI is there.
 fn is_running() -> bool {
     let (mut began, mut ended) = (0, 0);

@@ -1,14 +1,20 @@
 //! Clocks that differ, as those of nodes do: the archive puts them right, as far as it says.
 //!
-//! The recorder makes the clock of each process wrong (`DWELL_TEST_SKEW`: nanoseconds and parts in a
-//! thousand million, times the rank), so every process is a node of its own as far as clocks go.
+//! The recorder makes the clock of each process wrong (`DWELL_TEST_SKEW`), so every process is a node of its
+//! own as far as clocks go.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use otf2::Event;
+use otf2::clock::Clock;
+use otf2::def::{ClockOffset, Definition};
+use otf2::id::{LocationRef, Time};
 use otf2::read::LocalTables;
 
+use crate::faults::Small;
 use crate::lab::Lab;
 use crate::mpi::Mpi;
 use crate::trace::Trace;
@@ -28,58 +34,100 @@ struct Messages {
     received: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
 }
 
-/// Nanoseconds, and parts in a thousand million.
-const SKEW: (i128, i128) = (3_000_000, 200_000);
+/// How wrong clocks are made, times the rank: nanoseconds, parts in a thousand million, and how long they gain
+/// before they lose as long; 0 is always.
+#[derive(Clone, Copy)]
+struct Skew(i128, i128, i128);
 
-/// The time that a clock showed which was made wrong.
-fn truth(rank: u64, shown: u64) -> u64 {
-    let (rank, shown) = (i128::from(rank), i128::from(shown));
-    let part = 1_000_000_000;
-    ((shown - rank * SKEW.0) * part / (part + rank * SKEW.1)) as u64
+impl Skew {
+    /// As the recorder is told.
+    fn variable(self) -> OsString {
+        format!("DWELL_TEST_SKEW={},{},{}", self.0, self.1, self.2).into()
+    }
+
+    /// What the clock of a process shows at a time.
+    fn shown(self, rank: u64, time: u64) -> u64 {
+        let Self(offset, drift, turn) = self;
+        let (rank, time) = (i128::from(rank), i128::from(time));
+        let since = if turn == 0 { time } else { turn - (time % (2 * turn) - turn).abs() };
+        (time + rank * offset + since * (rank * drift) / 1_000_000_000) as u64
+    }
+
+    /// The time at which a clock showed that.
+    fn truth(self, rank: u64, shown: u64) -> u64 {
+        // Clocks rise, so half of what is left is wrong.
+        let reach = shown / 10 + 1_000_000_000;
+        let (mut low, mut high) = (shown.saturating_sub(reach), shown + reach);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.shown(rank, middle) < shown { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
 }
 
 /// What a time means.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Times {
     /// As every reader has it.
     Corrected,
     /// As it was written.
     Written,
     /// As it was, by a clock that is right.
-    True,
+    True(Skew),
+}
+
+/// A location's records, its rank and their times, in the order they were written.
+fn each(trace: &Trace, times: Times, mut then: impl FnMut(u64, u64, &Event<'_>)) {
+    for (location, rank) in trace.locations() {
+        let tables = trace.archive.local_tables(location);
+        let tables = match times {
+            Times::Corrected => tables,
+            _ => LocalTables { maps: tables.maps, ..LocalTables::default() },
+        };
+        let window = otf2::read::WINDOW;
+        let mut reader = trace.archive.events_with(location, &tables, window).unwrap();
+        while let Some(record) = reader.next().unwrap() {
+            let time = match times {
+                Times::True(skew) => skew.truth(rank, record.time.0),
+                _ => record.time.0,
+            };
+            then(rank, time, &record.event);
+        }
+    }
+}
+
+/// Calls of some functions by rank: enter and leave.
+fn calls(trace: &Trace, times: Times, functions: &[&str]) -> BTreeMap<u64, Vec<(u64, u64)>> {
+    let mut all: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    each(trace, times, |rank, time, event| match event {
+        Event::Enter(it) if functions.contains(&trace.region(it.region).as_str()) => {
+            all.entry(rank).or_default().push((time, time));
+        }
+        Event::Leave(it) if functions.contains(&trace.region(it.region).as_str()) => {
+            all.get_mut(&rank).unwrap().last_mut().unwrap().1 = time;
+        }
+        _ => {}
+    });
+    all
 }
 
 impl Messages {
     fn read(trace: &Trace, times: Times) -> Self {
         let mut all = Self::default();
-        for (location, rank) in trace.locations() {
-            let tables = trace.archive.local_tables(location);
-            let tables = match times {
-                Times::Corrected => tables,
-                _ => LocalTables { maps: tables.maps, ..LocalTables::default() },
-            };
-            let window = otf2::read::WINDOW;
-            let mut reader = trace.archive.events_with(location, &tables, window).unwrap();
-            let mut enter = 0;
-            while let Some(record) = reader.next().unwrap() {
-                let time = match times {
-                    Times::True => truth(rank, record.time.0),
-                    _ => record.time.0,
-                };
-                match record.event {
-                    Event::Enter(_) => enter = time,
-                    Event::MpiSend(it) => {
-                        let key = (rank, u64::from(it.receiver.0));
-                        all.sent.entry(key).or_default().push((enter, time));
-                    }
-                    Event::MpiRecv(it) => {
-                        let key = (u64::from(it.sender.0), rank);
-                        all.received.entry(key).or_default().push((enter, time));
-                    }
-                    _ => {}
-                }
+        let mut enter = 0;
+        each(trace, times, |rank, time, event| match event {
+            Event::Enter(_) => enter = time,
+            Event::MpiSend(it) => {
+                let key = (rank, u64::from(it.receiver.0));
+                all.sent.entry(key).or_default().push((enter, time));
             }
-        }
+            Event::MpiRecv(it) => {
+                let key = (u64::from(it.sender.0), rank);
+                all.received.entry(key).or_default().push((enter, time));
+            }
+            _ => {}
+        });
         all
     }
 
@@ -125,21 +173,172 @@ fn waits(lab: &Lab) -> BTreeMap<String, f64> {
     sums
 }
 
+/// A number among the properties of an archive.
+fn property(trace: &Trace, name: &str) -> u64 {
+    let value = trace.archive.anchor().property(name);
+    value.unwrap_or_else(|| panic!("{name} is missing")).parse().unwrap()
+}
+
+/// What is added to the clock of a location, as the archive says it.
+fn offsets(trace: &Trace, location: LocationRef) -> Vec<(u64, i64)> {
+    let mut reader = trace.archive.local_definitions(location).unwrap().unwrap();
+    let mut all = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        if let Definition::ClockOffset(it) = record {
+            all.push((it.time.0, it.offset));
+        }
+    }
+    all
+}
+
+/// How far times of a trace are from the truth at most, if clocks are corrected by some of the offsets. The
+/// program and the call that starts its runtime began before anything could be measured.
+fn furthest(trace: &Trace, skew: Skew, keep: impl Fn(usize, usize) -> bool) -> u64 {
+    let mut furthest = 0;
+    for (location, rank) in trace.locations() {
+        let all = offsets(trace, location);
+        let mut clock = Clock::default();
+        for (at, (time, offset)) in all.iter().enumerate().filter(|(at, _)| keep(*at, all.len())) {
+            let (time, offset) = (Time(*time), *offset);
+            assert!(clock.push(&ClockOffset { time, offset, standard_deviation: 0.0 }), "{at}");
+        }
+        let maps = trace.archive.local_tables(location).maps;
+        let tables = LocalTables { maps, ..LocalTables::default() };
+        let mut reader = trace.archive.events_with(location, &tables, otf2::read::WINDOW).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(reader.next().unwrap().unwrap().event, Event::Enter(_)));
+        }
+        while let Some(record) = reader.next().unwrap() {
+            let truth = skew.truth(rank, record.time.0);
+            furthest = furthest.max(clock.correct(record.time).0.abs_diff(truth));
+        }
+    }
+    furthest
+}
+
+/// A clock that gains and loses by turns is followed by measuring it in between, in barriers and the like.
+#[test]
+fn clocks_that_do_not_drift_evenly_are_followed() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
+    let skew = Skew(3_000_000, 20_000_000, 400_000_000);
+    let command = [program.as_os_str(), "300".as_ref(), "2000".as_ref(), "3".as_ref()];
+    let variables = [skew.variable(), "DWELL_CLOCK_PERIOD=30ms".into()];
+    let variables: Vec<&OsStr> = variables.iter().map(OsString::as_os_str).collect();
+    let run = mpi.measured_with(&lab, 3, &variables, &command);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "token 600\n"), "{run:?}");
+    let trace = Trace::read(&lab.experiment());
+    let residual = property(&trace, "DWELL::CLOCK_RESIDUAL");
+    let counts = trace.locations().into_iter().map(|it| offsets(&trace, it.0).len());
+    let counts: Vec<usize> = counts.collect();
+    let followed = furthest(&trace, skew, |_, _| true);
+    let ends = furthest(&trace, skew, |at, len| at == 0 || at + 1 == len);
+    eprintln!(
+        "{counts:?} offsets, off by {followed} ns, by {ends} ns with the first and the last, residual {residual} ns"
+    );
+    assert!(followed <= residual && residual < ends, "{followed}, {residual}, {ends}");
+
+    let (found, right) =
+        (waits(&lab)["late_sender"], Messages::read(&trace, Times::True(skew)).late());
+    let doubt = 600.0 * 2.0 * residual as f64 / 1e9;
+    assert!((found - right).abs() <= doubt, "{found} and {right}, in doubt {doubt}");
+}
+
+/// Processes meet whatever each of them records: nothing for now, every seventh call, until there is no
+/// room, until the disk is full, no thread at all.
+#[test]
+fn processes_meet_whatever_they_record() {
+    let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
+    let lab = Lab::bare();
+    let Some(disk) = Small::mount(&lab, "500k") else { return };
+    let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
+    let script = lab.path("each.sh");
+    let each = format!(
+        "#!/bin/sh\ncase $OMPI_COMM_WORLD_RANK$PMI_RANK in\n\
+             1) export DWELL_PAUSED=on DWELL_EVERY=7 DWELL_CALLS=-collective ;;\n\
+             2) export DWELL_MAX_SIZE=300K ;;\n\
+             3) export DWELL_SCRATCH={} ;;\n\
+             4) export DWELL_MAX_MEMORY=1 DWELL_FOR=1ms ;;\nesac\nexec \"$@\"\n",
+        disk.0.display()
+    );
+    fs::write(&script, each).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let command = [program.as_os_str(), "300".as_ref(), "0".as_ref(), "1".as_ref(), "40".as_ref()];
+    let variables = ["DWELL_TEST_SKEW=3000000,200000", "DWELL_CLOCK_PERIOD=20ms"];
+    let before = [&variables.map(OsStr::new)[..], &[script.as_os_str()]].concat();
+    let chunk = ["DWELL_CHUNK_SIZE=256K".as_ref()];
+    let run = mpi.measured_with(&lab, 5, &[&chunk[..], &before].concat(), &command);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "token 1200\n"), "{run:?}");
+    assert!(run.stderr.contains("No space left on device"), "{run:?}");
+    assert!(run.stderr.contains("--max-size") && run.stderr.contains("--max-memory"), "{run:?}");
+    let trace = Trace::read(&lab.experiment());
+    let compared = trace.counts.get(&(0, "Dwell compares clocks".into())).map(|it| it.calls);
+    eprintln!("{}: compared {compared:?} times", mpi.name());
+    assert!(compared.is_some_and(|times| times >= 3), "{compared:?}, {run:?}");
+}
+
+/// How long who came first waited for who came last, in seconds: at barriers, and for a flag.
+fn one_sided(trace: &Trace, times: Times) -> (f64, f64) {
+    let barriers = calls(trace, times, &["shmem_barrier_all", "shmem_finalize"]);
+    let (at_0, at_1) = (barriers[&0].iter(), barriers[&1].iter());
+    let waited = at_0.zip(at_1).map(|(one, other)| one.0.abs_diff(other.0)).sum::<u64>();
+    let waits = calls(trace, times, &["shmem_long_wait_until"]).remove(&1).unwrap();
+    let raised = calls(trace, times, &["shmem_long_p"]).remove(&0).unwrap();
+    assert_eq!((waits.len(), raised.len()), (5, 5));
+    let late = waits
+        .iter()
+        .zip(raised)
+        .map(|((enter, leave), (raised, _))| raised.min(*leave).saturating_sub(*enter));
+    (waited as f64 / 1e9, late.sum::<u64>() as f64 / 1e9)
+}
+
+/// One-sided: waits for signals and at barriers are as long as by clocks that are right.
+#[test]
+fn waits_of_openshmem_by_clocks_that_differ() {
+    let Some(lab) = Lab::open() else { return };
+    let program = lab.compile("tests/programs/delays.c", &["-fno-optimize-sibling-calls"]);
+    let skew = Skew(30_000_000, 20_000_000, 300_000_000);
+    let variable = skew.variable();
+    let options = ["-x", variable.to_str().unwrap(), "-x", "DWELL_CLOCK_PERIOD=40ms"];
+    let words = ["40", "barrier", "signal"].map(OsStr::new);
+    let run = lab.measured(2, &options, &[&[program.as_os_str()], &words[..]].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let trace = Trace::read(&lab.experiment());
+    let residual = property(&trace, "DWELL::CLOCK_RESIDUAL");
+    let furthest = furthest(&trace, skew, |_, _| true);
+    assert!(furthest <= residual, "{furthest} and {residual}");
+    let right = one_sided(&trace, Times::True(skew));
+    let found = waits(&lab);
+    let found = (found["barrier_wait"], found["late_signal"]);
+    let barriers = calls(&trace, Times::Corrected, &["shmem_barrier_all"])[&0].len() as f64;
+    let doubt = 2.0 * residual as f64 / 1e9;
+    eprintln!(
+        "barriers and signals: {found:?} s, by true clocks {right:?} s, residual {residual} ns"
+    );
+    assert!(
+        (found.0 - right.0).abs() <= (barriers + 1.0) * doubt,
+        "{found:?}, {right:?}, {residual}"
+    );
+    assert!((found.1 - right.1).abs() <= 5.0 * doubt, "{found:?}, {right:?}, {residual}");
+    assert!(right.0 > 0.15 && right.1 > 0.1, "five waits of 40 ms each: {right:?}");
+    // Written as they were, clocks say something else.
+    let written = one_sided(&trace, Times::Written);
+    assert!((written.0 - right.0).abs() > 0.05, "{written:?}, {right:?}");
+    lab.accepted_by_otf2_print(&lab.experiment());
+}
+
 #[test]
 fn skewed_and_drifting_clocks_are_put_right() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
     let command = [program.as_os_str(), OsStr::new("150"), OsStr::new("2000")];
-    let skew = format!("DWELL_TEST_SKEW={},{}", SKEW.0, SKEW.1);
-    let run = mpi.measured_with(&lab, 4, &[OsStr::new(&skew)], &command);
+    let skew = Skew(3_000_000, 200_000, 0);
+    let run = mpi.measured_with(&lab, 4, &[&skew.variable()], &command);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "token 450\n"), "{run:?}");
     let trace = Trace::read(&lab.experiment());
-    let property = |name: &str| -> u64 {
-        let value = trace.archive.anchor().property(name);
-        value.unwrap_or_else(|| panic!("{name} is missing")).parse().unwrap()
-    };
-    let residual = property("DWELL::CLOCK_RESIDUAL");
+    let residual = property(&trace, "DWELL::CLOCK_RESIDUAL");
     let before = Messages::read(&trace, Times::Written).violations();
     let after = Messages::read(&trace, Times::Corrected).violations();
     eprintln!("before {before:?}, after {after:?}, residual {residual} ns");
@@ -148,10 +347,11 @@ fn skewed_and_drifting_clocks_are_put_right() {
     // Both sides may be wrong by that much.
     assert!(after.largest <= 2 * residual, "{after:?}, {residual} ns");
     assert!(residual < 2_000_000, "{residual} ns");
-    assert!(property("DWELL::LATENCY") <= residual);
+    assert!(property(&trace, "DWELL::LATENCY") <= residual);
 
     // What the analysis finds is what it would have found by clocks that are right.
-    let (found, right) = (waits(&lab)["late_sender"], Messages::read(&trace, Times::True).late());
+    let (found, right) =
+        (waits(&lab)["late_sender"], Messages::read(&trace, Times::True(skew)).late());
     let doubt = 600.0 * 2.0 * residual as f64 / 1e9;
     eprintln!("late senders {found} s, by true clocks {right} s, in doubt {doubt} s");
     assert!((found - right).abs() <= doubt, "{found} and {right}, in doubt {doubt}");
