@@ -47,8 +47,8 @@ pub mod transport;
 mod tree;
 mod world;
 
-use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use dwell_model::layer::Layer;
 use otf2::Archive;
@@ -107,16 +107,28 @@ pub enum Error {
     Archive(otf2::Error),
     /// It defines no location.
     NoLocations,
+    /// A part of a profile cannot be read.
+    Profile(PathBuf, io::Error),
+    /// The report cannot be written.
+    Report(cubex::Error),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Archive(error) => error.fmt(f),
+            Self::Profile(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Report(error) => error.fmt(f),
             Self::NoLocations => f.write_str(
                 "the archive defines no locations; if its run was killed, `dwell recover` may help",
             ),
         }
+    }
+}
+
+impl From<cubex::Error> for Error {
+    fn from(error: cubex::Error) -> Self {
+        Self::Report(error)
     }
 }
 
@@ -130,6 +142,8 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Archive(error) => Some(error),
+            Self::Profile(_, error) => Some(error),
+            Self::Report(error) => Some(error),
             Self::NoLocations => None,
         }
     }
@@ -322,19 +336,22 @@ impl Analysis {
         let input = report::Input {
             defs: &self.defs,
             world: &self.world,
-            replayed: &self.replayed,
             tree: &self.tree,
             notes: &notes,
             pairs: &pairs,
         };
-        report::write(&input, path)
+        report::write_replayed(&input, &self.replayed, path)
     }
 }
 
 /// Pairs that communicate, in order.
 fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
-    let mut sum = std::collections::BTreeMap::new();
+    let mut sum = matrix::Sum::new();
     replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
+    named_pairs(world, &sum)
+}
+
+fn named_pairs(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     let system = &world.system;
     let name = |party: u32| {
         let found = match world.parties.folded() {
@@ -343,9 +360,13 @@ fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
         };
         found.unwrap_or_default()
     };
-    sum.into_iter()
-        .map(|((from, to, kind), cell)| Pair { origin: name(from), target: name(to), kind, cell })
-        .collect()
+    let pair = |(&(from, to, kind), &cell): (&(u32, u32, Kind), &Cell)| Pair {
+        origin: name(from),
+        target: name(to),
+        kind,
+        cell,
+    };
+    sum.iter().map(pair).collect()
 }
 
 /// Pairs as comma-separated values; times are seconds.

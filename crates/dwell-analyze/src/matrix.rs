@@ -82,6 +82,9 @@ pub struct Cell {
     pub wait: u64,
 }
 
+/// What went from whom to whom, in order.
+pub(crate) type Sum = BTreeMap<(u32, u32, Kind), Cell>;
+
 /// Part of the matrix: the rows of some origins.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
@@ -157,7 +160,7 @@ impl Matrix {
     }
 
     /// Adds everything to a sum.
-    pub(crate) fn add_to(&self, sum: &mut BTreeMap<(u32, u32, Kind), Cell>) {
+    pub(crate) fn add_to(&self, sum: &mut Sum) {
         for (from, row) in &self.rows {
             for (kind, targets) in Kind::ALL.into_iter().zip(row) {
                 for (to, cell) in targets.iter() {

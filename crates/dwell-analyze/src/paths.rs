@@ -39,9 +39,6 @@ pub(crate) struct Node {
     pub(crate) signature: u64,
     /// All else.
     rest: Vec<(Quantity, u64)>,
-    /// The shortest and the longest visit, and its ids in its process, if it comes from a profile.
-    pub(crate) extremes: Option<(u64, u64)>,
-    pub(crate) local: (u32, Option<u32>),
 }
 
 /// Quantities that have a place of their own.
@@ -61,8 +58,6 @@ impl Node {
             counts: [0; COUNTS.len()],
             signature,
             rest: Vec::new(),
-            extremes: None,
-            local: (0, None),
         }
     }
 
@@ -175,37 +170,6 @@ impl Paths {
         if let Some(node) = self.nodes.get_mut(path.0 as usize) {
             node.visits += 1;
             node.time += time;
-        }
-    }
-
-    /// Many calls at once, summed up by someone else.
-    pub(crate) fn sum(
-        &mut self,
-        path: Path,
-        visits: u64,
-        time: u64,
-        (shortest, longest): (u64, u64),
-        local: (u32, Option<u32>),
-    ) {
-        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
-            node.visits += visits;
-            node.time += time;
-            node.local = local;
-            if shortest <= longest {
-                let (least, most) = node.extremes.unwrap_or((u64::MAX, 0));
-                node.extremes = Some((least.min(shortest), most.max(longest)));
-            }
-        }
-    }
-
-    /// Adds to any quantity.
-    pub(crate) fn add(&mut self, path: Path, what: Quantity, amount: u64) {
-        if COUNTS.contains(&what) {
-            if let Some(node) = self.nodes.get_mut(path.0 as usize) {
-                node.add(what, amount);
-            }
-        } else {
-            self.book(path, what, amount);
         }
     }
 

@@ -1,29 +1,36 @@
-//! A report from the rows of a profile, which the recorder summed up while the program ran.
+//! A report from the profile of a run, which the recorder summed up while the program ran.
 //!
-//! The rows of a location are what replay would have counted: call paths with visits, time, operations
-//! and bytes, and partners. They are put where replay puts its own, and the report is written from there, so
-//! that both name everything alike.
+//! What a location has of a call path is what replay would have counted. The report is written by the code
+//! that writes those of replay, so that both name everything alike.
+//!
+//! Profiles lie in [blocks](dwell_model::profile::block): the lines of a call path of many locations stand
+//! together. So the report is made path by path: of each, the lines of all blocks are read and become the rows
+//! of the metrics. Memory is the tables of the blocks and, for each thread, the rows of a few paths; how many
+//! is decided by a [budget](MEMORY).
 
-use std::fs;
-use std::path::Path as FilePath;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::{io, thread};
 
-use dwell_model::profile::{self as raw, PartnerRow, PathRow, Row};
+use dwell_model::profile::block::{self, HEAD, Head, LOCATION, Place, Sums};
+use dwell_model::profile::{self as raw, PartnerRow};
 use otf2::Archive;
-use otf2::enums::MappingType;
-use otf2::id::{CallingContextRef, CommRef, LocationRef, RegionRef, RmaWinRef};
-use otf2::map::Maps;
+use otf2::id::{CallingContextRef, CommRef, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
 
-use crate::lane::Lane;
-use crate::matrix::Kind;
+use crate::matrix::{self, Kind};
 use crate::metric::Quantity as Q;
-use crate::paths::Path;
-use crate::patterns::progress::Proofs;
-use crate::replay::Replayed;
-use crate::shard::Shard;
-use crate::tree::{Tree, lanes};
+use crate::report::{self, Booked, Sheets, Source};
+use crate::tree::{Branch, Tree};
 use crate::world::World;
-use crate::{Error, names, pairs_csv, report};
+use crate::{Error, named_pairs, names, pairs_csv};
+
+/// Bytes for the values of call paths that are being written.
+const MEMORY: usize = 256 << 20;
 
 /// Quantities in the order of the counts of a row.
 const COUNTS: [Q; raw::COUNTS.len()] = [
@@ -44,20 +51,41 @@ const COUNTS: [Q; raw::COUNTS.len()] = [
 pub struct Profile {
     defs: Definitions,
     world: World,
-    replayed: Replayed,
     tree: Tree,
+    /// What the paths of the tree have; see [`Sums::has`].
+    has: Vec<u32>,
+    blocks: Vec<Block>,
     notes: Vec<String>,
 }
 
+/// A file with the profiles of some locations.
+#[derive(Debug)]
+struct Block {
+    path: PathBuf,
+    head: Head,
+    /// The locations in its table, by their numbers here; `None` if the archive has none such, or another
+    /// block has it.
+    places: Vec<Option<u32>>,
+    /// Where the lines of its paths are, by path.
+    spans: Vec<Span>,
+}
+
+/// Where the lines of a path are.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    path: u32,
+    start: u64,
+    end: u64,
+    lines: u64,
+}
+
 /// What calls of one function at one call path and location were.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Calls {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls<'p> {
     /// The function.
-    pub region: String,
+    pub region: &'p str,
     /// What its region says it means.
-    pub description: String,
-    /// Number of the location.
-    pub location: u32,
+    pub description: &'p str,
     /// Its ids in the events of its process, which decide how long its records are.
     pub local: (u32, Option<u32>),
     /// How often it was called.
@@ -68,60 +96,55 @@ pub struct Calls {
     pub counts: [u64; raw::COUNTS.len()],
 }
 
+impl Booked for Sums {
+    fn visits(&self) -> u64 {
+        self.visits
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn extremes(&self) -> Option<(u64, u64)> {
+        self.extremes
+    }
+
+    fn get(&self, what: Q) -> u64 {
+        let place = COUNTS.iter().position(|count| *count == what);
+        place.and_then(|at| self.counts.get(at).copied()).unwrap_or(0)
+    }
+}
+
 impl Profile {
-    /// Reads the rows of an experiment, one file for each location in `folder`.
+    /// Reads the tables of the blocks of an experiment, which are in `folder`.
     ///
     /// # Errors
-    /// If the definitions of the archive cannot be read. Rows that are missing or damaged become notes of
-    /// the report.
+    /// If the definitions of the archive, or the folder, cannot be read. Locations that are missing and blocks
+    /// that are damaged become notes of the report.
     pub fn read(archive: &Archive, folder: &FilePath) -> Result<Self, Error> {
         let defs = archive.definitions()?;
         let world = World::of(archive.anchor(), &defs, None);
         if world.system.places.is_empty() {
             return Err(Error::NoLocations);
         }
-        let sharding = world.sharding;
-        let mut shards: Vec<Shard> =
-            (0..sharding.count).map(|number| Shard::new(&world, number)).collect();
-        let (mut missing, mut dropped) = (0_u64, 0);
-        for shard in &mut shards {
-            let Shard { actors, matrix, .. } = shard;
-            for actor in actors {
-                let row = matrix.row(actor.index, &world.parties);
-                for lane in &mut actor.lanes {
-                    let place = world.system.places.get(lane.location as usize);
-                    let id = place.map_or(LocationRef(0), |place| place.id);
-                    let bytes = fs::read(folder.join(format!("{}.rows", id.0))).unwrap_or_default();
-                    let Some(header) = raw::header(&bytes) else {
-                        missing += 1;
-                        continue;
-                    };
-                    dropped += header.dropped;
-                    let maps = archive.local_tables(id).maps;
-                    let partners = fill(lane, header, &bytes, &maps);
-                    for partner in partners {
-                        let Some((to, kind)) = party(&world, actor.index, &partner, &maps) else {
-                            continue;
-                        };
-                        if let Some(cell) = matrix.cell(row, to, kind) {
-                            cell.operations += partner.operations;
-                            cell.bytes += partner.bytes;
-                            cell.time += partner.time;
-                        }
-                    }
-                }
+        let mut reading = Reading::new(&world);
+        let mut blocks = Vec::new();
+        for (_, path) in files(folder).map_err(|error| Error::Profile(folder.into(), error))? {
+            match reading.block(path.clone()) {
+                Ok(block) => blocks.push(block),
+                Err(error) => reading.notes.push(format!("{}: {error}", path.display())),
             }
         }
-        let mut notes = Vec::new();
+        let Reading { branches, has, free, dropped, mut notes, .. } = reading;
+        let missing = free.iter().filter(|free| **free).count();
         if missing > 0 {
             notes.push(format!("{missing} locations have no profile"));
         }
         if dropped > 0 {
             notes.push(format!("{dropped} calls on call paths that there was no row for"));
         }
-        let replayed = Replayed { shards, proofs: Proofs::default(), windows: 0, events: 0 };
-        let tree = Tree::join(&world, &replayed.shards);
-        Ok(Self { defs, world, replayed, tree, notes })
+        let tree = Tree::of(&world, branches);
+        Ok(Self { defs, world, tree, has, blocks, notes })
     }
 
     /// What there is to say about it.
@@ -134,99 +157,416 @@ impl Profile {
         (self.world.system.processes.len(), self.world.system.places.len())
     }
 
-    /// Everything that was called.
-    pub fn calls(&self) -> Vec<Calls> {
-        let text = |id| self.defs.string(id).map(|it| it.to_string()).unwrap_or_default();
-        let mut list = Vec::new();
-        for lane in lanes(&self.replayed.shards) {
-            for (_, node) in lane.paths.iter() {
-                let region = self.defs.region(node.region);
-                list.push(Calls {
-                    region: names::region(&self.defs, node.region),
-                    description: region.map(|it| text(it.description)).unwrap_or_default(),
-                    location: lane.location,
-                    local: node.local,
-                    visits: node.visits,
-                    nanoseconds: node.time,
-                    counts: COUNTS.map(|what| node.get(what)),
-                });
-            }
-        }
-        list
-    }
-
-    /// Writes the Cube report.
+    /// Shows everything that was called, location by location. Memory is what one block has.
     ///
     /// # Errors
-    /// If the file cannot be written.
-    pub fn write_report(&self, path: &FilePath) -> cubex::Result<()> {
-        let pairs = pairs_csv(&crate::pairs(&self.world, &self.replayed));
+    /// If a block cannot be read, or is damaged.
+    pub fn calls(&self, mut show: impl FnMut(&[Calls<'_>])) -> Result<(), Error> {
+        let text = |id| self.defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+        let functions: Vec<(String, String)> = self
+            .tree
+            .branches
+            .iter()
+            .map(|branch| {
+                let region = self.defs.region(branch.region);
+                let meaning = region.map(|it| text(it.description)).unwrap_or_default();
+                (names::region(&self.defs, branch.region), meaning)
+            })
+            .collect();
+        let (mut buffer, mut lines) = (Vec::new(), Vec::new());
+        for block in &self.blocks {
+            let told = |error| block.told(error);
+            let file = File::open(&block.path).map_err(told)?;
+            lines.clear();
+            for span in &block.spans {
+                let keep = |place, sums: &Sums| lines.push((place, span.path, *sums));
+                block.lines(&file, span, &mut buffer, keep).map_err(told)?;
+            }
+            lines.sort_unstable_by_key(|line| (line.0, line.1));
+            for of_location in lines.chunk_by(|one, other| one.0 == other.0) {
+                let calls = of_location.iter().filter_map(|(_, path, sums)| {
+                    let (region, description) = functions.get(*path as usize)?;
+                    Some(Calls {
+                        region,
+                        description,
+                        local: sums.local,
+                        visits: sums.visits,
+                        nanoseconds: sums.time,
+                        counts: sums.counts,
+                    })
+                });
+                show(&calls.collect::<Vec<_>>());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the Cube report. Gives what is damaged, and was left out.
+    ///
+    /// # Errors
+    /// If blocks cannot be read, or the file cannot be written.
+    pub fn write_report(&self, path: &FilePath) -> Result<Vec<String>, Error> {
+        let sum = self.partners()?;
+        let pairs = pairs_csv(&named_pairs(&self.world, &sum));
+        drop(sum);
         let input = report::Input {
             defs: &self.defs,
             world: &self.world,
-            replayed: &self.replayed,
             tree: &self.tree,
             notes: &self.notes,
             pairs: &pairs,
         };
-        report::write(&input, path)
-    }
-}
-
-/// An id of the archive for one of a process.
-fn global(maps: &Maps, space: MappingType, id: u32) -> u32 {
-    let mapped = maps.get(space).map_or(u64::from(id), |map| map.global(id.into()));
-    u32::try_from(mapped).unwrap_or(u32::MAX)
-}
-
-/// Puts the paths of a location where replay has its own, and returns its partners.
-fn fill(lane: &mut Lane, header: raw::Header, bytes: &[u8], maps: &Maps) -> Vec<PartnerRow> {
-    let mut paths: Vec<Path> = Vec::new();
-    let (mut partners, mut calls, mut program) = (Vec::new(), 0, None);
-    for (number, row) in raw::rows(bytes) {
-        paths.resize(number as usize, Path::TOP);
-        let row = match row {
-            Row::Path(row) => row,
-            Row::Partner(row) => {
-                partners.push(row);
-                continue;
+        let has = |source: Source, path: u32, _: &Branch| {
+            let has = self.has.get(path as usize).copied().unwrap_or(0);
+            match source {
+                Source::Time(..) => Sums::has_time(has),
+                Source::Visits => Sums::has_visits(has),
+                Source::Shortest | Source::Longest => Sums::has_extremes(has),
+                Source::Wait(..) => false,
+                Source::Count(_, what) => {
+                    let place = COUNTS.iter().position(|count| *count == what);
+                    place.is_some_and(|at| Sums::has_count(has, at))
+                }
             }
         };
-        let PathRow { parent, region, site, visits, time, shortest, longest, counts } = row;
-        let above = paths.get(parent as usize).copied().unwrap_or(Path::TOP);
-        let region_ref = RegionRef(global(maps, MappingType::Region, region));
-        let site_ref = site.map_or(CallingContextRef::UNDEFINED, |site| {
-            CallingContextRef(global(maps, MappingType::CallingContext, site))
-        });
-        let path = lane.paths.child(above, region_ref, site_ref);
-        paths.push(path);
-        if parent == 0 {
-            program = Some(path);
-        } else {
-            calls += time;
+        let damage = Mutex::default();
+        report::write(&input, has, path, |sheets| self.fill(sheets, &damage))?;
+        let mut damage: Vec<String> = damage.into_inner().unwrap_or_default();
+        damage.sort_unstable();
+        Ok(damage)
+    }
+
+    /// Who communicates with whom.
+    fn partners(&self) -> Result<matrix::Sum, Error> {
+        let mut sum = matrix::Sum::new();
+        let mut bytes = Vec::new();
+        for block in &self.blocks {
+            let read = File::open(&block.path).and_then(|file| {
+                block.read(&file, block.head.partners, block.head.length, &mut bytes)
+            });
+            read.map_err(|error| block.told(error))?;
+            for (place, partner) in block::partners(&bytes) {
+                let Some(place) = block.places.get(place as usize).copied().flatten() else {
+                    continue;
+                };
+                let me = self.world.process(place);
+                if let Some((to, kind)) = party(&self.world, me, &partner) {
+                    let cell = sum.entry((self.world.parties.party(me), to, kind)).or_default();
+                    cell.operations += partner.operations;
+                    cell.bytes += partner.bytes;
+                    cell.time += partner.time;
+                }
+            }
         }
-        lane.paths.sum(path, visits, time, (shortest, longest), (region, site));
-        for (what, amount) in COUNTS.into_iter().zip(counts) {
-            lane.paths.add(path, what, amount);
+        Ok(sum)
+    }
+
+    /// Writes all values: a few paths at a time, on all cores.
+    fn fill(&self, sheets: &Sheets, damage: &Mutex<Vec<String>>) -> Result<(), Error> {
+        let of_path = Columns::bytes(self.world.system.places.len());
+        let cores = thread::available_parallelism().map_or(1, Into::into);
+        let threads = (MEMORY / of_path).clamp(1, cores);
+        let at_once = (MEMORY / of_path / threads).clamp(1, MOST_AT_ONCE);
+        let paths: Vec<u32> = (0..).take(self.tree.branches.len()).collect();
+        let steps: Vec<&[u32]> = paths.chunks(at_once).collect();
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || -> Result<(), Error> {
+            let mut columns = Vec::new();
+            while !stop.load(Ordering::Relaxed)
+                && let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                self.fill_paths(sheets, step, &mut columns, damage)
+                    .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mine = work();
+            let end = |it: thread::ScopedJoinHandle<'_, _>| {
+                it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            others.into_iter().fold(mine, |all, other| all.and(end(other)))
+        })
+    }
+
+    fn fill_paths(
+        &self,
+        sheets: &Sheets,
+        paths: &[u32],
+        columns: &mut Vec<Columns>,
+        damage: &Mutex<Vec<String>>,
+    ) -> Result<(), Error> {
+        let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return Ok(()) };
+        columns.resize_with(paths.len(), Columns::default);
+        for (columns, &path) in columns.iter_mut().zip(paths) {
+            let has = self.has.get(path as usize).copied().unwrap_or(0);
+            columns.clear(self.world.system.places.len(), has);
+        }
+        let mut buffer = Vec::new();
+        for block in &self.blocks {
+            let from = block.spans.partition_point(|span| span.path < *first);
+            let spans = block.spans.get(from..).unwrap_or_default();
+            let spans = spans.iter().take_while(|span| span.path <= *last);
+            let mut file = None;
+            for span in spans {
+                let file = match &mut file {
+                    Some(file) => file,
+                    none => {
+                        none.insert(File::open(&block.path).map_err(|error| block.told(error))?)
+                    }
+                };
+                let Some(columns) = columns.get_mut((span.path - first) as usize) else { continue };
+                let put = |place, sums: &Sums| columns.put(place, sums);
+                let read = block.lines(file, span, &mut buffer, put);
+                let is_damage = |error: &io::Error| error.kind() == io::ErrorKind::InvalidData;
+                match read.map_err(|error| (is_damage(&error), block.told(error))) {
+                    Ok(()) => {}
+                    Err((true, error)) => {
+                        damage
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(error.to_string());
+                    }
+                    Err((false, error)) => return Err(error),
+                }
+            }
+        }
+        for (columns, path) in columns.iter().zip(paths) {
+            for sheet in sheets.all.iter().filter(|it| it.paths.binary_search(path).is_ok()) {
+                if let Some(values) = columns.of(sheet.source) {
+                    sheets.write(sheet, *path, values)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Paths that are filled at once, at most: for each, blocks are opened once.
+const MOST_AT_ONCE: usize = 16;
+
+/// The values of a path at all locations.
+#[derive(Debug, Default)]
+struct Columns {
+    visits: Vec<u64>,
+    time: Vec<u64>,
+    shortest: Vec<u64>,
+    longest: Vec<u64>,
+    /// Empty if there are none.
+    counts: [Vec<u64>; raw::COUNTS.len()],
+}
+
+impl Columns {
+    /// Bytes that they take at most.
+    fn bytes(locations: usize) -> usize {
+        (4 + raw::COUNTS.len()) * locations.max(1) * size_of::<u64>()
+    }
+
+    /// Makes room for the values of a path that has [this](Sums::has).
+    fn clear(&mut self, locations: usize, has: u32) {
+        let clear = |column: &mut Vec<u64>, is: bool, nothing: u64| {
+            column.clear();
+            column.resize(if is { locations } else { 0 }, nothing);
+        };
+        clear(&mut self.visits, true, 0);
+        clear(&mut self.time, true, 0);
+        clear(&mut self.shortest, true, u64::MAX);
+        clear(&mut self.longest, true, 0);
+        for (at, column) in self.counts.iter_mut().enumerate() {
+            clear(column, Sums::has_count(has, at), 0);
         }
     }
-    lane.first = Some(header.first);
-    lane.now = header.last;
-    if let Some(program) = program {
-        let own = header.last.saturating_sub(header.first).saturating_sub(calls);
-        lane.paths.sum(program, 0, own, (own, own), (0, None));
+
+    fn put(&mut self, place: u32, sums: &Sums) {
+        let put = |column: &mut Vec<u64>, value| {
+            if let Some(place) = column.get_mut(place as usize) {
+                *place = value;
+            }
+        };
+        put(&mut self.visits, sums.visits);
+        put(&mut self.time, sums.time);
+        if let Some((shortest, longest)) = sums.extremes {
+            put(&mut self.shortest, shortest);
+            put(&mut self.longest, longest);
+        }
+        for (column, count) in self.counts.iter_mut().zip(sums.counts) {
+            if count > 0 {
+                put(column, count);
+            }
+        }
     }
-    partners
+
+    fn of(&self, source: Source) -> Option<&[u64]> {
+        Some(match source {
+            Source::Time(..) => &self.time,
+            Source::Visits => &self.visits,
+            Source::Shortest => &self.shortest,
+            Source::Longest => &self.longest,
+            Source::Count(_, what) => {
+                self.counts.get(COUNTS.iter().position(|count| *count == what)?)?
+            }
+            Source::Wait(..) => return None,
+        })
+    }
+}
+
+impl Block {
+    fn told(&self, error: io::Error) -> Error {
+        Error::Profile(self.path.clone(), error)
+    }
+
+    /// Reads some bytes of the file.
+    fn read(&self, file: &File, start: u64, end: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+        // Both are below the length of the file, which was looked at.
+        buffer.resize(usize::try_from(end.saturating_sub(start)).unwrap_or(0), 0);
+        file.read_exact_at(buffer, start)
+    }
+
+    /// Shows the lines of a path, with the number of the location here.
+    fn lines(
+        &self,
+        file: &File,
+        span: &Span,
+        buffer: &mut Vec<u8>,
+        mut show: impl FnMut(u32, &Sums),
+    ) -> io::Result<()> {
+        self.read(file, span.start, span.end, buffer)?;
+        let mut seen = 0;
+        for (place, sums) in block::lines(buffer) {
+            seen += 1;
+            if let Some(Some(place)) = self.places.get(place as usize) {
+                show(*place, &sums);
+            }
+        }
+        if seen == span.lines {
+            return Ok(());
+        }
+        let text = format!(
+            "{seen} of {} lines between bytes {} and {}: the file is damaged",
+            span.lines, span.start, span.end
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidData, text))
+    }
+}
+
+/// Blocks of a folder, by their first location.
+fn files(folder: &FilePath) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let number = path.file_stem().and_then(|name| name.to_str()?.parse().ok());
+        if let Some(number) = number
+            && path.extension().is_some_and(|it| it == "block")
+        {
+            files.push((number, path));
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// What is known while blocks are read.
+struct Reading {
+    /// Numbers of locations by their ids.
+    numbers: HashMap<u64, u32>,
+    /// Whether no block has a location yet.
+    free: Vec<bool>,
+    branches: Vec<Branch>,
+    known: HashMap<(Option<u32>, u32, Option<u32>), u32>,
+    has: Vec<u32>,
+    dropped: u64,
+    notes: Vec<String>,
+}
+
+impl Reading {
+    fn new(world: &World) -> Self {
+        let places = &world.system.places;
+        Self {
+            numbers: places.iter().zip(0..).map(|(place, number)| (place.id.0, number)).collect(),
+            free: vec![true; places.len()],
+            branches: Vec::new(),
+            known: HashMap::new(),
+            has: Vec::new(),
+            dropped: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Reads the tables of a block.
+    fn block(&mut self, path: PathBuf) -> io::Result<Block> {
+        let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let file = File::open(&path)?;
+        let mut bytes = vec![0; HEAD];
+        file.read_exact_at(&mut bytes, 0)?;
+        let head = Head::read(&bytes).ok_or_else(|| damaged("no block of a profile"))?;
+        if file.metadata()?.len() != head.length {
+            return Err(damaged("the file has not the length that it says"));
+        }
+        bytes.resize(usize::try_from(head.tables()).unwrap_or(0).saturating_sub(HEAD), 0);
+        file.read_exact_at(&mut bytes, HEAD as u64)?;
+        let (locations, paths) =
+            bytes.split_at(bytes.len().min(head.locations as usize * LOCATION));
+        let spans = self.spans(head, &block::Path::read(paths).collect::<Vec<_>>());
+        let spans = spans.ok_or_else(|| damaged("the table of paths is damaged"))?;
+        let mut places = Vec::with_capacity(head.locations as usize);
+        for Place { location, header } in Place::read(locations) {
+            let number = self.numbers.get(&location).copied();
+            let free = number.and_then(|number| self.free.get_mut(number as usize));
+            let is_free = free.is_some_and(|free| std::mem::replace(free, false));
+            places.push(number.filter(|_| is_free));
+            self.dropped += if is_free { header.dropped } else { 0 };
+        }
+        Ok(Block { path, head, places, spans })
+    }
+
+    /// Where the lines of paths are; `None` if they lie outside of what the file has for them.
+    fn spans(&mut self, head: Head, paths: &[block::Path]) -> Option<Vec<Span>> {
+        let mut ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
+        let mut start = head.tables();
+        for path in paths {
+            let end = ends.next()?;
+            if path.start != start || end < start {
+                return None;
+            }
+            start = end;
+        }
+        let mut here: Vec<u32> = Vec::with_capacity(paths.len());
+        let mut spans = Vec::with_capacity(paths.len());
+        let mut ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
+        for path in paths {
+            let parent = match path.parent {
+                None => None,
+                Some(parent) => Some(*here.get(parent as usize)?),
+            };
+            let number = *self.known.entry((parent, path.region, path.site)).or_insert_with(|| {
+                self.branches.push(Branch {
+                    parent,
+                    region: RegionRef(path.region),
+                    site: path.site.map_or(CallingContextRef::UNDEFINED, CallingContextRef),
+                    signature: 0,
+                    class: None,
+                    members: Vec::new(),
+                });
+                self.has.push(0);
+                self.branches.len() as u32 - 1
+            });
+            *self.has.get_mut(number as usize)? |= path.has;
+            here.push(number);
+            let (start, end, lines) = (path.start, ends.next()?, path.lines);
+            spans.push(Span { path: number, start, end, lines });
+        }
+        spans.sort_unstable_by_key(|span| span.path);
+        Some(spans)
+    }
 }
 
 /// The party that a partner is, and what kind of communication it was.
-fn party(world: &World, me: u32, row: &PartnerRow, maps: &Maps) -> Option<(u32, Kind)> {
+fn party(world: &World, me: u32, row: &PartnerRow) -> Option<(u32, Kind)> {
     let kind = *Kind::ALL.get(row.kind as usize)?;
     let context = match kind {
-        Kind::Message => {
-            world.system.comm(CommRef(global(maps, MappingType::Comm, row.context)))?
-        }
-        _ => world.system.window(RmaWinRef(global(maps, MappingType::RmaWin, row.context)))?,
+        Kind::Message => world.system.comm(CommRef(row.context))?,
+        _ => world.system.window(RmaWinRef(row.context))?,
     };
     let process = world.system.context(context)?.ranks.process(row.rank, me)?;
     Some((world.parties.party(process), kind))

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path as FilePath;
 
 use cubex::{
-    Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, Owner, Region,
-    RegionId, ReportWriter, Rows, SystemNode, SystemNodeId,
+    Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, MetricWriter, Owner,
+    Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId,
 };
 use dwell_model::layer::Layer;
 use otf2::Definition;
@@ -20,12 +20,42 @@ use crate::metric::Quantity as Q;
 use crate::names;
 use crate::paths::Node;
 use crate::replay::Replayed;
-use crate::tree::{Class, Tree, lanes, node};
+use crate::tree::{Branch, Class, Tree, lanes, node};
 use crate::world::World;
+
+/// What a location has of a call path, whoever counted it.
+pub(crate) trait Booked {
+    /// How often it was called.
+    fn visits(&self) -> u64;
+    /// Nanoseconds, without those of calls inside.
+    fn time(&self) -> u64;
+    /// The shortest and the longest of these, where they are known.
+    fn extremes(&self) -> Option<(u64, u64)>;
+    /// Waits, counts, volumes.
+    fn get(&self, what: Q) -> u64;
+}
+
+impl Booked for Node {
+    fn visits(&self) -> u64 {
+        self.visits
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn extremes(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn get(&self, what: Q) -> u64 {
+        Self::get(self, what)
+    }
+}
 
 /// Where the values of a metric come from.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+pub(crate) enum Source {
     /// All time, that of a layer, or that of some classes of it.
     Time(Option<Layer>, &'static [Class]),
     /// Calls.
@@ -283,23 +313,19 @@ impl Source {
         }
     }
 
-    fn value(self, node: &Node) -> u64 {
-        let sum = |wanted: &[Q]| {
-            let booked = node.booked().filter(|(what, _)| wanted.contains(what));
-            booked.map(|(_, amount)| amount).sum()
-        };
+    pub(crate) fn value(self, it: &impl Booked) -> u64 {
         match self {
-            Self::Time(..) => node.time,
-            Self::Visits => node.visits,
-            Self::Shortest => node.extremes.map_or(self.nothing(), |it| it.0),
-            Self::Longest => node.extremes.map_or(0, |it| it.1),
-            Self::Wait(_, _, waits) => sum(waits),
-            Self::Count(_, what) => sum(&[what]),
+            Self::Time(..) => it.time(),
+            Self::Visits => it.visits(),
+            Self::Shortest => it.extremes().map_or(self.nothing(), |it| it.0),
+            Self::Longest => it.extremes().map_or(0, |it| it.1),
+            Self::Wait(_, _, waits) => waits.iter().map(|&what| it.get(what)).sum(),
+            Self::Count(_, what) => it.get(what),
         }
     }
 
     /// What stands where there is no value: the shortest of nothing is longer than anything.
-    fn nothing(self) -> u64 {
+    pub(crate) fn nothing(self) -> u64 {
         if matches!(self, Self::Shortest) { u64::MAX } else { 0 }
     }
 
@@ -317,21 +343,81 @@ impl Source {
     }
 }
 
-/// Everything that a report is made from.
+/// Everything that a report is made from, but its values.
 pub(crate) struct Input<'a> {
     pub(crate) defs: &'a Definitions,
     pub(crate) world: &'a World,
-    pub(crate) replayed: &'a Replayed,
     pub(crate) tree: &'a Tree,
     pub(crate) notes: &'a [String],
     /// Who communicates with whom, as comma-separated values.
     pub(crate) pairs: &'a str,
 }
 
-/// Writes the report.
-pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
-    let Input { defs, world, replayed, tree, notes, pairs } = *input;
+/// A metric of a report that is being written.
+pub(crate) struct Sheet {
+    pub(crate) source: Source,
+    /// The paths that it has rows of, in order.
+    pub(crate) paths: Vec<u32>,
+    metric: MetricWriter,
+}
+
+/// A report that lacks nothing but values.
+pub(crate) struct Sheets {
+    pub(crate) all: Vec<Sheet>,
+    cnodes: Vec<CnodeId>,
+}
+
+impl Sheets {
+    /// Writes the values of a path, in nanoseconds where they are times, of all locations in order.
+    pub(crate) fn write(&self, sheet: &Sheet, path: u32, values: &[u64]) -> cubex::Result<()> {
+        let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
+        if sheet.source.is_count() {
+            return sheet.metric.write(cnode, values);
+        }
+        let seconds = |&ns: &u64| if ns == u64::MAX { f64::MAX } else { ns as f64 / 1e9 };
+        let seconds: Vec<f64> = values.iter().map(seconds).collect();
+        sheet.metric.write(cnode, seconds.as_slice())
+    }
+}
+
+/// Writes the report of what was replayed.
+pub(crate) fn write_replayed(
+    input: &Input<'_>,
+    replayed: &Replayed,
+    path: &FilePath,
+) -> cubex::Result<()> {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+    let has = |source: Source, _: u32, branch: &Branch| {
+        let mut nodes = branch.members.iter().filter_map(|&at| node(&lanes, at));
+        nodes.any(|node| source.value(node) != source.nothing())
+    };
+    write(input, has, path, |sheets| -> cubex::Result<()> {
+        for sheet in &sheets.all {
+            for &number in &sheet.paths {
+                let mut values = vec![sheet.source.nothing(); input.world.system.places.len()];
+                let branch = input.tree.branches.get(number as usize);
+                for &(location, path) in branch.into_iter().flat_map(|branch| &branch.members) {
+                    if let Some(node) = node(&lanes, (location, path))
+                        && let Some(value) = values.get_mut(location as usize)
+                    {
+                        *value = sheet.source.value(node);
+                    }
+                }
+                sheets.write(sheet, number, &values)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes a report: `has` says which paths have values of a metric, `fill` writes them.
+pub(crate) fn write<E: From<cubex::Error>>(
+    input: &Input<'_>,
+    has: impl Fn(Source, u32, &Branch) -> bool,
+    path: &FilePath,
+    fill: impl FnOnce(&Sheets) -> Result<(), E>,
+) -> Result<(), E> {
+    let Input { defs, world, tree, notes, pairs } = *input;
     let layers = world.roles.layers();
     let rows = rows(&layers);
     let own: Vec<Option<Layer>> =
@@ -340,14 +426,9 @@ pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
     // Only metrics that have values, and those above them.
     let mut filled: Vec<Vec<u32>> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let has = |(number, branch): &(u32, &crate::tree::Branch)| {
+        let has = |(number, branch): &(u32, &Branch)| {
             let of = own.get(*number as usize).copied().flatten();
-            row.source.applies(branch.class, of)
-                && branch
-                    .members
-                    .iter()
-                    .filter_map(|&at| node(&lanes, at))
-                    .any(|node| row.source.value(node) != row.source.nothing())
+            row.source.applies(branch.class, of) && has(row.source, *number, branch)
         };
         let mut list: Vec<u32> =
             (0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect();
@@ -395,36 +476,17 @@ pub(crate) fn write(input: &Input<'_>, path: &FilePath) -> cubex::Result<()> {
     system_tree(defs, world, &mut builder);
     let writer = ReportWriter::create(path, builder.finish()?)?;
 
-    for ((row, id), filled) in rows.iter().zip(&ids).zip(&filled) {
+    let mut sheets = Sheets { all: Vec::new(), cnodes };
+    for ((row, id), paths) in rows.iter().zip(&ids).zip(filled) {
         let Some(id) = *id else { continue };
         let listed: Vec<CnodeId> =
-            filled.iter().filter_map(|&at| cnodes.get(at as usize).copied()).collect();
+            paths.iter().filter_map(|&at| sheets.cnodes.get(at as usize).copied()).collect();
         let metric = writer.metric(id, Rows::Listed(&listed))?;
-        for &number in filled {
-            let (Some(branch), Some(&cnode)) =
-                (tree.branches.get(number as usize), cnodes.get(number as usize))
-            else {
-                continue;
-            };
-            let mut values = vec![row.source.nothing(); world.system.places.len()];
-            for &(location, path) in &branch.members {
-                if let Some(node) = node(&lanes, (location, path))
-                    && let Some(value) = values.get_mut(location as usize)
-                {
-                    *value = row.source.value(node);
-                }
-            }
-            if row.source.is_count() {
-                metric.write(cnode, values.as_slice())?;
-            } else {
-                let seconds = |&ns: &u64| if ns == u64::MAX { f64::MAX } else { ns as f64 / 1e9 };
-                let seconds: Vec<f64> = values.iter().map(seconds).collect();
-                metric.write(cnode, seconds.as_slice())?;
-            }
-        }
+        sheets.all.push(Sheet { source: row.source, paths, metric });
     }
+    fill(&sheets)?;
     writer.extra(crate::PAIRS, pairs.len() as u64, pairs.as_bytes())?;
-    writer.finish()
+    Ok(writer.finish()?)
 }
 
 fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<CnodeId> {

@@ -151,6 +151,13 @@ impl Tree {
         tree
     }
 
+    /// The tree of paths that nobody waited on, as far as is known; parents come before their children.
+    pub(crate) fn of(world: &World, branches: Vec<Branch>) -> Self {
+        let mut tree = Self { branches };
+        tree.classify(world, &[]);
+        tree
+    }
+
     /// Calls inside a call of a runtime are part of it: the outermost decides, or the one of the layer
     /// that waits are judged at.
     fn classify(&mut self, world: &World, shards: &[Shard]) {

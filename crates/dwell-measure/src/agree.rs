@@ -20,6 +20,8 @@ pub(crate) struct Agreement {
     pub(crate) boot: String,
     /// How far `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` at rank 0.
     pub(crate) ahead: u64,
+    /// Whether all take part in the collation of a profile at the end.
+    pub(crate) profile: bool,
 }
 
 impl Agreement {
@@ -40,11 +42,13 @@ impl Agreement {
         let directory = directory.to_str().ok_or_else(|| {
             io::Error::other(format!("{}: the path is not UTF-8", directory.display()))
         })?;
-        Ok(Self { directory: directory.into(), boot: boot(), ahead: ahead() })
+        let profile = settings.profile;
+        Ok(Self { directory: directory.into(), boot: boot(), ahead: ahead(), profile })
     }
 
     fn encode(&self) -> Vec<u8> {
-        format!("+{}\n{}\n{}", self.ahead, self.boot, self.directory).into_bytes()
+        let Self { directory, boot, ahead, profile } = self;
+        format!("+{ahead}\n{boot}\n{profile}\n{directory}").into_bytes()
     }
 
     fn decode(bytes: &[u8]) -> io::Result<Self> {
@@ -54,10 +58,12 @@ impl Agreement {
             return Err(io::Error::other(error.to_string()));
         }
         let text = text.strip_prefix('+').ok_or_else(damaged)?;
-        let mut parts = text.splitn(3, '\n');
+        let mut parts = text.splitn(4, '\n');
         let mut next = || parts.next().ok_or_else(damaged);
         let ahead = next()?.parse().map_err(|_| damaged())?;
-        Ok(Self { ahead, boot: next()?.into(), directory: next()?.into() })
+        let boot = next()?.into();
+        let profile = next()?.parse().map_err(|_| damaged())?;
+        Ok(Self { ahead, boot, profile, directory: next()?.into() })
     }
 
     /// What tells the clock of this process from others: that of a node, in one of its boots.
@@ -200,7 +206,8 @@ mod tests {
 
     #[test]
     fn agreements_come_back() {
-        let agreement = Agreement { directory: "/a b/c".into(), boot: "x".into(), ahead: u64::MAX };
+        let (directory, boot) = ("/a b/c".into(), "x".into());
+        let agreement = Agreement { directory, boot, ahead: u64::MAX, profile: true };
         assert_eq!(Agreement::decode(&agreement.encode()).ok(), Some(agreement));
         for text in ["", "?", "+", "+1", "+1\nx", "+one\nx\n/y"] {
             assert!(Agreement::decode(text.as_bytes()).is_err(), "{text:?}");

@@ -20,6 +20,7 @@
 mod agree;
 pub mod call;
 pub mod clock;
+pub mod collate;
 pub mod control;
 mod cost;
 pub mod definitions;

@@ -14,6 +14,7 @@ use otf2::close::{close_events, leave_open};
 use otf2::id::{LocationRef, Time};
 
 use crate::agree;
+use crate::collate;
 use crate::local::Local;
 use crate::run;
 use crate::thread::CUT;
@@ -103,6 +104,10 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
         return Err(Error::Alive(pid));
     }
 
+    // Blocks of an end that was not reached: what they have is still in the rows that they were made from.
+    collate::remove_blocks(&directory.join(run::PROFILE))
+        .map_err(|error| Error::Io(directory.into(), error))?;
+
     // First all are read and their event files closed; locations are numbered by that. A rank that
     // left nothing is there nevertheless, with a location that has no events.
     let mut offline = Offline::default();
@@ -139,6 +144,7 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
         let told = |error| Error::Io(folder.into(), error);
         let maps = global.locate(&local.shared).map_err(told)?;
         run::place(&local, LocationRef(first), &maps, directory, folder, &options).map_err(told)?;
+        run::place_rows(&local, LocationRef(first), directory, folder).map_err(told)?;
         first += local.process.threads.len() as u64;
     }
     run::complete(&global, directory, options, ahead)

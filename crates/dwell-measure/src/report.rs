@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use crate::run;
-use crate::unify::Global;
+use crate::unify::{Global, Process};
 
 /// Says something, on standard error, as one write.
 pub(crate) fn say(text: &str) {
@@ -101,19 +101,8 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool, result: io::Res
         ));
     }
     let calls = total(global, run::CALLS);
-    let (mut bytes, mut longest) = (0, 0);
-    for (first, process) in global.processes() {
-        longest = longest.max(process.end.0.saturating_sub(process.begin.0));
-        for location in (first.0..).take(process.threads.len()) {
-            let experiment = Path::new(directory);
-            let events = experiment.join("traces").join(format!("{location}.evt"));
-            let rows = experiment.join(run::PROFILE).join(format!("{location}.rows"));
-            bytes += [events, rows]
-                .iter()
-                .filter_map(|path| Some(path.metadata().ok()?.len()))
-                .sum::<u64>();
-        }
-    }
+    let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
+    let longest = global.processes().map(length).max().unwrap_or(0);
     let processes = global.size();
     let stopped: Vec<&str> = global
         .shared()
@@ -131,7 +120,7 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool, result: io::Res
     let mut text = format!(
         "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
-        size(bytes),
+        size(total(global, run::BYTES)),
     );
     let (left_out, lost) = (total(global, run::LEFT_OUT), total(global, run::LOST));
     if left_out > 0 {

@@ -19,6 +19,7 @@ use otf2::{def, map};
 use crate::agree::{self, Agreement};
 use crate::call::{self, Past};
 use crate::clock::{self, Sample};
+use crate::collate::{self, Collated};
 use crate::control;
 use crate::definitions;
 use crate::facts::Fact;
@@ -272,6 +273,14 @@ impl Ending<'_> {
             Ok(unified) => self.place(&local, unified),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         };
+        let collated = self.collate(up, &local, &unified);
+        let result = match &unified {
+            // Rows that are in no block: `dwell` finds them where they are brought to, one file a thread.
+            Ok(unified) if collated.is_none() => {
+                result.and_then(|()| self.place_rows(&local, unified.first_location))
+            }
+            _ => result,
+        };
         // The archive is complete when all files are in their places, so rank 0 writes its anchor
         // after that; and what it was made from is removed after that, by each for itself.
         let _ = up.barrier();
@@ -280,11 +289,11 @@ impl Ending<'_> {
         if let Ok(unify::Unified { global: Some(global), rounds, traffic, .. }) = &unified {
             let received: u64 = traffic.iter().map(|round| round.received).sum();
             let how = format!("{rounds} rounds, {received} bytes received by rank 0");
-            written = result.and(self.complete(global, &local, how));
+            written = result.and(self.complete(global, &local, how, collated.as_ref()));
         }
         let _ = up.barrier();
         if placed {
-            self.clean_up(&local);
+            self.clean_up(&local, collated.is_some());
         }
         let _ = up.barrier();
         if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
@@ -294,9 +303,46 @@ impl Ending<'_> {
         }
     }
 
-    /// Removes the facts of this process, once the archive has them.
-    fn clean_up(&self, local: &Local) {
+    /// Puts the rows of all processes together, if they agreed on a profile. `None` if those of this process
+    /// are in no block.
+    fn collate(
+        &self,
+        up: &mut impl Upcalls,
+        local: &Local,
+        unified: &io::Result<unify::Unified>,
+    ) -> Option<Collated> {
+        let Recording { agreement, open_files, settings, .. } = self.recording;
+        if !agreement.profile {
+            return None;
+        }
+        let folder = Path::new(&agreement.directory).join(PROFILE);
+        let able = settings.memory >= collate::MEMORY;
+        let unified = unified.as_ref().ok().filter(|_| able);
+        let mut missing = unified.is_none();
+        let parts = unified
+            .into_iter()
+            .flat_map(|unified| parts(local, unified.first_location, &unified.maps, open_files));
+        // What cannot be read is left to `dwell`, with all else of this process.
+        let parts = parts.filter_map(|part| part.inspect_err(|_| missing = true).ok());
+        let mut write = |first, block: &[u8]| collate::place(&folder, first, block);
+        let collated = collate::collate(up, parts, collate::ENOUGH, &mut write);
+        (collated.written.is_ok() && !missing).then_some(collated)
+    }
+
+    /// Brings the rows of this process to where `dwell` looks for them.
+    fn place_rows(&self, local: &Local, first: LocationRef) -> io::Result<()> {
+        let Recording { agreement, open_files, .. } = self.recording;
+        place_rows(local, first, Path::new(&agreement.directory), open_files)
+    }
+
+    /// Removes the facts of this process, once the archive has them, and its rows, if blocks have them.
+    fn clean_up(&self, local: &Local, collated: bool) {
         let Recording { open_files, settings, .. } = self.recording;
+        if collated {
+            for id in 0..local.process.threads.len() {
+                let _ = fs::remove_file(rows(local, id as u64, open_files));
+            }
+        }
         if local.size > 0 {
             let _ = fs::remove_file(open_files.join(format!("{}.facts", local.process.rank)));
         }
@@ -326,7 +372,9 @@ impl Ending<'_> {
         let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
         let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
         let (residual, half) = local.doubt();
-        local.process.numbers = vec![calls, left_out, sum(|closed| closed.lost), residual, half];
+        let bytes = self.bytes(&local);
+        local.process.numbers =
+            vec![calls, left_out, sum(|closed| closed.lost), residual, half, bytes];
         let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
             0 => failure.what.to_string(),
             errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
@@ -339,6 +387,18 @@ impl Ending<'_> {
             local.shared.add_property(Property { name: "UNRECORDED".into(), value });
         }
         local
+    }
+
+    /// How long the files of this process are: asked by each for itself, not by rank 0 for all.
+    fn bytes(&self, local: &Local) -> u64 {
+        let open_files = &self.recording.open_files;
+        let length = |path: PathBuf| path.metadata().map_or(0, |it| it.len());
+        let ids = 0..local.process.threads.len() as u64;
+        ids.map(|id| {
+            let events = open_files.join(format!("{}.{id}.evt", local.process.rank));
+            length(events) + length(rows(local, id, open_files))
+        })
+        .sum()
     }
 
     /// Brings the files of this process to where the archive has them.
@@ -355,6 +415,7 @@ impl Ending<'_> {
         global: &unify::Global,
         local: &Local,
         unification: String,
+        collated: Option<&Collated>,
     ) -> io::Result<()> {
         let Recording { agreement, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
@@ -375,6 +436,11 @@ impl Ending<'_> {
             }
         }
         options.properties.push(("DWELL::UNIFICATION".into(), unification));
+        if let Some(Collated { rounds, traffic, .. }) = collated {
+            let received: u64 = traffic.iter().map(|round| round.received).sum();
+            let how = format!("{rounds} rounds, {received} bytes received by rank 0");
+            options.properties.push(("DWELL::COLLATION".into(), how));
+        }
         options.machine = report::host();
         options.description = local.program.clone();
         complete(global, directory, options, agreement.ahead).map_err(other)
@@ -389,6 +455,8 @@ pub(crate) const LOST: usize = 2;
 /// How far wrong times may be against those of rank 0, and half of the shortest round trip between nodes.
 pub(crate) const RESIDUAL: usize = 3;
 pub(crate) const HALF: usize = 4;
+/// Bytes of its files.
+pub(crate) const BYTES: usize = 5;
 
 /// What an archive says about the clocks of its nodes, if there are several.
 pub(crate) fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {
@@ -438,7 +506,6 @@ pub fn place(
         } else if !there {
             bring(&from, &to)?;
         }
-        place_rows(local, id, location, directory, open_files)?;
         let mut defs = archive.local_definitions(location).map_err(other)?;
         for (mapping_type, ids) in &tables {
             let id_map = map::IdMapRef::dense(ids);
@@ -460,21 +527,55 @@ pub fn place(
 /// The folder of an experiment that has the rows of its profile, by location.
 pub const PROFILE: &str = "profile";
 
-/// Brings the profile of a thread to its place, if it has one.
-fn place_rows(
+/// The rows of a thread, while they are written.
+fn rows(local: &Local, id: u64, open_files: &Path) -> PathBuf {
+    open_files.join(format!("{}.{id}.rows", local.process.rank))
+}
+
+/// Brings the profiles of the threads of a process to where `dwell` looks for them, if there are any.
+///
+/// # Errors
+/// If files cannot be moved.
+pub fn place_rows(
     local: &Local,
-    id: u64,
-    location: LocationRef,
+    first: LocationRef,
     directory: &Path,
     open_files: &Path,
 ) -> io::Result<()> {
-    let from = open_files.join(format!("{}.{id}.rows", local.process.rank));
-    if !from.exists() {
-        return Ok(());
+    for id in 0..local.process.threads.len() as u64 {
+        let from = rows(local, id, open_files);
+        if from.exists() {
+            let folder = directory.join(PROFILE);
+            fs::create_dir_all(&folder)?;
+            bring(&from, &folder.join(format!("{}.rows", first.0 + id)))?;
+        }
     }
-    let folder = directory.join(PROFILE);
-    fs::create_dir_all(&folder)?;
-    bring(&from, &folder.join(format!("{}.rows", location.0)))
+    Ok(())
+}
+
+/// The profiles of the threads of a process as they travel, if there are any.
+pub fn parts<'a>(
+    local: &'a Local,
+    first: LocationRef,
+    maps: &unify::Maps,
+    open_files: &'a Path,
+) -> impl Iterator<Item = io::Result<Vec<u8>>> + use<'a> {
+    let tables = local.tables(maps);
+    let translate = move |space, id: u32| {
+        let table = tables.iter().find(|table| table.0 == space);
+        let mapped = table.and_then(|table| table.1.get(id as usize)).copied();
+        u32::try_from(mapped.unwrap_or(id.into())).unwrap_or(u32::MAX)
+    };
+    (0..local.process.threads.len() as u64).filter_map(move |id| {
+        let path = rows(local, id, open_files);
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(Err(error)),
+        };
+        let part = collate::part(LocationRef(first.0 + id), &bytes, &translate);
+        Some(part.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no rows of a profile")))
+    })
 }
 
 /// Renames a file, or copies it to another file system.

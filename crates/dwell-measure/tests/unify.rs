@@ -1,17 +1,18 @@
 //! Unification: the tree against the files, every number of processes, every order.
 
-use std::collections::HashMap;
+mod threads;
+
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 use dwell_measure::unify::tree::{Answer, Node};
 use dwell_measure::unify::{
     Comm, CommId, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId, Offline,
     Process, Property, Region, Run, Shared, Site, Thread, Unified, Upcalls, Window, block, gather,
-    rounds, unify, unify_offline,
+    unify, unify_offline,
 };
 use otf2::id::{LocationRef, Time};
+
+use threads::{Fault, no_fault, run};
 
 /// Reproducible numbers (SplitMix64).
 struct Random(u64);
@@ -113,80 +114,6 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
         numbers: vec![u64::MAX, 0, rank],
     };
     (shared, process)
-}
-
-/// What happens to a message: it may change, and be lost.
-type Fault = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;
-
-/// One thread for a process, one channel for a pair.
-struct Threads {
-    rank: u64,
-    size: u64,
-    to: HashMap<u64, Sender<Option<Vec<u8>>>>,
-    from: HashMap<u64, Receiver<Option<Vec<u8>>>>,
-    fault: Fault,
-}
-
-impl Upcalls for Threads {
-    fn rank(&self) -> u64 {
-        self.rank
-    }
-
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn send(&mut self, to: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut bytes = bytes.to_vec();
-        let fails = (self.fault)(&mut bytes);
-        self.to[&to].send((!fails).then_some(bytes)).map_err(io::Error::other)?;
-        if fails { Err(io::Error::other("the line is down")) } else { Ok(()) }
-    }
-
-    fn receive(&mut self, from: u64) -> io::Result<Vec<u8>> {
-        let message = self.from[&from].recv_timeout(Duration::from_secs(60));
-        message
-            .expect("a process waits in vain")
-            .ok_or_else(|| io::Error::other("the line is down"))
-    }
-
-    fn barrier(&mut self) -> io::Result<()> {
-        unreachable!("not needed")
-    }
-}
-
-/// Runs `body` in `size` threads that can talk to each other, and gives what each returned.
-fn run<T: Send>(
-    size: u64,
-    fault: impl Fn(u64) -> Fault,
-    body: impl Fn(&mut Threads) -> T + Sync,
-) -> Vec<T> {
-    let mut ends: Vec<Threads> = (0..size)
-        .map(|rank| Threads {
-            rank,
-            size,
-            to: HashMap::new(),
-            from: HashMap::new(),
-            fault: fault(rank),
-        })
-        .collect();
-    for a in 0..size {
-        // Only along the tree: a message to anybody else is a panic.
-        for b in (0..rounds(size)).map(|k| a ^ (1 << k)).filter(|b| *b < size) {
-            let (sender, receiver) = channel();
-            ends[a as usize].to.insert(b, sender);
-            ends[b as usize].from.insert(a, receiver);
-        }
-    }
-    let body = &body;
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = ends.iter_mut().map(|end| scope.spawn(move || body(end))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a process panicked")).collect()
-    })
-}
-
-fn no_fault(_: u64) -> Fault {
-    Box::new(|_| false)
 }
 
 /// Every definition must be the one that its id in the run names.

@@ -1,9 +1,10 @@
-//! `profile.cubex`, made from the rows that the recorder left by the first command that looks at them.
+//! `profile.cubex`, made from what the recorder left by the first command that looks at it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use dwell_analyze::Profile;
+use dwell_measure::collate::collate_files;
 use dwell_measure::run::PROFILE;
 use otf2::Archive;
 
@@ -16,6 +17,10 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
         return Ok(None);
     }
     let archive = Archive::open(directory)?;
+    // What a killed run left, or one that could not put its rows together.
+    for warning in collate_files(&archive, &rows).with_context(|| rows.display().to_string())? {
+        eprintln!("dwell: {warning}");
+    }
     let profile = Profile::read(&archive, &rows).with_context(|| rows.display().to_string())?;
     Ok(Some(profile))
 }
@@ -32,7 +37,9 @@ pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
         for note in profile.notes() {
             eprintln!("dwell: {note}");
         }
-        profile.write_report(&report)?;
+        for damage in profile.write_report(&report)? {
+            eprintln!("dwell: {damage}");
+        }
     }
     Ok(Some(report))
 }

@@ -62,6 +62,8 @@ struct Function {
     left_out: bool,
     #[serde(skip)]
     fixed: bool,
+    #[serde(skip)]
+    nanoseconds: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,7 +83,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             directory.display()
         );
     };
-    let mut score = score(&profile.calls());
+    let mut scorer = Scorer::new();
+    profile.calls(|calls| scorer.add(calls))?;
+    let mut score = scorer.score();
     if let Some(most) = args.max_size {
         choose(&mut score, most);
         if score.bytes_with_filter > most {
@@ -105,36 +109,54 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sums up what calls would take, by function, the largest first.
-fn score(calls: &[Calls]) -> Score {
-    let mut ruler = Ruler::new();
-    let mut functions: BTreeMap<&str, Function> = BTreeMap::new();
-    let mut locations: BTreeMap<u32, u64> = BTreeMap::new();
-    let mut typical: BTreeMap<u32, Typical> = BTreeMap::new();
-    for call in calls {
-        typical.entry(call.location).or_default().add(call);
+/// Sums up what calls would take, location by location.
+struct Scorer {
+    ruler: Ruler,
+    functions: BTreeMap<String, Function>,
+    largest: u64,
+}
+
+impl Scorer {
+    fn new() -> Self {
+        Self { ruler: Ruler::new(), functions: BTreeMap::new(), largest: 0 }
     }
-    for call in calls {
-        let bytes = ruler.calls(call, typical.entry(call.location).or_default());
-        let function = functions.entry(&call.region).or_default();
-        let meaning = Meaning::parse(&call.description);
-        function.fixed = meaning.is_none_or(|it| {
+
+    /// Adds all calls of a location.
+    fn add(&mut self, calls: &[Calls<'_>]) {
+        let mut typical = Typical::default();
+        calls.iter().for_each(|call| typical.add(call));
+        let mut all = 0;
+        for call in calls {
+            let bytes = self.ruler.calls(call, &typical);
+            all += bytes;
+            if !self.functions.contains_key(call.region) {
+                self.functions.insert(call.region.into(), Function::new(call));
+            }
+            if let Some(function) = self.functions.get_mut(call.region) {
+                function.visits += call.visits;
+                function.nanoseconds += call.nanoseconds;
+                function.bytes += bytes;
+            }
+        }
+        self.largest = self.largest.max(all);
+    }
+
+    /// What it comes to, the largest function first.
+    fn score(self) -> Score {
+        let seconds = |it: Function| Function { seconds: it.nanoseconds as f64 / 1e9, ..it };
+        let mut functions: Vec<Function> = self.functions.into_values().map(seconds).collect();
+        functions.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        let bytes = functions.iter().map(|it| it.bytes).sum();
+        Score { bytes, largest_process_bytes: self.largest, bytes_with_filter: bytes, functions }
+    }
+}
+
+impl Function {
+    fn new(call: &Calls<'_>) -> Self {
+        let fixed = Meaning::parse(call.description).is_none_or(|it| {
             matches!(it.operation, Operation::Initialise | Operation::Finalise | Operation::Exit)
         });
-        function.visits += call.visits;
-        function.seconds += call.nanoseconds as f64 / 1e9;
-        function.bytes += bytes;
-        *locations.entry(call.location).or_default() += bytes;
-    }
-    let named = |(name, function): (&str, Function)| Function { name: name.into(), ..function };
-    let mut functions: Vec<Function> = functions.into_iter().map(named).collect();
-    functions.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
-    let bytes = functions.iter().map(|it| it.bytes).sum();
-    Score {
-        bytes,
-        largest_process_bytes: locations.values().copied().max().unwrap_or(0),
-        bytes_with_filter: bytes,
-        functions,
+        Self { name: call.region.into(), fixed, ..Self::default() }
     }
 }
 

@@ -30,9 +30,9 @@ pub(super) struct Typical {
 }
 
 impl Typical {
-    pub(super) fn add(&mut self, call: &Calls) {
+    pub(super) fn add(&mut self, call: &Calls<'_>) {
         let [puts, gets, atomics, ..] = call.counts;
-        let Some(meaning) = Meaning::parse(&call.description) else { return };
+        let Some(meaning) = Meaning::parse(call.description) else { return };
         self.operations += puts + gets + atomics;
         let over = meaning.layer == Layer::Shmem
             && meaning.mode == Mode::Blocking
@@ -111,7 +111,7 @@ impl Ruler {
     }
 
     /// Bytes of all calls of a path.
-    pub(super) fn calls(&mut self, call: &Calls, typical: &Typical) -> u64 {
+    pub(super) fn calls(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
         let id = typical.id();
         let (region, site) = (RegionRef(call.local.0), call.local.1);
         let site = site.map(|site| Attribute {
@@ -119,7 +119,7 @@ impl Ruler {
             value: AttributeValue::CallingContext(CallingContextRef(site)),
         });
         let around = self.first(Enter { region }, site) + self.first(Leave { region }, None);
-        let Some(meaning) = Meaning::parse(&call.description) else { return call.visits * around };
+        let Some(meaning) = Meaning::parse(call.description) else { return call.visits * around };
         call.visits * (around + self.each(&meaning, id))
             + self.completions(&meaning, call, typical)
             + self.operations(&meaning, call, id)
@@ -153,7 +153,7 @@ impl Ruler {
     }
 
     /// Records of calls that complete operations of others.
-    fn completions(&mut self, meaning: &Meaning, call: &Calls, typical: &Typical) -> u64 {
+    fn completions(&mut self, meaning: &Meaning, call: &Calls<'_>, typical: &Typical) -> u64 {
         if !meaning.completes_remote {
             return 0;
         }
@@ -166,7 +166,7 @@ impl Ruler {
     }
 
     /// Records of one-sided operations.
-    fn operations(&mut self, meaning: &Meaning, call: &Calls, id: u64) -> u64 {
+    fn operations(&mut self, meaning: &Meaning, call: &Calls<'_>, id: u64) -> u64 {
         let [puts, gets, atomics, sent, received, ..] = call.counts;
         let (win, remote, matching_id) = (RmaWinRef(0), Rank(1), MatchingId(id));
         let shmem = meaning.layer == Layer::Shmem;
@@ -187,7 +187,7 @@ impl Ruler {
     }
 
     /// Records of messages.
-    fn messages(&mut self, meaning: &Meaning, call: &Calls, id: u64) -> u64 {
+    fn messages(&mut self, meaning: &Meaning, call: &Calls<'_>, id: u64) -> u64 {
         let [.., sends, receives, sent, received, _] = call.counts;
         let (communicator, request_id, msg_tag) = (CommRef(0), RequestId(id), 1);
         let partner = Rank(1);
@@ -223,7 +223,7 @@ impl Ruler {
     }
 
     /// Records of collectives.
-    fn collectives(&mut self, meaning: &Meaning, call: &Calls) -> u64 {
+    fn collectives(&mut self, meaning: &Meaning, call: &Calls<'_>) -> u64 {
         let [.., collectives] = call.counts;
         let (collective_op, root) = (CollectiveOp::Allreduce, CollectiveRoot::None);
         let sequence = Some(number(SEQUENCE, call.visits / 2));

@@ -17,6 +17,10 @@
 //!
 //! The parent of a path is the number of its record; 0 is none. The path without a parent is the
 //! program itself: its time is what is left of that between the first call and the last event.
+//!
+//! At the end of a run that ends well the rows of many locations are put together in [`block`]s.
+
+pub mod block;
 
 /// First word of a file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpr1");
@@ -51,6 +55,9 @@ pub const FIRST_COUNT: usize = 6;
 
 /// Kinds of partners.
 pub const KINDS: [&str; 4] = ["put", "get", "atomic", "message"];
+
+/// The kind whose partners are ranks of a communicator; those of all others are ranks of a window.
+pub const MESSAGE: u32 = 3;
 
 /// One record, as words.
 pub type Words = [u64; WORDS];

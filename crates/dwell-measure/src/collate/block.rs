@@ -1,0 +1,129 @@
+//! The file that parts become.
+
+use std::collections::HashMap;
+
+use dwell_model::profile::Header;
+use dwell_model::profile::block::{Head, Path, Place, Sums, decode_partner, number, put, small};
+use otf2::id::LocationRef;
+
+/// A line: whose it is, and where its bytes are.
+struct Line<'a> {
+    path: u32,
+    place: u32,
+    bytes: &'a [u8],
+}
+
+/// All parts, taken apart.
+#[derive(Default)]
+struct Taken<'a> {
+    places: Vec<Place>,
+    paths: Vec<Path>,
+    known: HashMap<(Option<u32>, u32, Option<u32>), u32>,
+    lines: Vec<Line<'a>>,
+    partners: Vec<(u32, &'a [u8])>,
+}
+
+/// Makes a block of parts, each behind its length, in the order of locations. Gives its first location and the
+/// bytes of the file; `None` if there are none, or what is there is no part.
+pub fn block(mut parts: &[u8]) -> Option<(LocationRef, Vec<u8>)> {
+    let mut taken = Taken::default();
+    while let Some(part) = next(&mut parts) {
+        taken.take(part)?;
+    }
+    let first = LocationRef(taken.places.first()?.location);
+    parts.is_empty().then(|| (first, taken.file()))
+}
+
+/// The next part of several, each behind its length.
+pub(super) fn next<'a>(parts: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let mut rest = *parts;
+    let length = usize::try_from(number(&mut rest)?).ok()?;
+    let (part, rest) = rest.split_at_checked(length)?;
+    *parts = rest;
+    Some(part)
+}
+
+/// What `read` takes from the beginning of bytes.
+fn taken<'a, T>(
+    bytes: &mut &'a [u8],
+    read: impl Fn(&mut &[u8]) -> Option<T>,
+) -> Option<(T, &'a [u8])> {
+    let before = *bytes;
+    let it = read(bytes)?;
+    Some((it, before.get(..before.len() - bytes.len())?))
+}
+
+impl<'a> Taken<'a> {
+    fn take(&mut self, mut part: &'a [u8]) -> Option<()> {
+        let part = &mut part;
+        let (location, first) = (number(part)?, number(part)?);
+        let header = Header { first, last: number(part)?, dropped: number(part)? };
+        let place = u32::try_from(self.places.len()).ok()?;
+        self.places.push(Place { location, header });
+        // From paths of the part to those of the block.
+        let mut here: Vec<u32> = Vec::new();
+        for _ in 0..number(part)? {
+            let parent = match number(part)?.checked_sub(1) {
+                None => None,
+                Some(at) => Some(*here.get(usize::try_from(at).ok()?)?),
+            };
+            let region = small(part)?;
+            let site = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
+            let (sums, bytes) = taken(part, Sums::decode)?;
+            let path = *self.known.entry((parent, region, site)).or_insert_with(|| {
+                self.paths.push(Path { parent, region, site, has: 0, start: 0, lines: 0 });
+                self.paths.len() as u32 - 1
+            });
+            here.push(path);
+            let row = self.paths.get_mut(path as usize)?;
+            row.has |= sums.has();
+            row.lines += 1;
+            self.lines.push(Line { path, place, bytes });
+        }
+        for _ in 0..number(part)? {
+            self.partners.push((place, taken(part, decode_partner)?.1));
+        }
+        part.is_empty().then_some(())
+    }
+
+    fn file(mut self) -> Vec<u8> {
+        // Stable: the lines of a path stay in the order of locations.
+        self.lines.sort_by_key(|line| line.path);
+        let body = self.lines.iter().map(|line| line.bytes.len() + 2).sum::<usize>();
+        let mut head = Head {
+            length: 0,
+            locations: self.places.len() as u32,
+            paths: self.paths.len() as u32,
+            partners: 0,
+        };
+        let tables = head.tables() as usize;
+        let mut out = vec![0; tables];
+        out.reserve(body);
+        let mut at = None;
+        let mut before = 0;
+        for line in &self.lines {
+            if at.replace(line.path) != Some(line.path) {
+                before = 0;
+                if let Some(path) = self.paths.get_mut(line.path as usize) {
+                    path.start = out.len() as u64;
+                }
+            }
+            put((line.place - before).into(), &mut out);
+            before = line.place;
+            out.extend_from_slice(line.bytes);
+        }
+        head.partners = out.len() as u64;
+        let mut before = 0;
+        for (place, bytes) in &self.partners {
+            put((place - before).into(), &mut out);
+            before = *place;
+            out.extend_from_slice(bytes);
+        }
+        head.length = out.len() as u64;
+        let places = self.places.iter().flat_map(Place::bytes);
+        let all =
+            head.bytes().into_iter().chain(places).chain(self.paths.iter().flat_map(Path::bytes));
+        out.iter_mut().zip(all).for_each(|(to, byte)| *to = byte);
+        out
+    }
+}

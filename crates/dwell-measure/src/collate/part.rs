@@ -1,0 +1,105 @@
+//! The rows of a location on their way.
+//!
+//! | of a part | is |
+//! |---|---|
+//! | four numbers | location, time of the first call, of the last event, calls without a row |
+//! | number | how many paths |
+//! | of each | parent plus one, region, calling context plus one: numbers; [`Sums`] |
+//! | number | how many partners |
+//! | of each | as in a [block](dwell_model::profile::block) |
+
+use std::collections::HashMap;
+
+use dwell_model::profile::block::{Sums, encode_partner, put};
+use dwell_model::profile::{self as raw, COUNTS, MESSAGE, PartnerRow, PathRow, Row};
+use otf2::enums::MappingType;
+use otf2::id::LocationRef;
+
+/// A path of a location in ids of the archive.
+struct Line {
+    parent: u64,
+    region: u32,
+    site: u64,
+    sums: Sums,
+}
+
+/// The rows of a location, translated to ids of the archive. `None` if the bytes are not those of a profile.
+pub fn part(
+    location: LocationRef,
+    rows: &[u8],
+    translate: impl Fn(MappingType, u32) -> u32,
+) -> Option<Vec<u8>> {
+    let header = raw::header(rows)?;
+    let mut lines: Vec<Line> = Vec::new();
+    let mut known: HashMap<(u64, u32, u64), usize> = HashMap::new();
+    // From numbers of records to those of lines, plus one.
+    let mut numbers: Vec<u64> = Vec::new();
+    let (mut partners, mut calls, mut program) = (Vec::new(), 0_u64, None);
+    for (number, row) in raw::rows(rows) {
+        let row = match row {
+            Row::Path(row) => row,
+            Row::Partner(row) => {
+                let space =
+                    if row.kind == MESSAGE { MappingType::Comm } else { MappingType::RmaWin };
+                partners.push(PartnerRow { context: translate(space, row.context), ..row });
+                continue;
+            }
+        };
+        let region = translate(MappingType::Region, row.region);
+        let site = row.site.map_or(0, |site| {
+            u64::from(translate(MappingType::CallingContext, site)).saturating_add(1)
+        });
+        let parent = numbers.get(row.parent as usize).copied().unwrap_or(0);
+        // Two places of a process may be one of the run: a library that was loaded twice.
+        let at = *known.entry((parent, region, site)).or_insert_with(|| {
+            lines.push(Line { parent, region, site, sums: Sums::default() });
+            lines.len() - 1
+        });
+        numbers.resize(number as usize, 0);
+        numbers.push(at as u64 + 1);
+        if row.parent == 0 {
+            program = Some(at);
+        } else {
+            calls = calls.saturating_add(row.time);
+        }
+        if let Some(line) = lines.get_mut(at) {
+            add(&mut line.sums, &row);
+        }
+    }
+    if let Some(line) = program.and_then(|at| lines.get_mut(at)) {
+        // The program itself: what is left of the time.
+        let own = header.last.saturating_sub(header.first).saturating_sub(calls);
+        line.sums.time = line.sums.time.saturating_add(own);
+        line.sums.extremes = Some((own, own));
+        line.sums.local = (0, None);
+    }
+
+    let mut out = Vec::with_capacity(32 * (1 + lines.len() + partners.len()));
+    for number in [location.0, header.first, header.last, header.dropped, lines.len() as u64] {
+        put(number, &mut out);
+    }
+    for line in &lines {
+        for number in [line.parent, line.region.into(), line.site] {
+            put(number, &mut out);
+        }
+        line.sums.encode(&mut out);
+    }
+    put(partners.len() as u64, &mut out);
+    partners.iter().for_each(|partner| encode_partner(partner, &mut out));
+    Some(out)
+}
+
+fn add(sums: &mut Sums, row: &PathRow) {
+    let PathRow { region, site, visits, time, shortest, longest, .. } = *row;
+    sums.local = (region, site);
+    sums.visits = sums.visits.saturating_add(visits);
+    sums.time = sums.time.saturating_add(time);
+    if shortest <= longest {
+        let (least, most) = sums.extremes.unwrap_or((u64::MAX, 0));
+        sums.extremes = Some((least.min(shortest), most.max(longest)));
+    }
+    let counts: [u64; COUNTS.len()] = row.counts;
+    for (sum, count) in sums.counts.iter_mut().zip(counts) {
+        *sum = sum.saturating_add(count);
+    }
+}

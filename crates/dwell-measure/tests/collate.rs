@@ -1,0 +1,299 @@
+//! Collation: what is in blocks is what was in rows, for any number of processes, whatever fails.
+
+mod threads;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Mutex;
+
+use dwell_measure::collate::{block, collate, part};
+use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place, Sums};
+use dwell_model::profile::{Header, MAGIC, PartnerRow, Words, partner_key, path_key};
+use otf2::id::LocationRef;
+
+use threads::{Fault, no_fault, run};
+
+fn mix(number: u64) -> u64 {
+    let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^ (x >> 31)
+}
+
+/// The rows of a thread: a program that calls, from several places, functions that call others. Which, and in
+/// which order, differs.
+fn rows(location: u64) -> Vec<u8> {
+    let mut records: Vec<Words> = Vec::new();
+    let mut add = |words: &[u64]| {
+        let mut record = [0; 16];
+        record[..words.len()].copy_from_slice(words);
+        records.push(record);
+        records.len() as u32 - 1
+    };
+    add(&[MAGIC, 1000 + location, 900_000 + mix(location) % 1000, location % 3]);
+    let (one, two) = path_key(0, 0, None);
+    let program = add(&[one, two, 1, 0, u64::MAX]);
+    for call in 0..4 + mix(location) % 5 {
+        let call = (call + location) % 7;
+        let (one, two) = path_key(program, 1 + call as u32, Some(call as u32 * 2));
+        let time = mix(location * 100 + call) % 1000;
+        let outer = add(&[one, two, 2, time, time / 4, time / 2, 0, call, 0, 0, call * 8]);
+        if call.is_multiple_of(2) {
+            let (one, two) = path_key(outer, 9, None);
+            add(&[one, two, 1, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+            let (one, two) = partner_key(call as u32 % 4, call as u32, location as u32);
+            add(&[one, two, 3, 24, time]);
+        }
+    }
+    records.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Ids of the archive are those of the process plus 100 and something of the kind.
+fn translate(space: otf2::enums::MappingType, id: u32) -> u32 {
+    id + 100 * (1 + u32::from(u8::from(space)))
+}
+
+fn part_of(location: u64) -> Vec<u8> {
+    part(LocationRef(location), &rows(location), translate).unwrap()
+}
+
+/// Threads of a process: most have one, some two, some none.
+fn threads_of(rank: u64) -> u64 {
+    [1, 1, 2, 1, 0, 1, 1][(mix(rank) % 7) as usize]
+}
+
+fn first_of(rank: u64) -> u64 {
+    (0..rank).map(threads_of).sum()
+}
+
+type CallPath = Vec<(u32, Option<u32>)>;
+
+/// What is in a block, by location.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    header: Header,
+    paths: Vec<(CallPath, Sums)>,
+    partners: Vec<PartnerRow>,
+}
+
+/// Takes a block apart, by the rules that are written down for it.
+fn open(bytes: &[u8]) -> BTreeMap<u64, Found> {
+    let head = Head::read(bytes).unwrap();
+    assert_eq!(head.length, bytes.len() as u64);
+    let (places, paths) =
+        bytes[HEAD..head.tables() as usize].split_at(head.locations as usize * LOCATION);
+    let places: Vec<Place> = Place::read(places).collect();
+    let mut found: BTreeMap<u64, Found> = places
+        .iter()
+        .map(|place| (place.location, Found { header: place.header, ..Found::default() }))
+        .collect();
+    let mut steps: Vec<CallPath> = Vec::new();
+    let paths: Vec<Path> = Path::read(paths).collect();
+    let ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
+    for (path, end) in paths.iter().zip(ends) {
+        let mut all = path.parent.map_or_else(Vec::new, |parent| steps[parent as usize].clone());
+        all.push((path.region, path.site));
+        steps.push(all.clone());
+        let lines: Vec<_> = format::lines(&bytes[path.start as usize..end as usize]).collect();
+        assert_eq!(lines.len() as u64, path.lines);
+        assert_eq!(path.has, lines.iter().fold(0, |has, line| has | line.1.has()));
+        for (place, sums) in lines {
+            let location = places[place as usize].location;
+            found.get_mut(&location).unwrap().paths.push((all.clone(), sums));
+        }
+    }
+    for (place, partner) in format::partners(&bytes[head.partners as usize..]) {
+        found.get_mut(&places[place as usize].location).unwrap().partners.push(partner);
+    }
+    found
+}
+
+/// What a location should have, worked out from its rows by hand.
+fn expected(location: u64) -> Found {
+    use dwell_model::profile::{Row, header, rows as records};
+    use otf2::enums::MappingType as M;
+    let bytes = rows(location);
+    let header = header(&bytes).unwrap();
+    let mut found = Found { header, ..Found::default() };
+    let mut steps: BTreeMap<u32, CallPath> = BTreeMap::new();
+    let mut inner = 0;
+    for (number, row) in records(&bytes) {
+        match row {
+            Row::Path(row) => {
+                let mut path = steps.get(&row.parent).cloned().unwrap_or_default();
+                let site = row.site.map(|site| translate(M::CallingContext, site));
+                path.push((translate(M::Region, row.region), site));
+                steps.insert(number, path.clone());
+                inner += row.time;
+                let sums = Sums {
+                    local: (row.region, row.site),
+                    visits: row.visits,
+                    time: row.time,
+                    extremes: Some((row.shortest, row.longest)),
+                    counts: row.counts,
+                };
+                // Rows of one place, here those with a call more than there are functions, are one.
+                match found.paths.iter_mut().find(|known| known.0 == path) {
+                    None => found.paths.push((path, sums)),
+                    Some((_, known)) => {
+                        known.visits += sums.visits;
+                        known.time += sums.time;
+                        for (sum, count) in known.counts.iter_mut().zip(sums.counts) {
+                            *sum += count;
+                        }
+                    }
+                }
+            }
+            Row::Partner(row) => {
+                let space = if row.kind == 3 { M::Comm } else { M::RmaWin };
+                found.partners.push(PartnerRow { context: translate(space, row.context), ..row });
+            }
+        }
+    }
+    let own = header.last - header.first - inner;
+    found.paths[0].1.time = own;
+    found.paths[0].1.extremes = Some((own, own));
+    found
+}
+
+fn assert_sound(location: u64, found: &Found) {
+    let mut wanted = expected(location);
+    // Paths of a block are in the order in which its locations met them.
+    let mut paths: Vec<_> = found.paths.iter().map(|(path, sums)| (path, *sums)).collect();
+    paths.sort_by_key(|(path, _)| (*path).clone());
+    wanted.paths.sort_by_key(|(path, _)| path.clone());
+    let wanted_paths: Vec<_> = wanted.paths.iter().map(|(path, sums)| (path, *sums)).collect();
+    assert_eq!(paths, wanted_paths, "location {location}");
+    assert_eq!((found.header, &found.partners), (wanted.header, &wanted.partners));
+}
+
+/// Blocks as they were written.
+type Written = Mutex<Vec<(u64, Vec<u8>)>>;
+
+fn keep(blocks: &Written, first: LocationRef, bytes: &[u8]) {
+    blocks.lock().unwrap().push((first.0, bytes.to_vec()));
+}
+
+#[test]
+fn every_row_is_in_one_block() {
+    for size in (1..=17).chain([31, 32, 33, 64]) {
+        // From a block for each process to one for all.
+        for enough in [1, 700, 2500, usize::MAX] {
+            let blocks = Written::default();
+            let results = run(size, no_fault, |up| {
+                let first = first_of(up.rank);
+                let parts = (first..first + threads_of(up.rank)).map(part_of);
+                collate(up, parts, enough, &mut |first, bytes| {
+                    keep(&blocks, first, bytes);
+                    Ok(())
+                })
+            });
+            let mut blocks = blocks.into_inner().unwrap();
+            blocks.sort();
+            assert_eq!(results.iter().map(|it| it.blocks).sum::<u64>(), blocks.len() as u64);
+            assert!(results.iter().all(|it| it.written.is_ok()));
+            let locations = first_of(size);
+            let mut next = 0;
+            for (first, bytes) in &blocks {
+                for (location, found) in open(bytes) {
+                    // Consecutive, within a block and from one to the next.
+                    assert_eq!(location, next);
+                    assert_sound(location, &found);
+                    next += 1;
+                }
+                assert!(*first < next);
+            }
+            assert_eq!(next, locations, "{size} processes, {enough} bytes");
+            if enough == usize::MAX {
+                assert!(blocks.len() <= 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_holds_much_and_few_write() {
+    let (size, enough) = (64, 3000);
+    let results =
+        run(size, no_fault, |up| collate(up, [part_of(up.rank)], enough, &mut |_, _| Ok(())));
+    let all: usize = (0..size).map(|location| part_of(location).len()).sum();
+    let blocks: u64 = results.iter().map(|it| it.blocks).sum();
+    assert!(
+        (all / (2 * enough)..=all / enough + 1).contains(&(blocks as usize)),
+        "{blocks}, {all}"
+    );
+    let longest = results.iter().flat_map(|it| &it.traffic).map(|round| round.sent).max();
+    assert!(longest.unwrap() <= enough as u64, "{longest:?}");
+    // The last rounds only say that all is written.
+    assert_eq!(results[0].traffic.iter().rev().take(2).map(|it| it.received).max(), Some(2));
+}
+
+/// Lines and disks that fail now and then. `damage` may change a message that arrives.
+fn with_faults(seed: u64, damage: impl Fn(&mut Vec<u8>, u64) + Copy + Send + 'static) -> u64 {
+    let size = 1 + seed % 23;
+    let fault = |rank: u64| -> Fault {
+        let mut count = 0;
+        Box::new(move |bytes| {
+            count += 1;
+            let luck = mix(seed * 1000 + rank * 10 + count);
+            if luck.is_multiple_of(4) {
+                damage(bytes, luck >> 8);
+            }
+            luck % 5 == 1
+        })
+    };
+    let blocks = Written::default();
+    let results = run(size, fault, |up| {
+        let fails = mix(seed + up.rank).is_multiple_of(6);
+        collate(up, [part_of(up.rank)], 1500, &mut |first, bytes| {
+            if fails {
+                return Err(io::Error::other("no space"));
+            }
+            keep(&blocks, first, bytes);
+            Ok(())
+        })
+    });
+    let blocks = blocks.into_inner().unwrap();
+    let found: BTreeMap<u64, Found> = blocks.iter().flat_map(|(_, bytes)| open(bytes)).collect();
+    let mut told = 0;
+    for (rank, _) in (0..).zip(&results).filter(|(_, result)| result.written.is_ok()) {
+        assert_sound(rank, &found[&rank]);
+        told += 1;
+    }
+    told
+}
+
+#[test]
+fn whoever_is_told_so_finds_its_rows() {
+    let cut = |bytes: &mut Vec<u8>, luck: u64| bytes.truncate(luck as usize % (bytes.len() + 1));
+    let told: u64 = (0..100).map(|seed| with_faults(seed, cut)).sum();
+    assert!(told > 100, "{told}");
+}
+
+#[test]
+fn damaged_parts_are_no_block() {
+    let mut parts = Vec::new();
+    for location in [3, 4] {
+        let part = part_of(location);
+        format::put(part.len() as u64, &mut parts);
+        parts.extend(part);
+    }
+    let (first, whole) = block(&parts).unwrap();
+    assert_eq!((first, open(&whole).len()), (LocationRef(3), 2));
+    assert_eq!(block(&[]), None);
+    for cut in 1..parts.len() {
+        if let Some((_, some)) = block(&parts[..cut]) {
+            assert_eq!(open(&some).len(), 1);
+        }
+    }
+    for at in 0..parts.len() {
+        for bit in 0..8 {
+            let mut parts = parts.clone();
+            parts[at] ^= 1 << bit;
+            // No panic; what is made of it can be read.
+            if let Some((_, some)) = block(&parts) {
+                Head::read(&some).unwrap();
+            }
+        }
+    }
+    assert_eq!(part(LocationRef(0), b"no rows", translate), None);
+}
