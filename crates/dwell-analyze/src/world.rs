@@ -100,13 +100,15 @@ pub(crate) struct World {
     pub(crate) parties: Parties,
     /// The shortest time in which a request gets from one node to another, 0 if it is not known.
     pub(crate) between_nodes: u64,
+    /// The same from one process of a node to another.
+    pub(crate) on_node: u64,
     /// Whether calls that may have served others are missing, so that nobody can say who was served when.
     pub(crate) dark: bool,
 }
 
 impl World {
     pub(crate) fn of(anchor: &Anchor, defs: &Definitions, layer: Option<Layer>) -> Self {
-        let latency = anchor.property(archive::LATENCY).and_then(|text| text.parse().ok());
+        let latency = |name| anchor.property(name).and_then(|text| text.parse().ok()).unwrap_or(0);
         let system = System::of(defs);
         let roles = Roles::of(defs);
         Self {
@@ -116,7 +118,8 @@ impl World {
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),
-            between_nodes: latency.unwrap_or(0),
+            between_nodes: latency(archive::LATENCY),
+            on_node: latency(archive::LATENCY_ON_NODE),
             dark: roles.left_out().iter().any(LeftOut::serves),
             system,
             roles,
@@ -129,18 +132,18 @@ impl World {
         self.system.process_of.get(location as usize).copied().unwrap_or(u32::MAX)
     }
 
-    /// The shortest time in which a request gets from one process to another: between nodes half of the
-    /// shortest round trip seen, 0 if the archive does not say.
+    /// The shortest time in which a request gets from one process to another: half of the shortest round trip
+    /// seen between nodes or on one, 0 if the archive does not say.
     #[inline]
     pub(crate) fn latency(&self, from: u32, to: u32) -> u64 {
-        if self.between_nodes == 0 || self.system.node(from) == self.system.node(to) {
-            return 0;
+        if self.between_nodes == self.on_node || self.system.node(from) != self.system.node(to) {
+            return self.between_nodes;
         }
-        self.between_nodes
+        self.on_node
     }
 
     /// The longest of these, over all pairs.
     pub(crate) fn longest_latency(&self) -> u64 {
-        self.between_nodes
+        self.between_nodes.max(self.on_node)
     }
 }

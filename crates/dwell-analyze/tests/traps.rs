@@ -107,7 +107,8 @@ impl Thread {
 
 /// Analyses processes of the given threads.
 fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
-    World { regions: REGIONS, processes, per_node: 1, groups: &[] }.analyzed(check);
+    World { regions: REGIONS, processes, per_node: 1, groups: &[], latency: [0; 2] }
+        .analyzed(check);
 }
 
 /// What is found of progress: one target, several, and by how much each may be more; and that all of it
@@ -164,6 +165,45 @@ fn a_get_just_after_a_barrier() {
     waits(101, 199);
     // The target is still leaving. Without a latency in the archive the barrier may have served it.
     waits(99, 0);
+}
+
+/// Analyses two processes on one node, or on two, where requests take 10 ns on a node and 20 ns between nodes.
+fn requests_that_take_time(per_node: usize, processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
+    World { regions: REGIONS, processes, per_node, groups: &[], latency: [20, 10] }.analyzed(check);
+}
+
+#[test]
+fn a_request_that_comes_when_the_barrier_is_over() {
+    let target = thread().barrier(0, None, 50, 100).call(QUIET, 300, 340).end();
+    for (per_node, latency) in [(1, 20), (2, 10)] {
+        // Whatever takes longer than the barrier does is not served by it.
+        for (enter, waits) in [(100 - latency, 200 + latency), (99 - latency, 0)] {
+            let origin = thread().barrier(0, None, 50, 70).get(0, 1, enter, 320).end();
+            requests_that_take_time(per_node, &[vec![origin], vec![target.clone()]], |analysis| {
+                assert_eq!(analysis.at_location(0, Quantity::ProgressLow), waits, "{enter}");
+                assert_eq!(analysis.total(Quantity::ProgressLow), waits, "{enter}");
+            });
+        }
+    }
+}
+
+/// A request may be faster than all that were measured. So one that a region of its target grazed does not prove
+/// that targets are not needed, and the wait after it is one.
+#[test]
+fn a_region_that_grazes_a_request_may_have_served_it() {
+    let target = |end: u64| thread().call(QUIET, 90, end).call(QUIET, 600, 640).end();
+    let blocking = thread().get(0, 1, 100, 150).get(1, 1, 500, 620).end();
+    let puts = thread().put(0, 1, 8, 100).quiet(0, 140, 150).put(1, 1, 8, 490).quiet(1, 500, 620);
+    for origin in [blocking, puts.end()] {
+        for (end, confirmed) in [(106, true), (95, false)] {
+            let processes = [vec![origin.clone()], vec![target(end)]];
+            requests_that_take_time(2, &processes, |analysis| {
+                let found = [Quantity::ProgressLow, Quantity::ProgressUnconfirmed];
+                let expected = if confirmed { [100, 0] } else { [0, 100] };
+                assert_eq!(found.map(|what| analysis.total(what)), expected, "{end}");
+            });
+        }
+    }
 }
 
 #[test]
@@ -359,7 +399,8 @@ fn a_barrier_of_some_completes_a_put_to_another() {
         vec![thread().call(QUIET, 300, 310).end()],
     ];
     let groups = &[vec![0, 1]];
-    let world = World { regions: REGIONS, processes: &processes, per_node: 1, groups };
+    let world =
+        World { regions: REGIONS, processes: &processes, per_node: 1, groups, latency: [0; 2] };
     world.analyzed(|analysis| {
         assert_eq!(analysis.total(Quantity::BarrierWait), 10);
         assert_eq!(analysis.total(Quantity::ProgressLow), 190);

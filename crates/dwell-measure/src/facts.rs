@@ -41,7 +41,7 @@ pub enum Fact<'a> {
     Comm { id: u64, group: u64, remote: u64, identity: u64, name: &'a str },
     /// How far the clock of the node is from that of rank 0: see [`Fact::Clock`] for the time. The sign of
     /// the offset is in its lowest bit; `half` is half of the shortest round trip plus one, or 0.
-    Sync { monotonic: u64, offset: u64, residual: u64, half: u64 },
+    Sync { monotonic: u64, offset: u64, residual: u64, half: u64, near: u64 },
     /// A window that was made from a communicator. Its id is one of windows.
     CommWindow { id: u64, comm: u64, number: u64, name: &'a str },
     /// A function of the program: where it begins. Its id is one of regions.
@@ -101,8 +101,8 @@ impl<'a> Fact<'a> {
             Self::CommWindow { id, comm, number, name } => {
                 out.numbers(&[id, comm, number]).text(name)
             }
-            Self::Sync { monotonic, offset, residual, half } => {
-                out.numbers(&[monotonic, offset, residual, half])
+            Self::Sync { monotonic, offset, residual, half, near } => {
+                out.numbers(&[monotonic, offset, residual, half, near])
             }
         };
         let (fits, end) = (out.fits, out.at);
@@ -158,8 +158,8 @@ impl<'a> Fact<'a> {
                 Self::CommWindow { id, comm, number, name: i.text()? }
             }
             13 => {
-                let [monotonic, offset, residual, half] = i.numbers()?;
-                Self::Sync { monotonic, offset, residual, half }
+                let [monotonic, offset, residual, half, near] = i.numbers()?;
+                Self::Sync { monotonic, offset, residual, half, near }
             }
             14 => {
                 let [id, address] = i.numbers()?;
@@ -341,7 +341,7 @@ mod tests {
         Fact::Members { group: 2, paradigm: 4, runs: &[1, 2, 3] },
         Fact::Comm { id: 1, group: 2, remote: 0, identity: u64::MAX, name: "" },
         Fact::CommWindow { id: 3, comm: 1, number: 7, name: "w" },
-        Fact::Sync { monotonic: 300, offset: 7, residual: 2, half: 1 },
+        Fact::Sync { monotonic: 300, offset: 7, residual: 2, half: 1, near: 0 },
         Fact::Function { id: 4, address: 0x1000 },
     ];
 

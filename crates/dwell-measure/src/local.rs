@@ -141,10 +141,10 @@ impl Local {
                     self.clock.push((recorder, monotonic.wrapping_sub(recorder).cast_signed()));
                 }
             }
-            Fact::Sync { monotonic, offset, residual, half } => {
+            Fact::Sync { monotonic, offset, residual, half, near } => {
                 let offset = (offset >> 1).cast_signed() ^ -(offset & 1).cast_signed();
-                let half = half.checked_sub(1);
-                self.distances.push(Distance { monotonic, offset, residual, half });
+                let (half, near) = (half.checked_sub(1), near.checked_sub(1));
+                self.distances.push(Distance { monotonic, offset, residual, half, near });
             }
             Fact::End { how } => self.end = Some(how.into()),
             Fact::Members { group, paradigm, runs } => self.members(group, paradigm as u8, runs),
@@ -275,10 +275,11 @@ impl Local {
     }
 
     /// How far wrong its times may be against those of rank 0, and half of the shortest round trip that
-    /// it saw, 0 if it saw none. Both in nanoseconds, and known after [`Local::shift`].
-    pub(crate) fn doubt(&self) -> (u64, u64) {
-        let least = self.distances.iter().filter_map(|it| it.half).min().unwrap_or(0);
-        (self.residual, least)
+    /// it saw to another node and on its own, 0 if it saw none. All in nanoseconds, and known after
+    /// [`Local::shift`].
+    pub(crate) fn doubt(&self) -> [u64; 3] {
+        let least = |of: fn(&Distance) -> Option<u64>| self.distances.iter().filter_map(of).min();
+        [self.residual, least(|it| it.half).unwrap_or(0), least(|it| it.near).unwrap_or(0)]
     }
 }
 

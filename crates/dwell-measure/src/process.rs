@@ -535,9 +535,9 @@ impl Process {
     /// Writes down how far the clock of this node is from that of rank 0.
     pub(crate) fn sample_distance(&self, it: &Distance) {
         let offset = (it.offset << 1 ^ it.offset >> 63).cast_unsigned();
-        let half = it.half.map_or(0, |half| half + 1);
+        let [half, near] = [it.half, it.near].map(|half| half.map_or(0, |half| half + 1));
         let (monotonic, residual) = (it.monotonic, it.residual);
-        self.must_define(&Fact::Sync { monotonic, offset, residual, half });
+        self.must_define(&Fact::Sync { monotonic, offset, residual, half, near });
     }
 
     /// The same, if the last time was some time ago.

@@ -182,8 +182,8 @@ fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     local.process.rank = rank;
     local.process.stand_in();
     local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
-    let (residual, half) = local.doubt();
-    local.process.numbers = vec![0, 0, 0, residual, half];
+    let [residual, half, near] = local.doubt();
+    local.process.numbers = vec![0, 0, 0, residual, half, near];
     Ok(local)
 }
 

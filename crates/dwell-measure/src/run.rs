@@ -371,10 +371,10 @@ impl Ending<'_> {
         local.process.stand_in();
         let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
         let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
-        let (residual, half) = local.doubt();
+        let [residual, half, near] = local.doubt();
         let bytes = self.bytes(&local);
         local.process.numbers =
-            vec![calls, left_out, sum(|closed| closed.lost), residual, half, bytes];
+            vec![calls, left_out, sum(|closed| closed.lost), residual, half, near, bytes];
         let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
             0 => failure.what.to_string(),
             errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
@@ -452,20 +452,25 @@ impl Ending<'_> {
 pub(crate) const CALLS: usize = 0;
 pub(crate) const LEFT_OUT: usize = 1;
 pub(crate) const LOST: usize = 2;
-/// How far wrong times may be against those of rank 0, and half of the shortest round trip between nodes.
+/// How far wrong times may be against those of rank 0, and half of the shortest round trip between nodes and
+/// on one.
 pub(crate) const RESIDUAL: usize = 3;
 pub(crate) const HALF: usize = 4;
+pub(crate) const NEAR: usize = 5;
 /// Bytes of its files.
-pub(crate) const BYTES: usize = 5;
+pub(crate) const BYTES: usize = 6;
 
-/// What an archive says about the clocks of its nodes, if there are several.
+/// What an archive says about the clocks of its nodes, if there are several, and how fast messages are.
 pub(crate) fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {
     let of = |place: usize| {
         let numbers = global.processes().filter_map(move |(_, it)| it.numbers.get(place).copied());
         numbers.filter(|number| *number > 0)
     };
-    let (worst, least) = (of(RESIDUAL).max(), of(HALF).min());
-    let told = [(archive::CLOCK_RESIDUAL, worst), (archive::LATENCY, least)];
+    let told = [
+        (archive::CLOCK_RESIDUAL, of(RESIDUAL).max()),
+        (archive::LATENCY, of(HALF).min()),
+        (archive::LATENCY_ON_NODE, of(NEAR).min()),
+    ];
     told.into_iter().filter_map(|(name, it)| Some((name.into(), it?.to_string()))).collect()
 }
 

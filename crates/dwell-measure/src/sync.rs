@@ -3,7 +3,7 @@
 //! Processes form the tree of unification. Each asks the process above it for the time, again and again,
 //! and keeps the answer that took the least: the reading was made half-way there, give or take half of
 //! the round trip. What lies between that process and rank 0 it is told. On one node there is one
-//! clock, and nothing is asked.
+//! clock, and only the round trip counts: no request is faster, whatever it asks for.
 //!
 //! This is done when recording begins, when it ends, and [now and then](crate::meet) between. From one
 //! measurement to the next a clock is taken to drift evenly; how far it is from doing so shows in how far
@@ -18,6 +18,15 @@ use crate::unify::{Upcalls, rounds};
 /// How often the time is asked for.
 const TRIES: u32 = 16;
 
+/// On one node not for longer than this, nanoseconds: processes that share a core take milliseconds to answer.
+const PATIENCE: u64 = 500_000;
+
+/// What takes longer on one node was not the way of a message, nanoseconds.
+const AT_MOST_NEAR: u64 = 100_000;
+
+/// What is told with a question: whether there is another one.
+const AGAIN: u64 = 1;
+
 /// How far the clock of this process is from that of rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Distance {
@@ -29,6 +38,8 @@ pub(crate) struct Distance {
     pub(crate) residual: u64,
     /// Half of the shortest round trip to the process above, if that is on another node.
     pub(crate) half: Option<u64>,
+    /// The same, if that is on the same node.
+    pub(crate) near: Option<u64>,
 }
 
 /// Measures how far the clock of each process is from that of rank 0. All processes do so together.
@@ -38,7 +49,8 @@ pub(crate) struct Distance {
 /// If the communication fails.
 pub(crate) fn measure(up: &mut impl Upcalls, node: &str) -> io::Result<Distance> {
     let (rank, size) = (up.rank(), up.size());
-    let mut own = Distance { monotonic: monotonic(), offset: 0, residual: 0, half: None };
+    let mut own =
+        Distance { monotonic: monotonic(), offset: 0, residual: 0, half: None, near: None };
     if rank != 0 {
         own = ask(up, rank & (rank - 1), node)?;
     }
@@ -57,24 +69,36 @@ fn ask(up: &mut impl Upcalls, above: u64, node: &str) -> io::Result<Distance> {
     up.send(above, node.as_bytes())?;
     let told = up.receive(above)?;
     let [offset, residual, since, same] = numbers(&told)?;
-    let above_it =
-        Distance { monotonic: monotonic(), offset: offset.cast_signed(), residual, half: None };
-    if same != 0 {
-        return Ok(above_it);
-    }
+    let same = same != 0;
+    let above_it = Distance {
+        monotonic: monotonic(),
+        offset: offset.cast_signed(),
+        residual,
+        half: None,
+        near: None,
+    };
     let mut best: Option<(u64, i64, u64, u64)> = None;
-    for _ in 0..TRIES {
+    let began = monotonic();
+    for left in (0..TRIES).rev() {
         let before = monotonic();
-        up.send(above, &[])?;
-        let [there] = numbers(&up.receive(above)?)?;
+        let last = left == 0 || same && before.saturating_sub(began) > PATIENCE;
+        up.tell(above, if last { 0 } else { AGAIN })?;
+        let there = up.hear(above)?;
         let after = monotonic();
         let half = after.saturating_sub(before) / 2;
         let here = before + half;
         if best.is_none_or(|known| half < known.0) {
             best = Some((half, there.wrapping_sub(here).cast_signed(), here, there));
         }
+        if last {
+            break;
+        }
     }
     let Some((half, offset, here, there)) = best else { return Ok(above_it) };
+    if same {
+        let near = Some(half).filter(|half| *half <= AT_MOST_NEAR);
+        return Ok(Distance { near, ..above_it });
+    }
     // What the process above knows of itself is a little old.
     let drifted = if residual == 0 { 0 } else { there.saturating_sub(since) / DRIFT };
     Ok(Distance {
@@ -83,6 +107,7 @@ fn ask(up: &mut impl Upcalls, above: u64, node: &str) -> io::Result<Distance> {
         // The reading itself takes a nanosecond or two of rounding.
         residual: residual.saturating_add(half).saturating_add(drifted).saturating_add(2),
         half: Some(half),
+        near: None,
     })
 }
 
@@ -94,13 +119,13 @@ fn answer(up: &mut impl Upcalls, child: u64, node: &str, own: Distance) -> io::R
     let same = up.receive(child)? == node.as_bytes();
     let told = [own.offset.cast_unsigned(), own.residual, own.monotonic, u64::from(same)];
     up.send(child, &told.map(u64::to_le_bytes).concat())?;
-    if !same {
-        for _ in 0..TRIES {
-            up.receive(child)?;
-            up.send(child, &monotonic().to_le_bytes())?;
+    loop {
+        let again = up.hear(child)? == AGAIN;
+        up.tell(child, monotonic())?;
+        if !again {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 pub(crate) fn numbers<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
@@ -330,12 +355,13 @@ mod tests {
                 assert!(it.offset.unsigned_abs() <= it.residual, "{size}: {rank}: {it:?}");
                 let above = rank & rank.wrapping_sub(1);
                 assert_eq!(it.half.is_some(), rank > 0 && above / 2 != rank / 2, "{rank}");
+                assert!(it.near.is_none() || rank > 0 && above / 2 == rank / 2, "{rank}");
             }
         }
     }
 
     fn at(monotonic: u64, offset: i64, residual: u64) -> Distance {
-        Distance { monotonic, offset, residual, half: None }
+        Distance { monotonic, offset, residual, half: None, near: None }
     }
 
     #[test]

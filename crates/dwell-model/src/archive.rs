@@ -108,6 +108,9 @@ pub const CLOCK_RESIDUAL: &str = "DWELL::CLOCK_RESIDUAL";
 /// from one to another in less.
 pub const LATENCY: &str = "DWELL::LATENCY";
 
+/// Property of an archive: the same between two processes of one node.
+pub const LATENCY_ON_NODE: &str = "DWELL::LATENCY_ON_NODE";
+
 /// Property of an archive: why recording stopped before its program did, in some processes or all.
 pub const STOPPED: &str = "DWELL::STOPPED";
 

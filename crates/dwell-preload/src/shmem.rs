@@ -91,6 +91,8 @@ struct Shared {
     ready: [c_long; FLAGS],
     /// Set by a receiver at its sender: the piece was taken.
     taken: [c_long; FLAGS],
+    /// Set by who tells a number: the number plus one.
+    told: [c_long; FLAGS],
     /// Pieces of this process, for its receivers to get.
     piece: [u8; PIECE],
 }
@@ -232,6 +234,24 @@ impl Upcalls for Mailbox {
         let mut bytes = vec![0; usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0)];
         bytes.chunks_mut(PIECE).try_for_each(next)?;
         Ok(bytes)
+    }
+
+    /// The flag itself is the number, and nobody waits until it has arrived but who hears it.
+    fn tell(&mut self, to: u64, number: u64) -> io::Result<()> {
+        let flag = self.flag(self.rank, to);
+        // SAFETY: `shared` is alive until drop, `flag` below the number of flags, and `to` a rank that exists.
+        unsafe {
+            let told = &raw mut (*self.shared).told[flag];
+            (self.p)(told, number.wrapping_add(1).cast_signed(), to as c_int);
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, from: u64) -> io::Result<u64> {
+        let flag = self.flag(from, self.rank);
+        // SAFETY: as in `tell`.
+        let told = unsafe { &raw mut (*self.shared).told[flag] };
+        Ok(self.wait(told).cast_unsigned().wrapping_sub(1))
     }
 
     fn barrier(&mut self) -> io::Result<()> {

@@ -15,6 +15,11 @@
 //! bounds. An operation that no region could have served proves that the pair of nodes progresses
 //! without the target; what is judged a wait after that is booked as unconfirmed.
 //!
+//! # Requests that are on their way
+//! A region that ends before a request can have arrived does not serve it. How long that takes is known from
+//! the fastest of all messages, so some are slower, and none is much faster. An operation that such a region
+//! grazed proves nothing.
+//!
 //! # Collectives
 //! A collective may complete operations on targets outside of its group. Until the last of the group
 //! has come, that is what is waited for. Only then targets are asked, and only up to the time when the
@@ -395,6 +400,24 @@ fn look_up(
     Outcome::Answered(Reply { sure, wide })
 }
 
+/// Whether a region ended while the request was on its way, from `start` until `after`, and none came later.
+/// `None` if that is not known yet. A target never forgets its last region, so it is there to be found.
+#[inline]
+fn is_grazed(
+    regions: &Regions,
+    (start, after, leave): (u64, u64, u64),
+    horizon: u64,
+) -> Option<bool> {
+    if start == after {
+        return Some(false);
+    }
+    match regions.first(start, leave, horizon) {
+        Found::Region(span) => Some(span.begin < leave && span.end <= after),
+        Found::Nothing => Some(false),
+        Found::Unknown => None,
+    }
+}
+
 /// The wait of a call for one target.
 #[inline]
 fn wait(region: Span, enter: u64, leave: u64) -> u64 {
@@ -430,8 +453,14 @@ pub(crate) fn answer(
         Outcome::Unanswerable => return Outcome::Unanswerable,
     };
     if reply.wide.begin >= leave {
-        let (from, to) = (world.system.node(origin), world.system.node(target));
-        proofs.add(Proof { sort, from, to, time: leave });
+        let regions = if world.wide { &actor.wide } else { &actor.sure };
+        let Some(grazed) = is_grazed(regions, (start, after, leave), horizon) else {
+            return Outcome::Pending;
+        };
+        if !grazed {
+            let (from, to) = (world.system.node(origin), world.system.node(target));
+            proofs.add(Proof { sort, from, to, time: leave });
+        }
         return Outcome::Answered(None);
     }
     let (one, two) = (wait(reply.sure, enter, leave), wait(reply.wide, enter, leave));
@@ -465,8 +494,14 @@ pub(crate) fn answer_one(
         Outcome::Unanswerable => return Outcome::Unanswerable,
     };
     if reply.wide.begin >= leave {
-        let (from, to) = (world.system.node(process), world.system.node(target));
-        proofs.add(Proof { sort, from, to, time: leave });
+        let regions = if world.wide { &actor.wide } else { &actor.sure };
+        let Some(grazed) = is_grazed(regions, (start, after, leave), horizon) else {
+            return Outcome::Pending;
+        };
+        if !grazed {
+            let (from, to) = (world.system.node(process), world.system.node(target));
+            proofs.add(Proof { sort, from, to, time: leave });
+        }
     }
     Outcome::Answered(served(reply.sure, reply.wide))
 }

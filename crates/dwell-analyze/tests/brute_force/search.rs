@@ -221,16 +221,22 @@ impl Found {
             threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
         };
         let waiters = targets(trace);
+        let node = |process: usize| process / trace.per_node;
+        // When a request can have come to its target at the earliest.
+        let there = |origin: usize, target: usize, start: u64| {
+            start + trace.latency[usize::from(node(origin) == node(target))]
+        };
 
         // What progressed without its target.
-        let node = |process: usize| process / trace.per_node;
         let mut proofs: BTreeMap<(char, usize, usize), u64> = BTreeMap::new();
         for (&call, (targets, (_, leave))) in &waiters {
             let call = &trace.calls[call];
             for (&target, &(start, kind)) in targets {
-                if blind(target, start, *leave) {
+                let gone = |from: u64| first(&wide[target], from).is_none_or(|r| r.0 >= *leave);
+                let come = there(call.process, target, start);
+                if blind(target, come, *leave) {
                     self.blind += 1;
-                } else if first(&wide[target], start).is_none_or(|r| r.0 >= *leave) {
+                } else if gone(start) && gone(come) {
                     let pair = (kind, node(call.process), node(target));
                     let proof = proofs.entry(pair).or_insert(*leave);
                     *proof = *leave.min(proof);
@@ -241,8 +247,9 @@ impl Found {
         for (&call, &(ref targets, (enter, leave))) in &waiters {
             let call = &trace.calls[call];
             let serving = |regions: &[Vec<Stretch>], target: usize, start: u64| {
-                let known = !blind(target, start, leave);
-                first(&regions[target], start).filter(|r| known && r.0 < leave)
+                let come = there(call.process, target, start);
+                let known = !blind(target, come, leave);
+                first(&regions[target], come).filter(|r| known && r.0 < leave)
             };
             let judge = |regions: &[Vec<Stretch>]| {
                 let cut: Vec<Stretch> = targets

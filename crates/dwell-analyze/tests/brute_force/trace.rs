@@ -65,6 +65,8 @@ pub(crate) struct Trace {
     /// Members of each window, by rank.
     pub(crate) windows: Vec<Vec<usize>>,
     pub(crate) per_node: usize,
+    /// How long a request takes at least, from one node to another and on one.
+    pub(crate) latency: [u64; 2],
 }
 
 impl Trace {
@@ -196,7 +198,10 @@ impl Trace {
             }
             locations.push(here);
         }
-        Self { processes, locations, calls, windows, per_node }
+        let latency = ["DWELL::LATENCY", "DWELL::LATENCY_ON_NODE"].map(|name| {
+            archive.anchor().property(name).map_or(0, |nanoseconds| nanoseconds.parse().unwrap())
+        });
+        Self { processes, locations, calls, windows, per_node, latency }
     }
 
     /// The records of a process with their calls, in the order of time, ties by thread.

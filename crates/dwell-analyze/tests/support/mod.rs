@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use dwell_analyze::{Analysis, Cut, Options, analyze};
+use dwell_model::archive;
 use otf2::enums::{
     CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, RegionFlag,
     RegionRole, RmaWinFlag, Type,
@@ -66,6 +67,8 @@ pub(crate) struct World<'w> {
     /// Members of further groups, by process. Group `n` has the id `FIRST_GROUP + n` and the window
     /// `1 + n`.
     pub(crate) groups: &'w [Vec<u64>],
+    /// Nanoseconds that a request takes at least: from one node to another, and on one.
+    pub(crate) latency: [u64; 2],
 }
 
 /// Id of the first further group.
@@ -74,7 +77,14 @@ pub(crate) const FIRST_GROUP: u32 = 2;
 impl World<'_> {
     /// Writes the archive.
     pub(crate) fn write(&self, directory: &Path) {
-        let options = otf2::write::Options::default();
+        let mut options = otf2::write::Options::default();
+        for (name, latency) in
+            [archive::LATENCY, archive::LATENCY_ON_NODE].into_iter().zip(self.latency)
+        {
+            if latency > 0 {
+                options.properties.push((name.into(), latency.to_string()));
+            }
+        }
         let archive = ArchiveWriter::create(directory, "traces", options).unwrap();
         let mut counts = Vec::new();
         let mut length = 0;

@@ -54,6 +54,26 @@ pub trait Upcalls {
     /// If the communication layer fails.
     fn receive(&mut self, from: u64) -> io::Result<Vec<u8>>;
 
+    /// Tells another process a number, as a single message: how long messages take is measured with these. May
+    /// return before it has arrived; the next one between the same two goes the other way.
+    ///
+    /// # Errors
+    /// If the communication layer fails.
+    fn tell(&mut self, to: u64, number: u64) -> io::Result<()> {
+        self.send(to, &number.to_le_bytes())
+    }
+
+    /// Waits for the number that another process tells.
+    ///
+    /// # Errors
+    /// If the communication layer fails.
+    fn hear(&mut self, from: u64) -> io::Result<u64> {
+        let bytes = self.receive(from)?;
+        let number =
+            bytes.try_into().map_err(|_| io::Error::other("a message that is no number"))?;
+        Ok(u64::from_le_bytes(number))
+    }
+
     /// Waits for all processes. Unification itself needs none.
     ///
     /// # Errors

@@ -194,6 +194,23 @@ impl Upcalls for Mail {
         Ok(bytes)
     }
 
+    fn tell(&mut self, to: u64, number: u64) -> io::Result<()> {
+        let at = (&raw const number).cast();
+        // SAFETY: eight bytes of a number, and a rank that exists.
+        succeeded(unsafe { pmpi::send(at, 8, abi().byte, to as c_int, TAG, self.comm) }, "MPI_Send")
+    }
+
+    fn hear(&mut self, from: u64) -> io::Result<u64> {
+        let (mut number, abi) = (0_u64, abi());
+        let at = (&raw mut number).cast();
+        // SAFETY: room for eight bytes, and a rank that exists.
+        let code = unsafe {
+            pmpi::recv(at, 8, abi.byte, from as c_int, TAG, self.comm, abi.status_ignore)
+        };
+        succeeded(code, "MPI_Recv")?;
+        Ok(number)
+    }
+
     fn barrier(&mut self) -> io::Result<()> {
         // SAFETY: all processes call it.
         succeeded(unsafe { pmpi::barrier(self.comm) }, "MPI_Barrier")
