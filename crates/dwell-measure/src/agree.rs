@@ -16,7 +16,7 @@ use crate::unify::{Upcalls, rounds};
 pub(crate) struct Agreement {
     /// The experiment directory, absolute.
     pub(crate) directory: String,
-    /// Tells one boot of one node from all others: where it is the same, the clock is.
+    /// Tells the clock of one boot of one node from all others.
     pub(crate) boot: String,
     /// How far `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` at rank 0.
     pub(crate) ahead: u64,
@@ -163,9 +163,12 @@ pub(crate) fn program() -> String {
     path.to_str().unwrap_or_default().to_string()
 }
 
+/// A boot of a node, and the namespace that says how far its clocks are ahead: containers of one node can
+/// differ in that.
 fn boot() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    text.trim().to_string()
+    let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
+    format!("{} {}", text.trim(), namespace.display())
 }
 
 fn ahead() -> u64 {

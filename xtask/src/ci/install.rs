@@ -2,7 +2,7 @@
 //!
 //! The C library judges our archives in tests, pyCubexR our reports, Open MPI's
 //! OpenSHMEM and several MPI libraries our tables; programs in C, C++, Fortran and Python are measured, and
-//! `NWChem`, which nobody here has written; the explorer is looked at in Chromium; debug information comes
+//! `NWChem`, which nobody here has written; hosts are made of namespaces by iproute2; the explorer is looked at in Chromium; debug information comes
 //! from several compilers; fuzzing needs
 //! one for C++. Where we may install packages we do; elsewhere we say what is missing rather than let a
 //! test fail later for a reason that nobody can see.
@@ -20,7 +20,7 @@ const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
-    "gfortran", "binutils", "chromium", "fonts-dejavu-core",
+    "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2",
 ];
 
 /// Installs what is missing.

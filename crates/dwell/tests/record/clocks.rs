@@ -21,34 +21,43 @@ use crate::trace::Trace;
 
 /// Messages that were received before they were sent, and by how much at most.
 #[derive(Debug, Default)]
-struct Violations {
-    messages: usize,
-    count: usize,
-    largest: u64,
+pub(crate) struct Violations {
+    pub(crate) messages: usize,
+    pub(crate) count: usize,
+    pub(crate) largest: u64,
 }
 
 /// Calls that sent and received, by sender and receiver: enter and leave.
 #[derive(Debug, Default)]
-struct Messages {
+pub(crate) struct Messages {
     sent: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
     received: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
 }
 
-/// How wrong clocks are made, times the rank: nanoseconds, parts in a thousand million, and how long they gain
-/// before they lose as long; 0 is always.
-#[derive(Clone, Copy)]
-struct Skew(i128, i128, i128);
+/// How wrong clocks are, times the rank.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Skew {
+    /// Nanoseconds.
+    pub(crate) offset: i128,
+    /// Parts in a thousand million that they gain.
+    pub(crate) drift: i128,
+    /// How long they gain before they lose as long, nanoseconds; 0 is always.
+    pub(crate) turn: i128,
+    /// Nanoseconds by which the system's clock is ahead before the recorder makes it wrong.
+    pub(crate) ahead: i128,
+}
 
 impl Skew {
     /// As the recorder is told.
-    fn variable(self) -> OsString {
-        format!("DWELL_TEST_SKEW={},{},{}", self.0, self.1, self.2).into()
+    pub(crate) fn variable(self) -> OsString {
+        format!("DWELL_TEST_SKEW={},{},{}", self.offset, self.drift, self.turn).into()
     }
 
     /// What the clock of a process shows at a time.
     fn shown(self, rank: u64, time: u64) -> u64 {
-        let Self(offset, drift, turn) = self;
-        let (rank, time) = (i128::from(rank), i128::from(time));
+        let Self { offset, drift, turn, ahead } = self;
+        let rank = i128::from(rank);
+        let time = i128::from(time) + rank * ahead;
         let since = if turn == 0 { time } else { turn - (time % (2 * turn) - turn).abs() };
         (time + rank * offset + since * (rank * drift) / 1_000_000_000) as u64
     }
@@ -56,11 +65,14 @@ impl Skew {
     /// The time at which a clock showed that.
     fn truth(self, rank: u64, shown: u64) -> u64 {
         // Clocks rise, so half of what is left is wrong.
-        let reach = shown / 10 + 1_000_000_000;
-        let (mut low, mut high) = (shown.saturating_sub(reach), shown + reach);
+        let (mut low, mut high) = (0, 2 * shown);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.shown(rank, middle) < shown { low = middle + 1 } else { high = middle }
+            if self.shown(rank, middle) < shown {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
         }
         low
     }
@@ -68,7 +80,7 @@ impl Skew {
 
 /// What a time means.
 #[derive(Clone, Copy)]
-enum Times {
+pub(crate) enum Times {
     /// As every reader has it.
     Corrected,
     /// As it was written.
@@ -78,7 +90,7 @@ enum Times {
 }
 
 /// A location's records, its rank and their times, in the order they were written.
-fn each(trace: &Trace, times: Times, mut then: impl FnMut(u64, u64, &Event<'_>)) {
+pub(crate) fn each(trace: &Trace, times: Times, mut then: impl FnMut(u64, u64, &Event<'_>)) {
     for (location, rank) in trace.locations() {
         let tables = trace.archive.local_tables(location);
         let tables = match times {
@@ -113,7 +125,7 @@ fn calls(trace: &Trace, times: Times, functions: &[&str]) -> BTreeMap<u64, Vec<(
 }
 
 impl Messages {
-    fn read(trace: &Trace, times: Times) -> Self {
+    pub(crate) fn read(trace: &Trace, times: Times) -> Self {
         let mut all = Self::default();
         let mut enter = 0;
         each(trace, times, |rank, time, event| match event {
@@ -141,7 +153,7 @@ impl Messages {
     }
 
     /// Those that were received before they were sent.
-    fn violations(&self) -> Violations {
+    pub(crate) fn violations(&self) -> Violations {
         let mut found = Violations::default();
         for ((_, sent), (_, received)) in self.pairs() {
             found.messages += 1;
@@ -152,7 +164,7 @@ impl Messages {
     }
 
     /// How long receives waited for sends that began later, in seconds.
-    fn late(&self) -> f64 {
+    pub(crate) fn late(&self) -> f64 {
         let wait = |((begin, _), (enter, leave)): ((u64, u64), (u64, u64))| {
             begin.min(leave).saturating_sub(enter)
         };
@@ -161,7 +173,7 @@ impl Messages {
 }
 
 /// Waits that the analysis finds, in seconds, by pattern.
-fn waits(lab: &Lab) -> BTreeMap<String, f64> {
+pub(crate) fn waits(lab: &Lab) -> BTreeMap<String, f64> {
     let output = lab.dwell(&["analyze".as_ref(), lab.experiment().as_os_str(), "--json".as_ref()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -174,7 +186,7 @@ fn waits(lab: &Lab) -> BTreeMap<String, f64> {
 }
 
 /// A number among the properties of an archive.
-fn property(trace: &Trace, name: &str) -> u64 {
+pub(crate) fn property(trace: &Trace, name: &str) -> u64 {
     let value = trace.archive.anchor().property(name);
     value.unwrap_or_else(|| panic!("{name} is missing")).parse().unwrap()
 }
@@ -193,7 +205,7 @@ fn offsets(trace: &Trace, location: LocationRef) -> Vec<(u64, i64)> {
 
 /// How far times of a trace are from the truth at most, if clocks are corrected by some of the offsets. The
 /// program and the call that starts its runtime began before anything could be measured.
-fn furthest(trace: &Trace, skew: Skew, keep: impl Fn(usize, usize) -> bool) -> u64 {
+pub(crate) fn furthest(trace: &Trace, skew: Skew, keep: impl Fn(usize, usize) -> bool) -> u64 {
     let mut furthest = 0;
     for (location, rank) in trace.locations() {
         let all = offsets(trace, location);
@@ -222,7 +234,7 @@ fn clocks_that_do_not_drift_evenly_are_followed() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
-    let skew = Skew(3_000_000, 20_000_000, 400_000_000);
+    let skew = Skew { offset: 3_000_000, drift: 20_000_000, turn: 400_000_000, ..Skew::default() };
     let command = [program.as_os_str(), "300".as_ref(), "2000".as_ref(), "3".as_ref()];
     let variables = [skew.variable(), "DWELL_CLOCK_PERIOD=30ms".into()];
     let variables: Vec<&OsStr> = variables.iter().map(OsString::as_os_str).collect();
@@ -298,7 +310,7 @@ fn one_sided(trace: &Trace, times: Times) -> (f64, f64) {
 fn waits_of_openshmem_by_clocks_that_differ() {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/delays.c", &["-fno-optimize-sibling-calls"]);
-    let skew = Skew(30_000_000, 20_000_000, 300_000_000);
+    let skew = Skew { offset: 30_000_000, drift: 20_000_000, turn: 300_000_000, ..Skew::default() };
     let variable = skew.variable();
     let options = ["-x", variable.to_str().unwrap(), "-x", "DWELL_CLOCK_PERIOD=40ms"];
     let words = ["40", "barrier", "signal"].map(OsStr::new);
@@ -334,7 +346,7 @@ fn skewed_and_drifting_clocks_are_put_right() {
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
     let command = [program.as_os_str(), OsStr::new("150"), OsStr::new("2000")];
-    let skew = Skew(3_000_000, 200_000, 0);
+    let skew = Skew { offset: 3_000_000, drift: 200_000, turn: 0, ..Skew::default() };
     let run = mpi.measured_with(&lab, 4, &[&skew.variable()], &command);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "token 450\n"), "{run:?}");
     let trace = Trace::read(&lab.experiment());

@@ -10,6 +10,7 @@ mod clocks;
 mod crash;
 mod events;
 mod faults;
+mod hosts;
 mod lab;
 mod mpi;
 mod mpi_count;

@@ -126,6 +126,27 @@ impl Mpi {
         launcher
     }
 
+    /// Its launcher, for a process on each of these hosts. `agent` is a script that runs a command there, as a
+    /// remote shell would; `here` is the address of this host among them.
+    pub(crate) fn across(&self, hosts: &[String], agent: &Path, here: &str) -> Command {
+        let mut launcher = Command::new(&self.launcher);
+        launcher.args(["-n", &hosts.len().to_string()]).args(self.options);
+        if self.compiler.as_os_str() == "mpicc.mpich" {
+            launcher.args(["-launcher", "rsh", "-launcher-exec"]).arg(agent);
+            launcher.args(["-localhost", here, "-ppn", "1", "-hosts", &hosts.join(",")]);
+        } else {
+            let network = format!("{here}/24");
+            launcher.args(["-mca", "plm_rsh_agent"]).arg(agent);
+            launcher.args(["-mca", "pml", "ob1", "-mca", "btl", "self,tcp"]);
+            // Each thinks that it has its host, and so its core, for itself.
+            launcher.args(["-mca", "mpi_yield_when_idle", "1"]);
+            launcher.args(["-mca", "btl_tcp_if_include", &network]);
+            launcher.args(["-mca", "oob_tcp_if_include", &network]);
+            launcher.args(["-host", &hosts.join(",")]);
+        }
+        launcher
+    }
+
     /// The library of this name, if it is there.
     pub(crate) fn named(compiler: &str) -> Option<Self> {
         Self::all().into_iter().find(|mpi| mpi.compiler.as_os_str() == compiler)
@@ -186,13 +207,8 @@ impl Mpi {
     fn measuring(&self, lab: &Lab, ranks: u32, before: &[&OsStr], command: &[&OsStr]) -> Command {
         let experiment = lab.experiment();
         let _ = fs::remove_dir_all(&experiment);
-        let dwell: [OsString; 4] = [
-            env!("CARGO_BIN_EXE_dwell").into(),
-            "run".into(),
-            "-o".into(),
-            experiment.into_os_string(),
-        ];
-        let dwell: Vec<&OsStr> = dwell.iter().map(OsString::as_os_str).collect();
+        let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+        let dwell = [&dwell[..], &[experiment.as_os_str()]].concat();
         self.launcher(ranks, &[before, &dwell, command].concat())
     }
 }
