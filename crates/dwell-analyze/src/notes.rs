@@ -33,6 +33,10 @@ pub(crate) fn collect(
         let why = anchor.property(archive::STOPPED).unwrap_or("there was no room for them");
         add("all", 0, &format!("{lost} are lost: {why}"));
     }
+    if let Some(unrecorded) = anchor.property(archive::UNRECORDED) {
+        let what = "nothing is known of these, and collectives that they took part in may have been taken for others";
+        add("all", 0, &format!("{unrecorded} could not be recorded: {what}"));
+    }
     for (pattern, reason) in left_out(world) {
         add(pattern, 0, &reason);
     }

@@ -74,8 +74,9 @@ pub struct Process {
     thread_count: AtomicUsize,
     free: Lock<FreeList>,
     key: libc::pthread_key_t,
-    /// Threads that could not be recorded.
+    /// Threads that could not be recorded, and the calls that they made.
     unrecorded: AtomicU32,
+    unrecorded_calls: AtomicU64,
     last_sample: AtomicU64,
     failure: Lock<Option<Failure>>,
 }
@@ -137,6 +138,9 @@ pub struct Plan<'p> {
     pub window: (u64, u64),
 }
 
+/// What the recorder has on the heap, at most: names and paths, communicators, windows.
+const HEAP: usize = 256 * 1024;
+
 /// Clock samples are taken at least this far apart, nanoseconds.
 const BETWEEN_SAMPLES: u64 = 1_000_000_000;
 
@@ -188,6 +192,7 @@ impl Process {
             free: Lock::new(FreeList::EMPTY),
             key,
             unrecorded: AtomicU32::new(0),
+            unrecorded_calls: AtomicU64::new(0),
             last_sample: AtomicU64::new(0),
             failure: Lock::new(None),
         })))
@@ -283,7 +288,8 @@ impl Process {
         let trace = if self.has_trace { 2 * self.chunk } else { 0 };
         let profile = if self.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
         let wanted = (size_of::<Thread>() + trace + profile) as u64;
-        let shared = (self.sites.bytes() + self.threads.len() + size_of::<Self>() + BLOCK) as u64;
+        let tables = self.sites.bytes() + self.code.bytes() + self.threads.len();
+        let shared = (tables + size_of::<Self>() + BLOCK + HEAP) as u64;
         let taken = self.memory_taken.fetch_add(wanted, Ordering::Relaxed);
         if taken.saturating_add(wanted).saturating_add(shared) > self.memory {
             self.memory_taken.fetch_sub(wanted, Ordering::Relaxed);
@@ -574,9 +580,15 @@ impl Process {
         self.failure.with(|failure| *failure)
     }
 
-    /// Threads that were not recorded.
-    pub fn unrecorded(&self) -> u32 {
-        self.unrecorded.load(Ordering::Relaxed)
+    /// Threads that were not recorded, and the calls that they made.
+    pub fn unrecorded(&self) -> (u64, u64) {
+        let threads = self.unrecorded.load(Ordering::Relaxed);
+        (threads.into(), self.unrecorded_calls.load(Ordering::Relaxed))
+    }
+
+    /// Counts a call of a thread that is not recorded.
+    pub(crate) fn misses_call(&self) {
+        self.unrecorded_calls.fetch_add(1, Ordering::Relaxed);
     }
 
     fn places(&self) -> &[AtomicPtr<Thread>] {
@@ -672,7 +684,7 @@ mod tests {
     fn memory_is_for_as_many_threads_as_it_is_enough_for() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let of_a_thread = (size_of::<Thread>() + (2 << 20)) as u64;
-        let process = Process::prepare(&Plan { memory: 4 << 20, ..plan(folder.path()) })?;
+        let process = Process::prepare(&Plan { memory: 5 << 20, ..plan(folder.path()) })?;
         // What all threads share takes a part, so it is enough for one.
         assert!(process.take_memory().is_ok());
         let error = process.take_memory().map_err(|error| error.kind());

@@ -183,7 +183,8 @@ fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     local.process.stand_in();
     local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
     let [residual, half, near] = local.doubt();
-    local.process.numbers = vec![0, 0, 0, residual, half, near];
+    local.process.numbers =
+        run::numbers(&[(run::RESIDUAL, residual), (run::HALF, half), (run::NEAR, near)]);
     Ok(local)
 }
 

@@ -132,10 +132,16 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool, result: io::Res
     if lost > 0 {
         text += &format!("\ndwell: {lost} calls are lost");
     }
-    for property in global.shared().properties().iter().filter(|it| it.name == "UNRECORDED") {
-        text += &format!("\ndwell: not recorded: {}", property.value);
+    if let Some(unrecorded) = unrecorded(global) {
+        text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);
+}
+
+/// Threads that were not recorded, if there are any, and calls that they made.
+pub(crate) fn unrecorded(global: &Global) -> Option<String> {
+    let (threads, calls) = (total(global, run::THREADS), total(global, run::UNSEEN));
+    (threads > 0).then(|| format!("{calls} calls of {threads} threads"))
 }
 
 /// A number that processes tell, over all of them.

@@ -372,19 +372,24 @@ impl Ending<'_> {
         let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
         let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
         let [residual, half, near] = local.doubt();
-        let bytes = self.bytes(&local);
-        local.process.numbers =
-            vec![calls, left_out, sum(|closed| closed.lost), residual, half, near, bytes];
+        let (threads, unseen) = process.map(Process::unrecorded).unwrap_or_default();
+        local.process.numbers = numbers(&[
+            (CALLS, calls),
+            (LEFT_OUT, left_out),
+            (LOST, sum(|closed| closed.lost)),
+            (RESIDUAL, residual),
+            (HALF, half),
+            (NEAR, near),
+            (BYTES, self.bytes(&local)),
+            (THREADS, threads),
+            (UNSEEN, unseen),
+        ]);
         let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
             0 => failure.what.to_string(),
             errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
         });
         for value in stopped.into_iter().chain(failure) {
             local.shared.add_property(Property { name: "STOPPED".into(), value });
-        }
-        if let Some(unrecorded) = process.map(Process::unrecorded).filter(|count| *count > 0) {
-            let value = format!("{unrecorded} threads");
-            local.shared.add_property(Property { name: "UNRECORDED".into(), value });
         }
         local
     }
@@ -435,6 +440,9 @@ impl Ending<'_> {
                 options.properties.push((name.into(), format!("{calls} calls")));
             }
         }
+        if let Some(unrecorded) = report::unrecorded(global) {
+            options.properties.push((archive::UNRECORDED.into(), unrecorded));
+        }
         options.properties.push(("DWELL::UNIFICATION".into(), unification));
         if let Some(Collated { rounds, traffic, .. }) = collated {
             let received: u64 = traffic.iter().map(|round| round.received).sum();
@@ -459,6 +467,20 @@ pub(crate) const HALF: usize = 4;
 pub(crate) const NEAR: usize = 5;
 /// Bytes of its files.
 pub(crate) const BYTES: usize = 6;
+/// Threads that were not recorded, and calls that they made.
+pub(crate) const THREADS: usize = 7;
+pub(crate) const UNSEEN: usize = 8;
+
+/// Numbers in their places, nothing where there is none.
+pub(crate) fn numbers(told: &[(usize, u64)]) -> Vec<u64> {
+    let mut numbers = vec![0; UNSEEN + 1];
+    for &(place, number) in told {
+        if let Some(slot) = numbers.get_mut(place) {
+            *slot = number;
+        }
+    }
+    numbers
+}
 
 /// What an archive says about the clocks of its nodes, if there are several, and how fast messages are.
 pub(crate) fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {

@@ -227,7 +227,7 @@ pub(crate) fn enter_at(
     hook: &'static Hook,
     time: impl FnOnce(&mut Thread) -> u64,
 ) -> Option<&'static mut Thread> {
-    let thread = take()?;
+    let Some(thread) = take() else { return missed() };
     let words = words();
     let (stack, return_address) = (words.stack.get(), words.return_address.get());
     let layer = 1 << hook.layer as u32;
@@ -687,6 +687,18 @@ impl Call {
 #[inline(always)]
 fn place_of(return_address: usize) -> usize {
     (return_address ^ (return_address >> 8)) % SITES
+}
+
+/// A call goes past the recorder: if that is because of its thread, it is counted.
+#[cold]
+#[inline(never)]
+fn missed() -> Option<&'static mut Thread> {
+    if words().thread.get() == NOT_RECORDED
+        && let Some(process) = process::current()
+    {
+        process.misses_call();
+    }
+    None
 }
 
 /// Gives the calling thread a state.

@@ -117,6 +117,9 @@ pub const STOPPED: &str = "DWELL::STOPPED";
 /// Property of an archive: how many calls were made after recording had stopped.
 pub const LOST: &str = "DWELL::LOST";
 
+/// Property of an archive: threads that could not be recorded, and how many calls they made.
+pub const UNRECORDED: &str = "DWELL::UNRECORDED";
+
 /// Operations on more bytes than this carry no [`SYMMETRIC_OFFSET`]: nobody waits on them.
 pub const SMALL: u64 = 64;
 

@@ -5,6 +5,7 @@
 //! Those of MPI use every library that is there: see `mpi`.
 
 mod armci;
+mod budgets;
 mod caf;
 mod clocks;
 mod crash;
