@@ -3,8 +3,8 @@
  *   mpicc -O1 -g -o mpi_ring mpi_ring.c
  *   mpirun -np 4 ./mpi_ring [ROUNDS [MICROSECONDS [EVERY [ALONE]]]]
  *
- * After every EVERY rounds all processes meet, by turns in a barrier and in a sum, and then each makes ALONE
- * calls that concern nobody else.
+ * After every EVERY rounds all processes meet, by turns in a barrier and in a sum, and then each makes ALONE calls that
+ * concern nobody else. If EVERY is negative they meet on a duplicate of the world.
  *
  * Every message is received after it was sent, whatever clocks say. Process 1 is late by 100 ms once, in the
  * middle, so that process 2 waits for it. */
@@ -22,6 +22,12 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm same, all_of_them = MPI_COMM_WORLD;
+    MPI_Comm_dup(MPI_COMM_WORLD, &same);
+    if (every < 0) {
+        every = -every;
+        all_of_them = same;
+    }
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     for (int round = 0; round < rounds; round++) {
         if (rank == 0) {
@@ -37,12 +43,13 @@ int main(int argc, char **argv) {
         if (every && round % every == 0) {
             int one = 1, all = 0;
             if (round / every % 2)
-                MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+                MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, all_of_them);
             else
-                MPI_Barrier(MPI_COMM_WORLD);
+                MPI_Barrier(all_of_them);
             for (int call = 0; call < alone; call++) MPI_Barrier(MPI_COMM_SELF);
         }
     }
+    MPI_Comm_free(&same);
     if (rank == 0) printf("token %d\n", token);
     MPI_Finalize();
     return 0;

@@ -235,14 +235,17 @@ unsafe extern \"C-unwind\" fn fortran_{number}(a0: usize) {{
     )
 }
 
-/// Whether calls may be ones at which all processes are together: they are counted, recorded or not.
+/// Whether calls may be ones at which all processes are together, which are counted, recorded or not; or may
+/// make and end communicators of all processes.
 fn is_counted(row: &Row) -> bool {
     use dwell_model::operation::Collective as C;
     let gathers = matches!(
         row.operation,
         Operation::Collective(C::Sync | C::AllReduce | C::AllGather | C::AllToAll)
     );
-    gathers && shape(row) == "collectives::Blocking"
+    let copies = ["MPI_Comm_dup", "MPI_Comm_dup_with_info"].contains(&row.name());
+    let ends = shape(row) == "groups::Free";
+    gathers && shape(row) == "collectives::Blocking" || copies || ends
 }
 
 /// When the hook has something to do before the call.

@@ -6,12 +6,14 @@
 //! | `pmpi` | functions that the recorder calls itself |
 //! | `shape` | what hooks have in common: arguments, and before and after |
 //! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
+//! | `everyone` | which communicators are known to have all processes |
 //! | `fortran` | how arguments are passed in Fortran |
 //! | `life`, `sessions` | the beginning and the end |
 
 mod abi;
 mod collectives;
 mod completion;
+mod everyone;
 mod fortran;
 mod groups;
 mod life;

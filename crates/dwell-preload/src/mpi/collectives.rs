@@ -12,10 +12,10 @@ use dwell_model::operation::{self, Mode, Operation, Shape as Way};
 use dwell_model::table::{Arg, Bytes};
 
 use super::groups::comm_of;
-use super::life;
 use super::messages::{Started, begin_request, remember};
 use super::pmpi;
 use super::shape::{Args, Shape, Words};
+use super::{everyone, life};
 
 /// One that blocks.
 pub(crate) struct Blocking;
@@ -61,12 +61,12 @@ impl Shape for Blocking {
     }
 }
 
-/// Whether all processes are together when a call ends: the world, by its own handle, in an operation that
-/// nobody can leave before all have come. Without a byte to move a library may let them.
+/// Whether all processes are together when a call ends: those of a communicator that has all, in an operation
+/// that nobody can leave before all have come. Without a byte to move a library may let them.
 fn gathers(args: &Args<'_>) -> bool {
     use operation::Collective as C;
     let moves = |bytes| args.bytes(bytes, 0) > 0;
-    args.comm() == Some(args.abi.comm_world)
+    args.comm().is_some_and(everyone::are_in)
         && match args.operation() {
             Operation::Collective(C::Sync) => true,
             Operation::Collective(C::AllReduce) => moves(args.places.bytes),

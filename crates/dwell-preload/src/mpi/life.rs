@@ -221,24 +221,36 @@ impl Upcalls for Mail {
 fn about() -> Runtime {
     let mut runtime = Runtime::default();
     let mut text = vec![0_u8; 8192]; // The longest of all known libraries.
-    let (mut length, mut major, mut minor, mut level) = (0, 0, 0, 0);
+    let (mut length, mut major, mut minor) = (0, 0, 0);
     // SAFETY: places for the answers, large enough for each library.
     unsafe {
         pmpi::get_library_version(text.as_mut_ptr().cast(), &raw mut length);
         pmpi::get_version(&raw mut major, &raw mut minor);
-        pmpi::query_thread(&raw mut level);
     }
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
     runtime.name = name(&String::from_utf8_lossy(text.get(..end).unwrap_or_default()));
     runtime.interface = format!("MPI {major}.{minor}");
     if abi().family == Family::Standard {
         runtime.interface += ", standard ABI";
+    }
+    let names = ["single", "funneled", "serialized", "multiple"];
+    runtime.threads = names.get(thread_level()).copied().unwrap_or("unknown").into();
+    runtime
+}
+
+/// The level at which several threads may call the library at once.
+pub(super) const MULTIPLE: usize = 3;
+
+/// How the program may use threads: 0 is alone, 3 is [`MULTIPLE`].
+pub(super) fn thread_level() -> usize {
+    let mut level = 0;
+    // SAFETY: a place for the answer.
+    unsafe { pmpi::query_thread(&raw mut level) };
+    if abi().family == Family::Standard {
         level /= 1024;
         level = if level == 4 { 3 } else { level };
     }
-    let names = ["single", "funneled", "serialized", "multiple"];
-    runtime.threads = names.get(level as usize).copied().unwrap_or("unknown").into();
-    runtime
+    usize::try_from(level).unwrap_or(MULTIPLE)
 }
 
 /// The name and version of a library, from what it says of itself in many words:
