@@ -1,6 +1,6 @@
 //! What was found, ranked: which call waits how long, where, and on whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::layer::Layer;
 use otf2::read::Definitions;
@@ -9,7 +9,7 @@ use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::names::{self, Site};
 use crate::replay::Replayed;
-use crate::tree::{Branch, Tree, lanes, node};
+use crate::tree::{Branch, Fold, Tree, lanes, node};
 use crate::world::World;
 
 /// How sure a severity is.
@@ -163,14 +163,15 @@ pub(crate) fn rank(
     replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
     let mut findings: Vec<(usize, Finding)> = Vec::new();
     let inclusive = inclusive(&lanes, tree);
-    for (number, branch) in tree.branches.iter().enumerate() {
-        let Some((layer, class)) = branch.class else { continue };
-        let totals = Totals::of(&lanes, branch);
+    for fold in tree.folds() {
+        let number = fold.first();
+        let Some((layer, class)) = fold.class else { continue };
+        let totals = Totals::of(&lanes, &fold);
         for &(what, upper) in WAITS {
             if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
-            let sums = Sums::of(&lanes, world, branch, what, upper);
+            let sums = Sums::of(&lanes, world, &fold, what, upper);
             let collective = matches!(
                 what,
                 Q::BarrierWait
@@ -199,7 +200,10 @@ pub(crate) fn rank(
                 false => world.system.processes.get(party as usize).map(|it| it.name.clone()),
             };
             let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-            let of = |what| blame.get(&(branch.signature, what)).into_iter().flatten();
+            let (blame, fold) = (&blame, &fold);
+            let of = |what| {
+                fold.branches().filter_map(move |it| blame.get(&(it.signature, what))).flatten()
+            };
             for (&party, &least) in of(what) {
                 let sum = parties.entry(party).or_default();
                 *sum = (sum.0 + least, sum.1 + least);
@@ -221,7 +225,7 @@ pub(crate) fn rank(
                 confidence,
                 latency: progress.then(|| world.longest_latency()),
                 visits: sums.visits,
-                path_nanoseconds: inclusive.get(number).copied().unwrap_or(0),
+                path_nanoseconds: fold.sum(&inclusive),
                 path: steps(defs, tree, number),
                 call_path: number as u32,
                 locations: sums.locations,
@@ -245,11 +249,12 @@ pub(crate) fn polling(
 ) -> Vec<Polling> {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let mut list: Vec<(usize, Polling)> = Vec::new();
-    for (number, branch) in tree.branches.iter().enumerate() {
-        let Some((layer, _)) = branch.class else { continue };
-        let calls = Totals::of(&lanes, branch).get(Q::PollingCalls);
+    for fold in tree.folds() {
+        let number = fold.first();
+        let Some((layer, _)) = fold.class else { continue };
+        let calls = Totals::of(&lanes, &fold).get(Q::PollingCalls);
         if calls > 0 {
-            let time = Sums::of(&lanes, world, branch, Q::PollingTime, None);
+            let time = Sums::of(&lanes, world, &fold, Q::PollingTime, None);
             let (nanoseconds, locations) = (time.least, time.locations);
             let path = steps(defs, tree, number);
             list.push((number, Polling { layer, calls, nanoseconds, path, locations }));
@@ -263,9 +268,9 @@ pub(crate) fn polling(
 struct Totals([u64; Q::ALL.len()]);
 
 impl Totals {
-    fn of(lanes: &[&Lane], branch: &Branch) -> Self {
+    fn of(lanes: &[&Lane], fold: &Fold<'_>) -> Self {
         let mut totals = [0; Q::ALL.len()];
-        let nodes = branch.members.iter().filter_map(|&at| node(lanes, at));
+        let nodes = fold.members().filter_map(|at| node(lanes, at));
         for (what, amount) in nodes.flat_map(crate::paths::Node::booked) {
             if let Some(sum) = totals.get_mut(what as usize) {
                 *sum += amount;
@@ -309,9 +314,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(lanes: &[&Lane], world: &World, branch: &Branch, what: Q, upper: Option<Q>) -> Self {
+    fn of(lanes: &[&Lane], world: &World, fold: &Fold<'_>, what: Q, upper: Option<Q>) -> Self {
         let mut sums = Self::default();
-        for &at in &branch.members {
+        let mut locations = BTreeSet::new();
+        for at in fold.members() {
             let Some(node) = node(lanes, at) else { continue };
             let get = |wanted| node.get(wanted);
             let least = get(what);
@@ -326,13 +332,14 @@ impl Sums {
             sums.partial += get(Q::PartialCollectives);
             sums.visits += node.visits;
             if most > 0 {
-                sums.locations += 1;
+                locations.insert(at.0);
                 if let Some(place) = world.system.places.get(at.0 as usize) {
                     let sum = sums.by_process.entry(place.process).or_default();
                     *sum = (sum.0 + least, sum.1 + most);
                 }
             }
         }
+        sums.locations = locations.len() as u64;
         sums
     }
 }
@@ -355,15 +362,17 @@ fn top(
         .collect()
 }
 
-/// The calls that lead to a path.
+/// The calls that lead to a path, whatever parameters were set meanwhile.
 fn steps(defs: &Definitions, tree: &Tree, number: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut at = tree.branches.get(number);
     while let Some(branch) = at {
-        steps.push(Step {
-            region: names::region(defs, branch.region),
-            site: names::site(defs, branch.site),
-        });
+        if branch.setting.is_none() {
+            steps.push(Step {
+                region: names::region(defs, branch.region),
+                site: names::site(defs, branch.site),
+            });
+        }
         at = branch.parent.and_then(|parent| tree.branches.get(parent as usize));
     }
     steps.reverse();

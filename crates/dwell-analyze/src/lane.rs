@@ -17,6 +17,8 @@ pub(crate) struct Frame {
     pub(crate) path: Path,
     pub(crate) region: RegionRef,
     pub(crate) traits: Traits,
+    /// Not a call but a parameter, which ends with the call around it.
+    pub(crate) setting: bool,
     /// Whether waits are judged at this call.
     pub(crate) judged: bool,
     /// Whether a record of an operation stood in it.
@@ -37,6 +39,7 @@ impl Frame {
         path: Path::TOP,
         region: RegionRef::UNDEFINED,
         traits: Traits(0),
+        setting: false,
         judged: false,
         issued: false,
         first: None,

@@ -1,8 +1,12 @@
 //! Names of regions and call sites, from the definitions.
 
-use otf2::id::{CallingContextRef, RegionRef};
+use otf2::enums::ParameterType;
+use otf2::id::{CallingContextRef, ParameterRef, RegionRef, StringRef};
 use otf2::read::Definitions;
 use otf2::{Definition, id::Id};
+
+use crate::paths::Setting;
+use crate::tree::Branch;
 
 /// Where in the program something was called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +17,33 @@ pub struct Site {
     pub file: String,
     /// The line; 0 if it is not known.
     pub line: u32,
+}
+
+/// The name of the last step of a call path.
+pub(crate) fn step(defs: &Definitions, branch: &Branch) -> String {
+    match branch.setting {
+        Some(setting) => self::setting(defs, setting),
+        None => region(defs, branch.region),
+    }
+}
+
+/// A parameter and its value.
+pub(crate) fn setting(defs: &Definitions, Setting { parameter, value }: Setting) -> String {
+    let text = |id| defs.string(id).map(|it| it.to_string());
+    let (name, kind) = match defs.find(ParameterRef::KIND, parameter.raw()) {
+        Some(Definition::Parameter(it)) => (text(it.name), it.parameter_type),
+        _ => (None, ParameterType::Uint64),
+    };
+    let name = name.unwrap_or_else(|| format!("parameter {}", parameter.0));
+    match (value, kind) {
+        (None, _) => format!("{name}=other values"),
+        (Some(value), ParameterType::String) => {
+            let value = StringRef(value as u32);
+            format!("{name}={}", text(value).unwrap_or_else(|| format!("text {}", value.0)))
+        }
+        (Some(value), ParameterType::Int64) => format!("{name}={}", value.cast_signed()),
+        (Some(value), _) => format!("{name}={value}"),
+    }
 }
 
 /// The name of a region.

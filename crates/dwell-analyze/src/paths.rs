@@ -3,11 +3,15 @@
 //! A path is a sequence of regions, each with the place in the program it was called from, if the
 //! archive knows it. Every location has a tree of its own while events are read, so that no thread
 //! waits for another; in the end they become one.
+//!
+//! A step may also be a parameter of the program that has a value.
 
 use std::collections::HashMap;
 
-use otf2::id::{CallingContextRef, RegionRef};
+use dwell_model::profile::VALUES;
+use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 
+use crate::counters::Number;
 use crate::hash::Mixed;
 use crate::metric::Quantity;
 
@@ -20,12 +24,46 @@ impl Path {
     pub(crate) const TOP: Self = Self(0);
 }
 
+/// A parameter that has a value. Of values that are too many to be kept apart there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Setting {
+    pub(crate) parameter: ParameterRef,
+    /// The bits of a number, or a string of the archive.
+    pub(crate) value: Option<u64>,
+}
+
+/// Values of a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Counted {
+    pub(crate) counter: MetricRef,
+    pub(crate) values: u64,
+    pub(crate) sum: Number,
+    pub(crate) least: Number,
+    pub(crate) largest: Number,
+}
+
+impl Counted {
+    /// More values of the same counter.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.values += more.values;
+        self.sum = self.sum.plus(more.sum);
+        if more.least.to_f64() < self.least.to_f64() {
+            self.least = more.least;
+        }
+        if more.largest.to_f64() > self.largest.to_f64() {
+            self.largest = more.largest;
+        }
+    }
+}
+
 /// What is known of a path.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Path,
     pub(crate) region: RegionRef,
     pub(crate) site: CallingContextRef,
+    /// Not a call but a parameter.
+    pub(crate) setting: Option<Setting>,
     /// The child that was used last, and its sibling that came after it last: calls come in rows
     /// and in loops.
     recent: u32,
@@ -39,6 +77,8 @@ pub(crate) struct Node {
     pub(crate) signature: u64,
     /// All else.
     rest: Vec<(Quantity, u64)>,
+    /// Counters that had values here.
+    pub(crate) counted: Vec<Counted>,
 }
 
 /// Quantities that have a place of their own.
@@ -51,6 +91,7 @@ impl Node {
             parent,
             region,
             site,
+            setting: None,
             recent: 0,
             follower: 0,
             visits: 0,
@@ -58,6 +99,7 @@ impl Node {
             counts: [0; COUNTS.len()],
             signature,
             rest: Vec::new(),
+            counted: Vec::new(),
         }
     }
 
@@ -88,13 +130,17 @@ impl Node {
 pub(crate) struct Paths {
     nodes: Vec<Node>,
     children: HashMap<(u32, u32, u32), u32, Mixed>,
+    settings: HashMap<(u32, Setting), u32, Mixed>,
+    /// Values of parameters that are kept apart.
+    values: usize,
 }
 
 impl Default for Paths {
     fn default() -> Self {
         let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
         let top = Node::new(Path::TOP, region, site, 0);
-        Self { nodes: vec![top], children: HashMap::default() }
+        let (children, settings) = (HashMap::default(), HashMap::default());
+        Self { nodes: vec![top], children, settings, values: 0 }
     }
 }
 
@@ -147,9 +193,8 @@ impl Paths {
         let next = self.nodes.len() as u32;
         let found = *self.children.entry((parent.0, region.0, site.0)).or_insert(next);
         if found == next {
-            let above = self.nodes.get(parent.0 as usize).map_or(0, |node| node.signature);
             let step = u64::from(region.0) << 32 | u64::from(site.0);
-            let signature = mixed(above.rotate_left(17) ^ mixed(step.wrapping_add(1)));
+            let signature = self.signature(parent, step.wrapping_add(1));
             self.nodes.push(Node::new(parent, region, site, signature));
         }
         let before = match self.nodes.get_mut(parent.0 as usize) {
@@ -162,6 +207,50 @@ impl Paths {
             node.follower = found;
         }
         Path(found)
+    }
+
+    fn signature(&self, parent: Path, step: u64) -> u64 {
+        let above = self.nodes.get(parent.0 as usize).map_or(0, |node| node.signature);
+        mixed(above.rotate_left(17) ^ mixed(step))
+    }
+
+    /// The path on which a parameter has a value. If too many values are kept apart, others are one; the
+    /// recorder counts them alike.
+    pub(crate) fn set(&mut self, parent: Path, parameter: ParameterRef, value: u64) -> Path {
+        let one = Setting { parameter, value: Some(value) };
+        match self.settings.get(&(parent.0, one)) {
+            Some(&known) => Path(known),
+            None if self.values < VALUES => {
+                self.values += 1;
+                self.setting(parent, one)
+            }
+            None => self.setting(parent, Setting { parameter, value: None }),
+        }
+    }
+
+    /// The path of a setting, whatever the number of others.
+    pub(crate) fn setting(&mut self, parent: Path, setting: Setting) -> Path {
+        let next = self.nodes.len() as u32;
+        let found = *self.settings.entry((parent.0, setting)).or_insert(next);
+        if found == next {
+            let value = setting.value.map_or(0, |value| mixed(value.wrapping_add(2)));
+            let step = (u64::from(setting.parameter.0) << 32 | 0x5e7).rotate_left(7) ^ value;
+            let signature = self.signature(parent, step);
+            let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
+            let node =
+                Node { setting: Some(setting), ..Node::new(parent, region, site, signature) };
+            self.nodes.push(node);
+        }
+        Path(found)
+    }
+
+    /// A counter had values on a path.
+    pub(crate) fn counted(&mut self, path: Path, it: Counted) {
+        let Some(node) = self.nodes.get_mut(path.0 as usize) else { return };
+        match node.counted.iter_mut().find(|known| known.counter == it.counter) {
+            Some(known) => known.add(&it),
+            None => node.counted.push(it),
+        }
     }
 
     /// One call more.
@@ -211,5 +300,23 @@ impl Paths {
 
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_values_are_one() {
+        let mut paths = Paths::default();
+        let (one, other) = (ParameterRef(3), ParameterRef(4));
+        let mut set = |parameter, value| paths.set(Path::TOP, parameter, value);
+        let rows: Vec<Path> = (0..VALUES as u64 + 10).map(|value| set(one, value)).collect();
+        let (apart, together) = rows.split_at(VALUES);
+        assert!(apart.is_sorted_by(|a, b| a < b));
+        assert!(together.iter().all(|path| *path == together[0] && *path > apart[VALUES - 1]));
+        assert_eq!(set(one, 0), apart[0]);
+        assert_ne!(set(other, 0), together[0]);
     }
 }

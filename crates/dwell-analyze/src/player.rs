@@ -170,6 +170,9 @@ impl Player<'_> {
     #[inline(never)]
     fn leave(&mut self, time: u64, region: RegionRef) {
         self.unfold();
+        while self.lane.stack.last().is_some_and(|frame| frame.setting) {
+            self.close(time);
+        }
         match self.lane.stack.last() {
             Some(frame) if frame.region == region => {}
             _ => {
@@ -189,7 +192,8 @@ impl Player<'_> {
             return;
         }
         self.lane.cut.any = true;
-        let Some(frame) = self.lane.stack.last() else { return };
+        let call = self.lane.stack.iter().rev().find(|frame| !frame.setting);
+        let Some(frame) = call else { return };
         if frame.region != region || !frame.judged {
             return;
         }

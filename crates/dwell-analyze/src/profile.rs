@@ -8,7 +8,7 @@
 //! of the metrics. Memory is the tables of the blocks and, for each thread, the rows of a few paths; how many
 //! is decided by a [budget](MEMORY).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path as FilePath, PathBuf};
@@ -17,13 +17,16 @@ use std::sync::{Mutex, PoisonError};
 use std::{io, thread};
 
 use dwell_model::profile::block::{self, HEAD, Head, LOCATION, Place, Sums};
-use dwell_model::profile::{self as raw, PartnerRow};
+use dwell_model::profile::{self as raw, CounterRow, PartnerRow};
 use otf2::Archive;
-use otf2::id::{CallingContextRef, CommRef, RegionRef, RmaWinRef};
+use otf2::id::{CallingContextRef, CommRef, MetricRef, ParameterRef, RegionRef, RmaWinRef};
 use otf2::read::Definitions;
+use otf2::value::MetricValue;
 
+use crate::counters::{Counters, Number};
 use crate::matrix::{self, Kind};
 use crate::metric::Quantity as Q;
+use crate::paths::{Counted, Setting};
 use crate::report::{self, Booked, Sheets, Source};
 use crate::tree::{Branch, Tree};
 use crate::world::World;
@@ -92,6 +95,10 @@ pub struct Calls<'p> {
     pub visits: u64,
     /// Nanoseconds, without those of calls inside.
     pub nanoseconds: u64,
+    /// Whether it is no call but a parameter that had a value.
+    pub is_parameter: bool,
+    /// How many values counters had in it.
+    pub values: u64,
     /// Operations and bytes, in the order of [`dwell_model::profile::COUNTS`].
     pub counts: [u64; raw::COUNTS.len()],
 }
@@ -163,14 +170,14 @@ impl Profile {
     /// If a block cannot be read, or is damaged.
     pub fn calls(&self, mut show: impl FnMut(&[Calls<'_>])) -> Result<(), Error> {
         let text = |id| self.defs.string(id).map(|it| it.to_string()).unwrap_or_default();
-        let functions: Vec<(String, String)> = self
+        let functions: Vec<(String, String, bool)> = self
             .tree
             .branches
             .iter()
             .map(|branch| {
                 let region = self.defs.region(branch.region);
                 let meaning = region.map(|it| text(it.description)).unwrap_or_default();
-                (names::region(&self.defs, branch.region), meaning)
+                (names::region(&self.defs, branch.region), meaning, branch.setting.is_some())
             })
             .collect();
         let (mut buffer, mut lines) = (Vec::new(), Vec::new());
@@ -179,19 +186,24 @@ impl Profile {
             let file = File::open(&block.path).map_err(told)?;
             lines.clear();
             for span in &block.spans {
-                let keep = |place, sums: &Sums| lines.push((place, span.path, *sums));
+                let keep = |place, sums: &Sums, counters: block::Counters<'_>| {
+                    let values: u64 = counters.iter().map(|it| it.values).sum();
+                    lines.push((place, span.path, *sums, values));
+                };
                 block.lines(&file, span, &mut buffer, keep).map_err(told)?;
             }
             lines.sort_unstable_by_key(|line| (line.0, line.1));
             for of_location in lines.chunk_by(|one, other| one.0 == other.0) {
-                let calls = of_location.iter().filter_map(|(_, path, sums)| {
-                    let (region, description) = functions.get(*path as usize)?;
+                let calls = of_location.iter().filter_map(|(_, path, sums, values)| {
+                    let (region, description, is_parameter) = functions.get(*path as usize)?;
                     Some(Calls {
                         region,
                         description,
                         local: sums.local,
                         visits: sums.visits,
                         nanoseconds: sums.time,
+                        is_parameter: *is_parameter,
+                        values: *values,
                         counts: sums.counts,
                     })
                 });
@@ -216,6 +228,7 @@ impl Profile {
             notes: &self.notes,
             pairs: &pairs,
         };
+        let counted = self.counted()?;
         let has = |source: Source, path: u32, _: &Branch| {
             let has = self.has.get(path as usize).copied().unwrap_or(0);
             match source {
@@ -223,6 +236,7 @@ impl Profile {
                 Source::Visits => Sums::has_visits(has),
                 Source::Shortest | Source::Longest => Sums::has_extremes(has),
                 Source::Wait(..) => false,
+                Source::Counter(id, _) => counted.contains(&(path, id)),
                 Source::Count(_, what) => {
                     let place = COUNTS.iter().position(|count| *count == what);
                     place.is_some_and(|at| Sums::has_count(has, at))
@@ -234,6 +248,27 @@ impl Profile {
         let mut damage: Vec<String> = damage.into_inner().unwrap_or_default();
         damage.sort_unstable();
         Ok(damage)
+    }
+
+    /// On which paths which counters had values.
+    fn counted(&self) -> Result<BTreeSet<(u32, MetricRef)>, Error> {
+        let (mut found, mut buffer) = (BTreeSet::new(), Vec::new());
+        let has_some =
+            |path: u32| self.has.get(path as usize).is_some_and(|has| Sums::has_counters(*has));
+        for block in &self.blocks {
+            let mut spans = block.spans.iter().filter(|span| has_some(span.path)).peekable();
+            if spans.peek().is_none() {
+                continue;
+            }
+            let told = |error| block.told(error);
+            let file = File::open(&block.path).map_err(told)?;
+            for span in spans {
+                block.read(&file, span.start, span.end, &mut buffer).map_err(told)?;
+                let rows = block::lines(&buffer).flat_map(|line| line.2.iter());
+                found.extend(rows.map(|row| (span.path, MetricRef(row.counter))));
+            }
+        }
+        Ok(found)
     }
 
     /// Who communicates with whom.
@@ -317,7 +352,10 @@ impl Profile {
                     }
                 };
                 let Some(columns) = columns.get_mut((span.path - first) as usize) else { continue };
-                let put = |place, sums: &Sums| columns.put(place, sums);
+                let put = |place, sums: &Sums, counters: block::Counters<'_>| {
+                    columns.put(place, sums);
+                    columns.count(place, counters, &self.world.counters);
+                };
                 let read = block.lines(file, span, &mut buffer, put);
                 let is_damage = |error: &io::Error| error.kind() == io::ErrorKind::InvalidData;
                 match read.map_err(|error| (is_damage(&error), block.told(error))) {
@@ -334,7 +372,9 @@ impl Profile {
         }
         for (columns, path) in columns.iter().zip(paths) {
             for sheet in sheets.all.iter().filter(|it| it.paths.binary_search(path).is_ok()) {
-                if let Some(values) = columns.of(sheet.source) {
+                if let Source::Counter(..) = sheet.source {
+                    sheets.write_counted(sheet, *path, &columns.counted(sheet.source))?;
+                } else if let Some(values) = columns.of(sheet.source) {
                     sheets.write(sheet, *path, values)?;
                 }
             }
@@ -355,6 +395,8 @@ struct Columns {
     longest: Vec<u64>,
     /// Empty if there are none.
     counts: [Vec<u64>; raw::COUNTS.len()],
+    /// Counters, at locations where there are any.
+    counted: Vec<(u32, Vec<Counted>)>,
 }
 
 impl Columns {
@@ -376,6 +418,35 @@ impl Columns {
         for (at, column) in self.counts.iter_mut().enumerate() {
             clear(column, Sums::has_count(has, at), 0);
         }
+        self.counted.clear();
+    }
+
+    /// Keeps the counters of a location. What two libraries of one name counted is one counter.
+    fn count(&mut self, place: u32, rows: block::Counters<'_>, counters: &Counters) {
+        if rows.is_empty() {
+            return;
+        }
+        let mut all: Vec<Counted> = Vec::new();
+        for it in rows.iter().filter_map(|row| counted(counters, &row)) {
+            match all.iter_mut().find(|known| known.counter == it.counter) {
+                Some(known) => known.add(&it),
+                None => all.push(it),
+            }
+        }
+        self.counted.push((place, all));
+    }
+
+    /// What is said of a counter at all locations.
+    fn counted(&self, source: Source) -> Vec<f64> {
+        let mut values = vec![source.uncounted(); self.time.len()];
+        for (place, all) in &self.counted {
+            if let Some(value) = source.counted(all)
+                && let Some(place) = values.get_mut(*place as usize)
+            {
+                *place = value;
+            }
+        }
+        values
     }
 
     fn put(&mut self, place: u32, sums: &Sums) {
@@ -406,7 +477,7 @@ impl Columns {
             Source::Count(_, what) => {
                 self.counts.get(COUNTS.iter().position(|count| *count == what)?)?
             }
-            Source::Wait(..) => return None,
+            Source::Wait(..) | Source::Counter(..) => return None,
         })
     }
 }
@@ -429,14 +500,14 @@ impl Block {
         file: &File,
         span: &Span,
         buffer: &mut Vec<u8>,
-        mut show: impl FnMut(u32, &Sums),
+        mut show: impl FnMut(u32, &Sums, block::Counters<'_>),
     ) -> io::Result<()> {
         self.read(file, span.start, span.end, buffer)?;
         let mut seen = 0;
-        for (place, sums) in block::lines(buffer) {
+        for (place, sums, counters) in block::lines(buffer) {
             seen += 1;
             if let Some(Some(place)) = self.places.get(place as usize) {
-                show(*place, &sums);
+                show(*place, &sums, counters);
             }
         }
         if seen == span.lines {
@@ -473,7 +544,7 @@ struct Reading {
     /// Whether no block has a location yet.
     free: Vec<bool>,
     branches: Vec<Branch>,
-    known: HashMap<(Option<u32>, u32, Option<u32>), u32>,
+    known: HashMap<(Option<u32>, u32, Option<u32>, Option<Setting>), u32>,
     has: Vec<u32>,
     dropped: u64,
     notes: Vec<String>,
@@ -539,9 +610,14 @@ impl Reading {
                 None => None,
                 Some(parent) => Some(*here.get(parent as usize)?),
             };
-            let number = *self.known.entry((parent, path.region, path.site)).or_insert_with(|| {
+            let setting = path
+                .setting
+                .map(|it| Setting { parameter: ParameterRef(it.parameter), value: it.value });
+            let key = (parent, path.region, path.site, setting);
+            let number = *self.known.entry(key).or_insert_with(|| {
                 self.branches.push(Branch {
                     parent,
+                    setting,
                     region: RegionRef(path.region),
                     site: path.site.map_or(CallingContextRef::UNDEFINED, CallingContextRef),
                     signature: 0,
@@ -559,6 +635,15 @@ impl Reading {
         spans.sort_unstable_by_key(|span| span.path);
         Some(spans)
     }
+}
+
+/// The values of a counter.
+fn counted(counters: &Counters, row: &CounterRow) -> Option<Counted> {
+    let counter = MetricRef(row.counter);
+    let value_type = counters.get(counter)?.value_type;
+    let number = |bits| Number::of(MetricValue { value_type, bits });
+    let (sum, least, largest) = (number(row.sum), number(row.least), number(row.largest));
+    Some(Counted { counter, values: row.values, sum, least, largest })
 }
 
 /// The party that a partner is, and what kind of communication it was.

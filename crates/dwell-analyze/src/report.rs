@@ -4,7 +4,7 @@
 //! for, below that the waits. Names are Scalasca's for MPI; other layers have the same names behind
 //! their own prefix. Values of a metric contain those of the metrics below it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
 
 use cubex::{
@@ -13,12 +13,14 @@ use cubex::{
 };
 use dwell_model::layer::Layer;
 use otf2::Definition;
+use otf2::id::MetricRef;
 use otf2::read::Definitions;
 
+use crate::counters::Counters;
 use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::names;
-use crate::paths::Node;
+use crate::paths::{Counted, Node, Setting};
 use crate::replay::Replayed;
 use crate::tree::{Branch, Class, Tree, lanes, node};
 use crate::world::World;
@@ -67,13 +69,24 @@ pub(crate) enum Source {
     Wait(Layer, &'static [Class], &'static [Q]),
     /// A count, on paths of a layer.
     Count(Layer, Q),
+    /// Something about the values of a counter.
+    Counter(MetricRef, Counting),
+}
+
+/// What is said about the values of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    Sum,
+    Values,
+    Least,
+    Largest,
 }
 
 /// A metric of the report.
 struct Row {
     name: String,
     title: String,
-    unit: &'static str,
+    unit: String,
     parent: Option<usize>,
     source: Source,
 }
@@ -250,11 +263,19 @@ const COUNTS: &[(&str, &str, &str, Q)] = &[
     ("polling_calls", "Calls in polling loops", "occ", Q::PollingCalls),
 ];
 
-fn rows(layers: &[Layer]) -> Vec<Row> {
+/// What is said about counters: the beginning of the name, the end of the title.
+const COUNTERS: [(&str, &str, Counting); 4] = [
+    ("counter:", "", Counting::Sum),
+    ("counter_values:", ", number of values", Counting::Values),
+    ("counter_least:", ", the least", Counting::Least),
+    ("counter_largest:", ", the largest", Counting::Largest),
+];
+
+fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
     let mut rows = vec![Row {
         name: "time".into(),
         title: "Time".into(),
-        unit: "sec",
+        unit: "sec".into(),
         parent: None,
         source: Source::Time(None, ALL),
     }];
@@ -268,7 +289,7 @@ fn rows(layers: &[Layer]) -> Vec<Row> {
             rows.push(Row {
                 name: if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") },
                 title: format!("{of} {title}").trim_end().into(),
-                unit: "sec",
+                unit: "sec".into(),
                 parent,
                 source: if waits.is_empty() {
                     Source::Time(Some(layer), classes)
@@ -278,8 +299,10 @@ fn rows(layers: &[Layer]) -> Vec<Row> {
             });
         }
     }
-    let beside =
-        |name: String, title: String, unit, source| Row { name, title, unit, parent: None, source };
+    let beside = |name: String, title: String, unit: &str, source| {
+        let (unit, parent) = (unit.into(), None);
+        Row { name, title, unit, parent, source }
+    };
     rows.push(beside("visits".into(), "Visits".into(), "occ", Source::Visits));
     rows.push(beside("min_time".into(), "Shortest call".into(), "sec", Source::Shortest));
     rows.push(beside("max_time".into(), "Longest call".into(), "sec", Source::Longest));
@@ -298,6 +321,19 @@ fn rows(layers: &[Layer]) -> Vec<Row> {
             rows.push(beside(name, format!("{of} {title}"), unit, Source::Count(layer, what)));
         }
     }
+    let mut names = BTreeSet::new();
+    for counter in counters.iter() {
+        // Counters of one name that differ in their units or types are told apart.
+        let mut of = counter.name.clone();
+        while !names.insert(of.clone()) {
+            of.push('\'');
+        }
+        for (prefix, end, what) in COUNTERS {
+            let unit = if what == Counting::Values { "occ" } else { counter.unit.as_str() };
+            let source = Source::Counter(counter.id, what);
+            rows.push(beside(format!("{prefix}{of}"), format!("{of}{end}"), unit, source));
+        }
+    }
     rows
 }
 
@@ -305,12 +341,51 @@ impl Source {
     /// Whether a path has values.
     fn applies(self, class: Option<(Layer, Class)>, own: Option<Layer>) -> bool {
         match self {
-            Self::Time(None, _) | Self::Visits | Self::Shortest | Self::Longest => true,
+            Self::Time(None, _)
+            | Self::Visits
+            | Self::Shortest
+            | Self::Longest
+            | Self::Counter(..) => true,
             Self::Time(Some(layer), classes) | Self::Wait(layer, classes, _) => {
                 class.is_some_and(|(of, class)| of == layer && classes.contains(&class))
             }
             Self::Count(layer, _) => own == Some(layer),
         }
+    }
+
+    /// Whether a path has a value at a location.
+    fn is_at(self, node: &Node) -> bool {
+        match self {
+            Self::Counter(id, _) => node.counted.iter().any(|it| it.counter == id),
+            _ => self.value(node) != self.nothing(),
+        }
+    }
+
+    /// What is said about the values of a counter, if it had any.
+    pub(crate) fn counted(self, all: &[Counted]) -> Option<f64> {
+        let Self::Counter(id, what) = self else { return None };
+        let it = all.iter().find(|it| it.counter == id)?;
+        Some(match what {
+            Counting::Sum => it.sum.to_f64(),
+            Counting::Values => it.values as f64,
+            Counting::Least => it.least.to_f64(),
+            Counting::Largest => it.largest.to_f64(),
+        })
+    }
+
+    /// What is said of a counter where it had no values.
+    pub(crate) fn uncounted(self) -> f64 {
+        match self {
+            Self::Counter(_, Counting::Least) => f64::MAX,
+            Self::Counter(_, Counting::Largest) => f64::MIN,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether a row that is not there would be read as a value.
+    fn needs_all_rows(self) -> bool {
+        use Counting::{Largest, Least};
+        matches!(self, Self::Shortest | Self::Counter(_, Least | Largest))
     }
 
     pub(crate) fn value(self, it: &impl Booked) -> u64 {
@@ -321,6 +396,8 @@ impl Source {
             Self::Longest => it.extremes().map_or(0, |it| it.1),
             Self::Wait(_, _, waits) => waits.iter().map(|&what| it.get(what)).sum(),
             Self::Count(_, what) => it.get(what),
+            // Those are not counted in nanoseconds or calls.
+            Self::Counter(..) => 0,
         }
     }
 
@@ -331,8 +408,8 @@ impl Source {
 
     fn dtype(self) -> &'static str {
         match self {
-            Self::Shortest => "MINDOUBLE",
-            Self::Longest => "MAXDOUBLE",
+            Self::Shortest | Self::Counter(_, Counting::Least) => "MINDOUBLE",
+            Self::Longest | Self::Counter(_, Counting::Largest) => "MAXDOUBLE",
             _ if self.is_count() => "UINT64",
             _ => "DOUBLE",
         }
@@ -378,6 +455,17 @@ impl Sheets {
         let seconds: Vec<f64> = values.iter().map(seconds).collect();
         sheet.metric.write(cnode, seconds.as_slice())
     }
+
+    /// The same for what is said of a counter.
+    pub(crate) fn write_counted(
+        &self,
+        sheet: &Sheet,
+        path: u32,
+        values: &[f64],
+    ) -> cubex::Result<()> {
+        let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
+        sheet.metric.write(cnode, values)
+    }
 }
 
 /// Writes the report of what was replayed.
@@ -389,21 +477,34 @@ pub(crate) fn write_replayed(
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let has = |source: Source, _: u32, branch: &Branch| {
         let mut nodes = branch.members.iter().filter_map(|&at| node(&lanes, at));
-        nodes.any(|node| source.value(node) != source.nothing())
+        nodes.any(|node| source.is_at(node))
     };
     write(input, has, path, |sheets| -> cubex::Result<()> {
         for sheet in &sheets.all {
             for &number in &sheet.paths {
-                let mut values = vec![sheet.source.nothing(); input.world.system.places.len()];
                 let branch = input.tree.branches.get(number as usize);
-                for &(location, path) in branch.into_iter().flat_map(|branch| &branch.members) {
-                    if let Some(node) = node(&lanes, (location, path))
-                        && let Some(value) = values.get_mut(location as usize)
-                    {
-                        *value = sheet.source.value(node);
+                let members = branch.into_iter().flat_map(|branch| &branch.members);
+                let members = members.filter_map(|&at| Some((at.0 as usize, node(&lanes, at)?)));
+                let count = input.world.system.places.len();
+                if let Source::Counter(..) = sheet.source {
+                    let mut values = vec![sheet.source.uncounted(); count];
+                    for (location, node) in members {
+                        if let Some(place) = values.get_mut(location)
+                            && let Some(value) = sheet.source.counted(&node.counted)
+                        {
+                            *place = value;
+                        }
                     }
+                    sheets.write_counted(sheet, number, &values)?;
+                } else {
+                    let mut values = vec![sheet.source.nothing(); count];
+                    for (location, node) in members {
+                        if let Some(place) = values.get_mut(location) {
+                            *place = sheet.source.value(node);
+                        }
+                    }
+                    sheets.write(sheet, number, &values)?;
                 }
-                sheets.write(sheet, number, &values)?;
             }
         }
         Ok(())
@@ -419,7 +520,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
 ) -> Result<(), E> {
     let Input { defs, world, tree, notes, pairs } = *input;
     let layers = world.roles.layers();
-    let rows = rows(&layers);
+    let rows = rows(&layers, &world.counters);
     let own: Vec<Option<Layer>> =
         tree.branches.iter().map(|branch| world.roles.get(branch.region).layer()).collect();
 
@@ -432,7 +533,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
         };
         let mut list: Vec<u32> =
             (0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect();
-        if matches!(row.source, Source::Shortest) && !list.is_empty() {
+        if row.source.needs_all_rows() && !list.is_empty() {
             list = (0..).take(tree.branches.len()).collect();
         }
         filled.push(list);
@@ -466,7 +567,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
                     uniq_name: &row.name,
                     disp_name: &row.title,
                     dtype: row.source.dtype(),
-                    uom: row.unit,
+                    uom: &row.unit,
                     ..Metric::default()
                 },
             )
@@ -490,11 +591,22 @@ pub(crate) fn write<E: From<cubex::Error>>(
 }
 
 fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<CnodeId> {
-    let mut regions: BTreeMap<u32, RegionId> = BTreeMap::new();
+    let mut regions: BTreeMap<(u32, Option<Setting>), RegionId> = BTreeMap::new();
     let mut cnodes: Vec<CnodeId> = Vec::with_capacity(tree.branches.len());
     for branch in &tree.branches {
-        let region = *regions.entry(branch.region.0).or_insert_with(|| {
-            let name = names::region(defs, branch.region);
+        let region = *regions.entry((branch.region.0, branch.setting)).or_insert_with(|| {
+            let name = names::step(defs, branch);
+            if branch.setting.is_some() {
+                let (paradigm, role) = ("user", dwell_model::archive::PARAMETER);
+                let mangled_name = &name;
+                return builder.region(Region {
+                    name: &name,
+                    mangled_name,
+                    paradigm,
+                    role,
+                    ..Region::default()
+                });
+            }
             let def = defs.region(branch.region);
             let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
             let file = def.map(|def| text(def.source_file)).unwrap_or_default();

@@ -1,12 +1,14 @@
 //! Records that come seldom: synchronisation, locks, collectives, messages.
 
 use otf2::enums::{CollectiveRoot, LockType, MeasurementMode, RmaSyncLevel, RmaSyncType};
-use otf2::id::{CommRef, GroupRef, Rank, RmaWinRef};
+use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
+use otf2::value::MetricValue;
 use otf2::{Attribute, Event, List};
 
 use crate::lane::{Done, Frame, Note, Taken};
 use crate::matrix::Kind;
 use crate::metric::Quantity;
+use crate::paths::Counted;
 use crate::patterns::collectives::{Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, What};
 use crate::patterns::messages::{
@@ -19,10 +21,44 @@ use crate::role::{Epoch, Role, Traits};
 use crate::world::number;
 
 impl Player<'_> {
+    /// A parameter of the program has a value, until the call ends that it was set in, or it is set again.
+    fn set(&mut self, time: u64, parameter: ParameterRef, value: u64) {
+        let stack = &self.lane.stack;
+        let settings = stack.iter().rev().take_while(|frame| frame.setting).count();
+        // Inside a call of a runtime there is nothing to split.
+        match stack.iter().rev().nth(settings) {
+            Some(call) if !call.traits.has(Traits::CALL) => {}
+            _ => return,
+        }
+        let is = |frame: &Frame| {
+            let node = self.lane.paths.get(frame.path);
+            node.and_then(|node| node.setting).is_some_and(|it| it.parameter == parameter)
+        };
+        let again = stack.iter().rev().take(settings).position(is);
+        for _ in 0..again.map_or(0, |above| above + 1) {
+            self.close(time);
+        }
+        let Some(around) = self.lane.stack.last() else { return };
+        let path = self.lane.paths.set(around.path, parameter, value);
+        self.lane.stack.push(Frame { enter: time, path, setting: true, ..Frame::EMPTY });
+    }
+
+    /// Counters of the program have values.
+    fn count_values(&mut self, metric: MetricRef, values: List<'_, MetricValue>) {
+        let Some(frame) = self.lane.stack.last() else { return };
+        let Some((counter, number)) = self.world.counters.value(metric, values) else { return };
+        let (values, sum, least, largest) = (1, number, number, number);
+        self.lane.paths.counted(frame.path, Counted { counter, values, sum, least, largest });
+    }
+
     #[inline(never)]
     pub(crate) fn rare(&mut self, time: u64, event: Event<'_>, attributes: List<'_, Attribute>) {
         match event {
             Event::RmaOpCompleteRemote(it) => self.complete_remote(it.win, it.matching_id),
+            Event::ParameterInt(it) => self.set(time, it.parameter, it.value.cast_unsigned()),
+            Event::ParameterUnsignedInt(it) => self.set(time, it.parameter, it.value),
+            Event::ParameterString(it) => self.set(time, it.parameter, it.string.0.into()),
+            Event::Metric(it) => self.count_values(it.metric, it.values),
             Event::RmaCollectiveEnd(it) => {
                 let Some(context) = self.context(it.win) else { return };
                 let frame = self.lane.stack.last().copied();

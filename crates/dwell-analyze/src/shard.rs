@@ -539,7 +539,8 @@ impl Play<'_> {
     fn end(&mut self, lane: &mut Lane) {
         lane.source = Source::Ended;
         let now = lane.now;
-        lane.damage.unmatched += lane.stack.len() as u64;
+        let calls = lane.stack.iter().filter(|frame| !frame.setting);
+        lane.damage.unmatched += calls.count() as u64;
         while !lane.stack.is_empty() {
             self.player(lane).close(now);
         }

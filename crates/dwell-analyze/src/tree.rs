@@ -8,7 +8,7 @@ use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::hash::Mixed;
 use crate::metric::Quantity;
-use crate::paths::{Node, Path};
+use crate::paths::{Node, Path, Setting};
 use crate::role::{Role, Traits};
 use crate::shard::Shard;
 use crate::world::World;
@@ -100,6 +100,8 @@ pub(crate) struct Branch {
     pub(crate) parent: Option<u32>,
     pub(crate) region: RegionRef,
     pub(crate) site: CallingContextRef,
+    /// Not a call but a parameter.
+    pub(crate) setting: Option<Setting>,
     pub(crate) signature: u64,
     /// What its time is for; `None` for computation.
     pub(crate) class: Option<(Layer, Class)>,
@@ -122,17 +124,20 @@ impl Tree {
     /// Joins the trees of all locations, in their order.
     pub(crate) fn join(world: &World, shards: &[Shard]) -> Self {
         let mut tree = Self::default();
-        let mut found: HashMap<(u32, u32, u32), u32, Mixed> = HashMap::default();
+        type Key = (u32, u32, u32, Option<Setting>);
+        let mut found: HashMap<Key, u32, Mixed> = HashMap::default();
         for lane in lanes(shards) {
             let mut map: Vec<Option<u32>> = vec![None; lane.paths.len()];
             for (path, node) in lane.paths.iter() {
                 let parent = map.get(node.parent.0 as usize).copied().flatten();
-                let key = (parent.unwrap_or(u32::MAX), node.region.0, node.site.0);
+                let above = parent.unwrap_or(u32::MAX);
+                let key = (above, node.region.0, node.site.0, node.setting);
                 let number = *found.entry(key).or_insert_with(|| {
                     tree.branches.push(Branch {
                         parent,
                         region: node.region,
                         site: node.site,
+                        setting: node.setting,
                         signature: node.signature,
                         class: None,
                         members: Vec::new(),
@@ -199,6 +204,61 @@ impl Tree {
                 branch.class = class;
             }
         }
+    }
+}
+
+/// Call paths that differ in nothing but parameters: what is said of a call is said of all of them.
+#[derive(Debug)]
+pub(crate) struct Fold<'t> {
+    pub(crate) class: Option<(Layer, Class)>,
+    branches: Vec<(usize, &'t Branch)>,
+}
+
+impl Fold<'_> {
+    /// The number of the first of them.
+    pub(crate) fn first(&self) -> usize {
+        self.branches.first().map_or(0, |it| it.0)
+    }
+
+    pub(crate) fn branches(&self) -> impl Iterator<Item = &Branch> {
+        self.branches.iter().map(|it| it.1)
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = (u32, Path)> {
+        self.branches().flat_map(|branch| branch.members.iter().copied())
+    }
+
+    /// The sum of what each has.
+    pub(crate) fn sum(&self, of: &[u64]) -> u64 {
+        self.branches.iter().filter_map(|it| of.get(it.0)).sum()
+    }
+}
+
+impl Tree {
+    /// The call paths, those that differ in nothing but parameters as one, in the order of the first.
+    pub(crate) fn folds(&self) -> Vec<Fold<'_>> {
+        type Key = (u32, u32, u32, Option<(Layer, Class)>);
+        let (mut folds, mut found): (Vec<Fold<'_>>, HashMap<Key, usize>) = Default::default();
+        // The fold that each branch is in; a parameter is in that of the call it was set in.
+        let mut of: Vec<u32> = Vec::with_capacity(self.branches.len());
+        for (number, branch) in self.branches.iter().enumerate() {
+            let above = branch.parent.and_then(|at| of.get(at as usize).copied());
+            let above = above.unwrap_or(u32::MAX);
+            if branch.setting.is_some() {
+                of.push(above);
+                continue;
+            }
+            let key = (above, branch.region.0, branch.site.0, branch.class);
+            let at = *found.entry(key).or_insert_with(|| {
+                folds.push(Fold { class: branch.class, branches: Vec::new() });
+                folds.len() - 1
+            });
+            of.push(at as u32);
+            if let Some(fold) = folds.get_mut(at) {
+                fold.branches.push((number, branch));
+            }
+        }
+        folds
     }
 }
 

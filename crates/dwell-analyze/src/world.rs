@@ -6,6 +6,7 @@ use otf2::id::AttributeRef;
 use otf2::read::Definitions;
 use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 
+use crate::counters::Counters;
 use crate::matrix::Parties;
 use crate::role::{LeftOut, Roles};
 use crate::system::System;
@@ -93,6 +94,7 @@ pub(crate) struct World {
     pub(crate) sharding: Sharding,
     pub(crate) clock: Clock,
     pub(crate) attributes: Attributes,
+    pub(crate) counters: Counters,
     /// The layer to judge at; `None` for the outermost that has records.
     pub(crate) layer: Option<Layer>,
     /// Whether some calls may or may not progress.
@@ -115,6 +117,7 @@ impl World {
             sharding: Sharding::of(system.processes.len()),
             clock: Clock::of(defs),
             attributes: Attributes::of(defs),
+            counters: Counters::of(defs),
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),

@@ -7,12 +7,14 @@ use std::path::Path;
 
 use dwell_model::archive;
 use otf2::enums::{
-    CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, ParadigmClass,
-    ParadigmProperty, RegionFlag, RegionRole, RmaWinFlag, SystemTreeDomain, Type,
+    Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
+    MetricOccurrence, MetricType, Paradigm, ParadigmClass, ParadigmProperty, ParameterType,
+    RecorderKind, RegionFlag, RegionRole, RmaWinFlag, SystemTreeDomain, Type,
 };
 use otf2::id::{
-    AttributeRef, CallingContextRef, CommRef, GroupRef, LocationGroupRef, LocationRef, RegionRef,
-    RmaWinRef, SourceCodeLocationRef, StringRef, SystemTreeNodeRef,
+    AttributeRef, CallingContextRef, CommRef, GroupRef, LocationGroupRef, LocationRef,
+    MetricMemberRef, MetricRef, ParameterRef, RegionRef, RmaWinRef, SourceCodeLocationRef,
+    StringRef, SystemTreeNodeRef,
 };
 use otf2::write::DefWriter;
 use otf2::{AttributeValue, List, def};
@@ -43,13 +45,19 @@ pub fn write(global: &Global, begin_realtime: u64, defs: &mut DefWriter) -> otf2
         trace_length: end - begin,
         realtime_timestamp: begin_realtime,
     })?;
+    // Events name texts by their place among them, so they come before all other strings.
+    for text in global.shared().texts() {
+        defs.string(&text.text)?;
+    }
     let mut writer = Writer { empty: defs.string("")?, global, defs };
     writer.paradigms()?;
     writer.system()?;
     writer.attributes()?;
     writer.regions()?;
     writer.sites()?;
-    writer.windows()
+    writer.windows()?;
+    writer.parameters()?;
+    writer.counters()
 }
 
 struct Writer<'w> {
@@ -174,7 +182,11 @@ impl Writer<'_> {
                 description,
                 region_role: RegionRole::from(region.role),
                 paradigm: Paradigm::from(region.paradigm),
-                region_flags: RegionFlag::NONE,
+                region_flags: if region.meaning == archive::PHASE {
+                    RegionFlag::PHASE | RegionFlag::DYNAMIC
+                } else {
+                    RegionFlag::NONE
+                },
                 source_file: StringRef::UNDEFINED,
                 begin_line_number: 0,
                 end_line_number: 0,
@@ -282,6 +294,42 @@ impl Writer<'_> {
                 (CommRef(window.comm.0), flags)
             };
             self.defs.write(def::RmaWin { id: RmaWinRef(id), name, comm, flags })?;
+        }
+        Ok(())
+    }
+
+    fn parameters(&mut self) -> otf2::Result<()> {
+        for (id, it) in (0..).zip(self.global.shared().parameters()) {
+            let name = self.defs.string(&it.name)?;
+            let (id, parameter_type) = (ParameterRef(id), ParameterType::from(it.kind));
+            self.defs.write(def::Parameter { id, name, parameter_type })?;
+        }
+        Ok(())
+    }
+
+    /// Each counter is a metric by itself, whose values come when the program has them.
+    fn counters(&mut self) -> otf2::Result<()> {
+        for (id, it) in (0..).zip(self.global.shared().counters()) {
+            let (name, unit) = (self.defs.string(&it.name)?, self.defs.string(&it.unit)?);
+            self.defs.write(def::MetricMember {
+                id: MetricMemberRef(id),
+                name,
+                description: self.empty,
+                metric_type: MetricType::User,
+                metric_mode: MetricMode::AbsolutePoint,
+                value_type: Type::from(it.kind),
+                base: Base::Decimal,
+                exponent: 0,
+                unit,
+            })?;
+        }
+        for id in (0..).take(self.global.shared().counters().len()) {
+            self.defs.write(def::MetricClass {
+                id: MetricRef(id),
+                metric_members: List::from([MetricMemberRef(id)].as_slice()),
+                metric_occurrence: MetricOccurrence::Asynchronous,
+                recorder_kind: RecorderKind::Cpu,
+            })?;
         }
         Ok(())
     }

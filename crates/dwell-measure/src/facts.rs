@@ -46,6 +46,12 @@ pub enum Fact<'a> {
     CommWindow { id: u64, comm: u64, number: u64, name: &'a str },
     /// A function of the program: where it begins. Its id is one of regions.
     Function { id: u64, address: u64 },
+    /// A parameter that the program names; `kind` is one of `OTF2_ParameterType`.
+    Parameter { id: u64, kind: u64, name: &'a str },
+    /// A counter that the program names; `kind` is one of `OTF2_Type`.
+    Counter { id: u64, kind: u64, name: &'a str, unit: &'a str },
+    /// A text that is the value of a parameter.
+    Text { id: u64, text: &'a str },
 }
 
 impl<'a> Fact<'a> {
@@ -65,6 +71,9 @@ impl<'a> Fact<'a> {
             Self::CommWindow { .. } => 12,
             Self::Sync { .. } => 13,
             Self::Function { .. } => 14,
+            Self::Parameter { .. } => 15,
+            Self::Counter { .. } => 16,
+            Self::Text { .. } => 17,
         }
     }
 
@@ -104,6 +113,11 @@ impl<'a> Fact<'a> {
             Self::Sync { monotonic, offset, residual, half, near } => {
                 out.numbers(&[monotonic, offset, residual, half, near])
             }
+            Self::Parameter { id, kind, name } => out.numbers(&[id, kind]).text(name),
+            Self::Counter { id, kind, name, unit } => {
+                out.numbers(&[id, kind]).text(name).text(unit)
+            }
+            Self::Text { id, text } => out.numbers(&[id]).text(text),
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
@@ -165,6 +179,15 @@ impl<'a> Fact<'a> {
                 let [id, address] = i.numbers()?;
                 Self::Function { id, address }
             }
+            15 => {
+                let [id, kind] = i.numbers()?;
+                Self::Parameter { id, kind, name: i.text()? }
+            }
+            16 => {
+                let [id, kind] = i.numbers()?;
+                Self::Counter { id, kind, name: i.text()?, unit: i.text()? }
+            }
+            17 => Self::Text { id: i.number()?, text: i.text()? },
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -343,6 +366,9 @@ mod tests {
         Fact::CommWindow { id: 3, comm: 1, number: 7, name: "w" },
         Fact::Sync { monotonic: 300, offset: 7, residual: 2, half: 1, near: 0 },
         Fact::Function { id: 4, address: 0x1000 },
+        Fact::Parameter { id: 0, kind: 1, name: "size" },
+        Fact::Counter { id: 0, kind: 10, name: "residual", unit: "1" },
+        Fact::Text { id: 200, text: "cg" },
     ];
 
     /// All of them, as they stand in a block.

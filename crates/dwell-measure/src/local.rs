@@ -15,8 +15,8 @@ use crate::facts::{self, Damage, Fact};
 use crate::stream;
 use crate::sync::{Course, Distance};
 use crate::unify::{
-    Comm, CommId, Group, GroupId, Host, Label, Maps, Module, ModuleId, Process, Property, Region,
-    Shared, Site, Thread, Window,
+    Comm, CommId, Counter, Group, GroupId, Host, Label, Maps, Module, ModuleId, Parameter, Process,
+    Property, Region, Shared, Site, Text, Thread, Window,
 };
 
 /// What a process wrote down about itself.
@@ -46,6 +46,9 @@ pub struct Local {
     windows: Vec<u32>,
     groups: Vec<u32>,
     comms: Vec<u32>,
+    parameters: Vec<u32>,
+    counters: Vec<u32>,
+    texts: Vec<u32>,
     modules: Vec<Loaded>,
     numbers: Vec<(String, String)>,
 }
@@ -166,6 +169,17 @@ impl Local {
                 let window = self.shared.add_window(Window { group, comm, name, context }).0;
                 put(&mut self.windows, id, window);
             }
+            Fact::Parameter { id, kind, name } => {
+                let parameter = Parameter { name: name.into(), kind: kind as u8 };
+                put(&mut self.parameters, id, self.shared.add_parameter(parameter).0);
+            }
+            Fact::Counter { id, kind, name, unit } => {
+                let counter = Counter { name: name.into(), unit: unit.into(), kind: kind as u8 };
+                put(&mut self.counters, id, self.shared.add_counter(counter).0);
+            }
+            Fact::Text { id, text } => {
+                put(&mut self.texts, id, self.shared.add_text(Text { text: text.into() }).0);
+            }
         }
     }
 
@@ -220,15 +234,22 @@ impl Local {
 
     /// The tables that translate ids in the events of this process: kind, and global ids in the
     /// order of the local ones. `maps` are from `shared` to the archive.
-    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); 5] {
+    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); 8] {
         let through = |ids: &[u32], map: &dyn Fn(u32) -> u32| -> Vec<u64> {
             ids.iter().map(|id| u64::from(map(*id))).collect()
         };
         [
+            // The texts are the first strings of the archive.
+            (MappingType::String, through(&self.texts, &|id| at(maps.texts.as_slice(), id))),
             (MappingType::Region, through(&self.regions, &|id| at(maps.regions.as_slice(), id))),
             (MappingType::Group, through(&self.groups, &|id| at(maps.groups.as_slice(), id))),
             (MappingType::Comm, through(&self.comms, &|id| at(maps.comms.as_slice(), id))),
             (MappingType::RmaWin, through(&self.windows, &|id| at(maps.windows.as_slice(), id))),
+            (MappingType::Metric, through(&self.counters, &|id| at(maps.counters.as_slice(), id))),
+            (
+                MappingType::Parameter,
+                through(&self.parameters, &|id| at(maps.parameters.as_slice(), id)),
+            ),
             (
                 MappingType::CallingContext,
                 through(&self.sites, &|id| at(maps.sites.as_slice(), id)),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::archive;
 use dwell_model::layer::Layer;
-use otf2::enums::{Paradigm, RegionRole};
+use otf2::enums::{Paradigm, ParameterType, RegionRole, Type};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
@@ -67,6 +67,8 @@ pub struct Process {
     pub(crate) sites: Sites,
     /// Numbers of the regions of the program's own code, by address or by a hash of their names.
     code: Sites,
+    /// Numbers of parameters, counters and texts, each counted apart, by a hash of their names.
+    names: Sites,
     pub(crate) windows: Windows,
     pub(crate) symmetric: Symmetric,
     /// Pointers to the states of all locations.
@@ -88,6 +90,9 @@ struct Definitions {
     regions: u32,
     groups: u32,
     comms: u32,
+    parameters: u32,
+    counters: u32,
+    texts: u32,
     modules: [Range; MOST],
     module_count: usize,
 }
@@ -156,6 +161,9 @@ impl Process {
             regions: PROGRAM.0 + 1,
             groups: 0,
             comms: 0,
+            parameters: 0,
+            counters: 0,
+            texts: 0,
             modules: [Range::default(); MOST],
             module_count: 0,
         };
@@ -185,6 +193,7 @@ impl Process {
             stream: Lock::new(definitions),
             sites: Sites::new()?,
             code: Sites::new()?,
+            names: Sites::new()?,
             windows: Windows::new(),
             symmetric: Symmetric::new(),
             threads: Memory::anonymous(LOCATIONS * size_of::<*mut Thread>())?,
@@ -363,25 +372,77 @@ impl Process {
         })
     }
 
-    /// The number of a region that the program names itself, or the recorder, which is artificial.
-    pub(crate) fn named_region(&self, name: &str, role: RegionRole) -> Option<u32> {
-        let mixed = name.bytes().fold(u8::from(role).into(), |mixed: u64, byte| {
-            (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
-        });
-        // No function begins at an odd address so high.
-        let key = (mixed | 1 << 63 | 1) as usize;
+    /// The number of a region that the program names itself. `meaning` is its description.
+    pub(crate) fn named_region(&self, name: &str, meaning: &str) -> Option<u32> {
+        self.named_region_of(name, meaning, RegionRole::Code, Paradigm::User)
+    }
+
+    /// The number of a region of the recorder itself.
+    pub(crate) fn own_region(&self, name: &str) -> Option<u32> {
+        self.named_region_of(name, "", RegionRole::Artificial, Paradigm::MeasurementSystem)
+    }
+
+    fn named_region_of(
+        &self,
+        name: &str,
+        meaning: &str,
+        role: RegionRole,
+        paradigm: Paradigm,
+    ) -> Option<u32> {
+        let key = key_of(meaning.len() as u64 | u64::from(u8::from(role)) << 32, &[name]);
         self.code.find(key).or_else(|| {
             self.define_code(key, |definitions, id| {
                 definitions.stream.append(&Fact::Region {
                     id: id.into(),
                     name,
-                    meaning: "",
+                    meaning,
                     role: u8::from(role).into(),
-                    paradigm: u8::from(match role {
-                        RegionRole::Artificial => Paradigm::MeasurementSystem,
-                        _ => Paradigm::User,
+                    paradigm: u8::from(paradigm).into(),
+                })
+            })
+        })
+    }
+
+    /// The number of a parameter.
+    pub(crate) fn parameter(&self, name: &str, kind: ParameterType) -> Option<u32> {
+        let kind = u64::from(u8::from(kind));
+        self.named(key_of(1 << 8 | kind, &[name]), |definitions| {
+            let id = next(&mut definitions.parameters);
+            definitions.stream.append(&Fact::Parameter { id: id.into(), kind, name }).map(|()| id)
+        })
+    }
+
+    /// The number of a counter.
+    pub(crate) fn counter(&self, name: &str, unit: &str, kind: Type) -> Option<u32> {
+        let kind = u64::from(u8::from(kind));
+        self.named(key_of(2 << 8 | kind, &[name, unit]), |definitions| {
+            let id = next(&mut definitions.counters);
+            let fact = Fact::Counter { id: id.into(), kind, name, unit };
+            definitions.stream.append(&fact).map(|()| id)
+        })
+    }
+
+    /// The number of a text that is the value of a parameter.
+    pub(crate) fn text(&self, text: &str) -> Option<u32> {
+        self.named(key_of(3 << 8, &[text]), |definitions| {
+            let id = next(&mut definitions.texts);
+            definitions.stream.append(&Fact::Text { id: id.into(), text }).map(|()| id)
+        })
+    }
+
+    /// The number of something that the program names, new or known.
+    fn named(
+        &self,
+        key: usize,
+        define: impl FnOnce(&mut Definitions) -> io::Result<u32>,
+    ) -> Option<u32> {
+        self.names.find(key).or_else(|| {
+            entry::keeping_errno(|| {
+                self.stream.with(|definitions| {
+                    self.names.add_numbered(key, || {
+                        let defined = define(definitions);
+                        defined.map_err(|e| self.fail("no space for definitions", &e)).ok()
                     })
-                    .into(),
                 })
             })
         })
@@ -643,6 +704,25 @@ impl Process {
         // SAFETY: the states were made by `Thread::create`, and recording is off.
         threads.map(|thread| unsafe { thread::close(thread) }).collect()
     }
+}
+
+/// What a name is known by: a hash, with a seed for each kind of thing. Two names with the same hash would be
+/// one, which is as likely as one in 2^62.
+fn key_of(seed: u64, names: &[&str]) -> usize {
+    let mix = |mixed: u64, byte: u8| {
+        (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
+    };
+    let mixed = names.iter().fold(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), |mixed, name| {
+        mix(name.bytes().fold(mixed, mix), 0)
+    });
+    // No function begins at an odd address so high.
+    (mixed | 1 << 63 | 1) as usize
+}
+
+/// Counts on.
+fn next(count: &mut u32) -> u32 {
+    *count += 1;
+    *count - 1
 }
 
 /// Makes other threads see what this one stored before, without their having to do anything on

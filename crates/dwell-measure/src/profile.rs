@@ -8,15 +8,22 @@
 use std::ffi::CString;
 use std::io;
 
-use dwell_model::profile::{FIRST_COUNT, MAGIC, RECORD, WORDS, Words, partner_key, path_key};
-use otf2::event::{
-    Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv,
-    MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend,
-    NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, RmaAcquireLock, RmaAtomic,
-    RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteBlocking,
-    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
-    RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
+use dwell_model::profile::{
+    FIRST_COUNT, MAGIC, RECORD, Setting, VALUES, WORDS, Words, counter_key, parameter_key,
+    partner_key, path_key,
 };
+use otf2::enums::Type;
+use otf2::event::{
+    Enter, Leave, MeasurementOnOff, Metric, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv,
+    MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend,
+    NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, ParameterInt, ParameterString,
+    ParameterUnsignedInt, RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet,
+    RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut,
+    RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange, RmaWinCreate,
+    RmaWinDestroy,
+};
+
+use otf2::value::MetricValue;
 
 use crate::memory::{self, Memory};
 
@@ -70,7 +77,8 @@ macro_rules! counts_nothing {
 
 counts_nothing! {
     Enter, Leave, MeasurementOnOff, MpiCollectiveBegin, MpiIrecvRequest, MpiIsendComplete,
-    MpiRequestCancelled, NonBlockingCollectiveRequest, RmaAcquireLock, RmaCollectiveBegin,
+    Metric<'_>, MpiRequestCancelled, NonBlockingCollectiveRequest, ParameterInt, ParameterString,
+    ParameterUnsignedInt, RmaAcquireLock, RmaCollectiveBegin,
     RmaGroupSync, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
     RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange, RmaWinCreate, RmaWinDestroy,
 }
@@ -142,6 +150,8 @@ pub(crate) struct Profile {
     index: Memory,
     /// The row of the program; 0 before the first call.
     program: u32,
+    /// Rows of values of parameters.
+    values: usize,
 }
 
 impl Profile {
@@ -153,7 +163,8 @@ impl Profile {
         let mut blocks = [const { None }; BLOCKS];
         blocks[0] = Some(first);
         let recent = [(0, 0, 0); RECENT];
-        let mut profile = Self { path, blocks, first: at, recent, count: 1, index, program: 0 };
+        let mut profile =
+            Self { path, blocks, first: at, recent, count: 1, index, program: 0, values: 0 };
         profile.record(0)[0] = MAGIC;
         Ok(profile)
     }
@@ -184,21 +195,29 @@ impl Profile {
     /// The record that two words are known by, made if it is not there; 0 if there is no room.
     #[cold]
     #[inline(never)]
-    fn find(&mut self, (first, second): (u64, u64)) -> u32 {
+    fn find(&mut self, key: (u64, u64)) -> u32 {
+        self.look(key).unwrap_or_else(|place| self.make(key, place))
+    }
+
+    /// The record that two words are known by, or the place of the index where it would be.
+    fn look(&mut self, (first, second): (u64, u64)) -> Result<u32, usize> {
         const { assert!(PLACES.is_power_of_two()) }
         let mixed = (first ^ second.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut place = (mixed >> 40) as usize % PLACES;
         loop {
             let number = self.indexed(place);
             if number == 0 {
-                break;
+                return Err(place);
             }
             let record = self.record(number);
             if record[0] == first && record[1] == second {
-                return number;
+                return Ok(number);
             }
             place = (place + 1) % PLACES;
         }
+    }
+
+    fn make(&mut self, (first, second): (u64, u64), place: usize) -> u32 {
         let number = self.count;
         if number >= MOST || self.make_room(number).is_err() {
             self.record(0)[3] += 1;
@@ -249,6 +268,56 @@ impl Profile {
     /// The row of a path.
     pub(crate) fn path(&mut self, parent: u32, region: u32, site: Option<u32>) -> u32 {
         self.find(path_key(parent, region, site))
+    }
+
+    /// The row of a parameter that has a value. If too many values have rows, others have one together.
+    pub(crate) fn parameter(
+        &mut self,
+        parent: u32,
+        parameter: u32,
+        value: u64,
+        is_text: bool,
+    ) -> u32 {
+        let setting = Setting { parameter, value: Some(value), is_text };
+        let key = parameter_key(parent, setting);
+        match self.look(key) {
+            Ok(row) => row,
+            Err(place) if self.values < VALUES => {
+                self.values += 1;
+                self.make(key, place)
+            }
+            Err(_) => self.find(parameter_key(parent, Setting { value: None, ..setting })),
+        }
+    }
+
+    /// Adds a value of a counter to those on a path.
+    pub(crate) fn value(&mut self, row: u32, counter: u32, value: MetricValue) {
+        let row = self.find(counter_key(row, counter));
+        if row == 0 {
+            return;
+        }
+        let record = self.record(row);
+        let bits = value.bits;
+        let [_, _, values, sum, least, largest, ..] = *record;
+        let (is_less, is_more, sum) = match value.value_type {
+            Type::Double => {
+                let number = f64::from_bits;
+                let (value, sum) = (number(bits), number(sum) + number(bits));
+                (value < number(least), value > number(largest), sum.to_bits())
+            }
+            _ => {
+                let number = u64::cast_signed;
+                let value = number(bits);
+                (value < number(least), value > number(largest), sum.wrapping_add(bits))
+            }
+        };
+        (record[2], record[3]) = (values + 1, sum);
+        if is_less || values == 0 {
+            record[4] = bits;
+        }
+        if is_more || values == 0 {
+            record[5] = bits;
+        }
     }
 
     /// The row of a partner, which is often one of the last.
@@ -358,6 +427,7 @@ mod tests {
                     visits += row.visits;
                 }
                 Row::Path(row) => assert_eq!((row.region, row.visits), (0, 1)),
+                Row::Counter(row) => panic!("{row:?}"),
                 Row::Partner(row) => partners.push((row.rank, row.operations, row.bytes, row.time)),
             }
         }
@@ -368,6 +438,24 @@ mod tests {
         let bytes = std::fs::read(&path)?;
         assert_eq!(header(&bytes).map(|head| head.last), Some(5000));
         assert_eq!(bytes.len(), (1 + 1 + 2000 + 3) * RECORD);
+        Ok(())
+    }
+
+    #[test]
+    fn too_many_values_are_one() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("0.0.rows");
+        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
+        let program = profile.program(0, 0);
+        let rows: Vec<u32> = (0..VALUES as u64 + 10)
+            .map(|value| profile.parameter(program, 3, value, false))
+            .collect();
+        let (apart, together) = rows.split_at(VALUES);
+        assert!(apart.is_sorted_by(|a, b| a < b));
+        assert!(together.iter().all(|row| *row == together[0] && *row > apart[VALUES - 1]));
+        // Those that are known stay, and another parameter has a rest of its own.
+        assert_eq!(profile.parameter(program, 3, 0, false), apart[0]);
+        assert_ne!(profile.parameter(program, 4, 0, false), together[0]);
         Ok(())
     }
 }

@@ -45,7 +45,10 @@ use crate::text::Text;
 mod user;
 
 pub(crate) use user::as_region;
-pub use user::{enter_function, enter_named, leave_function, leave_named};
+pub use user::{
+    Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
+    leave_phase, set,
+};
 
 /// Ids of the attributes, the same in every archive.
 pub(crate) mod attribute {
@@ -158,6 +161,8 @@ pub(crate) struct Frame {
     inside: u64,
     /// Whether it is the program's own code, of which it is not known where its return address lies.
     own_code: bool,
+    /// Not a call but a parameter that has a value: its number plus one.
+    parameter: u32,
 }
 
 const NO_FRAME: Frame = Frame {
@@ -174,6 +179,7 @@ const NO_FRAME: Frame = Frame {
     enter: 0,
     inside: 0,
     own_code: false,
+    parameter: 0,
 };
 
 /// A call that has been entered, to be left by whoever has this.
@@ -484,23 +490,30 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn nest(&mut self, stack: usize, layer: u32) -> bool {
-        while self.depth > 0 && !self.frame().is_alive(stack) {
-            let time = self.now();
+        let open = self.frames.get(..self.depth).unwrap_or_default();
+        let dead = open.iter().rev().take_while(|frame| !frame.is_alive(stack)).count();
+        (dead == 0 || self.leave_to(self.depth - dead)) && self.layers & layer == 0
+    }
+
+    /// Leaves calls until so many are open, all at one time. Returns whether there was room to say so.
+    #[cold]
+    fn leave_to(&mut self, depth: usize) -> bool {
+        let time = self.now();
+        while self.depth > depth {
             if !self.leave_last(time) {
                 return false;
             }
         }
-        self.layers & layer == 0
+        true
     }
 
     /// Leaves the call that was entered last. If there is no room to say so it stays open, and the
     /// recording has ended.
     #[inline(always)]
     fn leave_last(&mut self, time: u64) -> bool {
-        let Frame { region, layer, return_address, muted, .. } = *self.frame();
-        if muted {
-            self.depth -= 1;
-            self.layers &= !layer;
+        let Frame { region, layer, return_address, muted, parameter, .. } = *self.frame();
+        if muted || parameter != 0 {
+            self.leave_unwritten(time);
             return true;
         }
         if self.muted {
@@ -534,12 +547,7 @@ impl Thread {
 
     /// Leaves every open call, as its thread does that ends.
     fn leave_all(&mut self) {
-        while self.depth > 0 {
-            let time = self.now();
-            if !self.leave_last(time) {
-                return;
-            }
-        }
+        self.leave_to(0);
     }
 
     /// Ends the events and returns how many there are, how many calls, and the time of the last.
@@ -549,6 +557,9 @@ impl Thread {
         let (calls, bypassed) = (self.calls, self.bypassed.load(Ordering::Relaxed));
         let none = Closed { calls, bypassed, left_out: self.left_out, lost: self.lost, ..none };
         let now = self.now();
+        if self.profile.is_some() {
+            self.leave_paths(now);
+        }
         if let Some(profile) = self.profile.take() {
             profile.close(now)?;
         }
@@ -559,7 +570,8 @@ impl Thread {
         // no space for another has no room for them.
         let time = now;
         let depth = std::mem::take(&mut self.depth);
-        let calls = self.frames.iter().take(depth).filter(|frame| !frame.muted);
+        let is_written = |frame: &&Frame| !frame.muted && frame.parameter == 0;
+        let calls = self.frames.iter().take(depth).filter(is_written);
         let calls = calls.map(|frame| RegionRef(frame.region));
         // Innermost first they were left, outermost first they are listed.
         let unleft = self.unleft.iter().take(self.unleft_count).rev().copied();
@@ -645,12 +657,9 @@ impl Call {
             return None;
         }
         // Calls inside this one that never returned.
-        while thread.depth > self.depth + 1 {
-            let time = thread.now();
-            if !thread.leave_last(time) {
-                thread.release();
-                return None;
-            }
+        if thread.depth > self.depth + 1 && !thread.leave_to(self.depth + 1) {
+            thread.release();
+            return None;
         }
         let muted = thread.frame().muted;
         if muted != thread.muted {

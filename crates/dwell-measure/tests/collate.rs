@@ -8,7 +8,10 @@ use std::sync::Mutex;
 
 use dwell_measure::collate::{block, collate, part};
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place, Sums};
-use dwell_model::profile::{Header, MAGIC, PartnerRow, Words, partner_key, path_key};
+use dwell_model::profile::{
+    CounterRow, Header, MAGIC, PartnerRow, Setting, Words, counter_key, parameter_key, partner_key,
+    path_key,
+};
 use otf2::id::LocationRef;
 
 use threads::{Fault, no_fault, run};
@@ -43,6 +46,13 @@ fn rows(location: u64) -> Vec<u8> {
             let (one, two) = partner_key(call as u32 % 4, call as u32, location as u32);
             add(&[one, two, 3, 24, time]);
         }
+        if call.is_multiple_of(3) {
+            let (value, is_text) = (Some(call).filter(|call| *call > 0), call > 3);
+            let (one, two) = parameter_key(outer, Setting { parameter: 4, value, is_text });
+            let set = add(&[one, two, 2, 5, 1, 4]);
+            let (one, two) = counter_key(set, 6);
+            add(&[one, two, 3, time, 1, u64::MAX]);
+        }
     }
     records.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
 }
@@ -65,13 +75,13 @@ fn first_of(rank: u64) -> u64 {
     (0..rank).map(threads_of).sum()
 }
 
-type CallPath = Vec<(u32, Option<u32>)>;
+type CallPath = Vec<(u32, Option<u32>, Option<(u32, Option<u64>)>)>;
 
 /// What is in a block, by location.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     header: Header,
-    paths: Vec<(CallPath, Sums)>,
+    paths: Vec<(CallPath, Sums, Vec<CounterRow>)>,
     partners: Vec<PartnerRow>,
 }
 
@@ -91,14 +101,16 @@ fn open(bytes: &[u8]) -> BTreeMap<u64, Found> {
     let ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
     for (path, end) in paths.iter().zip(ends) {
         let mut all = path.parent.map_or_else(Vec::new, |parent| steps[parent as usize].clone());
-        all.push((path.region, path.site));
+        all.push((path.region, path.site, path.setting.map(|it| (it.parameter, it.value))));
         steps.push(all.clone());
         let lines: Vec<_> = format::lines(&bytes[path.start as usize..end as usize]).collect();
         assert_eq!(lines.len() as u64, path.lines);
-        assert_eq!(path.has, lines.iter().fold(0, |has, line| has | line.1.has()));
-        for (place, sums) in lines {
-            let location = places[place as usize].location;
-            found.get_mut(&location).unwrap().paths.push((all.clone(), sums));
+        assert_eq!(Sums::has_counters(path.has), lines.iter().any(|line| !line.2.is_empty()));
+        let has = path.has & !Sums::WITH_COUNTERS;
+        assert_eq!(has, lines.iter().fold(0, |has, line| has | line.1.has()));
+        for (place, sums, counters) in lines {
+            let found = found.get_mut(&places[place as usize].location).unwrap();
+            found.paths.push((all.clone(), sums, counters.iter().collect()));
         }
     }
     for (place, partner) in format::partners(&bytes[head.partners as usize..]) {
@@ -121,7 +133,15 @@ fn expected(location: u64) -> Found {
             Row::Path(row) => {
                 let mut path = steps.get(&row.parent).cloned().unwrap_or_default();
                 let site = row.site.map(|site| translate(M::CallingContext, site));
-                path.push((translate(M::Region, row.region), site));
+                path.push(match row.parameter {
+                    None => (translate(M::Region, row.region), site, None),
+                    Some(it) => {
+                        let text = |text: u64| u64::from(translate(M::String, text as u32));
+                        let value =
+                            it.value.map(|it_is| if it.is_text { text(it_is) } else { it_is });
+                        (u32::MAX, None, Some((translate(M::Parameter, it.parameter), value)))
+                    }
+                });
                 steps.insert(number, path.clone());
                 inner += row.time;
                 let sums = Sums {
@@ -133,8 +153,8 @@ fn expected(location: u64) -> Found {
                 };
                 // Rows of one place, here those with a call more than there are functions, are one.
                 match found.paths.iter_mut().find(|known| known.0 == path) {
-                    None => found.paths.push((path, sums)),
-                    Some((_, known)) => {
+                    None => found.paths.push((path, sums, Vec::new())),
+                    Some((_, known, _)) => {
                         known.visits += sums.visits;
                         known.time += sums.time;
                         for (sum, count) in known.counts.iter_mut().zip(sums.counts) {
@@ -142,6 +162,11 @@ fn expected(location: u64) -> Found {
                         }
                     }
                 }
+            }
+            Row::Counter(row) => {
+                let path = found.paths.iter_mut().find(|known| known.0 == steps[&row.path]);
+                let counter = translate(M::Metric, row.counter);
+                path.unwrap().2.push(CounterRow { path: 0, counter, ..row });
             }
             Row::Partner(row) => {
                 let space = if row.kind == 3 { M::Comm } else { M::RmaWin };
@@ -158,11 +183,10 @@ fn expected(location: u64) -> Found {
 fn assert_sound(location: u64, found: &Found) {
     let mut wanted = expected(location);
     // Paths of a block are in the order in which its locations met them.
-    let mut paths: Vec<_> = found.paths.iter().map(|(path, sums)| (path, *sums)).collect();
-    paths.sort_by_key(|(path, _)| (*path).clone());
-    wanted.paths.sort_by_key(|(path, _)| path.clone());
-    let wanted_paths: Vec<_> = wanted.paths.iter().map(|(path, sums)| (path, *sums)).collect();
-    assert_eq!(paths, wanted_paths, "location {location}");
+    let mut paths: Vec<_> = found.paths.iter().collect();
+    paths.sort_by_key(|it| it.0.clone());
+    wanted.paths.sort_by_key(|it| it.0.clone());
+    assert_eq!(paths, wanted.paths.iter().collect::<Vec<_>>(), "location {location}");
     assert_eq!((found.header, &found.partners), (wanted.header, &wanted.partners));
 }
 

@@ -6,9 +6,9 @@ use std::io;
 
 use dwell_measure::unify::tree::{Answer, Node};
 use dwell_measure::unify::{
-    Comm, CommId, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId, Offline,
-    Process, Property, Region, Run, Shared, Site, Thread, Unified, Upcalls, Window, block, gather,
-    unify, unify_offline,
+    Comm, CommId, Counter, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId,
+    Offline, Parameter, Process, Property, Region, Run, Shared, Site, Text, Thread, Unified,
+    Upcalls, Window, block, gather, unify, unify_offline,
 };
 use otf2::id::{LocationRef, Time};
 
@@ -68,6 +68,10 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
                 let at = random.below(modules.len() as u64 + 1) as usize;
                 let module = modules.get(at).copied().unwrap_or(ModuleId::UNKNOWN);
                 shared.add_site(Site { module, offset: 0x1000 + i * 16 });
+                let name = format!("of the program {}", i % 9);
+                shared.add_text(Text { text: name.clone() });
+                shared.add_parameter(Parameter { name: name.clone(), kind: i as u8 % 3 });
+                shared.add_counter(Counter { name, unit: "bytes".into(), kind: i as u8 % 2 });
             }
             _ => {
                 let group = match i % 3 {
@@ -498,7 +502,7 @@ fn noise_is_an_error_or_harmless() {
 }
 
 #[test]
-fn the_layout_is_version_2() {
+fn the_layout_is_version_3() {
     let mut shared = Shared::default();
     shared.add_host(Host { name: "n1".into() });
     shared.add_host(Host { name: "n2".into() });
@@ -511,9 +515,13 @@ fn the_layout_is_version_2() {
     let remote = GroupId::UNKNOWN;
     let comm = shared.add_comm(Comm { group, remote, name: "c".into(), identity: 7 });
     shared.add_window(Window { group, comm, name: "w".into(), context: 5 });
+    shared.add_parameter(Parameter { name: "p".into(), kind: 1 });
+    shared.add_counter(Counter { name: "c".into(), unit: "B".into(), kind: 10 });
+    shared.add_text(Text { text: "t".into() });
+    shared.add_text(Text { text: "tu".into() });
     #[rustfmt::skip]
     let golden = [
-        2,
+        3,
         2, 0, 2, b'n', b'1', 1, 1, b'2',
         1, 0, 1, b'a', 0, 1, b'b',
         1, 0, 3, b'p', b'u', b't', 0, 1, b'm', 2, 3,
@@ -522,6 +530,9 @@ fn the_layout_is_version_2() {
         1, 9, 1, 0xac, 0x02, 8, 2,
         1, 2, 0, 0, 1, b'c', 7,
         1, 2, 2, 0, 1, b'w', 5,
+        1, 0, 1, b'p', 1,
+        1, 0, 1, b'c', 0, 1, b'B', 10,
+        2, 0, 1, b't', 1, 1, b'u',
     ];
     assert_eq!(shared.encode(), golden);
     assert_eq!(Shared::decode(&golden), Ok(shared));

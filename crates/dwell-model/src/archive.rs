@@ -11,6 +11,14 @@
 //! Where calls were left out it says so behind that: [`LEFT_OUT`], [`SAMPLED`]. Such a region may have no
 //! events at all. Recording that was paused is `MeasurementOnOff`.
 //!
+//! A region that the program calls a [`PHASE`] has the flags of one, and a `ParameterInt` named [`INSTANCE`]
+//! behind its `Enter`: which of them it is.
+//!
+//! # Parameters and counters
+//! A parameter of the program holds from its record to the end of the region that it stands in, or until it
+//! is set again there, which also ends those that were set after it. Counters are metrics of one member each,
+//! of type `USER` and mode `ABSOLUTE_POINT`.
+//!
 //! # Windows
 //! A window (`RmaWin`) is a context of a group of processes: the default context of all processes, a
 //! context that the program made, a team, an active set. Operations that are outstanding belong to a
@@ -99,6 +107,15 @@ pub const LEFT_OUT: &str = " recorded=never";
 
 /// Words behind the [`Meaning`] of a region of whose calls some were recorded.
 pub const SAMPLED: &str = " recorded=some";
+
+/// Description of a region that the program calls a phase.
+pub const PHASE: &str = "phase";
+
+/// Parameter of a phase, which says which of them it is: the name that other tools use too.
+pub const INSTANCE: &str = "instance";
+
+/// Role of a call path in a report that is no call but a parameter with a value: `instance=3`.
+pub const PARAMETER: &str = "parameter";
 
 /// Property of an archive: how far wrong times of different nodes may be against each other and the first,
 /// nanoseconds.

@@ -5,10 +5,13 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use dwell_measure::thread::{enter_function, enter_named, leave_function, leave_named};
+use dwell_measure::thread::{
+    Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
+    leave_phase, set,
+};
 
-/// Defines the function `$name`, which passes two arguments on to `$to`, with where it was called from and where on the
-/// stack that lies behind them.
+/// Defines the function `$name`, which passes up to three arguments on to `$to`, with where it was called from and where
+/// on the stack that lies behind them. A floating-point argument has a register of its own, and may come last.
 macro_rules! own_code {
     ($name:literal => $to:ident) => {
         const _: () = {
@@ -18,8 +21,8 @@ macro_rules! own_code {
                 core::arch::naked_asm!(
                     "cmp byte ptr [rip + dwell_switch], 0",
                     "je 2f",
-                    "mov rdx, qword ptr [rsp]",
-                    "mov rcx, rsp",
+                    "mov rcx, qword ptr [rsp]",
+                    "mov r8, rsp",
                     "jmp {to}",
                     "2:",
                     "ret",
@@ -34,10 +37,18 @@ own_code!("__cyg_profile_func_enter" => function_enter);
 own_code!("__cyg_profile_func_exit" => function_exit);
 own_code!("dwell_region_begin" => region_begin);
 own_code!("dwell_region_end" => region_end);
+own_code!("dwell_phase_begin" => phase_begin);
+own_code!("dwell_phase_end" => phase_end);
+own_code!("dwell_parameter_int" => parameter_int);
+own_code!("dwell_parameter_unsigned" => parameter_unsigned);
+own_code!("dwell_parameter_text" => parameter_text);
+own_code!("dwell_counter_int" => counter_int);
+own_code!("dwell_counter_real" => counter_real);
 
 extern "C-unwind" fn function_enter(
     function: *const c_void,
     site: *const c_void,
+    _: usize,
     _: usize,
     stack: usize,
 ) {
@@ -48,7 +59,13 @@ extern "C-unwind" fn function_exit(function: *const c_void) {
     leave_function(function.addr());
 }
 
-unsafe extern "C-unwind" fn region_begin(name: *const c_char, _: usize, site: usize, stack: usize) {
+unsafe extern "C-unwind" fn region_begin(
+    name: *const c_char,
+    _: usize,
+    _: usize,
+    site: usize,
+    stack: usize,
+) {
     // SAFETY: the program passes a name that ends in zero, as `dwell.h` says.
     if let Some(name) = unsafe { text(name) } {
         enter_named(name, site, stack);
@@ -59,6 +76,92 @@ unsafe extern "C-unwind" fn region_end(name: *const c_char) {
     // SAFETY: as above.
     if let Some(name) = unsafe { text(name) } {
         leave_named(name);
+    }
+}
+
+unsafe extern "C-unwind" fn phase_begin(
+    name: *const c_char,
+    number: i64,
+    _: usize,
+    site: usize,
+    stack: usize,
+) {
+    // SAFETY: as above.
+    if let Some(name) = unsafe { text(name) } {
+        enter_phase(name, number, site, stack);
+    }
+}
+
+unsafe extern "C-unwind" fn phase_end(name: *const c_char) {
+    // SAFETY: as above.
+    if let Some(name) = unsafe { text(name) } {
+        leave_phase(name);
+    }
+}
+
+unsafe extern "C-unwind" fn parameter_int(
+    name: *const c_char,
+    value: i64,
+    _: usize,
+    _: usize,
+    stack: usize,
+) {
+    // SAFETY: as above.
+    if let Some(name) = unsafe { text(name) } {
+        set(name, Setting::Int(value), stack);
+    }
+}
+
+unsafe extern "C-unwind" fn parameter_unsigned(
+    name: *const c_char,
+    value: u64,
+    _: usize,
+    _: usize,
+    stack: usize,
+) {
+    // SAFETY: as above.
+    if let Some(name) = unsafe { text(name) } {
+        set(name, Setting::Unsigned(value), stack);
+    }
+}
+
+unsafe extern "C-unwind" fn parameter_text(
+    name: *const c_char,
+    value: *const c_char,
+    _: usize,
+    _: usize,
+    stack: usize,
+) {
+    // SAFETY: as above, for both.
+    if let (Some(name), Some(value)) = unsafe { (text(name), text(value)) } {
+        set(name, Setting::Text(value), stack);
+    }
+}
+
+unsafe extern "C-unwind" fn counter_int(
+    name: *const c_char,
+    unit: *const c_char,
+    value: i64,
+    _: usize,
+    stack: usize,
+) {
+    // SAFETY: as above, for both.
+    if let (Some(name), unit) = unsafe { (text(name), text(unit)) } {
+        count(name, unit.unwrap_or_default(), Number::Int(value), stack);
+    }
+}
+
+unsafe extern "C-unwind" fn counter_real(
+    name: *const c_char,
+    unit: *const c_char,
+    _: usize,
+    _: usize,
+    stack: usize,
+    value: f64,
+) {
+    // SAFETY: as above, for both.
+    if let (Some(name), unit) = unsafe { (text(name), text(unit)) } {
+        count(name, unit.unwrap_or_default(), Number::Real(value), stack);
     }
 }
 

@@ -19,14 +19,23 @@ pub struct TimePart {
 }
 
 /// A call path that waits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LargestWait {
     /// The metric of the wait.
     pub metric: MetricId,
     /// The call path.
     pub cnode: CnodeId,
+    /// Others that differ in nothing but parameters, and count with it.
+    pub others: Vec<CnodeId>,
     /// How long, over all locations.
     pub value: f64,
+}
+
+impl LargestWait {
+    /// The call path and the others.
+    pub fn cnodes(&self) -> Vec<CnodeId> {
+        std::iter::once(self.cnode).chain(self.others.iter().copied()).collect()
+    }
 }
 
 /// The share that a value is of a whole; 0 if that is 0.
@@ -35,7 +44,7 @@ pub fn share(value: f64, total: f64) -> f64 {
 }
 
 /// Whether a unit is that of time.
-fn is_seconds(uom: &str) -> bool {
+pub(crate) fn is_seconds(uom: &str) -> bool {
     matches!(uom, "sec" | "s")
 }
 
@@ -99,12 +108,13 @@ impl Query {
                 .is_some_and(|it| wait(it.uniq_name).is_some() && is_seconds(it.uom));
             if is_wait && self.is_readable(metric) {
                 let ranking = self.ranking(metric, Flavour::Exclusive, below)?;
-                let one = |path: &crate::Ranked| LargestWait {
+                let one = |path: crate::Ranked| LargestWait {
                     metric,
                     cnode: path.cnode,
+                    others: path.others,
                     value: path.value,
                 };
-                found.extend(ranking.paths.iter().map(one));
+                found.extend(ranking.paths.into_iter().map(one));
             }
         }
         found.sort_by(|a, b| {

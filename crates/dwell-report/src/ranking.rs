@@ -1,15 +1,21 @@
 //! The call paths with the most of something.
 
-use cubex::{CnodeId, LocationId, MetricId, Result};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use cubex::{CnodeId, LocationId, Meta, MetricId, Result};
 
 use crate::path;
 use crate::query::{Flavour, Part, Query};
+use crate::settings::Folds;
 
 /// A call path and what it has of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// The call path.
     pub cnode: CnodeId,
+    /// Others that differ in nothing but parameters, and count with it.
+    pub others: Vec<CnodeId>,
     /// Its value, summed up over all locations.
     pub value: f64,
     /// Its share of the whole, or 0 if the whole is 0.
@@ -27,9 +33,39 @@ pub struct Ranking {
     pub paths: Vec<Ranked>,
 }
 
+impl Ranked {
+    /// The call path and the others.
+    pub fn cnodes(&self) -> Vec<CnodeId> {
+        let others = self.others.iter().copied();
+        std::iter::once(self.cnode).chain(others).collect()
+    }
+}
+
+/// Makes one of call paths that differ in nothing but parameters.
+fn fold(meta: &Meta, paths: Vec<Ranked>) -> Vec<Ranked> {
+    let folds = Folds::of(meta);
+    if !folds.any() {
+        return paths;
+    }
+    let mut folded: BTreeMap<CnodeId, Ranked> = BTreeMap::new();
+    for path in paths {
+        match folded.entry(folds.first(path.cnode)) {
+            Entry::Vacant(place) => drop(place.insert(path)),
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.others.push(path.cnode);
+                known.value += path.value;
+                known.share += path.share;
+            }
+        }
+    }
+    folded.into_values().collect()
+}
+
 impl Query {
     /// Ranks call paths by a metric. Equal values are ordered by id. With `below`, only call paths
-    /// at or below that one take part.
+    /// at or below that one take part. Exclusive values of call paths that differ in nothing but
+    /// parameters are added up: see [`Ranked::others`].
     ///
     /// # Errors
     /// As [`Query::row`].
@@ -55,10 +91,13 @@ impl Query {
             .map(|cnode| {
                 let value = totals.get(cnode, flavour);
                 let share = if total == 0.0 { 0.0 } else { value / total };
-                Ranked { cnode, value, share }
+                Ranked { cnode, others: Vec::new(), value, share }
             })
             .filter(|ranked| ranked.value > 0.0)
             .collect();
+        if flavour == Flavour::Exclusive {
+            paths = fold(meta, paths);
+        }
         paths.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.cnode.cmp(&b.cnode)));
         Ok(Ranking { metric, total, paths })
     }

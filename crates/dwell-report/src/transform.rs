@@ -14,6 +14,7 @@ use cubex::{
 };
 
 use crate::path;
+use crate::settings::is_setting;
 
 /// One step of a new call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,6 +118,7 @@ impl CallTree {
 /// The regions of a call path, from the root on.
 fn regions(meta: &Meta, cnode: CnodeId) -> Vec<RegionId> {
     let mut regions: Vec<RegionId> = path::ancestors(meta, cnode)
+        .filter(|&ancestor| !is_setting(meta, ancestor))
         .filter_map(|ancestor| Some(meta.cnode(ancestor)?.region))
         .collect();
     regions.reverse();

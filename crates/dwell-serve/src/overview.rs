@@ -175,12 +175,11 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, u32)> {
     let found = query.largest_waits(None)?;
     let mut findings = Vec::new();
     for wait_at in found.iter().take(LISTED) {
-        let at = dwell_report::Call::Path(wait_at.cnode, Flavour::Exclusive);
-        let row = query.row(wait_at.metric, at)?;
+        let row = query.row_of(wait_at.metric, &wait_at.cnodes(), Flavour::Exclusive)?;
         let worst = query.worst_locations(&row, 5);
         let about = meta.metric(wait_at.metric);
         let words = about.and_then(|it| wait(it.uniq_name));
-        let path = query.call_path(wait_at.cnode);
+        let path = query.call_path_folded(wait_at.cnode);
         let cnode = meta.cnode(wait_at.cnode);
         let visits = meta.find_metric("visits").filter(|&it| query.is_readable(it));
         let visits = visits.map(|it| query.totals(it)).transpose()?;
@@ -201,7 +200,8 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, u32)> {
             condition: None,
             explanation: words.map_or("", |it| it.meaning).to_owned(),
             remedy: words.map_or("", |it| it.remedy).to_owned(),
-            visits: visits.map(|it| it.get(wait_at.cnode, Flavour::Exclusive)),
+            visits: visits
+                .map(|it| wait_at.cnodes().iter().map(|&at| it.get(at, Flavour::Exclusive)).sum()),
             locations: Some(row.iter().filter(|it| **it > 0.0).count() as f64),
             origins: worst
                 .iter()

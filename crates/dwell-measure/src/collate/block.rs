@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use dwell_model::profile::Header;
-use dwell_model::profile::block::{Head, Path, Place, Sums, decode_partner, number, put, small};
+use dwell_model::profile::block::{
+    Counters, Head, Path, Place, Sums, decode_partner, number, put, setting, small,
+};
+use dwell_model::profile::{Header, Setting};
 use otf2::id::LocationRef;
 
 /// A line: whose it is, and where its bytes are.
@@ -18,7 +20,7 @@ struct Line<'a> {
 struct Taken<'a> {
     places: Vec<Place>,
     paths: Vec<Path>,
-    known: HashMap<(Option<u32>, u32, Option<u32>), u32>,
+    known: HashMap<(Option<u32>, u32, Option<u32>, Option<Setting>), u32>,
     lines: Vec<Line<'a>>,
     partners: Vec<(u32, &'a [u8])>,
 }
@@ -69,14 +71,20 @@ impl<'a> Taken<'a> {
             };
             let region = small(part)?;
             let site = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
-            let (sums, bytes) = taken(part, Sums::decode)?;
-            let path = *self.known.entry((parent, region, site)).or_insert_with(|| {
-                self.paths.push(Path { parent, region, site, has: 0, start: 0, lines: 0 });
+            let parameter = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
+            let (bits, value) = (small(part)?, number(part)?);
+            let setting = parameter.map(|parameter| setting(parameter, bits, value));
+            let ((sums, counted), bytes) = taken(part, |bytes| {
+                Some((Sums::decode(bytes)?, !Counters::decode(bytes)?.is_empty()))
+            })?;
+            let path = *self.known.entry((parent, region, site, setting)).or_insert_with(|| {
+                let (has, start, lines) = (0, 0, 0);
+                self.paths.push(Path { parent, region, site, setting, has, start, lines });
                 self.paths.len() as u32 - 1
             });
             here.push(path);
             let row = self.paths.get_mut(path as usize)?;
-            row.has |= sums.has();
+            row.has |= sums.has() | if counted { Sums::WITH_COUNTERS } else { 0 };
             row.lines += 1;
             self.lines.push(Line { path, place, bytes });
         }

@@ -4,23 +4,27 @@
 //! |---|---|
 //! | four numbers | location, time of the first call, of the last event, calls without a row |
 //! | number | how many paths |
-//! | of each | parent plus one, region, calling context plus one: numbers; [`Sums`] |
+//! | of each | parent plus one, region, calling context plus one, parameter plus one, its bits and value: numbers; [`Sums`] and counters as in a line of a [block](dwell_model::profile::block) |
 //! | number | how many partners |
 //! | of each | as in a [block](dwell_model::profile::block) |
 
 use std::collections::HashMap;
 
-use dwell_model::profile::block::{Sums, encode_partner, put};
-use dwell_model::profile::{self as raw, COUNTS, MESSAGE, PartnerRow, PathRow, Row};
+use dwell_model::profile::block::{Sums, bits, encode_counter, encode_partner, put};
+use dwell_model::profile::{
+    self as raw, COUNTS, CounterRow, MESSAGE, PartnerRow, PathRow, Row, Setting,
+};
 use otf2::enums::MappingType;
-use otf2::id::LocationRef;
+use otf2::id::{LocationRef, RegionRef};
 
 /// A path of a location in ids of the archive.
 struct Line {
     parent: u64,
     region: u32,
     site: u64,
+    setting: Option<Setting>,
     sums: Sums,
+    counters: Vec<CounterRow>,
 }
 
 /// The rows of a location, translated to ids of the archive. `None` if the bytes are not those of a profile.
@@ -31,7 +35,7 @@ pub fn part(
 ) -> Option<Vec<u8>> {
     let header = raw::header(rows)?;
     let mut lines: Vec<Line> = Vec::new();
-    let mut known: HashMap<(u64, u32, u64), usize> = HashMap::new();
+    let mut known: HashMap<(u64, u32, u64, Option<Setting>), usize> = HashMap::new();
     // From numbers of records to those of lines, plus one.
     let mut numbers: Vec<u64> = Vec::new();
     let (mut partners, mut calls, mut program) = (Vec::new(), 0_u64, None);
@@ -44,15 +48,38 @@ pub fn part(
                 partners.push(PartnerRow { context: translate(space, row.context), ..row });
                 continue;
             }
+            Row::Counter(row) => {
+                let at = numbers.get(row.path as usize).and_then(|number| number.checked_sub(1));
+                if let Some(line) = at.and_then(|at| lines.get_mut(at as usize)) {
+                    let counter = translate(MappingType::Metric, row.counter);
+                    line.counters.push(CounterRow { counter, ..row });
+                }
+                continue;
+            }
         };
-        let region = translate(MappingType::Region, row.region);
-        let site = row.site.map_or(0, |site| {
-            u64::from(translate(MappingType::CallingContext, site)).saturating_add(1)
+        let setting = row.parameter.map(|it| Setting {
+            parameter: translate(MappingType::Parameter, it.parameter),
+            value: match it.value {
+                Some(text) if it.is_text => {
+                    Some(translate(MappingType::String, text as u32).into())
+                }
+                value => value,
+            },
+            ..it
         });
+        let (region, site) = match setting {
+            Some(_) => (RegionRef::UNDEFINED.0, 0),
+            None => {
+                let site = row.site.map(|site| translate(MappingType::CallingContext, site));
+                let site = site.map_or(0, |site| u64::from(site).saturating_add(1));
+                (translate(MappingType::Region, row.region), site)
+            }
+        };
         let parent = numbers.get(row.parent as usize).copied().unwrap_or(0);
         // Two places of a process may be one of the run: a library that was loaded twice.
-        let at = *known.entry((parent, region, site)).or_insert_with(|| {
-            lines.push(Line { parent, region, site, sums: Sums::default() });
+        let at = *known.entry((parent, region, site, setting)).or_insert_with(|| {
+            let (sums, counters) = (Sums::default(), Vec::new());
+            lines.push(Line { parent, region, site, setting, sums, counters });
             lines.len() - 1
         });
         numbers.resize(number as usize, 0);
@@ -79,10 +106,17 @@ pub fn part(
         put(number, &mut out);
     }
     for line in &lines {
-        for number in [line.parent, line.region.into(), line.site] {
+        let (parameter, bits, value) = match line.setting {
+            Some(it) => (u64::from(it.parameter) + 1, bits(&it), it.value.unwrap_or(0)),
+            None => (0, 0, 0),
+        };
+        let [region, bits] = [line.region, bits].map(u64::from);
+        for number in [line.parent, region, line.site, parameter, bits, value] {
             put(number, &mut out);
         }
         line.sums.encode(&mut out);
+        put(line.counters.len() as u64, &mut out);
+        line.counters.iter().for_each(|counter| encode_counter(counter, &mut out));
     }
     put(partners.len() as u64, &mut out);
     partners.iter().for_each(|partner| encode_partner(partner, &mut out));

@@ -30,6 +30,18 @@ impl Thread {
         self.aside = muted | self.profile.is_some();
     }
 
+    /// Leaves the call that was entered last, of which nothing is written: it is muted, or no call.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_unwritten(&mut self, time: u64) {
+        let Frame { layer, muted, .. } = *self.frame();
+        if !muted {
+            self.leave_path(time);
+        }
+        self.depth -= 1;
+        self.layers &= !layer;
+    }
+
     /// Whether the call at hand writes nothing.
     pub(crate) fn is_muted(&self) -> bool {
         self.muted
@@ -125,6 +137,18 @@ impl Thread {
         self.enter_path_slowly(parent, region, return_address)
     }
 
+    /// Books all calls that are open when the recording ends.
+    pub(super) fn leave_paths(&mut self, time: u64) {
+        let depth = self.depth;
+        while self.depth > 0 {
+            if !self.frame().muted {
+                self.leave_path(time);
+            }
+            self.depth -= 1;
+        }
+        self.depth = depth;
+    }
+
     /// The row of the innermost call that is recorded, or that of the program.
     #[cold]
     pub(super) fn row_around(&mut self, time: u64) -> u32 {
@@ -147,6 +171,10 @@ impl Thread {
         keeping_errno(|| {
             let site = self.process.site(return_address);
             let Some(profile) = &mut self.profile else { return 0 };
+            if parent == 0 {
+                // There was no room for what it is called in.
+                return 0;
+            }
             let row = profile.path(parent, region, site);
             let place = &mut self.sites[place_of(return_address)];
             if place.return_address != return_address || place.region != region {

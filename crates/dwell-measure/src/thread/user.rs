@@ -1,19 +1,29 @@
-//! The program's own code: functions that the compiler instrumented, and regions that the program names.
+//! The program's own code: functions that the compiler instrumented, regions and phases that the program
+//! names, parameters that it sets, counters that it tells the value of.
 //!
-//! They are regions without a meaning, around the calls of runtimes. A function that was left by `longjmp`
+//! Regions are without a meaning, around the calls of runtimes. A function that was left by `longjmp`
 //! or never returned is left when a call shows that the stack has been used again, or when one around it is
-//! left.
+//! left. What the program names ends when it says so, or with what it stands in: whoever says so need not be
+//! the function that said when it began.
+//!
+//! A parameter that is set is kept among the open calls, as a step of the call path. It ends with the region
+//! that it was set in, or when it is set again there, which also ends those that were set after it.
 
-use otf2::enums::RegionRole;
+use dwell_model::archive::{INSTANCE, PHASE};
+use otf2::List;
+use otf2::enums::ParameterType;
+use otf2::event::{Metric, ParameterInt, ParameterString, ParameterUnsignedInt};
+use otf2::id::{MetricRef, ParameterRef, StringRef};
+use otf2::value::MetricValue;
 
-use super::{DEPTH, Frame, NO_FRAME, take};
+use super::{DEPTH, Frame, NO_FRAME, Thread, take};
 use crate::entry;
 use crate::process::Process;
 
 /// A function of the program begins. `site` is where it returns to; `stack` is where on the stack it was when
 /// it said so.
 pub fn enter_function(address: usize, site: usize, stack: usize) {
-    enter(|process| process.function(address), site, stack);
+    enter(|process| process.function(address), site, stack, |_| stack, |_| ());
 }
 
 /// A function of the program ends.
@@ -23,12 +33,63 @@ pub fn leave_function(address: usize) {
 
 /// A region that the program names begins.
 pub fn enter_named(name: &str, site: usize, stack: usize) {
-    enter(|process| process.named_region(name, RegionRole::Code), site, stack);
+    enter(|process| process.named_region(name, ""), site, stack, Thread::stack_around, |_| ());
 }
 
 /// A region that the program names ends.
 pub fn leave_named(name: &str) {
-    leave(|process| process.named_region(name, RegionRole::Code));
+    leave(|process| process.named_region(name, ""));
+}
+
+/// A phase begins, an iteration for instance: the one of this number.
+pub fn enter_phase(name: &str, number: i64, site: usize, stack: usize) {
+    let region = |process: &Process| process.named_region(name, PHASE);
+    enter(region, site, stack, Thread::stack_around, |thread| {
+        thread.set(INSTANCE, Setting::Int(number));
+    });
+}
+
+/// A phase ends.
+pub fn leave_phase(name: &str) {
+    leave(|process| process.named_region(name, PHASE));
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting<'a> {
+    /// A number.
+    Int(i64),
+    /// A number that is never negative.
+    Unsigned(u64),
+    /// A text.
+    Text(&'a str),
+}
+
+/// A value of a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A whole number.
+    Int(i64),
+    /// Any number.
+    Real(f64),
+}
+
+/// A parameter has a value from here on.
+pub fn set(name: &str, setting: Setting<'_>, stack: usize) {
+    beside(stack, |thread| thread.set(name, setting));
+}
+
+/// A counter has a value now.
+pub fn count(name: &str, unit: &str, number: Number, stack: usize) {
+    beside(stack, |thread| thread.count_value(name, unit, number));
+}
+
+fn beside(stack: usize, action: impl FnOnce(&mut Thread)) {
+    let Some(thread) = take() else { return };
+    if thread.nest(stack, 0) {
+        action(thread);
+    }
+    thread.release();
 }
 
 /// Runs something that the recorder does on time of the program, as a region that says so.
@@ -37,10 +98,10 @@ pub(crate) fn as_region<T>(name: &str, action: impl FnOnce() -> T) -> T {
         return action();
     }
     let here = 0_usize;
-    let role = RegionRole::Artificial;
-    enter(|process| process.named_region(name, role), 0, std::ptr::from_ref(&here).addr());
+    let stack = std::ptr::from_ref(&here).addr();
+    enter(|process| process.own_region(name), 0, stack, |_| stack, |_| ());
     let result = action();
-    leave(|process| process.named_region(name, role));
+    leave(|process| process.own_region(name));
     result
 }
 
@@ -48,7 +109,14 @@ pub(crate) fn as_region<T>(name: &str, action: impl FnOnce() -> T) -> T {
 /// are recorded at any depth.
 const MOST: usize = DEPTH - 32;
 
-fn enter(region: impl FnOnce(&'static Process) -> Option<u32>, site: usize, stack: usize) {
+/// Enters a region, which is there as long as the stack `lives` says is in use, and goes on with `then`.
+fn enter(
+    region: impl FnOnce(&'static Process) -> Option<u32>,
+    site: usize,
+    stack: usize,
+    lives: impl FnOnce(&Thread) -> usize,
+    then: impl FnOnce(&mut Thread),
+) {
     let Some(thread) = take() else { return };
     if thread.nest(stack, 0) {
         if thread.depth >= MOST {
@@ -56,9 +124,11 @@ fn enter(region: impl FnOnce(&'static Process) -> Option<u32>, site: usize, stac
         } else if let Some(region) = region(thread.process) {
             let time = thread.now();
             thread.turn_if_due(time);
-            let (return_address, own_code, muted) = (site, true, thread.off);
-            let frame = Frame { stack, return_address, region, own_code, muted, ..NO_FRAME };
-            thread.open(time, frame);
+            let (stack, own_code, muted) = (lives(thread), true, thread.off);
+            let frame = Frame { stack, return_address: site, region, own_code, muted, ..NO_FRAME };
+            if thread.open(time, frame) {
+                then(thread);
+            }
         }
     }
     thread.release();
@@ -72,16 +142,113 @@ fn leave(region: impl FnOnce(&'static Process) -> Option<u32>) {
     }
     if let Some(region) = region(thread.process) {
         let open = thread.frames.get(..thread.depth).unwrap_or_default();
-        let is = |frame: &Frame| frame.own_code && frame.region == region;
+        let is = |frame: &Frame| frame.own_code && frame.region == region && frame.parameter == 0;
         // Functions that began before the recording did were never entered.
         if let Some(at) = open.iter().rposition(is) {
-            while thread.depth > at {
-                let time = thread.now();
-                if !thread.leave_last(time) {
-                    break;
-                }
-            }
+            thread.leave_to(at);
         }
     }
     thread.release();
+}
+
+impl Thread {
+    /// How long what the program names is there, if nobody says that it ends: as long as what it stands in.
+    fn stack_around(&self) -> usize {
+        let open = self.frames.get(..self.depth).unwrap_or_default();
+        open.last().map_or(usize::MAX, |frame| frame.stack)
+    }
+
+    fn set(&mut self, name: &str, setting: Setting<'_>) {
+        let known = match setting {
+            Setting::Int(value) => Some((ParameterType::Int64, value.cast_unsigned())),
+            Setting::Unsigned(value) => Some((ParameterType::Uint64, value)),
+            Setting::Text(text) => {
+                self.process.text(text).map(|text| (ParameterType::String, u64::from(text)))
+            }
+        };
+        let Some((kind, value)) = known else { return };
+        let Some(number) = self.process.parameter(name, kind) else { return };
+        let open = self.frames.get(..self.depth).unwrap_or_default();
+        // Inside a call of a runtime there is nothing to split.
+        if open.last().is_some_and(|frame| !frame.own_code) || self.depth >= MOST {
+            return;
+        }
+        let set = open.iter().rev().take_while(|frame| frame.parameter != 0);
+        let again = set.clone().position(|frame| frame.parameter == number + 1);
+        let time = match again {
+            // At the time at which it is set again, as the trace will say.
+            Some(above) => {
+                self.leave_to(self.depth - 1 - above);
+                self.time
+            }
+            None => self.now(),
+        };
+        self.turn_if_due(time);
+        let muted = self.off;
+        let mut row = 0;
+        if !muted {
+            self.enter_program(time);
+            let parameter = ParameterRef(number);
+            let written = match kind {
+                ParameterType::Int64 => {
+                    self.write(time, ParameterInt { parameter, value: value.cast_signed() })
+                }
+                ParameterType::Uint64 => {
+                    self.write(time, ParameterUnsignedInt { parameter, value })
+                }
+                _ => {
+                    let string = StringRef(value as u32);
+                    self.write(time, ParameterString { parameter, string })
+                }
+            };
+            if !written {
+                self.lost += 1;
+                return;
+            }
+            let parent = self.row_or_program(time);
+            if let Some(profile) = &mut self.profile
+                && parent != 0
+            {
+                row = entry::keeping_errno(|| {
+                    let is_text = kind == ParameterType::String;
+                    profile.parameter(parent, number, value, is_text)
+                });
+            }
+        }
+        let (stack, own_code, parameter) = (self.stack_around(), true, number + 1);
+        if let Some(place) = self.frames.get_mut(self.depth) {
+            *place = Frame { stack, own_code, parameter, muted, row, enter: time, ..NO_FRAME };
+            self.depth += 1;
+        }
+    }
+
+    fn count_value(&mut self, name: &str, unit: &str, number: Number) {
+        let value = match number {
+            Number::Int(value) => MetricValue::signed(value),
+            Number::Real(value) => MetricValue::real(value),
+        };
+        let Some(counter) = self.process.counter(name, unit, value.value_type) else { return };
+        let time = self.now();
+        self.turn_if_due(time);
+        if self.off {
+            return;
+        }
+        self.enter_program(time);
+        let (metric, values) = (MetricRef(counter), [value]);
+        self.write(time, Metric { metric, values: List::from(values.as_slice()) });
+        let row = self.row_or_program(time);
+        if let Some(profile) = &mut self.profile
+            && row != 0
+        {
+            entry::keeping_errno(|| profile.value(row, counter, value));
+        }
+    }
+
+    /// The row of what is open, be it the program alone.
+    fn row_or_program(&mut self, time: u64) -> u32 {
+        match self.profile {
+            Some(_) => self.row_around(time),
+            None => 0,
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::table::Table;
 use super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
 
 /// First byte of encoded definitions. To be raised when the layout changes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What every kind of definition can do.
 trait Definition: Clone + Eq + Ord + Hash {
@@ -279,6 +279,12 @@ kinds! {
     comms, comm, add_comm: Comm as CommId;
     /// Contexts of groups that one-sided operations belong to.
     windows, window, add_window: Window as WindowId;
+    /// Parameters that the program sets.
+    parameters, parameter, add_parameter: Parameter as ParameterId;
+    /// Counters that the program has.
+    counters, counter, add_counter: Counter as CounterId;
+    /// Texts that are values of parameters.
+    texts, text, add_text: Text as TextId;
 }
 
 /// A machine that processes run on.
@@ -354,6 +360,91 @@ pub struct Window {
     pub name: String,
     /// Tells contexts of the same group and name apart.
     pub context: u32,
+}
+
+/// Something that the program says has a value from here on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// A number of `OTF2_ParameterType`.
+    pub kind: u8,
+}
+
+/// Something that the program says the value of now and then.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// What it is counted in. May be empty.
+    pub unit: String,
+    /// A number of `OTF2_Type`.
+    pub kind: u8,
+}
+
+/// A text that is the value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+}
+
+impl Definition for Parameter {
+    const LEAST: usize = 3;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |it| &it.name), &self.name);
+        out.push(self.kind);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self {
+            name: input.text(before.map_or("", |it| &it.name), "name of a parameter")?,
+            kind: input.byte("kind of a parameter")?,
+        })
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity()
+    }
+}
+
+impl Definition for Counter {
+    const LEAST: usize = 5;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |it| &it.name), &self.name);
+        put_text(out, before.map_or("", |it| &it.unit), &self.unit);
+        out.push(self.kind);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self {
+            name: input.text(before.map_or("", |it| &it.name), "name of a counter")?,
+            unit: input.text(before.map_or("", |it| &it.unit), "unit of a counter")?,
+            kind: input.byte("kind of a counter")?,
+        })
+    }
+
+    fn heap(&self) -> usize {
+        self.name.capacity() + self.unit.capacity()
+    }
+}
+
+impl Definition for Text {
+    const LEAST: usize = 2;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        put_text(out, before.map_or("", |it| &it.text), &self.text);
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        Ok(Self { text: input.text(before.map_or("", |it| &it.text), "text")? })
+    }
+
+    fn heap(&self) -> usize {
+        self.text.capacity()
+    }
 }
 
 impl Definition for Host {

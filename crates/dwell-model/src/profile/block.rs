@@ -18,13 +18,14 @@
 //! | 4 | how many paths |
 //! | 8 | where partners begin |
 //! | 32 for each location | location, time of its first call, of its last event, calls without a row: 8 bytes each |
-//! | 32 for each path | parent plus one, region, calling context plus one, [what it has](Sums::has): 4 bytes each; where its lines begin, how many there are: 8 bytes each |
+//! | 48 for each path | parent plus one, region, calling context plus one, [what it has](Sums::has): 4 bytes each; where its lines begin, how many there are: 8 bytes each; of a parameter its number plus one and [bits](Path::setting), 4 bytes each, and its value, 8 bytes |
 //! | | lines of the first path, of the second, … |
 //! | | partners |
 //!
 //! A parent comes before its children. A *line* is what one location has of a path, in the order of locations:
-//! a step in the list of locations, and [sums](Sums). Of *partners* each is a step in the list of locations,
-//! and kind, context, rank, operations, bytes and nanoseconds, which are numbers.
+//! a step in the list of locations, [sums](Sums), and how many counters there are; of each of these its number, how
+//! many values it had, and their sum, least and largest as bits. Of *partners* each is a step in the list of
+//! locations, and kind, context, rank, operations, bytes and nanoseconds. All of these are numbers.
 //!
 //! | of sums | is |
 //! |---|---|
@@ -36,7 +37,7 @@
 //! | two numbers | the shortest, and by how much the longest is longer |
 //! | numbers | counts that are not zero |
 
-use super::{COUNTS, Header, PartnerRow};
+use super::{COUNTS, CounterRow, Header, PartnerRow, Setting};
 
 /// First bytes of a file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpb1");
@@ -46,7 +47,7 @@ pub const HEAD: usize = 32;
 /// Bytes of a location in its table.
 pub const LOCATION: usize = 32;
 /// Bytes of a path in its table.
-pub const PATH: usize = 32;
+pub const PATH: usize = 48;
 
 /// What a file says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,9 @@ pub struct Path {
     pub region: u32,
     /// From where it was called, if that is known.
     pub site: Option<u32>,
+    /// The parameter that it is, and no call. In the file, bit 0 says that its value is kept apart, bit 1 that it is
+    /// a text.
+    pub setting: Option<Setting>,
     /// What its lines have between them; see [`Sums::has`].
     pub has: u32,
     /// Where its lines begin.
@@ -141,6 +145,10 @@ impl Path {
                 has: half(it, 12)?,
                 start: word(it, 16)?,
                 lines: word(it, 24)?,
+                setting: match half(it, 32)?.checked_sub(1) {
+                    Some(parameter) => Some(setting(parameter, half(it, 36)?, word(it, 40)?)),
+                    None => None,
+                },
             })
         })
     }
@@ -150,8 +158,22 @@ impl Path {
         let plus_one = |id: Option<u32>| id.map_or(0, |id| u64::from(id) + 1);
         let first = plus_one(self.parent) | u64::from(self.region) << 32;
         let second = plus_one(self.site) | u64::from(self.has) << 32;
-        words([first, second, self.start, self.lines])
+        let (parameter, bits, value) = match self.setting {
+            Some(it) => (u64::from(it.parameter) + 1, bits(&it), it.value.unwrap_or(0)),
+            None => (0, 0, 0),
+        };
+        words([first, second, self.start, self.lines, parameter | u64::from(bits) << 32, value])
     }
+}
+
+/// What is said of a parameter and its value, as bits.
+pub fn bits(it: &Setting) -> u32 {
+    u32::from(it.value.is_some()) | u32::from(it.is_text) << 1
+}
+
+/// The parameter that these mean.
+pub fn setting(parameter: u32, bits: u32, value: u64) -> Setting {
+    Setting { parameter, value: (bits & 1 != 0).then_some(value), is_text: bits & 2 != 0 }
 }
 
 /// What a location has of a path.
@@ -174,6 +196,7 @@ const EXTREMES: u32 = 1;
 const COUNT: u32 = 2;
 const VISITS: u32 = 1 << 16;
 const TIME: u32 = 1 << 17;
+const COUNTERS: u32 = 1 << 18;
 
 /// The most bytes that sums take.
 const MOST: usize = (7 + COUNTS.len()) * 10;
@@ -207,6 +230,14 @@ impl Sums {
     /// Whether some line of a path has a count, by its place in [`COUNTS`](super::COUNTS).
     pub fn has_count(has: u32, at: usize) -> bool {
         has & (COUNT << (at % COUNTS.len())) != 0
+    }
+
+    /// What a line has that has counters.
+    pub const WITH_COUNTERS: u32 = COUNTERS;
+
+    /// Whether some line of a path has values of counters.
+    pub fn has_counters(has: u32) -> bool {
+        has & COUNTERS != 0
     }
 
     /// Adds the bytes of it to `out`.
@@ -250,13 +281,61 @@ impl Sums {
     }
 }
 
+/// The counters of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters<'b> {
+    count: u64,
+    bytes: &'b [u8],
+}
+
+impl<'b> Counters<'b> {
+    /// Reads them, and moves `bytes` behind them. `None` if they are damaged.
+    pub fn decode(bytes: &mut &'b [u8]) -> Option<Self> {
+        let count = number(bytes)?;
+        let before = *bytes;
+        for _ in 0..count {
+            decode_counter(bytes)?;
+        }
+        Some(Self { count, bytes: before.get(..before.len() - bytes.len())? })
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// One after the other. Their paths mean nothing.
+    pub fn iter(&self) -> impl Iterator<Item = CounterRow> + use<'b> {
+        let mut bytes = self.bytes;
+        core::iter::from_fn(move || decode_counter(&mut bytes))
+    }
+}
+
+/// Adds the bytes of a counter to `out`.
+pub fn encode_counter(row: &CounterRow, out: &mut impl Extend<u8>) {
+    for number in [row.counter.into(), row.values, row.sum, row.least, row.largest] {
+        put(number, out);
+    }
+}
+
+fn decode_counter(bytes: &mut &[u8]) -> Option<CounterRow> {
+    Some(CounterRow {
+        path: 0,
+        counter: small(bytes)?,
+        values: number(bytes)?,
+        sum: number(bytes)?,
+        least: number(bytes)?,
+        largest: number(bytes)?,
+    })
+}
+
 /// Reads the lines of a path: the number of the location in its table, and what it has. Ends where bytes are
 /// damaged; who wants to know counts them.
-pub fn lines(mut bytes: &[u8]) -> impl Iterator<Item = (u32, Sums)> {
+pub fn lines(mut bytes: &[u8]) -> impl Iterator<Item = (u32, Sums, Counters<'_>)> {
     let mut place = 0_u32;
     core::iter::from_fn(move || {
         place = place.checked_add(small(&mut bytes)?)?;
-        Some((place, Sums::decode(&mut bytes)?))
+        Some((place, Sums::decode(&mut bytes)?, Counters::decode(&mut bytes)?))
     })
 }
 
@@ -339,8 +418,9 @@ fn half(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn words(words: [u64; 4]) -> [u8; 32] {
-    let mut bytes = [0; 32];
+fn words<const N: usize, const BYTES: usize>(words: [u64; N]) -> [u8; BYTES] {
+    const { assert!(BYTES == 8 * N) }
+    let mut bytes = [0; BYTES];
     for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
         to.copy_from_slice(&word.to_le_bytes());
     }
@@ -365,14 +445,22 @@ mod tests {
             extremes: Some((0, u64::MAX)),
             counts: [1, 0, u64::MAX, 0, 127, 128, 0, 0, 0, 5],
         };
+        let (counter, path) = (3, 0);
+        let counter =
+            CounterRow { path, counter, values: 9, sum: u64::MAX, least: 1 << 63, largest: 7 };
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         for sums in [empty, full, empty] {
             put(3, &mut bytes);
             sums.encode(&mut bytes);
+            let counters: &[CounterRow] = if sums == full { &[counter] } else { &[] };
+            put(counters.len() as u64, &mut bytes);
+            counters.iter().for_each(|counter| encode_counter(counter, &mut bytes));
             lengths.push(bytes.len());
         }
-        let all: Vec<_> = lines(&bytes).collect();
+        let all: Vec<_> = lines(&bytes).map(|(place, sums, _)| (place, sums)).collect();
         assert_eq!(all, [(3, empty), (6, full), (9, empty)]);
+        let counters: Vec<_> = lines(&bytes).flat_map(|line| line.2.iter()).collect();
+        assert_eq!(counters, [counter]);
         // Cut anywhere, what is whole is there.
         for cut in 0..bytes.len() {
             let whole = lengths.iter().filter(|length| **length <= cut).count();
@@ -387,9 +475,9 @@ mod tests {
     #[test]
     fn tables_come_back() {
         let head = Head { length: 1000, locations: 1, paths: 2, partners: 900 };
-        assert_eq!(head.tables(), 128);
+        assert_eq!(head.tables(), 160);
         assert_eq!(Head::read(&head.bytes()), Some(head));
-        assert_eq!(Head::read(&Head { partners: 100, ..head }.bytes()), None);
+        assert_eq!(Head::read(&Head { partners: 150, ..head }.bytes()), None);
         assert_eq!(Head::read(&Head { length: 100, ..head }.bytes()), None);
         let place = Place { location: 7, header: Header { first: 1, last: 2, dropped: 3 } };
         assert_eq!(Place::read(&place.bytes()).next(), Some(place));
@@ -397,6 +485,11 @@ mod tests {
             parent,
             region: 5,
             site: parent,
+            setting: parent.map(|parameter| Setting {
+                parameter,
+                value: Some(u64::MAX),
+                is_text: true,
+            }),
             has: 6,
             start: 7,
             lines: 8,

@@ -27,7 +27,7 @@ fn path(meta: &Meta, cnode: CnodeId) -> String {
 }
 
 /// Every value of a report: by metric, call path and location. Paths that look alike are one.
-fn values(file: &Path) -> BTreeMap<(String, String, usize), f64> {
+pub(crate) fn values(file: &Path) -> BTreeMap<(String, String, usize), f64> {
     let report = Report::open(file).unwrap();
     let meta = report.meta();
     let mut all = BTreeMap::new();
@@ -43,6 +43,8 @@ fn values(file: &Path) -> BTreeMap<(String, String, usize), f64> {
                     .and_modify(|known: &mut f64| match name.as_str() {
                         "min_time" => *known = known.min(value),
                         "max_time" => *known = known.max(value),
+                        name if name.starts_with("counter_least") => *known = known.min(value),
+                        name if name.starts_with("counter_largest") => *known = known.max(value),
                         _ => *known += value,
                     })
                     .or_insert(value);
@@ -56,7 +58,7 @@ fn values(file: &Path) -> BTreeMap<(String, String, usize), f64> {
 const EXTREMES: [&str; 2] = ["min_time", "max_time"];
 
 /// Holds the profile of the last run against its trace. Returns how many values were equal.
-fn profile_is_trace(lab: &Lab) -> usize {
+pub(crate) fn profile_is_trace(lab: &Lab) -> usize {
     let experiment = lab.experiment();
     for command in ["analyze", "report"] {
         let output = lab.dwell(&[OsStr::new(command), experiment.as_os_str()]);
@@ -67,7 +69,11 @@ fn profile_is_trace(lab: &Lab) -> usize {
     let mut compared = 0;
     for (key, value) in &profile {
         // That the end of the runtime is a barrier, whose time is one of synchronisation, is known by its waits.
-        let ambiguous = step_name(&key.1) == "shmem_finalize" && key.0.starts_with("shmem_");
+        let ambiguous = match step_name(&key.1) {
+            "shmem_finalize" => key.0.starts_with("shmem_"),
+            "MPI_Finalize" => key.0.starts_with("mpi_"),
+            _ => false,
+        };
         if EXTREMES.contains(&key.0.as_str()) || ambiguous {
             continue;
         }
@@ -103,15 +109,38 @@ fn extremes(lab: &Lab, profile: &BTreeMap<(String, String, usize), f64>) {
     for (at, (location, _)) in trace.locations().into_iter().enumerate() {
         let mut reader = trace.archive.events(location).unwrap();
         let mut open: Vec<(String, u64, u64)> = Vec::new();
+        // What is open inside of a call are parameters, which are no calls.
+        let set = |open: &[(String, u64, u64)]| open.last().is_some_and(|it| it.0.contains('='));
         while let Some(record) = reader.next().unwrap() {
+            let parameter = match record.event {
+                Event::ParameterInt(it) => Some(it.parameter),
+                Event::ParameterUnsignedInt(it) => Some(it.parameter),
+                Event::ParameterString(it) => Some(it.parameter),
+                _ => None,
+            };
+            let close = |open: &mut Vec<(String, u64, u64)>| {
+                let (name, enter, inside) = open.pop().unwrap();
+                let length = record.time.0 - enter;
+                if let Some(outer) = open.last_mut() {
+                    outer.2 += length;
+                }
+                (name, length, inside)
+            };
+            if let Some(parameter) = parameter {
+                let name = format!("{}=", parameter.0);
+                let settings = open.iter().rev().take_while(|it| it.0.contains('='));
+                if let Some(above) = settings.clone().position(|it| it.0 == name) {
+                    (0..=above).for_each(|_| drop(close(&mut open)));
+                }
+                open.push((name, record.time.0, 0));
+            }
             match record.event {
                 Event::Enter(enter) => open.push((trace.region(enter.region), record.time.0, 0)),
                 Event::Leave(_) => {
-                    let (name, enter, inside) = open.pop().unwrap();
-                    let length = record.time.0 - enter;
-                    if let Some(outer) = open.last_mut() {
-                        outer.2 += length;
+                    while set(&open) {
+                        close(&mut open);
                     }
+                    let (name, length, inside) = close(&mut open);
                     let (least, most) = found.entry((name, at)).or_insert((u64::MAX, 0));
                     (*least, *most) = ((*least).min(length - inside), (*most).max(length - inside));
                 }

@@ -18,13 +18,14 @@ use crate::runs;
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without --tree, --metric, --locations or --metrics: a summary. Call paths are regions joined by ` / `; \
+Without --tree, --metric, --locations, --metrics, --by or --counters: a summary. Call paths are regions joined by ` / `; \
 --path takes the whole path or its last regions, with @file:line where several calls have the same.
 
 Examples:
   dwell report run                                    where the time goes, the largest waits
   dwell report run --tree time                        the call tree with its times
   dwell report run --metric mpi_latesender --top 5    the five call paths with the most of it
+  dwell report run --by step --top 1000               each iteration, if the program says so
   dwell report run --locations --path MPI_Barrier     how a call is spread over processes
   dwell report run --cut solve --write solve.cubex    a report of one call path")]
 pub(crate) struct Args {
@@ -43,6 +44,13 @@ pub(crate) struct Args {
     /// List all metrics with their values.
     #[arg(long)]
     metrics: bool,
+    /// Show what each instance of this phase took, or each value of this parameter, and how much of it was waiting;
+    /// with --metric, that as well.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tree", "locations", "metrics"])]
+    by: Option<String>,
+    /// Show the counters of the program.
+    #[arg(long, conflicts_with_all = ["tree", "locations", "metrics", "metric", "by"])]
+    counters: bool,
     /// Look only at this call path and what it calls.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
@@ -103,6 +111,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let listings = if args.metrics {
         vec![views::metrics(&query, below)?]
+    } else if let Some(name) = &args.by {
+        let metric = args.metric.as_deref().map(metric).transpose()?;
+        let listing = views::by(&query, name, metric, below, args.top)?;
+        vec![listing.with_context(|| no_axis(&query, &path, name))?]
+    } else if args.counters {
+        let listing = views::counters(&query, below)?;
+        vec![listing.with_context(|| {
+            format!("{}: no counter has a value here; DWELL_COUNTER gives it one", path.display())
+        })?]
     } else if let Some(name) = &args.tree {
         vec![views::tree(&query, metric(name)?, below, args.top, args.depth)?]
     } else if args.locations {
@@ -120,6 +137,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     listing::print(&listings, style, listing::width())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to do if there is no phase or parameter of a name.
+fn no_axis(query: &Query, path: &Path, name: &str) -> String {
+    let axes = query.axes();
+    let names: Vec<&str> = axes.iter().map(|(axis, _)| axis.name()).collect();
+    let hint = if names.is_empty() {
+        "there is none; DWELL_PHASE_BEGIN and DWELL_PARAMETER_INT of dwell.h make them".to_owned()
+    } else {
+        format!("there is {}", names.join(", "))
+    };
+    format!("{}: no phase or parameter `{name}`; {hint}", path.display())
 }
 
 /// Names of reports in an experiment directory, the most telling first.

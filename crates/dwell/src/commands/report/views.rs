@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
 use dwell_report::{
-    Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share, wait,
+    Axis, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share, wait,
 };
 
 use crate::format;
@@ -89,6 +89,20 @@ fn about(query: &Query, path: &Path) -> Listing {
     if let Some(creator) = creator {
         rows.insert(1, vec!["written by".into(), creator.into()]);
     }
+    for (axis, values) in query.axes() {
+        let (what, of) = match &axis {
+            Axis::Phase(_) => ("phase", "instances"),
+            Axis::Parameter(_) => ("parameter", "values"),
+        };
+        let name = axis.name();
+        let text = format!("{name}, {} {of}: --by {name} shows them", count(values));
+        rows.push(vec![what.into(), text.into()]);
+    }
+    let counters = counter_names(meta).count();
+    if counters > 0 {
+        let text = format!("{}: --counters shows them", count(counters));
+        rows.push(vec!["counters".into(), text.into()]);
+    }
     let columns = vec!["what", "is"];
     Listing { key: "report", columns, rows, headless: true, ..Listing::default() }
 }
@@ -164,9 +178,10 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
     let found = query.largest_waits(below)?;
     let more = found.len().saturating_sub(top);
     let mut rows = Vec::new();
-    for &LargestWait { metric, cnode, value } in found.iter().take(top) {
-        let at = Call::Path(cnode, Flavour::Exclusive);
-        let worst = query.worst_locations(&query.row(metric, at)?, 1);
+    for wait in found.iter().take(top) {
+        let LargestWait { metric, cnode, value, .. } = *wait;
+        let row = query.row_of(metric, &wait.cnodes(), Flavour::Exclusive)?;
+        let worst = query.worst_locations(&row, 1);
         let worst = worst
             .first()
             .map_or(Cell::Nothing, |&(location, _)| query.location_name(location).into());
@@ -176,7 +191,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
             display_name(meta, metric).into(),
             worst,
             site(query, cnode),
-            query.call_path(cnode).into(),
+            query.call_path_folded(cnode).into(),
         ]);
     }
     let mut note = String::new();
@@ -207,13 +222,13 @@ pub(super) fn ranking(
     let ranking = query.ranking(metric, Flavour::Exclusive, below)?;
     let mut rows = Vec::new();
     for path in ranking.paths.iter().take(top) {
-        let at = Call::Path(path.cnode, Flavour::Exclusive);
+        let row = query.row_of(metric, &path.cnodes(), Flavour::Exclusive)?;
         rows.push(vec![
             Cell::Value(path.value, unit),
             Cell::Share(path.share),
-            Cell::Share(query.summary(metric, at)?.imbalance()),
+            Cell::Share(Summary::of(&row).imbalance()),
             site(query, path.cnode),
-            query.call_path(path.cnode).into(),
+            query.call_path_folded(path.cnode).into(),
         ]);
     }
     let more = ranking.paths.len().saturating_sub(top);
@@ -383,4 +398,128 @@ pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> 
             .into(),
         ..Listing::default()
     })
+}
+
+/// What was spent in each instance of a phase, or with each value of a parameter.
+pub(super) fn by(
+    query: &Query,
+    name: &str,
+    metric: Option<MetricId>,
+    below: Option<CnodeId>,
+    top: usize,
+) -> Result<Option<Listing>> {
+    let all = query.by(name, below)?;
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let mut columns =
+        vec!["value", "visits", "time", "longest", "waiting", "share", "largest_wait"];
+    let mut rows = Vec::new();
+    let mut of_metric = (String::new(), Unit::Other);
+    if let Some(metric) = metric {
+        columns.push("metric");
+        of_metric = name_and_unit(query.meta(), metric);
+    }
+    for it in &all {
+        let mut row = vec![
+            it.value.clone().into(),
+            Cell::Count(it.visits as u64),
+            Cell::Value(it.time, Unit::Seconds),
+            Cell::Value(it.longest, Unit::Seconds),
+            Cell::Value(it.waiting, Unit::Seconds),
+            Cell::Share(share(it.waiting, it.time)),
+            it.largest_wait.clone().map_or(Cell::Nothing, Cell::from),
+        ];
+        let mut weight = it.time;
+        if let Some(metric) = metric {
+            weight = query.row_of(metric, &it.cnodes, Flavour::Inclusive)?.iter().sum();
+            row.push(Cell::Value(weight, of_metric.1));
+        }
+        rows.push((weight, row));
+    }
+    let more = rows.len().saturating_sub(top);
+    let mut note = String::from("longest is the time of the location with the most.");
+    if more > 0 {
+        // The heaviest stay, in the order of their values.
+        let mut weights: Vec<f64> = rows.iter().map(|row| row.0).collect();
+        weights.sort_by(|a, b| b.total_cmp(a));
+        let least = weights.get(top.saturating_sub(1)).copied().unwrap_or(f64::INFINITY);
+        rows.retain(|row| row.0 >= least);
+        rows.truncate(top);
+        note.push_str(&format!(" {more} more with less are not shown; --top shows more."));
+    }
+    let with =
+        if of_metric.0.is_empty() { String::new() } else { format!(", with {}", of_metric.0) };
+    Ok(Some(Listing {
+        key: "by",
+        title: format!("By {name}: {}{with}", format::grouped(all.len() as u64)),
+        columns,
+        rows: rows.into_iter().map(|row| row.1).collect(),
+        note,
+        ..Listing::default()
+    }))
+}
+
+/// The beginnings of the names of metrics of a counter: of the sum, the number of values, the least, the largest.
+const COUNTER: [&str; 4] = ["counter:", "counter_values:", "counter_least:", "counter_largest:"];
+
+fn counter_names(meta: &Meta) -> impl Iterator<Item = &str> {
+    let metrics = meta.metrics().filter_map(|metric| meta.metric(metric));
+    metrics.filter_map(|metric| metric.uniq_name.strip_prefix(COUNTER[0]))
+}
+
+/// The counters of the program.
+pub(super) fn counters(query: &Query, below: Option<CnodeId>) -> Result<Option<Listing>> {
+    let meta = query.meta();
+    let mut rows = Vec::new();
+    let is_below = |cnode: CnodeId| {
+        let mut up = std::iter::successors(Some(cnode), |&cnode| meta.cnode_parent(cnode));
+        below.is_none_or(|below| up.any(|it| it == below))
+    };
+    for name in counter_names(meta) {
+        let [sum, values, least, largest] =
+            COUNTER.map(|prefix| meta.find_metric(&format!("{prefix}{name}")));
+        let total = |metric: Option<MetricId>| match metric {
+            Some(metric) => query.value(metric, call(below), Part::All),
+            None => Ok(0.0),
+        };
+        let extreme = |metric: Option<MetricId>, of: fn(f64, f64) -> f64, from| -> Result<f64> {
+            let Some(metric) = metric else { return Ok(from) };
+            let stored = query.report().values(metric)?;
+            let mut extreme = from;
+            for cnode in meta.cnodes().filter(|&cnode| is_below(cnode)) {
+                let Some(row) = stored.row(cnode)? else { continue };
+                for location in meta.locations() {
+                    extreme = of(extreme, row.number(location).unwrap_or(from));
+                }
+            }
+            Ok(extreme)
+        };
+        let (sum_of, count) = (total(sum)?, total(values)?);
+        if count == 0.0 {
+            continue;
+        }
+        let unit = sum.and_then(|it| meta.metric(it)).map_or("", |it| it.uom);
+        let shown = |value| Cell::Value(value, Unit::of(unit));
+        rows.push(vec![
+            name.into(),
+            unit.into(),
+            Cell::Count(count as u64),
+            shown(extreme(least, f64::min, f64::MAX)?),
+            shown(sum_of / count),
+            shown(extreme(largest, f64::max, f64::MIN)?),
+            shown(sum_of),
+        ]);
+    }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Listing {
+        key: "counters",
+        title: "Counters".into(),
+        columns: vec!["counter", "unit", "values", "least", "mean", "largest", "sum"],
+        rows,
+        note: "Over all locations. `--metric counter:NAME` shows the sum by call path.".into(),
+        ..Listing::default()
+    }))
 }

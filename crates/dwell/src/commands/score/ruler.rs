@@ -9,16 +9,18 @@ use otf2::enums::{
     CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel, RmaSyncType,
 };
 use otf2::event::{
-    AnyEvent, Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest,
-    MpiIsend, MpiIsendComplete, MpiRecv, MpiSend, RmaAcquireLock, RmaAtomic, RmaCollectiveBegin,
-    RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
-    RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync, RmaWaitChange,
+    AnyEvent, Enter, Leave, Metric, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv,
+    MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv, MpiSend, ParameterInt, RmaAcquireLock,
+    RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
+    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
+    RmaWaitChange,
 };
 use otf2::id::{
-    AttributeRef, CallingContextRef, CommRef, LockId, MatchingId, Rank, RegionRef, RequestId,
-    RmaWinRef, Time,
+    AttributeRef, CallingContextRef, CommRef, LockId, MatchingId, MetricRef, ParameterRef, Rank,
+    RegionRef, RequestId, RmaWinRef, Time,
 };
-use otf2::{Attribute, AttributeValue};
+use otf2::value::MetricValue;
+use otf2::{Attribute, AttributeValue, List};
 
 /// What the calls of a location have in common.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,6 +114,18 @@ impl Ruler {
 
     /// Bytes of all calls of a path.
     pub(super) fn calls(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
+        let value = [MetricValue::real(0.1)];
+        let metric = Metric { metric: MetricRef(0), values: List::from(value.as_slice()) };
+        let values = if call.values > 0 { call.values * self.first(metric, None) } else { 0 };
+        if call.is_parameter {
+            let parameter = ParameterRef(0);
+            return values + call.visits * self.first(ParameterInt { parameter, value: 100 }, None);
+        }
+        values + self.records(call, typical)
+    }
+
+    /// Bytes of all calls of a path but for values of counters.
+    fn records(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
         let id = typical.id();
         let (region, site) = (RegionRef(call.local.0), call.local.1);
         let site = site.map(|site| Attribute {

@@ -1,0 +1,2 @@
+// The same in C++, where regions and phases are as long as a scope.
+#include "user_says.c"
