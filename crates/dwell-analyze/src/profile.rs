@@ -537,6 +537,9 @@ fn files(folder: &FilePath) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
+/// What tells a path from others: its parent, region and calling context, or the parameter that it is.
+type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
+
 /// What is known while blocks are read.
 struct Reading {
     /// Numbers of locations by their ids.
@@ -544,7 +547,7 @@ struct Reading {
     /// Whether no block has a location yet.
     free: Vec<bool>,
     branches: Vec<Branch>,
-    known: HashMap<(Option<u32>, u32, Option<u32>, Option<Setting>), u32>,
+    known: HashMap<Step, u32>,
     has: Vec<u32>,
     dropped: u64,
     notes: Vec<String>,

@@ -15,12 +15,15 @@ struct Line<'a> {
     bytes: &'a [u8],
 }
 
+/// What tells a path from others: its parent, region and calling context, or the parameter that it is.
+type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
+
 /// All parts, taken apart.
 #[derive(Default)]
 struct Taken<'a> {
     places: Vec<Place>,
     paths: Vec<Path>,
-    known: HashMap<(Option<u32>, u32, Option<u32>, Option<Setting>), u32>,
+    known: HashMap<Step, u32>,
     lines: Vec<Line<'a>>,
     partners: Vec<(u32, &'a [u8])>,
 }

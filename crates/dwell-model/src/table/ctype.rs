@@ -94,7 +94,7 @@ impl fmt::Display for CType {
 }
 
 /// The longest argument list a row can have; `GA_Matmul_patch` has nineteen.
-pub const MAX_ARGUMENTS: usize = 19;
+pub const MAX_ARGUMENTS: usize = 21;
 
 /// The types of a function's arguments.
 ///

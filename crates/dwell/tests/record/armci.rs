@@ -14,7 +14,7 @@ use crate::trace::{Trace, said};
 use crate::trial::Program;
 
 /// Open MPI and a lab, if there is ARMCI.
-fn open() -> Option<(Mpi, Lab)> {
+pub(crate) fn open() -> Option<(Mpi, Lab)> {
     const REQUIREMENT: &str = "DWELL_REQUIRE_ARMCI";
     let there = ["libarmci-openmpi.a", "libga-openmpi.a"]
         .iter()
@@ -29,7 +29,7 @@ fn open() -> Option<(Mpi, Lab)> {
 }
 
 const ARMCI: &[&str] = &["-larmci-openmpi"];
-const GA: &[&str] =
+pub(crate) const GA: &[&str] =
     &["-lga-openmpi", "-lscalapack-openmpi", "-llapack", "-lblas", "-larmci-openmpi", "-lgfortran"];
 
 /// Compiles a program with the flags that Dwell prints, or without.
@@ -58,7 +58,13 @@ fn compile(
 
 /// Runs a program that was linked without hooks, with them, and measured: it does the same, and the trace has
 /// what it says of itself.
-fn same_and_counted(mpi: &Mpi, lab: &Lab, plain: &Path, hooked: &Path, arguments: &[&str]) {
+pub(crate) fn same_and_counted(
+    mpi: &Mpi,
+    lab: &Lab,
+    plain: &Path,
+    hooked: &Path,
+    arguments: &[&str],
+) {
     let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
     let hooked = [&[hooked.as_os_str()][..], &arguments].concat();
     let plain = mpi.run(lab, 2, &[&[plain.as_os_str()][..], &arguments].concat());

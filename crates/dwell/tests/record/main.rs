@@ -11,6 +11,7 @@ mod clocks;
 mod crash;
 mod events;
 mod faults;
+mod ga_fortran;
 mod hosts;
 mod lab;
 mod mpi;
