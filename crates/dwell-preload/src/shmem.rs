@@ -79,20 +79,32 @@ fn real_function(name: &'static str) -> io::Result<*mut ()> {
 
 /// Bytes that travel at once.
 const PIECE: usize = 64 * 1024;
+/// Bits that have the length of a piece.
+const BITS: u32 = 20;
 /// A flag for each distance between partners and each direction.
 const FLAGS: usize = 128;
 /// `SHMEM_CMP_NE` of every implementation since 1.0: not equal.
 const NOT_EQUAL: c_int = 1;
 
 /// Symmetric memory, the same at every process.
+///
+/// Flags are never lowered: a runtime may store a value twice, and between the two it would be lowered in vain. Each
+/// value is a new one, and what was seen last is kept.
 #[repr(C)]
 struct Shared {
-    /// Set by a sender at its receiver: bytes of a piece plus one.
+    /// Set by a sender at its receiver: the number of a piece, and its bytes in the lowest [`BITS`].
     ready: [c_long; FLAGS],
-    /// Set by a receiver at its sender: the piece was taken.
+    /// Set by a receiver at its sender: the same, once the piece was taken.
     taken: [c_long; FLAGS],
-    /// Set by who tells a number: the number plus one.
+    /// Set by who tells a number: twice that, and in the lowest bit which of two turns it is.
     told: [c_long; FLAGS],
+    /// Values of these that this process has seen.
+    seen_ready: [c_long; FLAGS],
+    seen_taken: [c_long; FLAGS],
+    seen_told: [c_long; FLAGS],
+    /// Pieces that this process has sent, and numbers that it has told.
+    sent: [c_long; FLAGS],
+    tells: [c_long; FLAGS],
     /// Pieces of this process, for its receivers to get.
     piece: [u8; PIECE],
 }
@@ -156,16 +168,15 @@ impl Mailbox {
         2 * (distance % (FLAGS / 2)) + usize::from(from < to)
     }
 
-    /// Waits until a flag is raised, lowers it and returns what it said.
-    fn wait(&self, flag: *mut c_long) -> c_long {
+    /// Waits until a flag says something new, and returns what.
+    fn wait(&self, flag: *mut c_long, seen: *mut c_long) -> c_long {
         // SAFETY: the flag is in symmetric memory of this process, written by one partner only, and
-        // not again before it was told.
+        // not again before it was told; what was seen is next to it, and nobody else's.
         unsafe {
-            (self.wait_until)(flag, NOT_EQUAL, 0);
-            let value = flag.read_volatile();
-            flag.write_volatile(0);
+            (self.wait_until)(flag, NOT_EQUAL, *seen);
+            *seen = flag.read_volatile();
             fence(Ordering::SeqCst);
-            value
+            *seen
         }
     }
 
@@ -190,10 +201,12 @@ impl Upcalls for Mailbox {
     fn send(&mut self, to: u64, bytes: &[u8]) -> io::Result<()> {
         let flag = self.flag(self.rank, to);
         // SAFETY: `shared` is alive until drop, and `flag` below the number of flags.
-        let (ready, taken, piece) = unsafe {
+        let (ready, taken, seen, sent, piece) = unsafe {
             (
                 &raw mut (*self.shared).ready[flag],
                 &raw mut (*self.shared).taken[flag],
+                &raw mut (*self.shared).seen_taken[flag],
+                &mut (*self.shared).sent[flag],
                 (&raw mut (*self.shared).piece).cast::<u8>(),
             )
         };
@@ -203,8 +216,9 @@ impl Upcalls for Mailbox {
             // SAFETY: a part is no longer than a piece, and the last one was taken.
             unsafe { piece.copy_from_nonoverlapping(part.as_ptr(), part.len()) };
             fence(Ordering::SeqCst);
-            self.raise(ready, part.len() as c_long + 1, to);
-            self.wait(taken);
+            *sent += 1;
+            self.raise(ready, *sent << BITS | part.len() as c_long, to);
+            self.wait(taken, seen);
         }
         Ok(())
     }
@@ -212,26 +226,32 @@ impl Upcalls for Mailbox {
     fn receive(&mut self, from: u64) -> io::Result<Vec<u8>> {
         let flag = self.flag(from, self.rank);
         // SAFETY: as in `send`.
-        let (ready, taken, piece) = unsafe {
+        let (ready, taken, seen, piece) = unsafe {
             (
                 &raw mut (*self.shared).ready[flag],
                 &raw mut (*self.shared).taken[flag],
+                &raw mut (*self.shared).seen_ready[flag],
                 (&raw const (*self.shared).piece).cast::<c_void>(),
             )
         };
         let next = |into: &mut [u8]| {
-            let len = (self.wait(ready) - 1) as usize;
+            let value = self.wait(ready, seen);
+            let len = (value & ((1 << BITS) - 1)) as usize;
             if len != into.len() {
                 return Err(io::Error::other("a message of another length than was said"));
             }
             // SAFETY: `into` is as long as what is got.
             unsafe { (self.getmem)(into.as_mut_ptr().cast(), piece, len, from as c_int) };
-            self.raise(taken, 1, from);
+            self.raise(taken, value, from);
             Ok(())
         };
         let mut length = [0; 8];
         next(&mut length)?;
-        let mut bytes = vec![0; usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0)];
+        let length = usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0);
+        let mut bytes = Vec::new();
+        // No message is worth ending the program for.
+        bytes.try_reserve_exact(length)?;
+        bytes.resize(length, 0);
         bytes.chunks_mut(PIECE).try_for_each(next)?;
         Ok(bytes)
     }
@@ -241,8 +261,10 @@ impl Upcalls for Mailbox {
         let flag = self.flag(self.rank, to);
         // SAFETY: `shared` is alive until drop, `flag` below the number of flags, and `to` a rank that exists.
         unsafe {
-            let told = &raw mut (*self.shared).told[flag];
-            (self.p)(told, number.wrapping_add(1).cast_signed(), to as c_int);
+            let turns = &mut (*self.shared).tells[flag];
+            *turns += 1;
+            let value = number.cast_signed() << 1 | *turns & 1;
+            (self.p)(&raw mut (*self.shared).told[flag], value, to as c_int);
         }
         Ok(())
     }
@@ -250,8 +272,10 @@ impl Upcalls for Mailbox {
     fn hear(&mut self, from: u64) -> io::Result<u64> {
         let flag = self.flag(from, self.rank);
         // SAFETY: as in `tell`.
-        let told = unsafe { &raw mut (*self.shared).told[flag] };
-        Ok(self.wait(told).cast_unsigned().wrapping_sub(1))
+        let (told, seen) = unsafe {
+            (&raw mut (*self.shared).told[flag], &raw mut (*self.shared).seen_told[flag])
+        };
+        Ok(self.wait(told, seen).cast_unsigned() >> 1)
     }
 
     fn barrier(&mut self) -> io::Result<()> {
@@ -264,6 +288,9 @@ impl Upcalls for Mailbox {
 impl Drop for Mailbox {
     fn drop(&mut self) {
         if meet::is_on() {
+            // Where requests are served in software, the last one of some is served by others in here.
+            // SAFETY: all processes call it.
+            unsafe { (self.barrier)() };
             return KEPT.store(self.shared, Ordering::Relaxed);
         }
         // A later one makes its own.

@@ -189,7 +189,11 @@ impl Upcalls for Mail {
         };
         let mut length = [0; 8];
         receive(&mut length)?;
-        let mut bytes = vec![0; usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0)];
+        let length = usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0);
+        let mut bytes = Vec::new();
+        // No message is worth ending the program for.
+        bytes.try_reserve_exact(length)?;
+        bytes.resize(length, 0);
         bytes.chunks_mut(PIECE).try_for_each(receive)?;
         Ok(bytes)
     }
