@@ -56,8 +56,8 @@ pub fn before(layer: Layer) -> Option<u64> {
     Some(COUNT.load(Ordering::Relaxed))
 }
 
-/// After it, with what [`before`] said. `open` is how processes talk.
-pub fn after<U: Upcalls>(before: u64, open: impl FnOnce() -> io::Result<U>) {
+/// After it, with what [`before`] said. `open` is how processes of the layer talk.
+pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce() -> io::Result<U>) {
     // One inside of it has counted.
     if COUNT.load(Ordering::Relaxed) != before {
         return;
@@ -68,7 +68,9 @@ pub fn after<U: Upcalls>(before: u64, open: impl FnOnce() -> io::Result<U>) {
         return;
     }
     entry::keeping_errno(|| {
-        if open().and_then(|mut up| meet(&mut up, count)).is_err() {
+        // Until all have left it, since it serves others.
+        let met = as_region(REGION, layer, || open().and_then(|mut up| meet(&mut up, count)));
+        if met.is_err() {
             entry::count(false);
         }
     });
@@ -143,14 +145,12 @@ fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
     if compare == 0 {
         return Ok(());
     }
-    as_region(REGION, || {
-        let node = NODE.get().map_or("", String::as_str);
-        let distance = sync::measure(up, node)?;
-        if let Some(process) = process::current() {
-            process.sample_distance(&distance);
-        }
-        Ok(())
-    })
+    let node = NODE.get().map_or("", String::as_str);
+    let distance = sync::measure(up, node)?;
+    if let Some(process) = process::current() {
+        process.sample_distance(&distance);
+    }
+    Ok(())
 }
 
 /// What time that is taken from the program for this is called in the archive.

@@ -2,13 +2,15 @@
 #![allow(unsafe_code)] // The process is a leaked value behind a pointer; the C library is called.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use dwell_model::archive;
+use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::Layer;
+use dwell_model::operation::{Mode, Operation, Progress};
 use otf2::enums::{Paradigm, ParameterType, RegionRole, Type};
 use otf2::id::RegionRef;
 
@@ -374,28 +376,42 @@ impl Process {
 
     /// The number of a region that the program names itself. `meaning` is its description.
     pub(crate) fn named_region(&self, name: &str, meaning: &str) -> Option<u32> {
-        self.named_region_of(name, meaning, RegionRole::Code, Paradigm::User)
+        let (role, paradigm) = (RegionRole::Code, Paradigm::User);
+        let key = key_of(meaning.len() as u64, &[name]);
+        self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
     }
 
-    /// The number of a region of the recorder itself.
-    pub(crate) fn own_region(&self, name: &str) -> Option<u32> {
-        self.named_region_of(name, "", RegionRole::Artificial, Paradigm::MeasurementSystem)
+    /// The number of a region in which the recorder talks to others through a runtime: their requests are served
+    /// meanwhile.
+    pub(crate) fn talking_region(&self, name: &str, layer: Layer) -> Option<u32> {
+        let meaning = Meaning {
+            layer,
+            operation: Operation::Other,
+            mode: Mode::Blocking,
+            progress: Progress::Always,
+            completes_remote: false,
+        };
+        let (role, paradigm) = (RegionRole::Artificial, Paradigm::MeasurementSystem);
+        let key = key_of(4 << 8, &[name]);
+        self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
     }
 
-    fn named_region_of(
+    fn region_of(
         &self,
+        key: usize,
         name: &str,
-        meaning: &str,
         role: RegionRole,
         paradigm: Paradigm,
+        meaning: fmt::Arguments<'_>,
     ) -> Option<u32> {
-        let key = key_of(meaning.len() as u64 | u64::from(u8::from(role)) << 32, &[name]);
         self.code.find(key).or_else(|| {
             self.define_code(key, |definitions, id| {
+                let mut text = crate::text::Text::<256>::default();
+                text.format(meaning);
                 definitions.stream.append(&Fact::Region {
                     id: id.into(),
                     name,
-                    meaning,
+                    meaning: text.as_str(),
                     role: u8::from(role).into(),
                     paradigm: u8::from(paradigm).into(),
                 })

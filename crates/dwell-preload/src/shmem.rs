@@ -17,6 +17,7 @@ use dwell_measure::hook::{Facts, Hook, Made, Who};
 use dwell_measure::meet;
 use dwell_measure::run::{self, Runtime};
 use dwell_measure::unify::Upcalls;
+use dwell_model::layer::Layer;
 
 use crate::entry::{Entry, park};
 
@@ -56,7 +57,7 @@ fn before_meeting(hook: &'static Hook) -> Option<u64> {
 /// What it does last.
 fn after_meeting(before: Option<u64>) {
     if let Some(before) = before {
-        meet::after(before, Mailbox::open);
+        meet::after(Layer::Shmem, before, Mailbox::open);
     }
 }
 

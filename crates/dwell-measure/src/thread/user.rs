@@ -10,6 +10,7 @@
 //! that it was set in, or when it is set again there, which also ends those that were set after it.
 
 use dwell_model::archive::{INSTANCE, PHASE};
+use dwell_model::layer::Layer;
 use otf2::List;
 use otf2::enums::ParameterType;
 use otf2::event::{Metric, ParameterInt, ParameterString, ParameterUnsignedInt};
@@ -92,16 +93,16 @@ fn beside(stack: usize, action: impl FnOnce(&mut Thread)) {
     thread.release();
 }
 
-/// Runs something that the recorder does on time of the program, as a region that says so.
-pub(crate) fn as_region<T>(name: &str, action: impl FnOnce() -> T) -> T {
+/// Runs something that the recorder does through a runtime on time of the program, as a region that says so.
+pub(crate) fn as_region<T>(name: &str, layer: Layer, action: impl FnOnce() -> T) -> T {
     if !entry::is_on() {
         return action();
     }
     let here = 0_usize;
     let stack = std::ptr::from_ref(&here).addr();
-    enter(|process| process.own_region(name), 0, stack, |_| stack, |_| ());
+    enter(|process| process.talking_region(name, layer), 0, stack, |_| stack, |_| ());
     let result = action();
-    leave(|process| process.own_region(name));
+    leave(|process| process.talking_region(name, layer));
     result
 }
 

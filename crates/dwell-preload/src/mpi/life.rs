@@ -12,6 +12,7 @@ use dwell_measure::hook::Hook;
 use dwell_measure::process;
 use dwell_measure::run::{self, Runtime};
 use dwell_measure::unify::Upcalls;
+use dwell_model::layer::Layer;
 
 use super::abi::{Family, abi};
 use super::hooks::ENTRIES;
@@ -107,7 +108,7 @@ pub(super) fn meet(group: usize) {
 
 /// What the hook of a call does last at whose end all processes are together.
 pub(super) fn met(before: u64) {
-    dwell_measure::meet::after(before, Mail::open);
+    dwell_measure::meet::after(Layer::Mpi, before, Mail::open);
 }
 
 /// Whether the world of MPI is there.
