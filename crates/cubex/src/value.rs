@@ -332,6 +332,22 @@ impl Row {
         }
     }
 
+    /// The row that has these bytes, as this crate writes them. A rest that is no whole value is left out.
+    pub fn from_bytes(data_type: DataType, bytes: &[u8]) -> Self {
+        let mut row = Self::new(data_type);
+        row.decode(bytes, ByteOrder::Little);
+        row
+    }
+
+    /// Its bytes, as this crate writes them. None if a value does not fit into its type, as a sum may not.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let values = CellsRef::from(&self.cells);
+        let locations = values.locations(self.data_type).unwrap_or(0);
+        values.encode(self.data_type, 0..locations, &mut bytes)?;
+        Some(bytes)
+    }
+
     /// A row of zeros as long as this one.
     pub(crate) fn zeros(&self) -> Self {
         let cells = match &self.cells {

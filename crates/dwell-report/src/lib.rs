@@ -26,6 +26,7 @@ mod query;
 mod ranking;
 mod settings;
 mod summary;
+mod sums;
 mod system;
 mod totals;
 pub mod transform;

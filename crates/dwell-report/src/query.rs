@@ -1,6 +1,7 @@
 //! The value of any metric, at any call path, on any part of the system.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use cubex::{
     Cells, CnodeId, DataType, GroupId, LocationId, Meta, MetricId, Report, Result, Row,
@@ -9,6 +10,7 @@ use cubex::{
 
 use crate::path;
 use crate::summary::Summary;
+use crate::sums::Sums;
 use crate::totals::Kept;
 
 /// Whether what lies below is counted in.
@@ -50,12 +52,14 @@ pub enum Part {
 pub struct Query {
     report: Report,
     pub(crate) kept: Kept,
+    /// Sums that are kept beside a large report, once they were looked for.
+    pub(crate) sums: OnceLock<Option<Sums>>,
 }
 
 impl From<Report> for Query {
     fn from(report: Report) -> Self {
         let kept = Kept::of(&report);
-        Self { report, kept }
+        Self { report, kept, sums: OnceLock::new() }
     }
 }
 
@@ -136,6 +140,12 @@ impl Query {
         flavour: Flavour,
         sum: &mut Numbers,
     ) -> Result<()> {
+        if flavour == Flavour::Inclusive
+            && let Some(row) = self.sums().and_then(|it| it.row(&self.report, metric, cnode))
+        {
+            row?.iter().for_each(|row| sum.add(row));
+            return Ok(());
+        }
         let values = self.report.values(metric)?;
         let row = match flavour {
             Flavour::Inclusive => values.inclusive(cnode)?,
@@ -152,9 +162,26 @@ impl Query {
     /// # Errors
     /// As [`Query::row`].
     pub fn value(&self, metric: MetricId, call: Call, part: Part) -> Result<f64> {
+        if part == Part::All
+            && self.is_summed_up(metric)
+            && let Some(totals) = self.known_totals(metric)
+        {
+            return Ok(match call {
+                Call::All => {
+                    self.meta().root_cnodes().map(|root| totals.get(root, Flavour::Inclusive)).sum()
+                }
+                Call::Path(cnode, flavour) => totals.get(cnode, flavour),
+            });
+        }
         let row = self.row(metric, call)?;
         let locations = self.locations(part);
         Ok(locations.filter_map(|location| row.get(location.index())).sum())
+    }
+
+    /// Whether values of several call paths add up, which the shortest and the longest of something do not.
+    fn is_summed_up(&self, metric: MetricId) -> bool {
+        let data_type = self.meta().metric(metric).and_then(|metric| metric.data_type());
+        !matches!(data_type, None | Some(DataType::MinDouble | DataType::MaxDouble))
     }
 
     /// The value of a metric less those of its sub-metrics.

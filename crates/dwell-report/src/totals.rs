@@ -19,11 +19,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use cubex::{Cells, CnodeId, LocationId, MetricId, MetricKind, Report, Result, Row};
 
 use crate::query::{Flavour, Query};
+use crate::sums::Sums;
 
 /// Reports from this size on have their totals kept in a file.
 const KEEP_FROM: u64 = 32 << 20;
@@ -64,14 +65,17 @@ impl Totals {
 }
 
 /// Totals of each metric, once they were asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Kept {
     metrics: Vec<OnceLock<Arc<Totals>>>,
+    /// Whether the file beside the report was looked for.
+    sought: Once,
 }
 
 impl Kept {
     pub(crate) fn of(report: &Report) -> Self {
-        Self { metrics: report.meta().metrics().map(|_| OnceLock::new()).collect() }
+        let metrics = report.meta().metrics().map(|_| OnceLock::new()).collect();
+        Self { metrics, sought: Once::new() }
     }
 }
 
@@ -82,16 +86,28 @@ impl Query {
     /// # Errors
     /// As [`Query::row`].
     pub fn totals(&self, metric: MetricId) -> Result<Arc<Totals>> {
-        let slot = self.kept.metrics.get(metric.index());
-        if let Some(kept) = slot.and_then(OnceLock::get) {
-            return Ok(kept.clone());
+        if let Some(known) = self.known_totals(metric) {
+            return Ok(known);
         }
         let totals = Arc::new(self.read_totals(metric)?);
-        if let Some(slot) = slot {
+        if let Some(slot) = self.kept.metrics.get(metric.index()) {
             // Another thread may have been faster; it read the same.
             let _ = slot.set(totals.clone());
         }
         Ok(totals)
+    }
+
+    /// Totals that need no look at rows: because somebody asked for them before, or a file has them.
+    pub(crate) fn known_totals(&self, metric: MetricId) -> Option<Arc<Totals>> {
+        let slot = self.kept.metrics.get(metric.index())?;
+        if slot.get().is_none() {
+            self.kept.sought.call_once(|| {
+                if let Some((path, key)) = self.file_beside(KEEP_FROM, "totals") {
+                    self.load_totals(&path, &key);
+                }
+            });
+        }
+        slot.get().cloned()
     }
 
     /// The value of a metric in the whole program.
@@ -109,9 +125,21 @@ impl Query {
         self.prepare_keeping(KEEP_FROM);
     }
 
+    /// Makes the file beside a large report, so that whoever opens it finds totals there.
+    pub fn keep_totals(&self) {
+        if self.file_beside(KEEP_FROM, "totals").is_some() {
+            self.prepare();
+        }
+    }
+
     /// As [`Query::prepare`], with a file beside reports of at least so many bytes.
     pub fn prepare_keeping(&self, from: u64) {
-        let place = self.totals_file(from);
+        let place = self.file_beside(from, "totals");
+        self.sums.get_or_init(|| {
+            let (path, key) = self.file_beside(from, "sums")?;
+            let (report, path) = (self.report(), path.as_path());
+            Sums::open(report, path, &key).or_else(|| Sums::make(report, path, &key))
+        });
         if place.as_ref().is_some_and(|(path, key)| self.load_totals(path, key)) {
             return;
         }
@@ -176,8 +204,17 @@ impl Query {
         Ok(Totals { entries: entries.collect() })
     }
 
-    /// Where totals of a large report are kept, and what they must be of.
-    fn totals_file(&self, from: u64) -> Option<(PathBuf, [u8; 24])> {
+    /// Sums that are kept beside the report, if there are any.
+    pub(crate) fn sums(&self) -> Option<&Sums> {
+        let open = || {
+            let (path, key) = self.file_beside(KEEP_FROM, "sums")?;
+            Sums::open(self.report(), &path, &key)
+        };
+        self.sums.get_or_init(open).as_ref()
+    }
+
+    /// A file in which something about a large report is kept, and what it must be of.
+    fn file_beside(&self, from: u64, what: &str) -> Option<(PathBuf, [u8; 24])> {
         let path = self.report().path()?;
         let about = fs::metadata(path).ok().filter(|it| it.len() >= from)?;
         let words =
@@ -187,7 +224,7 @@ impl Query {
             *slot = word.to_le_bytes();
         }
         let mut name = path.as_os_str().to_owned();
-        name.push(".dwell-totals");
+        name.push(format!(".dwell-{what}"));
         Some((name.into(), key))
     }
 
