@@ -269,17 +269,16 @@ impl Ending<'_> {
     fn conclude(&self, up: &mut impl Upcalls, process: Option<&Process>) {
         let local = self.local(process);
         let unified = unify::unify(up, local.shared.clone(), local.process.clone());
-        let result = match &unified {
-            Ok(unified) => self.place(&local, unified),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        };
         let collated = self.collate(up, &local, &unified);
         let result = match &unified {
+            // All that a process has is in a block, so it has no files of its own.
+            Ok(_) if collated.is_ok() && !self.recording.settings.trace => Ok(()),
+            Ok(unified) if collated.is_ok() => self.place(&local, unified),
             // Rows that are in no block: `dwell` finds them where they are brought to, one file a thread.
-            Ok(unified) if collated.is_none() => {
-                result.and_then(|()| self.place_rows(&local, unified.first_location))
-            }
-            _ => result,
+            Ok(unified) => self
+                .place(&local, unified)
+                .and_then(|()| self.place_rows(&local, unified.first_location)),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         };
         // The archive is complete when all files are in their places, so rank 0 writes its anchor
         // after that; and what it was made from is removed after that, by each for itself.
@@ -289,44 +288,64 @@ impl Ending<'_> {
         if let Ok(unify::Unified { global: Some(global), rounds, traffic, .. }) = &unified {
             let received: u64 = traffic.iter().map(|round| round.received).sum();
             let how = format!("{rounds} rounds, {received} bytes received by rank 0");
-            written = result.and(self.complete(global, &local, how, collated.as_ref()));
+            written = result.and(self.complete(global, &local, how, collated.as_ref().ok()));
         }
         let _ = up.barrier();
         if placed {
-            self.clean_up(&local, collated.is_some());
+            self.clean_up(&local, collated.is_ok());
         }
         let _ = up.barrier();
         if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
             let directory = &self.recording.agreement.directory;
             let _ = fs::remove_dir(agree::open_files(Path::new(directory)));
+            // Empty, if there is only a profile.
+            let _ = fs::remove_dir(Path::new(directory).join("traces"));
             report::end(directory, global, self.recording.settings.trace, written);
+            if let (true, Err(error)) = (self.recording.agreement.profile, &collated) {
+                report::say(&format!(
+                    "the profile is put together when it is first looked at, not here: {error}"
+                ));
+            }
         }
     }
 
-    /// Puts the rows of all processes together, if they agreed on a profile. `None` if those of this process
-    /// are in no block.
+    /// Puts the rows of all processes together, if they agreed on a profile.
+    ///
+    /// # Errors
+    /// Why rows of this process are in no block.
     fn collate(
         &self,
         up: &mut impl Upcalls,
         local: &Local,
         unified: &io::Result<unify::Unified>,
-    ) -> Option<Collated> {
+    ) -> io::Result<Collated> {
         let Recording { agreement, open_files, settings, .. } = self.recording;
         if !agreement.profile {
-            return None;
+            return Err(io::Error::other("no profile was asked for"));
         }
         let folder = Path::new(&agreement.directory).join(PROFILE);
-        let able = settings.memory >= collate::MEMORY;
-        let unified = unified.as_ref().ok().filter(|_| able);
-        let mut missing = unified.is_none();
+        let mut missing = None;
+        let unified = match unified {
+            Ok(_) if settings.memory < collate::MEMORY => {
+                let text = format!("--max-memory leaves less than {} MiB", collate::MEMORY >> 20);
+                missing = Some(io::Error::other(text));
+                None
+            }
+            Ok(unified) => Some(unified),
+            Err(_) => {
+                missing = Some(io::Error::other("the definitions did not get through"));
+                None
+            }
+        };
         let parts = unified
             .into_iter()
             .flat_map(|unified| parts(local, unified.first_location, &unified.maps, open_files));
         // What cannot be read is left to `dwell`, with all else of this process.
-        let parts = parts.filter_map(|part| part.inspect_err(|_| missing = true).ok());
+        let parts = parts.filter_map(|part| part.map_err(|error| missing = Some(error)).ok());
         let mut write = |first, block: &[u8]| collate::place(&folder, first, block);
-        let collated = collate::collate(up, parts, collate::ENOUGH, &mut write);
-        (collated.written.is_ok() && !missing).then_some(collated)
+        let mut collated = collate::collate(up, parts, collate::ENOUGH, &mut write);
+        let written = std::mem::replace(&mut collated.written, Ok(()));
+        missing.map_or(written, Err).map(|()| collated)
     }
 
     /// Brings the rows of this process to where `dwell` looks for them.

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use dwell_analyze::Profile;
 use dwell_measure::collate::collate_files;
 use dwell_measure::run::PROFILE;
+use dwell_report::Query;
 use otf2::Archive;
 
 use crate::sites;
@@ -40,6 +41,8 @@ pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
         for damage in profile.write_report(&report)? {
             eprintln!("dwell: {damage}");
         }
+        // Whoever opens a large one next finds what was read of it here.
+        Query::open(&report)?.keep_totals();
     }
     Ok(Some(report))
 }

@@ -24,6 +24,8 @@ struct Taken<'a> {
     places: Vec<Place>,
     paths: Vec<Path>,
     known: HashMap<Step, u32>,
+    /// The path that came after each path last: most locations have theirs in the same order.
+    after: Vec<u32>,
     lines: Vec<Line<'a>>,
     partners: Vec<(u32, &'a [u8])>,
 }
@@ -32,11 +34,27 @@ struct Taken<'a> {
 /// bytes of the file; `None` if there are none, or what is there is no part.
 pub fn block(mut parts: &[u8]) -> Option<(LocationRef, Vec<u8>)> {
     let mut taken = Taken::default();
+    // A list that grows would take twice its memory.
+    taken.lines.reserve_exact(lines(parts).min(parts.len() / LEAST_LINE));
     while let Some(part) = next(&mut parts) {
         taken.take(part)?;
     }
     let first = LocationRef(taken.places.first()?.location);
     parts.is_empty().then(|| (first, taken.file()))
+}
+
+/// Bytes of a line in a part, at least.
+const LEAST_LINE: usize = 8;
+
+/// How many lines parts say that they have.
+fn lines(mut parts: &[u8]) -> usize {
+    let mut all = 0_usize;
+    while let Some(mut part) = next(&mut parts) {
+        // Behind the location, two times and the calls without a row.
+        let count = (0..5).map(|_| number(&mut part)).last().flatten();
+        all = all.saturating_add(usize::try_from(count.unwrap_or(0)).unwrap_or(0));
+    }
+    all
 }
 
 /// The next part of several, each behind its length.
@@ -67,6 +85,7 @@ impl<'a> Taken<'a> {
         self.places.push(Place { location, header });
         // From paths of the part to those of the block.
         let mut here: Vec<u32> = Vec::new();
+        let mut before = 0;
         for _ in 0..number(part)? {
             let parent = match number(part)?.checked_sub(1) {
                 None => None,
@@ -80,11 +99,8 @@ impl<'a> Taken<'a> {
             let ((sums, counted), bytes) = taken(part, |bytes| {
                 Some((Sums::decode(bytes)?, !Counters::decode(bytes)?.is_empty()))
             })?;
-            let path = *self.known.entry((parent, region, site, setting)).or_insert_with(|| {
-                let (has, start, lines) = (0, 0, 0);
-                self.paths.push(Path { parent, region, site, setting, has, start, lines });
-                self.paths.len() as u32 - 1
-            });
+            let path = self.path(before, (parent, region, site, setting))?;
+            before = path;
             here.push(path);
             let row = self.paths.get_mut(path as usize)?;
             row.has |= sums.has() | if counted { Sums::WITH_COUNTERS } else { 0 };
@@ -95,6 +111,24 @@ impl<'a> Taken<'a> {
             self.partners.push((place, taken(part, decode_partner)?.1));
         }
         part.is_empty().then_some(())
+    }
+
+    /// The number of a path, which comes after another.
+    fn path(&mut self, before: u32, step: Step) -> Option<u32> {
+        let guess = self.after.get(before as usize).copied().unwrap_or(0);
+        let fits = |it: &Path| (it.parent, it.region, it.site, it.setting) == step;
+        if self.paths.get(guess as usize).is_some_and(fits) {
+            return Some(guess);
+        }
+        let path = *self.known.entry(step).or_insert_with(|| {
+            let (parent, region, site, setting) = step;
+            let (has, start, lines) = (0, 0, 0);
+            self.paths.push(Path { parent, region, site, setting, has, start, lines });
+            self.after.push(0);
+            self.paths.len() as u32 - 1
+        });
+        *self.after.get_mut(before as usize)? = path;
+        Some(path)
     }
 
     fn file(mut self) -> Vec<u8> {

@@ -105,13 +105,13 @@ fn remove(files: &mut Vec<PathBuf>) -> io::Result<()> {
     files.drain(..).try_for_each(fs::remove_file)
 }
 
-/// The locations of a block.
+/// The locations of a block; none if it is damaged.
 fn locations(path: &Path) -> io::Result<Vec<u64>> {
     let mut file = File::open(path)?;
     let mut head = [0; HEAD];
-    let Some(head) = file.read_exact(&mut head).ok().and_then(|()| Head::read(&head)) else {
-        return Ok(Vec::new());
-    };
+    let head = file.read_exact(&mut head).ok().and_then(|()| Head::read(&head));
+    let length = file.metadata()?.len();
+    let Some(head) = head.filter(|head| head.length == length) else { return Ok(Vec::new()) };
     let mut table = Vec::new();
     file.take(u64::from(head.locations) * LOCATION as u64).read_to_end(&mut table)?;
     Ok(Place::read(&table).map(|place| place.location).collect())

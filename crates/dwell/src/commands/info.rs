@@ -11,7 +11,7 @@ use dwell_model::archive;
 use otf2::id::LocationRef;
 use otf2::read::{Definitions, EventReader, EventRecord, Visitor, WINDOW};
 use otf2::store::FileKind;
-use otf2::{Archive, Definition, Event};
+use otf2::{Archive, Definition, ErrorKind, Event};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -221,6 +221,8 @@ fn read_location(archive: &Archive, location: LocationRef, stated: u64) -> Tally
     }
     match archive.events_with(location, &tables, WINDOW) {
         Ok(mut reader) => tally.read(&mut reader),
+        // The archive beside a profile: who has no events needs no file.
+        Err(error) if stated == 0 && matches!(error.kind(), ErrorKind::Missing) => {}
         Err(error) => tally.report(&error),
     }
     let events = tally.events();

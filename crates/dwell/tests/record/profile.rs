@@ -199,7 +199,20 @@ fn a_profile_of_mpi_alone() {
         let run = mpi.measured(&lab, 2, &[&flags[..], &[program.as_os_str()]].concat());
         assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
         assert!(run.stderr.contains("Next: dwell report experiment"), "{}", run.stderr);
-        lab.accepted_by_otf2_print(&lab.experiment());
+        // Few files, whatever the number of processes: what all have in common, and their rows together.
+        let mut files: Vec<String> = fs::read_dir(lab.experiment())
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        assert_eq!(files, ["profile", "traces.def", "traces.otf2"]);
+        let blocks: Vec<_> = fs::read_dir(lab.experiment().join("profile")).unwrap().collect();
+        assert_eq!(blocks.len(), 1, "{blocks:?}");
+        for command in ["info", "print"] {
+            let output = lab.dwell(&[OsStr::new(command), lab.experiment().as_os_str()]);
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+        }
         let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("there is a profile and no trace; next: dwell report"), "{said}");
@@ -215,6 +228,36 @@ fn a_profile_of_mpi_alone() {
         assert_eq!(sum("visits", "MPI_Recv"), 6.0);
         assert_eq!(sum("bytes_rcvd", "MPI_Recv"), 108.0);
     }
+}
+
+#[test]
+fn a_profile_is_left_to_dwell_where_memory_is_short() {
+    let Some(lab) = Lab::open() else { return };
+    let heat = lab.compile("examples/heat/heat.c", &[]);
+    let flags = ["--profile", "--max-memory=16M"].map(OsStr::new);
+    let command = [&flags[..], &[heat.as_os_str(), OsStr::new("64"), OsStr::new("5")]].concat();
+    let run = lab.measured(2, &[], &command);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("when it is first looked at, not here"), "{}", run.stderr);
+    let files = || -> Vec<String> {
+        let all = fs::read_dir(lab.experiment().join("profile")).unwrap();
+        let mut all: Vec<String> =
+            all.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(files(), ["0.rows", "1.rows"]);
+    let output = lab.dwell(&[OsStr::new("report"), lab.experiment().as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(files(), ["0.block"]);
+    let profile = values(&lab.experiment().join("profile.cubex"));
+    let of = |(key, _): &(&(String, String, usize), &f64)| {
+        key.0 == "visits" && step_name(&key.1) == "shmem_init"
+    };
+    assert_eq!(
+        profile.iter().filter(of).map(|(_, visits)| *visits).collect::<Vec<_>>(),
+        [1.0, 1.0]
+    );
 }
 
 #[test]

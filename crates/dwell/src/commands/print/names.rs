@@ -4,7 +4,7 @@
 //! later one shows it as invalid, as `otf2-print` does. Most things are called by a string of the
 //! archive; some names are put together here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use otf2::Definition;
 use otf2::def::ClockProperties;
@@ -94,6 +94,8 @@ pub(super) struct Names {
     metrics: Table<Box<[u64]>>,
     /// Locations, in the order of the file.
     pub(super) locations: Vec<LocationRef>,
+    /// Those that are said to have no events.
+    pub(super) silent: BTreeSet<LocationRef>,
     /// The clock of the trace.
     pub(super) clock: Option<ClockProperties>,
 }
@@ -158,6 +160,9 @@ impl Names {
                 if self.find(RefKind::Location, location.id.raw()).is_none() =>
             {
                 self.locations.push(location.id);
+                if location.number_of_events == 0 {
+                    self.silent.insert(location.id);
+                }
             }
             Definition::Paradigm(paradigm) => {
                 let name = self.string(paradigm.name);

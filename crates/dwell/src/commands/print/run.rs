@@ -8,6 +8,7 @@ use anyhow::Result;
 use otf2::id::{LocationRef, Time};
 use otf2::marker::MarkerRecord;
 use otf2::read::{SnapshotReader, WINDOW};
+use otf2::store::FileKind;
 use otf2::{Archive, Definition, Error, EventRecord};
 
 use super::names::Names;
@@ -79,6 +80,13 @@ impl<'a, W: Write> Session<'a, W> {
         }
         if events {
             self.begin(Section::Events)?;
+            let mut locations = locations.clone();
+            // The archive beside a profile has definitions, and no file for a location without events.
+            locations.retain(|location| {
+                let silent = self.names.silent.contains(location);
+                let file = self.archive.size(FileKind::Events(*location));
+                !silent || !matches!(file, Ok(None))
+            });
             if self.args.by_location || locations.len() == 1 {
                 self.events_by_location(&locations, window)?;
             } else {

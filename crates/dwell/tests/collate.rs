@@ -1,0 +1,107 @@
+//! A profile becomes the same report by every road: put together by the processes, in blocks of any size, or left as
+//! files that `dwell` finds. A sample of `examples/profile_scale`.
+
+#[path = "../examples/profile_scale/simulated.rs"]
+mod simulated;
+mod support;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use dwell_measure::run::PROFILE;
+use simulated::{Simulated, Watch};
+use support::{path, text};
+
+struct Counted(u64);
+
+impl Watch for Counted {
+    fn write(&mut self, _: &[u8], work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.0 += 1;
+        work()
+    }
+
+    fn written(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Makes the report of an experiment.
+fn report(directory: &Path) -> Vec<u8> {
+    let output = support::command("100").args(["report", path(directory)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("multigrid"), "{}", text(&output.stdout));
+    fs::read(directory.join("profile.cubex")).unwrap()
+}
+
+#[test]
+fn the_report_is_the_same_by_every_road() {
+    let size = 120;
+    let run = Simulated::new(size);
+    let mut global = run.unify();
+    let folder = tempfile::tempdir().unwrap();
+    let mut reports = Vec::new();
+    for (enough, blocks) in [(1, size), (50_000, 7), (usize::MAX, 1)] {
+        let directory = folder.path().join(enough.to_string());
+        fs::create_dir(&directory).unwrap();
+        let mut counted = Counted(0);
+        run.collate(&mut global, &directory, enough, &mut counted).unwrap();
+        assert!((blocks..=2 * blocks).contains(&counted.0), "{enough}: {}", counted.0);
+        run.complete(&global, &directory).unwrap();
+        reports.push(report(&directory));
+    }
+
+    let directory = folder.path().join("left");
+    run.leave(&mut global, &directory).unwrap();
+    run.complete(&global, &directory).unwrap();
+    reports.push(report(&directory));
+    let left: Vec<_> = fs::read_dir(directory.join(PROFILE)).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+
+    // Some processes put theirs together, some did not; and some were not told that they had.
+    let directory = folder.path().join("both");
+    run.leave(&mut global, &directory).unwrap();
+    let mut counted = Counted(0);
+    run.collate(&mut global, &directory, 100_000, &mut counted).unwrap();
+    let mut blocks: Vec<_> =
+        fs::read_dir(directory.join(PROFILE)).unwrap().map(|it| it.unwrap().path()).collect();
+    blocks.retain(|path| path.extension().is_some_and(|it| it == "block"));
+    blocks.sort();
+    fs::remove_file(&blocks[1]).unwrap();
+    run.complete(&global, &directory).unwrap();
+    reports.push(report(&directory));
+
+    let written = cubex::Report::open(directory.join("profile.cubex")).unwrap();
+    assert_eq!(written.meta().cnodes().len(), run.paths());
+    assert!(reports.iter().all(|it| *it == reports[0]));
+}
+
+#[test]
+fn damage_is_told_and_the_rest_shown() {
+    let run = Simulated::new(40);
+    let mut global = run.unify();
+    let folder = tempfile::tempdir().unwrap();
+    run.collate(&mut global, folder.path(), 20_000, &mut Counted(0)).unwrap();
+    run.complete(&global, folder.path()).unwrap();
+    let rows = folder.path().join(PROFILE);
+    let mut blocks: Vec<_> = fs::read_dir(&rows).unwrap().map(|it| it.unwrap().path()).collect();
+    blocks.sort();
+    // One is cut, in one a line is none.
+    let bytes = fs::read(&blocks[0]).unwrap();
+    fs::write(&blocks[0], &bytes[..bytes.len() - 1]).unwrap();
+    let mut bytes = fs::read(&blocks[1]).unwrap();
+    let head = dwell_model::profile::block::Head::read(&bytes).unwrap();
+    bytes[head.tables() as usize..][..11].fill(0xff);
+    fs::write(&blocks[1], &bytes).unwrap();
+    let output = support::command("100").args(["report", path(folder.path())]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("the file has not the length that it says"), "{said}");
+    assert!(said.contains("locations have no profile"), "{said}");
+    assert!(said.contains("lines between bytes"), "{said}");
+    // Nothing but noise in the folder: no profile, and no panic.
+    fs::write(rows.join("5.rows"), "noise").unwrap();
+    fs::remove_file(folder.path().join("profile.cubex")).unwrap();
+    let output = support::command("100").args(["report", path(folder.path())]).output().unwrap();
+    assert!(text(&output.stderr).contains("no rows of a profile"), "{}", text(&output.stderr));
+}
