@@ -187,7 +187,7 @@ pub struct Sums {
     pub time: u64,
     /// The shortest and the longest of these, if a call has ended.
     pub extremes: Option<(u64, u64)>,
-    /// See [`COUNTS`](super::COUNTS).
+    /// See [`COUNTS`].
     pub counts: [u64; COUNTS.len()],
 }
 
@@ -227,7 +227,7 @@ impl Sums {
         has & EXTREMES != 0
     }
 
-    /// Whether some line of a path has a count, by its place in [`COUNTS`](super::COUNTS).
+    /// Whether some line of a path has a count, by its place in [`COUNTS`].
     pub fn has_count(has: u32, at: usize) -> bool {
         has & (COUNT << (at % COUNTS.len())) != 0
     }
