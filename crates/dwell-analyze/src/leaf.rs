@@ -194,7 +194,7 @@ impl Player<'_> {
             }
             None => Path::TOP,
         };
-        let path = lane.paths.child(parent, region, site);
+        let path = lane.paths.call(&self.world.contexts, parent, region, site);
         lane.paths.visit(path, length);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let itself = self.book_act(time, path, judged);

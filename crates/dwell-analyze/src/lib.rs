@@ -21,6 +21,7 @@
 
 mod actor;
 mod blame;
+mod contexts;
 mod counters;
 mod findings;
 mod hash;

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use dwell_model::profile::VALUES;
 use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 
+use crate::contexts::Contexts;
 use crate::counters::Number;
 use crate::hash::Mixed;
 use crate::metric::Quantity;
@@ -131,6 +132,8 @@ pub(crate) struct Paths {
     nodes: Vec<Node>,
     children: HashMap<(u32, u32, u32), u32, Mixed>,
     settings: HashMap<(u32, Setting), u32, Mixed>,
+    /// Where the functions that lead to a call end, by where they begin and its site.
+    ways: HashMap<(u32, u32), u32, Mixed>,
     /// Values of parameters that are kept apart.
     values: usize,
 }
@@ -139,8 +142,8 @@ impl Default for Paths {
     fn default() -> Self {
         let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
         let top = Node::new(Path::TOP, region, site, 0);
-        let (children, settings) = (HashMap::default(), HashMap::default());
-        Self { nodes: vec![top], children, settings, values: 0 }
+        let (children, settings, ways) = Default::default();
+        Self { nodes: vec![top], children, settings, ways, values: 0 }
     }
 }
 
@@ -207,6 +210,44 @@ impl Paths {
             node.follower = found;
         }
         Path(found)
+    }
+
+    /// The path of a call from a site, inside of another path.
+    #[inline(always)]
+    pub(crate) fn call(
+        &mut self,
+        contexts: &Contexts,
+        parent: Path,
+        region: RegionRef,
+        site: CallingContextRef,
+    ) -> Path {
+        if contexts.any() {
+            return self.call_through(contexts, parent, region, site);
+        }
+        self.child(parent, region, site)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_through(
+        &mut self,
+        contexts: &Contexts,
+        parent: Path,
+        region: RegionRef,
+        site: CallingContextRef,
+    ) -> Path {
+        let like = contexts.like(site);
+        let caller = match self.ways.get(&(parent.0, like.0)) {
+            Some(&known) => Path(known),
+            None => {
+                let way = contexts.way(site).into_iter();
+                let caller =
+                    way.fold(parent, |path, (region, site)| self.child(path, region, site));
+                self.ways.insert((parent.0, like.0), caller.0);
+                caller
+            }
+        };
+        self.child(caller, region, like)
     }
 
     fn signature(&self, parent: Path, step: u64) -> u64 {

@@ -144,7 +144,7 @@ impl Player<'_> {
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let lane = &mut *self.lane;
         let parent = lane.stack.last().map_or(Path::TOP, |frame| frame.path);
-        let path = lane.paths.child(parent, region, site);
+        let path = lane.paths.call(&self.world.contexts, parent, region, site);
         if traits.has(Traits::CALL) {
             if judged {
                 lane.judged = lane.stack.len() as u32 + 1;

@@ -23,6 +23,7 @@ use otf2::id::{CallingContextRef, CommRef, MetricRef, ParameterRef, RegionRef, R
 use otf2::read::Definitions;
 use otf2::value::MetricValue;
 
+use crate::contexts::Contexts;
 use crate::counters::{Counters, Number};
 use crate::matrix::{self, Kind};
 use crate::metric::Quantity as Q;
@@ -396,7 +397,7 @@ struct Columns {
     /// Empty if there are none.
     counts: [Vec<u64>; raw::COUNTS.len()],
     /// Counters, at locations where there are any.
-    counted: Vec<(u32, Vec<Counted>)>,
+    counted: HashMap<u32, Vec<Counted>>,
 }
 
 impl Columns {
@@ -421,19 +422,18 @@ impl Columns {
         self.counted.clear();
     }
 
-    /// Keeps the counters of a location. What two libraries of one name counted is one counter.
+    /// Adds the counters of a location. What two libraries of one name counted is one counter.
     fn count(&mut self, place: u32, rows: block::Counters<'_>, counters: &Counters) {
         if rows.is_empty() {
             return;
         }
-        let mut all: Vec<Counted> = Vec::new();
+        let all = self.counted.entry(place).or_default();
         for it in rows.iter().filter_map(|row| counted(counters, &row)) {
             match all.iter_mut().find(|known| known.counter == it.counter) {
                 Some(known) => known.add(&it),
                 None => all.push(it),
             }
         }
-        self.counted.push((place, all));
     }
 
     /// What is said of a counter at all locations.
@@ -449,21 +449,22 @@ impl Columns {
         values
     }
 
+    /// Adds what a location has. It may have several lines of a path, from places that look the same.
     fn put(&mut self, place: u32, sums: &Sums) {
-        let put = |column: &mut Vec<u64>, value| {
+        let put = |column: &mut Vec<u64>, value: u64, with: fn(u64, u64) -> u64| {
             if let Some(place) = column.get_mut(place as usize) {
-                *place = value;
+                *place = with(*place, value);
             }
         };
-        put(&mut self.visits, sums.visits);
-        put(&mut self.time, sums.time);
+        put(&mut self.visits, sums.visits, u64::saturating_add);
+        put(&mut self.time, sums.time, u64::saturating_add);
         if let Some((shortest, longest)) = sums.extremes {
-            put(&mut self.shortest, shortest);
-            put(&mut self.longest, longest);
+            put(&mut self.shortest, shortest, u64::min);
+            put(&mut self.longest, longest, u64::max);
         }
         for (column, count) in self.counts.iter_mut().zip(sums.counts) {
             if count > 0 {
-                put(column, count);
+                put(column, count, u64::saturating_add);
             }
         }
     }
@@ -541,7 +542,8 @@ fn files(folder: &FilePath) -> io::Result<Vec<(u64, PathBuf)>> {
 type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
 
 /// What is known while blocks are read.
-struct Reading {
+struct Reading<'w> {
+    contexts: &'w Contexts,
     /// Numbers of locations by their ids.
     numbers: HashMap<u64, u32>,
     /// Whether no block has a location yet.
@@ -553,10 +555,11 @@ struct Reading {
     notes: Vec<String>,
 }
 
-impl Reading {
-    fn new(world: &World) -> Self {
+impl<'w> Reading<'w> {
+    fn new(world: &'w World) -> Self {
         let places = &world.system.places;
         Self {
+            contexts: &world.contexts,
             numbers: places.iter().zip(0..).map(|(place, number)| (place.id.0, number)).collect(),
             free: vec![true; places.len()],
             branches: Vec::new(),
@@ -594,6 +597,34 @@ impl Reading {
         Ok(Block { path, head, places, spans })
     }
 
+    /// The number of a call from a place, as the replay finds it: behind the functions that lead there.
+    fn call(&mut self, parent: Option<u32>, region: u32, site: Option<u32>) -> u32 {
+        let known = |site: CallingContextRef| (!site.is_undefined()).then_some(site.0);
+        let site = site.map_or(CallingContextRef::UNDEFINED, CallingContextRef);
+        let caller = self.contexts.way(site).into_iter().fold(parent, |parent, (region, site)| {
+            Some(self.branch((parent, region.0, known(site), None)))
+        });
+        self.branch((caller, region, known(self.contexts.like(site)), None))
+    }
+
+    /// The number of a path, new or known.
+    fn branch(&mut self, step: Step) -> u32 {
+        let (parent, region, site, setting) = step;
+        *self.known.entry(step).or_insert_with(|| {
+            self.branches.push(Branch {
+                parent,
+                setting,
+                region: RegionRef(region),
+                site: site.map_or(CallingContextRef::UNDEFINED, CallingContextRef),
+                signature: 0,
+                class: None,
+                members: Vec::new(),
+            });
+            self.has.push(0);
+            self.branches.len() as u32 - 1
+        })
+    }
+
     /// Where the lines of paths are; `None` if they lie outside of what the file has for them.
     fn spans(&mut self, head: Head, paths: &[block::Path]) -> Option<Vec<Span>> {
         let mut ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
@@ -616,20 +647,10 @@ impl Reading {
             let setting = path
                 .setting
                 .map(|it| Setting { parameter: ParameterRef(it.parameter), value: it.value });
-            let key = (parent, path.region, path.site, setting);
-            let number = *self.known.entry(key).or_insert_with(|| {
-                self.branches.push(Branch {
-                    parent,
-                    setting,
-                    region: RegionRef(path.region),
-                    site: path.site.map_or(CallingContextRef::UNDEFINED, CallingContextRef),
-                    signature: 0,
-                    class: None,
-                    members: Vec::new(),
-                });
-                self.has.push(0);
-                self.branches.len() as u32 - 1
-            });
+            let number = match setting {
+                Some(_) => self.branch((parent, path.region, None, setting)),
+                None => self.call(parent, path.region, path.site),
+            };
             *self.has.get_mut(number as usize)? |= path.has;
             here.push(number);
             let (start, end, lines) = (path.start, ends.next()?, path.lines);

@@ -6,6 +6,7 @@ use otf2::id::AttributeRef;
 use otf2::read::Definitions;
 use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 
+use crate::contexts::Contexts;
 use crate::counters::Counters;
 use crate::matrix::Parties;
 use crate::role::{LeftOut, Roles};
@@ -95,6 +96,7 @@ pub(crate) struct World {
     pub(crate) clock: Clock,
     pub(crate) attributes: Attributes,
     pub(crate) counters: Counters,
+    pub(crate) contexts: Contexts,
     /// The layer to judge at; `None` for the outermost that has records.
     pub(crate) layer: Option<Layer>,
     /// Whether some calls may or may not progress.
@@ -118,6 +120,7 @@ impl World {
             clock: Clock::of(defs),
             attributes: Attributes::of(defs),
             counters: Counters::of(defs),
+            contexts: Contexts::of(defs),
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),

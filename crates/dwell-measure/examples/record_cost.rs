@@ -34,6 +34,7 @@ fn main() -> std::io::Result<()> {
         clock: Source::best(),
         trace: !profile,
         profile,
+        unwind: 0,
         selection: Selection::default(),
         window: (0, u64::MAX),
     };
@@ -52,7 +53,7 @@ fn main() -> std::io::Result<()> {
     for (name, hook) in [("get", get), ("put", put)] {
         // Any address of this program will do.
         let began = Instant::now();
-        called_from(main as fn() -> std::io::Result<()> as usize, (&raw const began) as usize);
+        called_from(main as fn() -> std::io::Result<()> as usize, (&raw const began) as usize, 0);
         for call in 0..calls {
             if let Some(call) = transfer(hook, (call & 1) as u32, 8, HEAP + 64, 0) {
                 end_transfer(call);

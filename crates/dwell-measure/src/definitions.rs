@@ -224,14 +224,29 @@ impl Writer<'_> {
                 begin_line_number: 0,
                 end_line_number: 0,
             })?;
-            self.defs.write(def::CallingContext {
-                id: CallingContextRef(id),
-                region,
-                source_code_location: SourceCodeLocationRef::UNDEFINED,
-                parent: CallingContextRef::UNDEFINED,
-            })?;
+            if shared.stacks().is_empty() {
+                self.context(id, region, CallingContextRef::UNDEFINED)?;
+            }
+        }
+        // Where callers are known, contexts are these instead. What a stack begins with comes before it.
+        for (id, stack) in (0..).zip(shared.stacks()) {
+            let Some((site, above)) = stack.sites.split_last() else { continue };
+            let above = shared.stacks().binary_search_by(|it| it.sites.as_slice().cmp(above));
+            let parent =
+                above.map_or(CallingContextRef::UNDEFINED, |at| CallingContextRef(at as u32));
+            self.context(id, RegionRef(first + site.0), parent)?;
         }
         Ok(())
+    }
+
+    fn context(
+        &mut self,
+        id: u32,
+        region: RegionRef,
+        parent: CallingContextRef,
+    ) -> otf2::Result<()> {
+        let (id, source_code_location) = (CallingContextRef(id), SourceCodeLocationRef::UNDEFINED);
+        self.defs.write(def::CallingContext { id, region, source_code_location, parent })
     }
 
     /// Groups, communicators and windows. The members of a group are listed, because the format wants

@@ -1,4 +1,4 @@
-//! What an entry stub and the recorder share: the switch, and three words of each thread.
+//! What an entry stub and the recorder share: the switch, and four words of each thread.
 //!
 //! Stubs are written in assembly, so these have fixed names and layouts. They are defined here in
 //! assembly too, because Rust's thread-locals go through a function call and Rust has no way to say
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::thread::Thread;
 
-/// The words of a thread. A stub stores the second and third before it jumps to its hook.
+/// The words of a thread. A stub stores all but the first before it jumps to its hook.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Words {
@@ -21,6 +21,8 @@ pub struct Words {
     pub(crate) return_address: Cell<usize>,
     /// Where on the stack that address lies.
     pub(crate) stack: Cell<usize>,
+    /// The frame pointer of the caller, if it has one; a register like others if not.
+    pub(crate) frame: Cell<usize>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -31,8 +33,8 @@ std::arch::global_asm!(
     ".globl dwell_words",
     ".hidden dwell_words",
     ".type dwell_words,@object",
-    ".size dwell_words,24",
-    "dwell_words: .zero 24",
+    ".size dwell_words,32",
+    "dwell_words: .zero 32",
     ".popsection",
     // A page of its own, which the kernel wipes in a forked child: there recording is off.
     ".pushsection .bss.dwell_switch,\"aw\",@nobits",
@@ -69,11 +71,13 @@ pub(crate) fn words() -> &'static Words {
 }
 
 /// Says where the next hook of this thread is called from, as entry stubs do: for hooks that are reached
-/// another way. `stack` is where on the stack the return address lies.
-pub fn called_from(return_address: usize, stack: usize) {
+/// another way. `stack` is where on the stack the return address lies, `frame` what the caller has in the register
+/// for its frame pointer.
+pub fn called_from(return_address: usize, stack: usize, frame: usize) {
     let words = words();
     words.return_address.set(return_address);
     words.stack.set(stack);
+    words.frame.set(frame);
 }
 
 /// Whether calls are recorded.

@@ -50,6 +50,9 @@ pub enum Fact<'a> {
     Parameter { id: u64, kind: u64, name: &'a str },
     /// A counter that the program names; `kind` is one of `OTF2_Type`.
     Counter { id: u64, kind: u64, name: &'a str, unit: &'a str },
+    /// A place that calls, as [`Fact::Site`], whose function was called from `parent` minus one, or from
+    /// nowhere known if that is 0. Its id is one of sites.
+    Context { id: u64, address: u64, parent: u64 },
     /// A text that is the value of a parameter.
     Text { id: u64, text: &'a str },
 }
@@ -74,6 +77,7 @@ impl<'a> Fact<'a> {
             Self::Parameter { .. } => 15,
             Self::Counter { .. } => 16,
             Self::Text { .. } => 17,
+            Self::Context { .. } => 18,
         }
     }
 
@@ -118,6 +122,7 @@ impl<'a> Fact<'a> {
                 out.numbers(&[id, kind]).text(name).text(unit)
             }
             Self::Text { id, text } => out.numbers(&[id]).text(text),
+            Self::Context { id, address, parent } => out.numbers(&[id, address, parent]),
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
@@ -188,6 +193,10 @@ impl<'a> Fact<'a> {
                 Self::Counter { id, kind, name: i.text()?, unit: i.text()? }
             }
             17 => Self::Text { id: i.number()?, text: i.text()? },
+            18 => {
+                let [id, address, parent] = i.numbers()?;
+                Self::Context { id, address, parent }
+            }
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -369,6 +378,7 @@ mod tests {
         Fact::Parameter { id: 0, kind: 1, name: "size" },
         Fact::Counter { id: 0, kind: 10, name: "residual", unit: "1" },
         Fact::Text { id: 200, text: "cg" },
+        Fact::Context { id: 3, address: 0x1000, parent: 2 },
     ];
 
     /// All of them, as they stand in a block.

@@ -47,4 +47,5 @@ mod sync;
 mod text;
 pub mod thread;
 pub mod unify;
+mod unwind;
 mod windows;

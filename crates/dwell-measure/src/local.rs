@@ -16,8 +16,9 @@ use crate::stream;
 use crate::sync::{Course, Distance};
 use crate::unify::{
     Comm, CommId, Counter, Group, GroupId, Host, Label, Maps, Module, ModuleId, Parameter, Process,
-    Property, Region, Shared, Site, Text, Thread, Window,
+    Property, Region, Shared, Site, SiteId, Stack, StackId, Text, Thread, Window,
 };
+use crate::unwind::DEPTH;
 
 /// What a process wrote down about itself.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,7 @@ pub struct Local {
     /// From ids in events to those in `shared`, where equal definitions are one.
     regions: Vec<u32>,
     sites: Vec<u32>,
+    stacks: Vec<u32>,
     windows: Vec<u32>,
     groups: Vec<u32>,
     comms: Vec<u32>,
@@ -111,15 +113,21 @@ impl Local {
                 self.modules.push(Loaded { start, end, bias, id });
             }
             Fact::Site { id, address } => {
-                // The module that was loaded there last.
-                let module = self.modules.iter().rev();
-                let module = module.clone().find(|m| (m.start..m.end).contains(&address));
-                let site = match module {
-                    Some(m) => Site { module: m.id, offset: address.wrapping_sub(m.bias) },
-                    None => Site { module: ModuleId::UNKNOWN, offset: address },
-                };
-                let global = self.shared.add_site(site).0;
-                put(&mut self.sites, id, global);
+                let site = self.site(address).0;
+                put(&mut self.sites, id, site);
+            }
+            Fact::Context { id, address, parent } => {
+                let site = self.site(address);
+                let above = parent.checked_sub(1).and_then(|id| usize::try_from(id).ok());
+                let above = above.and_then(|id| self.stacks.get(id)).map(|id| StackId(*id));
+                let above = above.and_then(|id| self.shared.stack(id));
+                let mut sites = above.map(|stack| stack.sites.clone()).unwrap_or_default();
+                // A damaged stream has no end of these.
+                if sites.len() <= DEPTH {
+                    sites.push(site);
+                    let stack = self.shared.add_stack(Stack { sites }).0;
+                    put(&mut self.stacks, id, stack);
+                }
             }
             Fact::Window { id, paradigm, start, stride, size, context } => {
                 let window = self.window(paradigm as u8, start, stride, size, context as u32);
@@ -181,6 +189,17 @@ impl Local {
                 put(&mut self.texts, id, self.shared.add_text(Text { text: text.into() }).0);
             }
         }
+    }
+
+    /// A place that calls.
+    fn site(&mut self, address: u64) -> SiteId {
+        // The module that was loaded there last.
+        let mut modules = self.modules.iter().rev();
+        let site = match modules.find(|m| (m.start..m.end).contains(&address)) {
+            Some(m) => Site { module: m.id, offset: address.wrapping_sub(m.bias) },
+            None => Site { module: ModuleId::UNKNOWN, offset: address },
+        };
+        self.shared.add_site(site)
     }
 
     /// A function of the program, of which only the address is known.
@@ -250,9 +269,14 @@ impl Local {
                 MappingType::Parameter,
                 through(&self.parameters, &|id| at(maps.parameters.as_slice(), id)),
             ),
+            // A process has the one or the other: see `definitions`.
             (
                 MappingType::CallingContext,
-                through(&self.sites, &|id| at(maps.sites.as_slice(), id)),
+                if self.stacks.is_empty() {
+                    through(&self.sites, &|id| at(maps.sites.as_slice(), id))
+                } else {
+                    through(&self.stacks, &|id| at(maps.stacks.as_slice(), id))
+                },
             ),
         ]
     }

@@ -85,6 +85,21 @@ impl Loaded<'_> {
         })
     }
 
+    /// The tables by which frames are left: all that is mapped from their header on, and where that is.
+    ///
+    /// # Safety
+    /// The module stays loaded as long as the bytes are used.
+    pub(crate) unsafe fn frame_tables(&self) -> Option<(&'static [u8], usize)> {
+        let of_kind = |kind| self.segments().iter().filter(move |it| it.p_type == kind);
+        let header = self.range(of_kind(libc::PT_GNU_EH_FRAME).next()?);
+        let mut loaded = of_kind(libc::PT_LOAD).map(|segment| self.range(segment));
+        let around = loaded.find(|range| range.contains(header.start))?;
+        let length = around.end.checked_sub(header.start)?;
+        // SAFETY: it is a part of a segment that is loaded, and stays so as promised.
+        let bytes = unsafe { std::slice::from_raw_parts(header.start as *const u8, length) };
+        Some((bytes, header.start))
+    }
+
     /// What tells this build from every other.
     pub(crate) fn build_id(&self) -> BuildId {
         let notes = self.segments().iter().filter(|segment| segment.p_type == libc::PT_NOTE);

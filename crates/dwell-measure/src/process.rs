@@ -30,6 +30,7 @@ use crate::symmetric::Symmetric;
 use crate::sync::Distance;
 use crate::thread::{self, Closed, FreeList, Thread};
 use crate::unify::Group;
+use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
 
 /// Locations of one process; further threads are not recorded.
@@ -46,6 +47,9 @@ pub struct Process {
     /// Of the process that records: a forked child has a copy of all this and must not touch it.
     pid: u32,
     pub(crate) clock: Clock,
+    /// How many functions of the program are looked for above a call; 0 for none.
+    pub(crate) unwind: usize,
+    pub(crate) rules: Option<Rules>,
     /// Which calls are recorded, and when.
     pub(crate) selection: Selection,
     pub(crate) has_trace: bool,
@@ -139,6 +143,8 @@ pub struct Plan<'p> {
     pub trace: bool,
     /// See `trace`.
     pub profile: bool,
+    /// How many functions of the program are looked for above a call; 0 for none.
+    pub unwind: usize,
     /// Which calls are recorded.
     pub selection: Selection,
     /// Nanoseconds after the beginning when recording begins and ends.
@@ -147,6 +153,9 @@ pub struct Plan<'p> {
 
 /// What the recorder has on the heap, at most: names and paths, communicators, windows.
 const HEAP: usize = 256 * 1024;
+
+/// Marks the number of a call site where an address is expected.
+pub(crate) const LOOKED_UP: usize = 1 << 63;
 
 /// Clock samples are taken at least this far apart, nanoseconds.
 const BETWEEN_SAMPLES: u64 = 1_000_000_000;
@@ -179,6 +188,8 @@ impl Process {
             size: plan.size,
             pid: std::process::id(),
             clock: Clock::start(plan.clock),
+            unwind: plan.unwind.min(unwind::DEPTH),
+            rules: if plan.unwind > 0 { Some(Rules::new()?) } else { None },
             selection: plan.selection.clone(),
             has_trace: plan.trace,
             has_profile: plan.profile,
@@ -299,7 +310,8 @@ impl Process {
         let trace = if self.has_trace { 2 * self.chunk } else { 0 };
         let profile = if self.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
         let wanted = (size_of::<Thread>() + trace + profile) as u64;
-        let tables = self.sites.bytes() + self.code.bytes() + self.threads.len();
+        let rules = self.rules.as_ref().map_or(0, Rules::bytes);
+        let tables = self.sites.bytes() + self.code.bytes() + self.threads.len() + rules;
         let shared = (tables + size_of::<Self>() + BLOCK + HEAP) as u64;
         let taken = self.memory_taken.fetch_add(wanted, Ordering::Relaxed);
         if taken.saturating_add(wanted).saturating_add(shared) > self.memory {
@@ -486,15 +498,49 @@ impl Process {
         })
     }
 
-    /// The number of a call site, new or known.
+    /// The number of a call site, new or known. One that was looked up before, with its callers, stands for
+    /// itself.
     pub(crate) fn site(&self, address: usize) -> Option<u32> {
+        if address & LOOKED_UP != 0 {
+            return Some((address & !LOOKED_UP) as u32);
+        }
+        if self.rules.is_some() {
+            return self.context(None, address);
+        }
         if address == 0 {
             return None;
         }
-        self.sites.find(address).or_else(|| {
+        self.define_site(address, address, |id| Fact::Site { id, address: address as u64 })
+    }
+
+    /// The number of a call site in a function that was called from another, new or known.
+    pub(crate) fn context(&self, caller: Option<u32>, address: usize) -> Option<u32> {
+        if address == 0 {
+            return None;
+        }
+        let parent = caller.map_or(0, |caller| u64::from(caller) + 1);
+        let key = match parent {
+            0 => address,
+            parent => {
+                let mixed = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+                let mixed = (mixed ^ parent).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                // Not one of an address, nor none.
+                (mixed ^ mixed >> 29) as usize | 1 << 63
+            }
+        };
+        self.define_site(key, address, |id| Fact::Context { id, address: address as u64, parent })
+    }
+
+    fn define_site(
+        &self,
+        key: usize,
+        address: usize,
+        fact: impl Fn(u64) -> Fact<'static>,
+    ) -> Option<u32> {
+        self.sites.find(key).or_else(|| {
             self.stream.with(|definitions| {
-                self.sites.add(address, |id| {
-                    let site = Fact::Site { id: id.into(), address: address as u64 };
+                self.sites.add(key, |id| {
+                    let site = fact(id.into());
                     let written = self
                         .define_module(definitions, address)
                         .and_then(|()| definitions.stream.append(&site));
@@ -771,6 +817,7 @@ mod tests {
             clock: clock::Source::System,
             trace: true,
             profile: false,
+            unwind: 0,
             selection: Selection::default(),
             window: (0, u64::MAX),
         }

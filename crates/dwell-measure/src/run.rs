@@ -155,6 +155,7 @@ fn begin(
         clock: settings.clock,
         trace: settings.trace,
         profile: settings.profile,
+        unwind: settings.unwind,
         selection: settings.selection.clone(),
         window: settings.window,
     })?;

@@ -241,6 +241,16 @@ pub const TABLE: &[Setting] = &[
                like of all processes, about this far apart. 0 is only at the beginning and at the end",
     },
     Setting {
+        name: "unwind",
+        letter: None,
+        kind: Kind::Count,
+        default: "",
+        section: HOW,
+        help: "Find out through which functions of the program each call came, up to N of them and 64 at \
+               most, and show them in the call tree; for programs whose functions are not instrumented. \
+               Every call costs more",
+    },
+    Setting {
         name: "chunk-size",
         letter: None,
         kind: Kind::Size,
@@ -310,6 +320,8 @@ pub(crate) struct Settings {
     pub(crate) window: (u64, u64),
     /// Whether recording is paused until the program resumes it.
     pub(crate) paused: bool,
+    /// How many functions of the program are looked for above a call.
+    pub(crate) unwind: usize,
     /// Every setting that has a value, as the archive says it: the name of a property, the value.
     pub(crate) effective: Vec<(String, String)>,
 }
@@ -413,6 +425,7 @@ impl Settings {
             selection: values.selection(&mut complaints),
             window: (start, end),
             paused: values.is_on("paused"),
+            unwind: values.text("unwind").and_then(|text| text.trim().parse().ok()).unwrap_or(0),
             directory: values.path("output"),
             scratch: values.path("scratch"),
             chunk,

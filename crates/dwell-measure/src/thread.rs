@@ -41,6 +41,7 @@ use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::{Counted, Profile};
 use crate::text::Text;
+use crate::unwind::Stack;
 
 mod user;
 
@@ -84,6 +85,8 @@ pub(crate) struct Thread {
     /// Likewise, if there is no profile.
     profile: Option<Profile>,
     pub(crate) process: &'static Process,
+    /// The stack that was unwound last.
+    stack: Stack,
     clock: Clock,
     /// Time of the last event.
     time: u64,
@@ -145,6 +148,8 @@ const NO_PLACE: Place =
 pub(crate) struct Frame {
     stack: usize,
     return_address: usize,
+    /// What the place of the call is known by: its return address, or the number of a site with its callers.
+    site: usize,
     pub(crate) region: u32,
     layer: u32,
     /// The window and operation that the call began.
@@ -168,6 +173,7 @@ pub(crate) struct Frame {
 const NO_FRAME: Frame = Frame {
     stack: 0,
     return_address: 0,
+    site: 0,
     region: 0,
     layer: 0,
     window: 0,
@@ -248,8 +254,12 @@ pub(crate) fn enter_at(
     };
     let time = time(thread);
     thread.turn_if_due(time);
-    let muted = thread.off || hook.is_partial() && thread.skips(hook, region, return_address);
-    let frame = Frame { stack, return_address, region, layer, muted, ..NO_FRAME };
+    let mut site = return_address;
+    if thread.process.unwind > 0 && thread.depth == 0 {
+        site = thread.caller(return_address, stack, words.frame.get());
+    }
+    let muted = thread.off || hook.is_partial() && thread.skips(hook, region, site);
+    let frame = Frame { stack, return_address, site, region, layer, muted, ..NO_FRAME };
     if muted && hook.is_bypassed() || !thread.open(time, frame) {
         thread.release();
         return None;
@@ -272,12 +282,12 @@ impl Thread {
     /// Enters a call, or follows it only. Returns whether there was room.
     #[inline(always)]
     fn open(&mut self, time: u64, frame: Frame) -> bool {
-        let Frame { region, return_address, layer, muted, .. } = frame;
+        let Frame { region, site, layer, muted, .. } = frame;
         let row = if muted {
             self.mute();
             0
-        } else if self.enter_region(time, region, return_address) {
-            self.enter_path(time, region, return_address)
+        } else if self.enter_region(time, region, site) {
+            self.enter_path(time, region, site)
         } else {
             self.lost += 1;
             return false;
@@ -511,7 +521,7 @@ impl Thread {
     /// recording has ended.
     #[inline(always)]
     fn leave_last(&mut self, time: u64) -> bool {
-        let Frame { region, layer, return_address, muted, parameter, .. } = *self.frame();
+        let Frame { region, layer, site, muted, parameter, .. } = *self.frame();
         if muted || parameter != 0 {
             self.leave_unwritten(time);
             return true;
@@ -522,7 +532,7 @@ impl Thread {
         if self.aside {
             self.leave_path(time);
         }
-        let place = &self.sites[place_of(return_address)];
+        let place = &self.sites[place_of(site)];
         // Whoever called from there, the region is what matters.
         let known = match (&place.events, &mut self.encoder) {
             (Some((_, leave)), Some(encoder)) if place.region == region => {
@@ -759,6 +769,7 @@ impl Thread {
             encoder,
             profile,
             process,
+            stack: Stack::default(),
             clock: process.clock,
             time: 0,
             depth: 0,

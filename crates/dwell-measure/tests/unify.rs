@@ -7,8 +7,8 @@ use std::io;
 use dwell_measure::unify::tree::{Answer, Node};
 use dwell_measure::unify::{
     Comm, CommId, Counter, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId,
-    Offline, Parameter, Process, Property, Region, Run, Shared, Site, Text, Thread, Unified,
-    Upcalls, Window, block, gather, unify, unify_offline,
+    Offline, Parameter, Process, Property, Region, Run, Shared, Site, SiteId, Stack, Text, Thread,
+    Unified, Upcalls, Window, block, gather, unify, unify_offline,
 };
 use otf2::id::{LocationRef, Time};
 
@@ -67,7 +67,9 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
             3 => {
                 let at = random.below(modules.len() as u64 + 1) as usize;
                 let module = modules.get(at).copied().unwrap_or(ModuleId::UNKNOWN);
-                shared.add_site(Site { module, offset: 0x1000 + i * 16 });
+                let site = shared.add_site(Site { module, offset: 0x1000 + i * 16 });
+                shared.add_stack(Stack { sites: vec![site] });
+                shared.add_stack(Stack { sites: vec![SiteId(0), site] });
                 let name = format!("of the program {}", i % 9);
                 shared.add_text(Text { text: name.clone() });
                 shared.add_parameter(Parameter { name: name.clone(), kind: i as u8 % 3 });
@@ -502,7 +504,7 @@ fn noise_is_an_error_or_harmless() {
 }
 
 #[test]
-fn the_layout_is_version_3() {
+fn the_layout_is_version_4() {
     let mut shared = Shared::default();
     shared.add_host(Host { name: "n1".into() });
     shared.add_host(Host { name: "n2".into() });
@@ -519,9 +521,11 @@ fn the_layout_is_version_3() {
     shared.add_counter(Counter { name: "c".into(), unit: "B".into(), kind: 10 });
     shared.add_text(Text { text: "t".into() });
     shared.add_text(Text { text: "tu".into() });
+    shared.add_stack(Stack { sites: vec![SiteId(1)] });
+    shared.add_stack(Stack { sites: vec![SiteId(1), SiteId(0)] });
     #[rustfmt::skip]
     let golden = [
-        3,
+        4,
         2, 0, 2, b'n', b'1', 1, 1, b'2',
         1, 0, 1, b'a', 0, 1, b'b',
         1, 0, 3, b'p', b'u', b't', 0, 1, b'm', 2, 3,
@@ -533,6 +537,7 @@ fn the_layout_is_version_3() {
         1, 0, 1, b'p', 1,
         1, 0, 1, b'c', 0, 1, b'B', 10,
         2, 0, 1, b't', 1, 1, b'u',
+        2, 0, 1, 1, 1, 1, 0,
     ];
     assert_eq!(shared.encode(), golden);
     assert_eq!(Shared::decode(&golden), Ok(shared));

@@ -82,6 +82,13 @@ pub const CALL_SITE: &str = "DWELL::CALL_SITE";
 /// nearest first, as `advance (heat.c:88) < main (heat.c:140)`.
 pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
+/// Properties of a calling context in an archive whose contexts have callers, with `::1` for the function that its
+/// function was inlined into there, `::2` for the next and so on: the region of that function.
+pub const INLINED_FUNCTION: &str = "DWELL::INLINED_FUNCTION";
+
+/// The same: where in that function it stands, a source code location.
+pub const INLINED_PLACE: &str = "DWELL::INLINED_PLACE";
+
 /// Attribute of operations and waits on few bytes, an unsigned number: where in symmetric memory they
 /// act. The same number means the same variable at every process. Put, atomic and signal: memory of
 /// the target. Wait: memory of its own process; a wait for several variables has none. Numbers from 2^63 on are static data of a program or

@@ -1,8 +1,8 @@
 //! The way in, in assembly.
 //!
 //! Stable Rust cannot say where a function will return to, and that is the call site. So the name of a
-//! real function belongs to a stub that notes the return address and its place on the stack in two
-//! words of the thread, and jumps to the hook as if the program had called that. It uses two registers
+//! real function belongs to a stub that notes the return address, its place on the stack and the frame pointer in
+//! three words of the thread, and jumps to the hook as if the program had called that. It uses two registers
 //! that no calling convention passes anything in. With recording switched off, and for a function that a
 //! filter leaves out, it jumps to the real function at once.
 
@@ -22,6 +22,7 @@ macro_rules! stub {
                     "mov r10, qword ptr [rsp]",
                     "mov qword ptr fs:[r11 + 8], r10",
                     "mov qword ptr fs:[r11 + 16], rsp",
+                    "mov qword ptr fs:[r11 + 24], rbp",
                     "jmp {hook}",
                     "2:",
                     "jmp qword ptr [rip + {entries} + {offset}]",
@@ -48,6 +49,7 @@ macro_rules! stub_always {
                     "mov r10, qword ptr [rsp]",
                     "mov qword ptr fs:[r11 + 8], r10",
                     "mov qword ptr fs:[r11 + 16], rsp",
+                    "mov qword ptr fs:[r11 + 24], rbp",
                     "jmp {hook}",
                     hook = sym $hook,
                 )

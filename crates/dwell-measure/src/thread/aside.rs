@@ -9,6 +9,7 @@ use crate::entry::{self, Quiet, keeping_errno};
 use crate::hook::Hook;
 use crate::process;
 use crate::profile::Amount;
+use crate::unwind::{self, Place as Caller};
 
 /// Muting.
 impl Thread {
@@ -92,6 +93,27 @@ impl Thread {
         if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
             self.write(time, Enter { region: process::PROGRAM });
         }
+    }
+}
+
+/// Callers.
+impl Thread {
+    /// What a call is known by that the program made, with the functions that it came through.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn caller(&mut self, return_address: usize, stack: usize, frame: usize) -> usize {
+        let Some(rules) = &self.process.rules else { return return_address };
+        // The stack pointer is behind the return address when that has been used.
+        let place = Caller { address: return_address, stack: stack.wrapping_add(8), frame };
+        let mut addresses = [0; unwind::DEPTH];
+        let room = addresses.get_mut(..self.process.unwind).unwrap_or_default();
+        let process = self.process;
+        let known = keeping_errno(|| {
+            let count = rules.walk(place, &mut self.stack, room);
+            let outermost_first = room.get(..count).unwrap_or_default().iter().rev();
+            outermost_first.fold(None, |caller, address| process.context(caller, *address))
+        });
+        known.map_or(return_address, |site| process::LOOKED_UP | site as usize)
     }
 }
 

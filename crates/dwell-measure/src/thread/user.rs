@@ -126,7 +126,8 @@ fn enter(
             let time = thread.now();
             thread.turn_if_due(time);
             let (stack, own_code, muted) = (lives(thread), true, thread.off);
-            let frame = Frame { stack, return_address: site, region, own_code, muted, ..NO_FRAME };
+            let frame =
+                Frame { stack, return_address: site, site, region, own_code, muted, ..NO_FRAME };
             if thread.open(time, frame) {
                 then(thread);
             }

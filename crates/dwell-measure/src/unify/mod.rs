@@ -33,7 +33,7 @@
 //!
 //! | bytes of | are |
 //! |---|---|
-//! | [`Shared`] | version (u8 = 3), then of each kind in this order the number of definitions, and these |
+//! | [`Shared`] | version (u8 = 4), then of each kind in this order the number of definitions, and these |
 //! | [`Host`] | name (text) |
 //! | [`Property`] | name, value (texts) |
 //! | [`Region`] | name, meaning (texts), role, paradigm (u8) |
@@ -45,6 +45,7 @@
 //! | [`Parameter`] | name (text), kind (u8) |
 //! | [`Counter`] | name, unit (texts), kind (u8) |
 //! | [`Text`] | text |
+//! | [`Stack`] | how many sites it begins with as the one before, how many follow, these |
 //! | [`Maps`] | of each kind, until every id has its image: length of a run of consecutive images, first image (step from the end of the run before) |
 //! | [`Process`] | rank, pid, name (text), begin, end (step from begin), number of numbers, numbers, number of threads, threads |
 //! | [`Thread`] | label (0 main, 1 and a text, 2 + number), events, first (step from begin), last (step from first), lost, number of numbers, numbers |
@@ -88,8 +89,8 @@ pub use offline::{Offline, unify_offline};
 pub use process::{Global, Label, Process, Processes, Thread};
 pub use shared::{
     Comm, CommId, Counter, CounterId, Counts, GroupId, Host, HostId, Maps, Module, ModuleId,
-    Parameter, ParameterId, Property, PropertyId, Region, RegionId, Shared, Site, SiteId, Text,
-    TextId, Window, WindowId,
+    Parameter, ParameterId, Property, PropertyId, Region, RegionId, Shared, Site, SiteId, Stack,
+    StackId, Text, TextId, Window, WindowId,
 };
 pub use tree::{Round, Unified, Upcalls, rounds, unify};
 pub use wire::Damaged;

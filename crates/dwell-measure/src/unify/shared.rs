@@ -9,7 +9,7 @@ use super::table::Table;
 use super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
 
 /// First byte of encoded definitions. To be raised when the layout changes.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// What every kind of definition can do.
 trait Definition: Clone + Eq + Ord + Hash {
@@ -285,6 +285,8 @@ kinds! {
     counters, counter, add_counter: Counter as CounterId;
     /// Texts that are values of parameters.
     texts, text, add_text: Text as TextId;
+    /// Places that calls came from, with the places that their functions were called from.
+    stacks, stack, add_stack: Stack as StackId;
 }
 
 /// A machine that processes run on.
@@ -387,6 +389,56 @@ pub struct Counter {
 pub struct Text {
     /// The text.
     pub text: String,
+}
+
+/// Places that call, the outermost first: the function of each was called from the one before. With a stack
+/// all that it begins with are there as well.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stack {
+    /// The places; at least one.
+    pub sites: Vec<SiteId>,
+}
+
+impl Definition for Stack {
+    const LEAST: usize = 2;
+
+    fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>) {
+        let before = before.map_or(&[][..], |stack| &stack.sites);
+        let same = before.iter().zip(&self.sites).take_while(|(a, b)| a == b).count();
+        put(out, same as u64);
+        put(out, (self.sites.len() - same) as u64);
+        for site in self.sites.iter().skip(same) {
+            put(out, site.0.into());
+        }
+    }
+
+    fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged> {
+        let before = before.map_or(&[][..], |stack| &stack.sites);
+        let same = input.small("beginning of a stack")? as usize;
+        let same = before.get(..same).ok_or_else(|| input.fault("beginning of a stack"))?;
+        let mut sites = same.to_vec();
+        for _ in 0..input.count(1, "length of a stack")? {
+            sites.push(SiteId(input.small("site of a stack")?));
+        }
+        Ok(Self { sites })
+    }
+
+    fn relinked(&self, maps: &Maps) -> Cow<'_, Self> {
+        Cow::Owned(Self { sites: self.sites.iter().map(|site| maps.sites.apply(*site)).collect() })
+    }
+
+    fn is_linked(&self, shared: &Shared) -> bool {
+        self.sites.len() <= crate::unwind::DEPTH + 1
+            && self.sites.iter().all(|site| shared.site(*site).is_some())
+    }
+
+    fn unlink(&mut self) {
+        self.sites.clear();
+    }
+
+    fn heap(&self) -> usize {
+        self.sites.capacity() * size_of::<SiteId>()
+    }
 }
 
 impl Definition for Parameter {

@@ -51,7 +51,10 @@ unsafe extern "C-unwind" fn dwell_link_begin(
     if !is_on() {
         return 0;
     }
-    called_from(site.addr(), stack.addr());
+    // The hook asks for its frame, so the caller's is stored below the return address.
+    // SAFETY: it is on the stack of this thread, in the frame of the hook that called.
+    let frame = unsafe { stack.cast::<usize>().sub(1).read() };
+    called_from(site.addr(), stack.addr(), frame);
     match begin(hook, words) {
         None => 0,
         Some(began) => {

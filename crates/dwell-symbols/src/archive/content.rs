@@ -23,6 +23,8 @@ pub(super) struct Content {
     pub(super) places: Vec<SourceCodeLocation>,
     /// Number of calling contexts.
     pub(super) contexts: u64,
+    /// Whether some calling contexts say where their function was called from.
+    pub(super) has_callers: bool,
     /// Whether there are definitions of a later version, which cannot be copied.
     pub(super) later: bool,
 }
@@ -57,7 +59,10 @@ impl Content {
                 Definition::String(text) => content.texts.add(text.id, text.string.as_bytes()),
                 Definition::Region(region) => content.regions.push(region),
                 Definition::SourceCodeLocation(place) => content.places.push(place),
-                Definition::CallingContext(_) => content.contexts += 1,
+                Definition::CallingContext(context) => {
+                    content.contexts += 1;
+                    content.has_callers |= !context.parent.is_undefined();
+                }
                 Definition::Unknown(_) => content.later = true,
                 _ => {}
             }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::mem;
 use std::path::Path;
 
+use dwell_model::archive::{INLINED_FUNCTION, INLINED_PLACE};
 use otf2::def::{self, Region, SourceCodeLocation};
 use otf2::enums::{GroupType, Paradigm, RegionFlag, RegionRole};
 use otf2::id::{RefKind, RegionRef, SourceCodeLocationRef, StringRef};
@@ -32,6 +33,9 @@ pub(super) struct Plan {
     /// Regions of functions whose names were found.
     renamed: HashMap<RegionRef, Region>,
     contexts: u64,
+    /// Names of the properties for each function that one was inlined into, the nearest first: of its region, and
+    /// of the place in it.
+    inlined: Vec<(StringRef, StringRef)>,
     /// The name of the property, if any context has it.
     inlined_into: StringRef,
 }
@@ -41,6 +45,8 @@ struct Fate {
     region: RegionRef,
     place: Option<SourceCodeLocationRef>,
     inlined_into: Option<StringRef>,
+    /// The functions that it was inlined into, the nearest first, if contexts have callers.
+    outer: Vec<(RegionRef, Option<SourceCodeLocationRef>)>,
 }
 
 impl Plan {
@@ -62,6 +68,7 @@ impl Plan {
             functions: Functions::new(first, &content),
             places: Places::new(content.places),
             texts: content.texts,
+            has_callers: content.has_callers,
         };
         let mut renamed = HashMap::new();
         for (function, answer) in functions {
@@ -78,7 +85,8 @@ impl Plan {
                 Some(answer) => maker.fate(site, answer)?,
                 None => {
                     staying.push(site.region);
-                    Fate { region: site.region.id, place: None, inlined_into: None }
+                    let (region, outer) = (site.region.id, Vec::new());
+                    Fate { region, place: None, inlined_into: None, outer }
                 }
             };
             if fates.insert(site.region.id, fate).is_some() {
@@ -89,7 +97,13 @@ impl Plan {
         if fates.values().any(|fate| fate.inlined_into.is_some()) {
             inlined_into = maker.texts.id(INLINED_INTO)?;
         }
-        let Maker { texts, functions, places } = maker;
+        let deepest = fates.values().map(|fate| fate.outer.len()).max().unwrap_or(0);
+        let mut inlined = Vec::with_capacity(deepest);
+        for number in 1..=deepest {
+            let function = maker.texts.id(&format!("{INLINED_FUNCTION}::{number}"))?;
+            inlined.push((function, maker.texts.id(&format!("{INLINED_PLACE}::{number}"))?));
+        }
+        let Maker { texts, functions, places, .. } = maker;
         let mut regions = functions.new;
         for mut region in staying {
             let id = next(first, regions.len())?;
@@ -99,8 +113,8 @@ impl Plan {
             region.id = RegionRef(id);
             regions.push(region);
         }
-        let contexts = content.contexts;
-        Ok(Self { texts, regions, places: places.all, fates, renamed, contexts, inlined_into })
+        let (contexts, places) = (content.contexts, places.all);
+        Ok(Self { texts, regions, places, fates, renamed, contexts, inlined, inlined_into })
     }
 
     /// Writes all global definitions of an archive, as they become.
@@ -132,16 +146,26 @@ impl Plan {
                         context.region = fate.region;
                         context.source_code_location =
                             fate.place.unwrap_or(context.source_code_location);
-                        properties.extend(fate.inlined_into.map(|text| (context.id, text)));
+                        let id = context.id;
+                        properties.extend(
+                            fate.inlined_into
+                                .map(|text| (id, self.inlined_into, AttributeValue::String(text))),
+                        );
+                        for (outer, names) in fate.outer.iter().zip(&self.inlined) {
+                            properties.push((id, names.0, AttributeValue::Region(outer.0)));
+                            properties.extend(outer.1.map(|place| {
+                                (id, names.1, AttributeValue::SourceCodeLocation(place))
+                            }));
+                        }
                     }
                     defs.write(context)?;
                     self.contexts = self.contexts.saturating_sub(1);
                     if self.contexts == 0 {
-                        for (calling_context, text) in mem::take(&mut properties) {
+                        for (calling_context, name, value) in mem::take(&mut properties) {
                             defs.write(def::CallingContextProperty {
                                 calling_context,
-                                name: self.inlined_into,
-                                value: AttributeValue::String(text),
+                                name,
+                                value,
                             })?;
                         }
                     }
@@ -190,6 +214,7 @@ struct Maker {
     texts: Texts,
     functions: Functions,
     places: Places,
+    has_callers: bool,
 }
 
 impl Maker {
@@ -226,7 +251,18 @@ impl Maker {
             (Quality::Exact, outer) => Some(self.texts.id(&chain(outer))?),
             _ => None,
         };
-        Ok(Fate { region, place, inlined_into })
+        let mut functions = Vec::new();
+        if self.has_callers && inlined_into.is_some() {
+            for frame in outer {
+                let region = self.functions.id(frame, &site.path, &mut self.texts)?;
+                let place = match (&frame.file, frame.line) {
+                    (Some(file), Some(line)) => Some(self.places.id(self.texts.id(file)?, line)?),
+                    _ => None,
+                };
+                functions.push((region, place));
+            }
+        }
+        Ok(Fate { region, place, inlined_into, outer: functions })
     }
 }
 

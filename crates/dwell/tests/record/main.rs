@@ -33,5 +33,6 @@ mod trace;
 mod trial;
 mod ucx;
 mod unify;
+mod unwind;
 mod user;
 mod waits;

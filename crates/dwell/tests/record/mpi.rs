@@ -59,6 +59,11 @@ impl Mpi {
         Self { options, ..self }
     }
 
+    /// Its compiler for C.
+    pub(crate) fn compiler(&self) -> &Path {
+        &self.compiler
+    }
+
     /// Its compiler for Fortran, if it has one.
     pub(crate) fn fortran(&self) -> Option<PathBuf> {
         let name = self.compiler.file_name()?.to_str()?;

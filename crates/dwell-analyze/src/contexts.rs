@@ -1,0 +1,215 @@
+//! Call sites that know where their function was called from: the way from `main` to a call.
+//!
+//! The recorder finds it on the stack. A calling context is a place in a function, its parent the place where that
+//! function was called. What the functions did by themselves was not recorded: they are steps of call paths and no
+//! more.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::archive;
+use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
+use otf2::read::Definitions;
+use otf2::{AttributeValue, Definition};
+
+use crate::names;
+
+/// Context numbers beyond this are not kept: no archive has so many, a damaged one may.
+const MOST: u32 = 1 << 24;
+/// A way is no longer than this, whatever an archive says.
+const LONGEST: usize = 256;
+
+/// The contexts of an archive; none are kept unless some have callers.
+#[derive(Debug, Default)]
+pub(crate) struct Contexts {
+    of: Vec<Option<Context>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Context {
+    region: RegionRef,
+    place: SourceCodeLocationRef,
+    parent: CallingContextRef,
+    kind: Kind,
+    /// The first context that looks the same: compilers make several calls of one in the source.
+    like: CallingContextRef,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Where the program begins, for who reads it.
+    Main,
+    /// What the system does before that.
+    Before,
+    Function,
+}
+
+impl Contexts {
+    pub(crate) fn of(defs: &Definitions) -> Self {
+        let contexts = || {
+            defs.iter().filter_map(|definition| match definition {
+                Definition::CallingContext(it) if it.id.0 < MOST => Some(it),
+                _ => None,
+            })
+        };
+        let mut of = Vec::new();
+        if contexts().all(|it| it.parent.is_undefined()) {
+            return Self { of };
+        }
+        for it in contexts() {
+            let at = it.id.0 as usize;
+            if of.len() <= at {
+                of.resize(at + 1, None);
+            }
+            if let Some(place) = of.get_mut(at) {
+                let kind = kind(&names::region(defs, it.region));
+                let (region, place_of, parent, like) =
+                    (it.region, it.source_code_location, it.parent, CallingContextRef::UNDEFINED);
+                *place = Some(Context { region, place: place_of, parent, kind, like });
+            }
+        }
+        inline(defs, &mut of);
+        let mut contexts = Self { of };
+        let mut known = HashMap::new();
+        for id in (0..).map(CallingContextRef).take(contexts.of.len()) {
+            contexts.compare(id, &mut known);
+        }
+        contexts
+    }
+
+    /// Finds out which context is the first that looks like one, after those it was called from.
+    fn compare(
+        &mut self,
+        id: CallingContextRef,
+        known: &mut HashMap<
+            (CallingContextRef, RegionRef, SourceCodeLocationRef),
+            CallingContextRef,
+        >,
+    ) {
+        let unknown = |it: &Context| it.like.is_undefined();
+        let mut way = Vec::new();
+        let mut at = id;
+        while let Some(context) = self.get(at).filter(unknown) {
+            if way.len() == LONGEST {
+                break;
+            }
+            way.push(at);
+            at = context.parent;
+        }
+        for id in way.into_iter().rev() {
+            let Some(context) = self.get(id) else { continue };
+            let above = self.get(context.parent).map_or(context.parent, |it| it.like);
+            // Where the line is not known, only the address tells them apart.
+            let like = match context.place.is_undefined() {
+                true => id,
+                false => *known.entry((above, context.region, context.place)).or_insert(id),
+            };
+            if let Some(Some(context)) = self.of.get_mut(id.0 as usize) {
+                context.like = like;
+            }
+        }
+    }
+
+    fn get(&self, id: CallingContextRef) -> Option<Context> {
+        self.of.get(id.0 as usize).copied().flatten()
+    }
+
+    /// The first context that looks the same as this one.
+    pub(crate) fn like(&self, id: CallingContextRef) -> CallingContextRef {
+        self.get(id).map_or(id, |context| context.like)
+    }
+
+    /// Whether any has callers.
+    #[inline(always)]
+    pub(crate) fn any(&self) -> bool {
+        !self.of.is_empty()
+    }
+
+    /// The functions that lead to a call from this place, the outermost first, each with where it was called from.
+    pub(crate) fn way(&self, site: CallingContextRef) -> Vec<(RegionRef, CallingContextRef)> {
+        // Without a caller it is a place inside of what is open, and no more.
+        if self.get(site).is_none_or(|context| context.parent.is_undefined()) {
+            return Vec::new();
+        }
+        let mut way: Vec<(Kind, RegionRef, CallingContextRef)> = Vec::new();
+        let mut at = site;
+        while let Some(context) = self.get(at) {
+            if way.len() == LONGEST {
+                break;
+            }
+            way.push((context.kind, context.region, self.like(context.parent)));
+            at = context.parent;
+        }
+        let main = way.iter().rposition(|it| it.0 == Kind::Main);
+        let first = match main {
+            Some(main) => main + 1,
+            None => way.len() - way.iter().rev().take_while(|it| it.0 == Kind::Before).count(),
+        };
+        way.truncate(first);
+        way.reverse();
+        let mut functions: Vec<_> = way.into_iter().map(|it| (it.1, it.2)).collect();
+        // Nothing that is shown called the first.
+        if let Some(first) = functions.first_mut() {
+            first.1 = CallingContextRef::UNDEFINED;
+        }
+        functions
+    }
+}
+
+/// Puts functions that others were inlined into on the way, as contexts of their own behind those of the archive.
+fn inline(defs: &Definitions, of: &mut Vec<Option<Context>>) {
+    // By context and the distance of the function: its region and place.
+    let mut outer: BTreeMap<(u32, u32), (Option<RegionRef>, SourceCodeLocationRef)> =
+        BTreeMap::new();
+    for definition in defs.iter() {
+        let Definition::CallingContextProperty(it) = definition else { continue };
+        let name = defs.string(it.name).and_then(otf2::Str::to_str).unwrap_or_default();
+        let number = |prefix: &str| name.strip_prefix(prefix)?.strip_prefix("::")?.parse().ok();
+        let none = (None, SourceCodeLocationRef::UNDEFINED);
+        match it.value {
+            AttributeValue::Region(region) => {
+                if let Some(number) = number(archive::INLINED_FUNCTION) {
+                    let key = (it.calling_context.0, number);
+                    outer.entry(key).or_insert(none).0 = Some(region);
+                }
+            }
+            AttributeValue::SourceCodeLocation(place) => {
+                if let Some(number) = number(archive::INLINED_PLACE) {
+                    outer.entry((it.calling_context.0, number)).or_insert(none).1 = place;
+                }
+            }
+            _ => {}
+        }
+    }
+    // The innermost that has been put in for a context, where the next goes.
+    let mut last: Option<(u32, u32)> = None;
+    for ((context, _), (region, place)) in outer {
+        let Some(region) = region else { continue };
+        let inside = last.filter(|last| last.0 == context).map_or(context, |last| last.1);
+        let Some(Some(inner)) = of.get(inside as usize).copied() else { continue };
+        let (kind, like) = (kind(&names::region(defs, region)), CallingContextRef::UNDEFINED);
+        let id = of.len() as u32;
+        of.push(Some(Context { region, place, parent: inner.parent, kind, like }));
+        if let Some(Some(inner)) = of.get_mut(inside as usize) {
+            inner.parent = CallingContextRef(id);
+        }
+        last = Some((context, id));
+    }
+}
+
+fn kind(name: &str) -> Kind {
+    const BEFORE: [&str; 8] = [
+        "libc.so.6",
+        "ld-linux",
+        "__libc_start",
+        "_start",
+        "start_thread",
+        "clone",
+        "__clone",
+        "libpthread",
+    ];
+    match name {
+        "main" => Kind::Main,
+        name if BEFORE.iter().any(|start| name.starts_with(start)) => Kind::Before,
+        _ => Kind::Function,
+    }
+}

@@ -1,0 +1,288 @@
+//! Through which functions of the program a call came, from the stack.
+//!
+//! Frames are found by the tables that compilers write for exceptions (`.eh_frame`), which programs have whether
+//! they use exceptions or not. What a table says of one return address is looked up once and kept as a *rule*: where
+//! the frame ends and where the caller's frame pointer is. So a frame costs a look-up in a table of the recorder and
+//! one or two reads of the stack; no lock is taken, and nothing is allocated.
+//!
+//! # Invariants
+//! * Only the stack of the calling thread is read, between where it is and where its mapping ends, upwards.
+//! * The state of the program's own unwinding is not touched: exceptions are as they were.
+//!
+//! # Limits
+//! A frame that the tables describe by an expression (a signal handler's) ends the way. So does one whose code was
+//! made at run time. Rules of a library that was closed, and in whose place another was loaded, are those of the old
+//! one: what is found then may be wrong, but nothing else is read than the stack.
+#![allow(unsafe_code)] // The stack and the tables of loaded modules are reached by address.
+
+use std::io;
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, Register,
+    RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
+};
+
+use crate::lock::Lock;
+use crate::modules;
+use crate::sites::Sites;
+
+/// Frames that are looked at, at most.
+pub(crate) const DEPTH: usize = 64;
+
+/// Rules that have been looked up, by return address.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    known: Sites,
+    turn: Lock<()>,
+}
+
+/// How a frame is left: where it ends, and where its caller's frame pointer is.
+///
+/// | bits | |
+/// |---|---|
+/// | 31 | there is no way on |
+/// | 30 | the end is counted from the frame pointer, not from the stack pointer |
+/// | 8 … 29 | how many words further it is |
+/// | 0 … 7 | how many words before the end the frame pointer was stored; 0: it was not |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rule(u32);
+
+const STOP: Rule = Rule(1 << 31);
+const FROM_FRAME: u32 = 1 << 30;
+const FURTHEST: i64 = (1 << 22) - 1;
+
+/// Where a thread is, as its caller has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Where it will return to.
+    pub(crate) address: usize,
+    /// Its stack pointer then.
+    pub(crate) stack: usize,
+    /// Its frame pointer then.
+    pub(crate) frame: usize,
+}
+
+/// The stack that a thread was on last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stack {
+    start: usize,
+    end: usize,
+}
+
+impl Stack {
+    /// Whether a word may be read.
+    fn has(&self, at: usize) -> bool {
+        at >= self.start
+            && at < self.end
+            && self.end - at >= size_of::<usize>()
+            && at.is_multiple_of(8)
+    }
+
+    /// Makes sure that it is the stack that an address is on.
+    fn find(&mut self, at: usize) {
+        if at < self.start || at >= self.end {
+            *self = mapping(at).unwrap_or_default();
+        }
+    }
+}
+
+impl Rules {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { known: Sites::new()?, turn: Lock::new(()) })
+    }
+
+    /// Bytes of memory that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.known.bytes()
+    }
+
+    /// The return addresses of the frames from a place on, the innermost first. Returns how many there are. One that
+    /// nobody returns to, where the program or a thread begins, is not among them.
+    pub(crate) fn walk(&self, mut place: Place, stack: &mut Stack, into: &mut [usize]) -> usize {
+        stack.find(place.stack);
+        let mut count = 0;
+        for to in into.iter_mut() {
+            let next = self.leave(place, stack);
+            if next.is_none() && count > 0 {
+                break;
+            }
+            *to = place.address;
+            count += 1;
+            let Some(next) = next else { break };
+            place = next;
+        }
+        count
+    }
+
+    /// The caller's place.
+    fn leave(&self, Place { address, stack: at, frame }: Place, stack: &Stack) -> Option<Place> {
+        let rule = self.rule(address);
+        if rule == STOP {
+            return None;
+        }
+        let base = if rule.0 & FROM_FRAME != 0 { frame } else { at };
+        let end = base.checked_add((rule.0 >> 8 & FURTHEST as u32) as usize * 8)?;
+        // Upwards only: whatever is there, the way has an end.
+        if end <= at {
+            return None;
+        }
+        let address = read(stack, end.checked_sub(8)?)?;
+        let frame = match (rule.0 & 0xff) as usize {
+            0 => frame,
+            before => read(stack, end.checked_sub(8 * before)?)?,
+        };
+        (address > 4096).then_some(Place { address, stack: end, frame })
+    }
+
+    fn rule(&self, address: usize) -> Rule {
+        if let Some(rule) = self.known.find(address) {
+            return Rule(rule);
+        }
+        let rule = look_up(address).unwrap_or(STOP);
+        self.turn.with(|()| self.known.add_numbered(address, || Some(rule.0)));
+        rule
+    }
+}
+
+/// A word of the stack.
+fn read(stack: &Stack, at: usize) -> Option<usize> {
+    // SAFETY: it is within the mapping that the calling thread's stack is in, which stays while the thread is there.
+    stack.has(at).then(|| unsafe { std::ptr::read_volatile(at as *const usize) })
+}
+
+/// Room for what a table says, on the stack.
+struct Room;
+
+impl UnwindContextStorage<usize> for Room {
+    type Rules = [(Register, RegisterRule<usize>); 32];
+    type Stack = [UnwindTableRow<usize, Self>; 4];
+}
+
+/// What the tables of the module say of a return address.
+#[cold]
+#[inline(never)]
+fn look_up(address: usize) -> Option<Rule> {
+    // The call is before it, and may be the last instruction of its function.
+    let at = address.checked_sub(1)?;
+    let mut found = None;
+    modules::each(|module| {
+        if !module.whole().contains(at) {
+            return false;
+        }
+        // SAFETY: the module is loaded while the loader lists it.
+        found = unsafe { module.frame_tables() }
+            .and_then(|(header, header_at)| rule_of(header, header_at, at));
+        true
+    });
+    found
+}
+
+/// The rule that the tables of a module have for an address: `header` is all that is mapped from `.eh_frame_hdr` on.
+fn rule_of(header: &'static [u8], header_at: usize, address: usize) -> Option<Rule> {
+    const FRAME: Register = Register(6);
+    const STACK: Register = Register(7);
+    const RETURN: Register = Register(16);
+    let bases = BaseAddresses::default().set_eh_frame_hdr(header_at as u64);
+    let table = EhFrameHdr::new(header, NativeEndian).parse(&bases, 8).ok()?;
+    let Pointer::Direct(frames_at) = table.eh_frame_ptr() else { return None };
+    let frames_at = usize::try_from(frames_at).ok()?;
+    let bases = bases.set_eh_frame(frames_at as u64);
+    // Linkers put it behind its header, in the same segment.
+    let frames = header.get(frames_at.checked_sub(header_at)?..)?;
+    let frames: EhFrame<EndianSlice<'_, NativeEndian>> = EhFrame::new(frames, NativeEndian);
+    let mut context = UnwindContext::<usize, Room>::new_in();
+    let row = table
+        .table()?
+        .unwind_info_for_address(
+            &frames,
+            &bases,
+            &mut context,
+            address as u64,
+            EhFrame::cie_from_offset,
+        )
+        .ok()?;
+    let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
+    let from = match register {
+        STACK => 0,
+        FRAME => FROM_FRAME,
+        _ => return None,
+    };
+    if row.register(RETURN) != Some(RegisterRule::Offset(-8)) {
+        return None;
+    }
+    let stored = match row.register(FRAME) {
+        None | Some(RegisterRule::SameValue) => 0,
+        Some(RegisterRule::Offset(offset)) => words(-offset).filter(|words| *words <= 0xff)?,
+        _ => return None,
+    };
+    Some(Rule(from | words(offset)? << 8 | stored))
+}
+
+fn words(bytes: i64) -> Option<u32> {
+    let words = bytes / 8;
+    (bytes % 8 == 0 && (0..=FURTHEST).contains(&words)).then_some(words as u32)
+}
+
+/// The mapping that an address is in, by what the kernel says. Allocates nothing.
+#[cold]
+#[inline(never)]
+fn mapping(address: usize) -> Option<Stack> {
+    // SAFETY: the path ends in zero.
+    let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return None;
+    }
+    // A line begins with `start-end `; the rest of it does not matter.
+    let (mut numbers, mut which, mut found) = ([0_usize; 2], 0, None);
+    let mut room = [0_u8; 1024];
+    'file: loop {
+        // SAFETY: the file was opened above, and there is room.
+        let count = unsafe { libc::read(file, room.as_mut_ptr().cast(), room.len()) };
+        let Ok(count @ 1..) = usize::try_from(count) else { break };
+        for &byte in room.get(..count).unwrap_or_default() {
+            match (byte, (byte as char).to_digit(16)) {
+                (b'\n', _) => (numbers, which) = ([0; 2], 0),
+                (b'-', _) if which == 0 => which = 1,
+                (_, Some(digit)) if which < 2 => {
+                    numbers[which] = numbers[which] << 4 | digit as usize;
+                }
+                _ if which == 1 => {
+                    which = 2;
+                    let [start, end] = numbers;
+                    if (start..end).contains(&address) {
+                        found = Some(Stack { start, end });
+                        break 'file;
+                    }
+                }
+                _ => which = 2,
+            }
+        }
+    }
+    // SAFETY: it was opened above.
+    unsafe { libc::close(file) };
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stack_is_a_mapping() {
+        let here = 0_u64;
+        let at = (&raw const here).addr();
+        let stack = mapping(at).expect("there is /proc");
+        assert!((stack.start..stack.end).contains(&at));
+        assert!(mapping(8).is_none());
+    }
+
+    #[test]
+    fn every_function_has_a_rule() {
+        // Somewhere in this one, and in the C library.
+        let here = every_function_has_a_rule as fn() as usize + 16;
+        assert!(look_up(here).is_some_and(|rule| rule != STOP));
+        let there = libc::qsort as *const () as usize + 8;
+        assert!(look_up(there).is_some_and(|rule| rule != STOP));
+        assert_eq!(look_up(4096), None);
+    }
+}
