@@ -249,12 +249,13 @@ fn clocks_that_do_not_drift_evenly_are_followed() {
     let lab = Lab::bare();
     let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
     // Far more than any clock, so that it shows beside what a busy machine adds to round trips.
-    let skew = Skew { offset: 3_000_000, drift: 100_000_000, turn: 800_000_000, ..Skew::default() };
-    let command = [program.as_os_str(), "500".as_ref(), "2000".as_ref(), "3".as_ref()];
+    let skew =
+        Skew { offset: 3_000_000, drift: 70_000_000, turn: 1_200_000_000, ..Skew::default() };
+    let command = [program.as_os_str(), "800".as_ref(), "2000".as_ref(), "3".as_ref()];
     let variables = [skew.variable(), "DWELL_CLOCK_PERIOD=30ms".into()];
     let variables: Vec<&OsStr> = variables.iter().map(OsString::as_os_str).collect();
     let run = mpi.measured_with(&lab, 3, &variables, &command);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "token 1000\n"), "{run:?}");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "token 1600\n"), "{run:?}");
     let trace = Trace::read(&lab.experiment());
     let residual = property(&trace, "DWELL::CLOCK_RESIDUAL");
     let counts = trace.locations().into_iter().map(|it| offsets(&trace, it.0).len());
@@ -271,7 +272,7 @@ fn clocks_that_do_not_drift_evenly_are_followed() {
 
     let (found, right) =
         (waits(&lab)["late_sender"], Messages::read(&trace, Times::True(skew)).late());
-    let doubt = 1500.0 * 2.0 * residual as f64 / 1e9;
+    let doubt = 2400.0 * 2.0 * residual as f64 / 1e9;
     assert!((found - right).abs() <= doubt, "{found} and {right}, in doubt {doubt}");
 }
 
@@ -379,7 +380,8 @@ fn skewed_and_drifting_clocks_are_put_right() {
     assert!(before.count >= 140 && before.largest > 8_000_000, "{before:?}");
     // Both sides may be wrong by that much.
     assert!(after.largest <= 2 * residual, "{after:?}, {residual} ns");
-    assert!(residual < 2_000_000, "{residual} ns");
+    // A busy machine makes round trips long, but not as long as clocks are wrong.
+    assert!(residual < before.largest, "{residual} ns, {before:?}");
     assert!(property(&trace, "DWELL::LATENCY") <= residual);
 
     // What the analysis finds is what it would have found by clocks that are right.
