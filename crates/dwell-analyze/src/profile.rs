@@ -28,7 +28,7 @@ use crate::counters::{Counters, Number};
 use crate::matrix::{self, Kind};
 use crate::metric::Quantity as Q;
 use crate::paths::{Counted, Setting};
-use crate::report::{self, Booked, Sheets, Source};
+use crate::report::{self, Sheets, Source};
 use crate::tree::{Branch, Tree};
 use crate::world::World;
 use crate::{Error, named_pairs, names, pairs_csv};
@@ -104,25 +104,6 @@ pub struct Calls<'p> {
     pub counts: [u64; raw::COUNTS.len()],
 }
 
-impl Booked for Sums {
-    fn visits(&self) -> u64 {
-        self.visits
-    }
-
-    fn time(&self) -> u64 {
-        self.time
-    }
-
-    fn extremes(&self) -> Option<(u64, u64)> {
-        self.extremes
-    }
-
-    fn get(&self, what: Q) -> u64 {
-        let place = COUNTS.iter().position(|count| *count == what);
-        place.and_then(|at| self.counts.get(at).copied()).unwrap_or(0)
-    }
-}
-
 impl Profile {
     /// Reads the tables of the blocks of an experiment, which are in `folder`.
     ///
@@ -178,7 +159,7 @@ impl Profile {
             .map(|branch| {
                 let region = self.defs.region(branch.region);
                 let meaning = region.map(|it| text(it.description)).unwrap_or_default();
-                (names::region(&self.defs, branch.region), meaning, branch.setting.is_some())
+                (names::step(&self.defs, branch), meaning, branch.setting.is_some())
             })
             .collect();
         let (mut buffer, mut lines) = (Vec::new(), Vec::new());

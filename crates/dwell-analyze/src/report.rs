@@ -25,36 +25,6 @@ use crate::replay::Replayed;
 use crate::tree::{Branch, Class, Tree, lanes, node};
 use crate::world::World;
 
-/// What a location has of a call path, whoever counted it.
-pub(crate) trait Booked {
-    /// How often it was called.
-    fn visits(&self) -> u64;
-    /// Nanoseconds, without those of calls inside.
-    fn time(&self) -> u64;
-    /// The shortest and the longest of these, where they are known.
-    fn extremes(&self) -> Option<(u64, u64)>;
-    /// Waits, counts, volumes.
-    fn get(&self, what: Q) -> u64;
-}
-
-impl Booked for Node {
-    fn visits(&self) -> u64 {
-        self.visits
-    }
-
-    fn time(&self) -> u64 {
-        self.time
-    }
-
-    fn extremes(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn get(&self, what: Q) -> u64 {
-        Self::get(self, what)
-    }
-}
-
 /// Where the values of a metric come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
@@ -388,16 +358,14 @@ impl Source {
         matches!(self, Self::Shortest | Self::Counter(_, Least | Largest))
     }
 
-    pub(crate) fn value(self, it: &impl Booked) -> u64 {
+    fn value(self, node: &Node) -> u64 {
         match self {
-            Self::Time(..) => it.time(),
-            Self::Visits => it.visits(),
-            Self::Shortest => it.extremes().map_or(self.nothing(), |it| it.0),
-            Self::Longest => it.extremes().map_or(0, |it| it.1),
-            Self::Wait(_, _, waits) => waits.iter().map(|&what| it.get(what)).sum(),
-            Self::Count(_, what) => it.get(what),
-            // Those are not counted in nanoseconds or calls.
-            Self::Counter(..) => 0,
+            Self::Time(..) => node.time,
+            Self::Visits => node.visits,
+            Self::Wait(_, _, waits) => waits.iter().map(|&what| node.get(what)).sum(),
+            Self::Count(_, what) => node.get(what),
+            // Those are of profiles; counters are not counted in nanoseconds or calls.
+            Self::Shortest | Self::Longest | Self::Counter(..) => self.nothing(),
         }
     }
 
