@@ -204,8 +204,8 @@ fn a_fortran_program_pauses_and_resumes() {
 fn a_window_of_time() {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("examples/heat/heat.c", &[]);
-    let [n, steps] = ["128", "8000"].map(OsStr::new);
-    let flags = ["--start-after", "150ms", "--for", "100ms"].map(OsStr::new);
+    let [n, steps] = ["128", "24000"].map(OsStr::new);
+    let flags = ["--start-after", "150ms", "--for", "500ms"].map(OsStr::new);
     let run = lab.measured(2, &[], &[&flags[..], &[program.as_os_str(), n, steps]].concat());
     assert_eq!(run.code, Some(0), "{run:?}");
     let trace = Trace::read(&lab.experiment());
@@ -218,7 +218,8 @@ fn a_window_of_time() {
             }
         }
         let [off, on, off_again] = *times.as_slice() else { panic!("{times:?}") };
-        // A call may take its time, so the window begins and ends with the first behind its time.
+        // A call may take its time, so the window begins and ends with the first behind its time, and a process
+        // that had no core for most of it has a short one.
         assert!((140_000_000..5_000_000_000).contains(&(on - off)), "{times:?}");
         assert!((50_000_000..5_000_000_000).contains(&(off_again - on)), "{times:?}");
     }
