@@ -17,5 +17,5 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     process::run(cargo(root).args(["build", "--release"]).args(users))?;
     let program = workspace.target.join("release/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))?;
-    process::run(cargo(root).args(["test", "--release"]).args(users))
+    process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))
 }
