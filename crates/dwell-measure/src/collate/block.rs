@@ -94,8 +94,10 @@ impl<'a> Taken<'a> {
             let region = small(part)?;
             let site = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
             let parameter = number(part)?.checked_sub(1).map(u32::try_from).transpose().ok()?;
-            let (bits, value) = (small(part)?, number(part)?);
-            let setting = parameter.map(|parameter| setting(parameter, bits, value));
+            let setting = match parameter {
+                Some(parameter) => Some(setting(parameter, small(part)?, number(part)?)),
+                None => None,
+            };
             let ((sums, counted), bytes) = taken(part, |bytes| {
                 Some((Sums::decode(bytes)?, !Counters::decode(bytes)?.is_empty()))
             })?;

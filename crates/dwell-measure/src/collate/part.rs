@@ -4,7 +4,7 @@
 //! |---|---|
 //! | four numbers | location, time of the first call, of the last event, calls without a row |
 //! | number | how many paths |
-//! | of each | parent plus one, region, calling context plus one, parameter plus one, its bits and value: numbers; [`Sums`] and counters as in a line of a [block](dwell_model::profile::block) |
+//! | of each | parent plus one, region, calling context plus one, parameter plus one, of a parameter its bits and value: numbers; [`Sums`] and counters as in a line of a [block](dwell_model::profile::block) |
 //! | number | how many partners |
 //! | of each | as in a [block](dwell_model::profile::block) |
 
@@ -106,13 +106,13 @@ pub fn part(
         put(number, &mut out);
     }
     for line in &lines {
-        let (parameter, bits, value) = match line.setting {
-            Some(it) => (u64::from(it.parameter) + 1, bits(&it), it.value.unwrap_or(0)),
-            None => (0, 0, 0),
-        };
-        let [region, bits] = [line.region, bits].map(u64::from);
-        for number in [line.parent, region, line.site, parameter, bits, value] {
+        for number in [line.parent, line.region.into(), line.site] {
             put(number, &mut out);
+        }
+        put(line.setting.map_or(0, |it| u64::from(it.parameter) + 1), &mut out);
+        if let Some(it) = line.setting {
+            put(bits(&it).into(), &mut out);
+            put(it.value.unwrap_or(0), &mut out);
         }
         line.sums.encode(&mut out);
         put(line.counters.len() as u64, &mut out);
