@@ -1,0 +1,350 @@
+//! What a process writes down of what its events name, each when it is first seen: functions, regions, parameters
+//! and counters, call sites and the modules they are in, windows, groups and communicators.
+
+use std::fmt;
+use std::io;
+
+use dwell_model::archive::{self, Meaning};
+use dwell_model::layer::Layer;
+use dwell_model::operation::{Mode, Operation, Progress};
+use otf2::enums::{Paradigm, ParameterType, RegionRole, Type};
+
+use super::{Definitions, LOOKED_UP, Process};
+use crate::entry;
+use crate::facts::{self, Fact};
+use crate::filter::Decision;
+use crate::hook::{Hook, paradigm};
+use crate::modules;
+use crate::unify::Group;
+use crate::windows::Window;
+
+impl Process {
+    /// Gives a function its number, on its first recorded call.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn define_region(&self, hook: &Hook) -> u32 {
+        entry::keeping_errno(|| {
+            self.stream.with(|definitions| {
+                if let Some(region) = hook.region() {
+                    return region; // Another thread was quicker.
+                }
+                let id = definitions.regions;
+                let mut meaning = crate::text::Text::<256>::default();
+                let decision = self.selection.decide(hook.layer, hook.row);
+                meaning.format(format_args!("{}", hook.meaning));
+                meaning.format(format_args!(
+                    "{}",
+                    match decision {
+                        Decision::Record => "",
+                        Decision::Sample => archive::SAMPLED,
+                        Decision::Follow | Decision::Bypass => archive::LEFT_OUT,
+                    }
+                ));
+                hook.settle(decision);
+                let fact = Fact::Region {
+                    id: id.into(),
+                    name: hook.row.name(),
+                    meaning: meaning.as_str(),
+                    role: u8::from(hook.role()).into(),
+                    paradigm: u8::from(paradigm(hook.layer)).into(),
+                };
+                if let Err(error) = definitions.stream.append(&fact) {
+                    self.fail("no space for definitions", &error);
+                }
+                definitions.regions += 1;
+                hook.set_region(id);
+                id
+            })
+        })
+    }
+
+    /// The number of the region of a function of the program, new or known.
+    pub(crate) fn function(&self, address: usize) -> Option<u32> {
+        self.code.find(address).or_else(|| {
+            self.define_code(address, |definitions, id| {
+                self.define_module(definitions, address)?;
+                let (id, address) = (id.into(), address as u64);
+                definitions.stream.append(&Fact::Function { id, address })
+            })
+        })
+    }
+
+    /// The number of a region that the program names itself. `meaning` is its description.
+    pub(crate) fn named_region(&self, name: &str, meaning: &str) -> Option<u32> {
+        let (role, paradigm) = (RegionRole::Code, Paradigm::User);
+        let key = key_of(meaning.len() as u64, &[name]);
+        self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
+    }
+
+    /// The number of a region in which the recorder talks to others through a runtime: their requests are served
+    /// meanwhile.
+    pub(crate) fn talking_region(&self, name: &str, layer: Layer) -> Option<u32> {
+        let meaning = Meaning {
+            layer,
+            operation: Operation::Other,
+            mode: Mode::Blocking,
+            progress: Progress::Always,
+            completes_remote: false,
+        };
+        let (role, paradigm) = (RegionRole::Artificial, Paradigm::MeasurementSystem);
+        let key = key_of(4 << 8, &[name]);
+        self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
+    }
+
+    fn region_of(
+        &self,
+        key: usize,
+        name: &str,
+        role: RegionRole,
+        paradigm: Paradigm,
+        meaning: fmt::Arguments<'_>,
+    ) -> Option<u32> {
+        self.code.find(key).or_else(|| {
+            self.define_code(key, |definitions, id| {
+                let mut text = crate::text::Text::<256>::default();
+                text.format(meaning);
+                definitions.stream.append(&Fact::Region {
+                    id: id.into(),
+                    name,
+                    meaning: text.as_str(),
+                    role: u8::from(role).into(),
+                    paradigm: u8::from(paradigm).into(),
+                })
+            })
+        })
+    }
+
+    /// The number of a parameter.
+    pub(crate) fn parameter(&self, name: &str, kind: ParameterType) -> Option<u32> {
+        let kind = u64::from(u8::from(kind));
+        self.named(key_of(1 << 8 | kind, &[name]), |definitions| {
+            let id = next(&mut definitions.parameters);
+            definitions.stream.append(&Fact::Parameter { id: id.into(), kind, name }).map(|()| id)
+        })
+    }
+
+    /// The number of a counter.
+    pub(crate) fn counter(&self, name: &str, unit: &str, kind: Type) -> Option<u32> {
+        let kind = u64::from(u8::from(kind));
+        self.named(key_of(2 << 8 | kind, &[name, unit]), |definitions| {
+            let id = next(&mut definitions.counters);
+            let fact = Fact::Counter { id: id.into(), kind, name, unit };
+            definitions.stream.append(&fact).map(|()| id)
+        })
+    }
+
+    /// The number of a text that is the value of a parameter.
+    pub(crate) fn text(&self, text: &str) -> Option<u32> {
+        self.named(key_of(3 << 8, &[text]), |definitions| {
+            let id = next(&mut definitions.texts);
+            definitions.stream.append(&Fact::Text { id: id.into(), text }).map(|()| id)
+        })
+    }
+
+    /// The number of something that the program names, new or known.
+    fn named(
+        &self,
+        key: usize,
+        define: impl FnOnce(&mut Definitions) -> io::Result<u32>,
+    ) -> Option<u32> {
+        self.names.find(key).or_else(|| {
+            entry::keeping_errno(|| {
+                self.stream.with(|definitions| {
+                    self.names.add_numbered(key, || {
+                        let defined = define(definitions);
+                        defined.map_err(|e| self.fail("no space for definitions", &e)).ok()
+                    })
+                })
+            })
+        })
+    }
+
+    /// Gives a region of the program's own code its number.
+    #[cold]
+    fn define_code(
+        &self,
+        key: usize,
+        define: impl FnOnce(&mut Definitions, u32) -> io::Result<()>,
+    ) -> Option<u32> {
+        entry::keeping_errno(|| {
+            self.stream.with(|definitions| {
+                self.code.add_numbered(key, || {
+                    let id = definitions.regions;
+                    let written = define(definitions, id);
+                    definitions.regions += 1;
+                    written
+                        .map_err(|error| self.fail("no space for definitions", &error))
+                        .is_ok()
+                        .then_some(id)
+                })
+            })
+        })
+    }
+
+    /// The number of a call site, new or known. One that was looked up before, with its callers, stands for
+    /// itself.
+    pub(crate) fn site(&self, address: usize) -> Option<u32> {
+        if address & LOOKED_UP != 0 {
+            return Some((address & !LOOKED_UP) as u32);
+        }
+        if self.rules.is_some() {
+            return self.context(None, address);
+        }
+        if address == 0 {
+            return None;
+        }
+        self.define_site(address, address, |id| Fact::Site { id, address: address as u64 })
+    }
+
+    /// The number of a call site in a function that was called from another, new or known.
+    pub(crate) fn context(&self, caller: Option<u32>, address: usize) -> Option<u32> {
+        if address == 0 {
+            return None;
+        }
+        let parent = caller.map_or(0, |caller| u64::from(caller) + 1);
+        let key = match parent {
+            0 => address,
+            parent => {
+                let mixed = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+                let mixed = (mixed ^ parent).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                // Not one of an address, nor none.
+                (mixed ^ mixed >> 29) as usize | 1 << 63
+            }
+        };
+        self.define_site(key, address, |id| Fact::Context { id, address: address as u64, parent })
+    }
+
+    fn define_site(
+        &self,
+        key: usize,
+        address: usize,
+        fact: impl Fn(u64) -> Fact<'static>,
+    ) -> Option<u32> {
+        self.sites.find(key).or_else(|| {
+            self.stream.with(|definitions| {
+                self.sites.add(key, |id| {
+                    let site = fact(id.into());
+                    let written = self
+                        .define_module(definitions, address)
+                        .and_then(|()| definitions.stream.append(&site));
+                    written.map_err(|error| self.fail("no space for definitions", &error)).is_ok()
+                })
+            })
+        })
+    }
+
+    /// Writes down the module that an address is in, if it is not known yet.
+    fn define_module(&self, definitions: &mut Definitions, address: usize) -> io::Result<()> {
+        let Definitions { stream, modules, module_count, .. } = definitions;
+        let known = modules.get(..*module_count).unwrap_or_default();
+        if known.iter().any(|range| range.contains(address)) {
+            return Ok(());
+        }
+        let Some(place) = modules.get_mut(*module_count) else { return Ok(()) };
+        let mut result = Ok(());
+        modules::each(|module| {
+            let range = module.whole();
+            if !range.contains(address) {
+                return false;
+            }
+            *place = range;
+            let path = module.path();
+            result = stream.append(&Fact::Module {
+                id: *module_count as u64,
+                start: range.start as u64,
+                end: range.end as u64,
+                bias: range.bias as u64,
+                path: if path.is_empty() { &self.program } else { path },
+                build_id: module.build_id().bytes(),
+            });
+            *module_count += 1;
+            true
+        });
+        result
+    }
+
+    /// The number of a window, new or known.
+    pub(crate) fn window(&self, window: Window) -> u32 {
+        self.windows.number(window, |id| self.define_window(id, window))
+    }
+
+    pub(super) fn define_window(&self, id: u32, Window { paradigm, group, context }: Window) {
+        self.must_define(&Fact::Window {
+            id: id.into(),
+            paradigm: paradigm.into(),
+            start: group.start.into(),
+            stride: group.stride.into(),
+            size: group.size.into(),
+            context: context.into(),
+        });
+    }
+
+    /// Gives a group of processes a number. `None` if there is no space for it.
+    pub(crate) fn define_group(&self, group: &Group) -> Option<u32> {
+        self.stream.with(|definitions| {
+            let id = definitions.groups;
+            let mut rest = group.runs();
+            while !rest.is_empty() {
+                let mut room = [0; 2048];
+                let (count, used) = facts::encode_runs(rest, &mut room);
+                let paradigm = group.paradigm().into();
+                let runs = room.get(..used).unwrap_or_default();
+                let fact = Fact::Members { group: id.into(), paradigm, runs };
+                if let Err(error) = definitions.stream.append(&fact) {
+                    self.fail("no space for definitions", &error);
+                    return None;
+                }
+                rest = rest.get(count.max(1)..).unwrap_or_default();
+            }
+            definitions.groups += 1;
+            Some(id)
+        })
+    }
+
+    /// Gives a communicator a number.
+    pub(crate) fn define_comm(
+        &self,
+        group: u32,
+        remote: Option<u32>,
+        identity: u64,
+        name: &str,
+    ) -> Option<u32> {
+        self.stream.with(|definitions| {
+            let id = definitions.comms;
+            let remote = remote.map_or(0, |remote| u64::from(remote) + 1);
+            let fact = Fact::Comm { id: id.into(), group: group.into(), remote, identity, name };
+            if let Err(error) = definitions.stream.append(&fact) {
+                self.fail("no space for definitions", &error);
+                return None;
+            }
+            definitions.comms += 1;
+            Some(id)
+        })
+    }
+
+    /// Gives a window of a communicator a number, which is one of [`Process::window`] as well.
+    pub(crate) fn define_comm_window(&self, comm: u32, number: u64, name: &str) -> u32 {
+        self.windows.reserve(|id| {
+            self.must_define(&Fact::CommWindow { id: id.into(), comm: comm.into(), number, name });
+        })
+    }
+}
+
+/// What a name is known by: a hash, with a seed for each kind of thing. Two names with the same hash would be
+/// one, which is as likely as one in 2^62.
+fn key_of(seed: u64, names: &[&str]) -> usize {
+    let mix = |mixed: u64, byte: u8| {
+        (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
+    };
+    let mixed = names.iter().fold(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), |mixed, name| {
+        mix(name.bytes().fold(mixed, mix), 0)
+    });
+    // No function begins at an odd address so high.
+    (mixed | 1 << 63 | 1) as usize
+}
+
+/// Counts on.
+fn next(count: &mut u32) -> u32 {
+    *count += 1;
+    *count - 1
+}
