@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 use crate::{bench, fuzz, tidy, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
-const FUZZ_SECONDS: u32 = 5;
+const FUZZ_SECONDS: u32 = 3;
 
 /// Without an operating system: what the event encoder must build for.
 const BARE_TARGET: &str = "x86_64-unknown-none";

@@ -128,24 +128,24 @@ fn threads(seeds: Range<u64>) {
 
 #[test]
 fn synthetic_archives_equal_a_search() {
-    synthetic(0..260);
+    synthetic(0..130);
 }
 
 #[test]
 #[ignore = "slow: cargo xtask proofs"]
 fn more_synthetic_archives_equal_a_search() {
-    synthetic(260..520);
+    synthetic(130..520);
 }
 
 #[test]
 fn archives_of_threads_equal_a_search() {
-    threads(0..400);
+    threads(0..200);
 }
 
 #[test]
 #[ignore = "slow: cargo xtask proofs"]
 fn more_archives_of_threads_equal_a_search() {
-    threads(400..800);
+    threads(200..800);
 }
 
 /// One of many in which a target was asked again for what its origin knew already, and had forgotten it
