@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::clock;
 use crate::settings::Settings;
-use crate::unify::{Upcalls, rounds};
+use crate::unify::{Upcalls, above, below};
 
 /// What rank 0 decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,14 +180,10 @@ pub(crate) fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Res
     let (rank, size) = (up.rank(), up.size());
     let bytes = match mine {
         Some(bytes) => bytes,
-        None => up.receive(rank & (rank - 1))?,
+        None => up.receive(above(rank).unwrap_or(0))?,
     };
-    let below = if rank == 0 { rounds(size) } else { rank.trailing_zeros() };
-    for round in (0..below).rev() {
-        let child = rank + (1 << round);
-        if child < size {
-            up.send(child, &bytes)?;
-        }
+    for child in below(rank, size).rev() {
+        up.send(child, &bytes)?;
     }
     Ok(bytes)
 }

@@ -27,7 +27,7 @@ use crate::entry;
 use crate::process;
 use crate::sync::{self, numbers};
 use crate::thread::as_region;
-use crate::unify::{Upcalls, rounds};
+use crate::unify::{Upcalls, above, below};
 
 /// Calls at which all were together.
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -117,16 +117,15 @@ pub(crate) fn end() {
 fn reduce(up: &mut impl Upcalls, own: (bool, bool)) -> io::Result<(bool, bool)> {
     let (rank, size) = (up.rank(), up.size());
     let (mut apart, mut able) = own;
-    let below = if rank == 0 { rounds(size) } else { rank.trailing_zeros() };
-    for child in (0..below).map(|round| rank + (1 << round)).filter(|child| *child < size) {
+    for child in below(rank, size) {
         let told = up.receive(child)?;
         let [theirs_apart, theirs_able] = told[..] else {
             return Err(io::Error::other("a message about meetings was damaged"));
         };
         (apart, able) = (apart || theirs_apart != 0, able && theirs_able != 0);
     }
-    if rank != 0 {
-        up.send(rank & (rank - 1), &[u8::from(apart), u8::from(able)])?;
+    if let Some(above) = above(rank) {
+        up.send(above, &[u8::from(apart), u8::from(able)])?;
     }
     Ok((apart, able))
 }

@@ -400,22 +400,29 @@ fn look_up(
     Outcome::Answered(Reply { sure, wide })
 }
 
-/// Whether a region ended while the request was on its way, from `start` until `after`, and none came later.
-/// `None` if that is not known yet. A target never forgets its last region, so it is there to be found.
+/// Takes an operation that no region served as a proof, unless one ended while the request was on its way, from
+/// `start` until `after`: none came later. A target never forgets its last region, so that is there to be found.
+/// Returns whether this is decided.
 #[inline]
-fn is_grazed(
+fn prove(
     regions: &Regions,
-    (start, after, leave): (u64, u64, u64),
+    (start, after): (u64, u64),
+    proof: Proof,
     horizon: u64,
-) -> Option<bool> {
-    if start == after {
-        return Some(false);
+    proofs: &mut Proofs,
+) -> bool {
+    let grazed = match start == after {
+        true => false,
+        false => match regions.first(start, proof.time, horizon) {
+            Found::Region(span) => span.begin < proof.time && span.end <= after,
+            Found::Nothing => false,
+            Found::Unknown => return false,
+        },
+    };
+    if !grazed {
+        proofs.add(proof);
     }
-    match regions.first(start, leave, horizon) {
-        Found::Region(span) => Some(span.begin < leave && span.end <= after),
-        Found::Nothing => Some(false),
-        Found::Unknown => None,
-    }
+    true
 }
 
 /// The wait of a call for one target.
@@ -454,12 +461,10 @@ pub(crate) fn answer(
     };
     if reply.wide.begin >= leave {
         let regions = if world.wide { &actor.wide } else { &actor.sure };
-        let Some(grazed) = is_grazed(regions, (start, after, leave), horizon) else {
+        let (from, to) = (world.system.node(origin), world.system.node(target));
+        let proof = Proof { sort, from, to, time: leave };
+        if !prove(regions, (start, after), proof, horizon, proofs) {
             return Outcome::Pending;
-        };
-        if !grazed {
-            let (from, to) = (world.system.node(origin), world.system.node(target));
-            proofs.add(Proof { sort, from, to, time: leave });
         }
         return Outcome::Answered(None);
     }
@@ -495,12 +500,10 @@ pub(crate) fn answer_one(
     };
     if reply.wide.begin >= leave {
         let regions = if world.wide { &actor.wide } else { &actor.sure };
-        let Some(grazed) = is_grazed(regions, (start, after, leave), horizon) else {
+        let (from, to) = (world.system.node(process), world.system.node(target));
+        let proof = Proof { sort, from, to, time: leave };
+        if !prove(regions, (start, after), proof, horizon, proofs) {
             return Outcome::Pending;
-        };
-        if !grazed {
-            let (from, to) = (world.system.node(process), world.system.node(target));
-            proofs.add(Proof { sort, from, to, time: leave });
         }
     }
     Outcome::Answered(served(reply.sure, reply.wide))

@@ -12,7 +12,7 @@ use dwell_model::profile::block::put;
 use otf2::id::LocationRef;
 
 use super::block::{block, next};
-use crate::unify::{Round, Upcalls, rounds};
+use crate::unify::{Round, Upcalls, above, below, rounds};
 
 /// Who writes a block: its first location, and the bytes of the file.
 pub type Write<'w> = &'w mut dyn FnMut(LocationRef, &[u8]) -> io::Result<()>;
@@ -150,14 +150,7 @@ pub fn collate(
     }
     let mut traffic = Vec::new();
     let mut children = Vec::new();
-    let mut parent = None;
-    for round in 0..rounds(size) {
-        let distance = 1 << round;
-        if rank & distance != 0 {
-            parent = rank.checked_sub(distance);
-            break;
-        }
-        let Some(peer) = rank.checked_add(distance).filter(|peer| *peer < size) else { continue };
+    for peer in below(rank, size) {
         let message = up.receive(peer).unwrap_or_default();
         traffic.push(Round { peer, sent: 0, received: message.len() as u64 });
         let taken = heap.take(&message, write);
@@ -167,7 +160,7 @@ pub fn collate(
         }
         children.push(taken);
     }
-    let above = match parent {
+    let above = match above(rank) {
         None => {
             heap.write(write);
             Ok(())

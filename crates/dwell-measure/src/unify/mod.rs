@@ -93,4 +93,5 @@ pub use shared::{
     StackId, Text, TextId, Window, WindowId,
 };
 pub use tree::{Round, Unified, Upcalls, rounds, unify};
+pub(crate) use tree::{above, below};
 pub use wire::Damaged;

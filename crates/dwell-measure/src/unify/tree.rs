@@ -116,6 +116,18 @@ pub fn rounds(size: u64) -> u32 {
     size.max(1).next_power_of_two().trailing_zeros()
 }
 
+/// The process above one in the tree; rank 0 has none.
+pub(crate) fn above(rank: u64) -> Option<u64> {
+    rank.checked_sub(1).map(|less| rank & less)
+}
+
+/// The processes below one in the tree, the nearest first, as far as there are so many.
+pub(crate) fn below(rank: u64, size: u64) -> impl DoubleEndedIterator<Item = u64> {
+    let levels = if rank == 0 { rounds(size) } else { rank.trailing_zeros() };
+    let child = move |level: u32| rank.checked_add(1_u64 << level).filter(|child| *child < size);
+    (0..levels).filter_map(child)
+}
+
 /// Unifies the definitions of all processes. All must call it, those that recorded nothing too: they
 /// give an empty [`Shared`] and a [`Process`] without threads.
 ///
@@ -135,15 +147,9 @@ pub fn unify(up: &mut impl Upcalls, shared: Shared, process: Process) -> io::Res
     let (mut node, local) = Node::leaf(shared, Process { rank, ..process });
     let mut traffic = Vec::new();
     let mut children = Vec::new();
-    let mut parent = None;
-    for round in 0..rounds(size) {
-        let distance = 1 << round;
-        if rank & distance != 0 {
-            parent = Some(rank - distance);
-            break;
-        }
-        let Some(peer) = rank.checked_add(distance).filter(|peer| *peer < size) else { continue };
-        let end = peer.saturating_add(distance).min(size);
+    let parent = above(rank);
+    for peer in below(rank, size) {
+        let end = peer.saturating_add(peer - rank).min(size);
         let message = up.receive(peer);
         let received = message.as_ref().map_or(0, |bytes| bytes.len() as u64);
         traffic.push(Round { peer, sent: 0, received });
