@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::clock;
 use crate::settings::Settings;
-use crate::unify::{Upcalls, above, below};
+use crate::together::broadcast;
+use crate::unify::Upcalls;
 
 /// What rank 0 decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,19 +174,6 @@ fn boot() -> String {
 
 fn ahead() -> u64 {
     clock::realtime().wrapping_sub(clock::monotonic())
-}
-
-/// Brings the bytes of rank 0 to everyone.
-pub(crate) fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Result<Vec<u8>> {
-    let (rank, size) = (up.rank(), up.size());
-    let bytes = match mine {
-        Some(bytes) => bytes,
-        None => up.receive(above(rank).unwrap_or(0))?,
-    };
-    for child in below(rank, size).rev() {
-        up.send(child, &bytes)?;
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

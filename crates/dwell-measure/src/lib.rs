@@ -13,6 +13,7 @@
 //! | [`process`] | what threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`meet`] | calls at which all processes are together, to compare clocks of nodes | counted alike by all, whatever is recorded |
+//! | [`patience`], `together` | waiting for other processes | within a deadline, by polling |
 //! | [`memory`], [`facts`], [`stream`] | what a dead process leaves behind | readable at any instant |
 //! | [`unify`] | one set of definitions for all processes | same result for any order |
 //! | [`local`], [`definitions`], [`run`], [`recover`] | the archive, at the end of the run or after a crash | the same code for both |
@@ -34,6 +35,7 @@ pub mod meet;
 pub mod memory;
 mod modules;
 pub mod mpi;
+pub mod patience;
 pub mod process;
 mod profile;
 pub mod recover;
@@ -46,6 +48,7 @@ mod symmetric;
 mod sync;
 mod text;
 pub mod thread;
+mod together;
 pub mod unify;
 mod unwind;
 mod windows;

@@ -5,7 +5,11 @@
 //! calls at which everyone meets, a barrier for instance, in the same order. They count these, and at each
 //! meeting rank 0 says at which count the next one is.
 //!
-//! # Nobody is waited for who does not come
+//! # What it costs
+//! Rank 0 learns how long the slowest process took. The next comparison comes when a hundred times as long has
+//! passed, or the period that was asked for if that is longer: comparing clocks costs at most 1 % of the run.
+//!
+//! # Processes that cannot reach a comparison are not waited for
 //! * Only calls of the runtime that began the recording count, of a group that is all processes by its handle,
 //!   which cannot return at one process before all have come. So whoever waits at a meeting waits for
 //!   processes that are inside the same call, or past it and at the meeting.
@@ -14,6 +18,7 @@
 //! * A call inside such a call, one of C in one of Fortran, counts instead of it.
 //! * Processes agree at the beginning that they meet. If one cannot record, none does. On one node there is one
 //!   clock, and nothing is counted.
+//! * A process that waits longer than the deadline for another one takes part in no further comparison.
 
 use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -21,13 +26,15 @@ use std::sync::{Mutex, OnceLock};
 
 use dwell_model::layer::Layer;
 
-use crate::agree::broadcast;
 use crate::clock::monotonic;
 use crate::entry;
+use crate::patience::{Patience, Step};
 use crate::process;
-use crate::sync::{self, numbers};
+use crate::report;
+use crate::sync;
 use crate::thread::as_region;
-use crate::unify::{Upcalls, above, below};
+use crate::together::{broadcast, numbers, reduce};
+use crate::unify::Upcalls;
 
 /// Calls at which all were together.
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -39,6 +46,8 @@ static LAYER: AtomicU8 = AtomicU8::new(0);
 static SCHEDULE: Mutex<Option<Schedule>> = Mutex::new(None);
 /// What tells the clock of this process from others.
 static NODE: OnceLock<String> = OnceLock::new();
+/// How many nanoseconds the other processes are waited for.
+static TIMEOUT: AtomicU64 = AtomicU64::new(0);
 
 const NEVER: u64 = u64::MAX;
 
@@ -57,7 +66,7 @@ pub fn before(layer: Layer) -> Option<u64> {
 }
 
 /// After it, with what [`before`] said. `open` is how processes of the layer talk.
-pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce() -> io::Result<U>) {
+pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Patience) -> io::Result<U>) {
     // One inside of it has counted.
     if COUNT.load(Ordering::Relaxed) != before {
         return;
@@ -69,15 +78,33 @@ pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce() -> io::R
     }
     entry::keeping_errno(|| {
         // Until all have left it, since it serves others.
-        let met = as_region(REGION, layer, || open().and_then(|mut up| meet(&mut up, count)));
-        if met.is_err() {
+        let patience = Patience::from_now(Step::CompareClocks, TIMEOUT.load(Ordering::Relaxed));
+        let met = as_region(REGION, layer, || meet(&mut open(patience)?, count));
+        if let Err(error) = met {
             entry::count(false);
+            if process::current().is_some_and(|process| process.rank() == 0) {
+                report::say(&format!("clocks are not compared any more: {error}"));
+            }
         }
     });
 }
 
-/// Agrees whether to meet. All processes do so together: `apart` is whether this one asked another node for
-/// the time, `able` whether it can record. Rank 0 says how many nanoseconds should be between two meetings.
+/// What a process knows when processes agree whether to compare clocks while the program runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prospect {
+    /// Whether this process asked another node for the time.
+    pub(crate) apart: bool,
+    /// Whether this process can record.
+    pub(crate) able: bool,
+    /// How many nanoseconds should lie between two comparisons; the value of rank 0 counts, and 0 is never.
+    pub(crate) period: u64,
+    /// How many nanoseconds the first comparison, at the start of the recording, took this process.
+    pub(crate) cost: u64,
+    /// How many nanoseconds other processes are waited for.
+    pub(crate) timeout: u64,
+}
+
+/// Agrees with all other processes, which call this too, whether to compare clocks while the program runs.
 ///
 /// # Errors
 /// If the communication fails.
@@ -85,12 +112,12 @@ pub(crate) fn begin(
     up: &mut impl Upcalls,
     layer: Layer,
     node: String,
-    (apart, able): (bool, bool),
-    period: u64,
+    it: Prospect,
 ) -> io::Result<()> {
-    let (apart, able) = reduce(up, (apart, able))?;
+    let own = [u64::from(it.apart), u64::from(!it.able), it.cost];
+    let [apart, unable, cost] = reduce(up, own, u64::max)?;
     let mine = (up.rank() == 0).then(|| {
-        let meets = apart && able && period > 0;
+        let meets = apart != 0 && unable == 0 && it.period > 0;
         vec![u8::from(meets)]
     });
     if broadcast(up, mine)? != [1] {
@@ -99,8 +126,9 @@ pub(crate) fn begin(
     if up.rank() == 0
         && let Ok(mut schedule) = SCHEDULE.lock()
     {
-        *schedule = Some(Schedule::new(period, monotonic()));
+        *schedule = Some(Schedule::new(it.period, cost, monotonic()));
     }
+    TIMEOUT.store(it.timeout, Ordering::Relaxed);
     let _ = NODE.set(node);
     LAYER.store(layer as u8, Ordering::Relaxed);
     DUE.store(1, Ordering::Relaxed);
@@ -113,41 +141,31 @@ pub(crate) fn end() {
     entry::count(false);
 }
 
-/// Whether any process is apart, and all are able: known to rank 0 afterwards.
-fn reduce(up: &mut impl Upcalls, own: (bool, bool)) -> io::Result<(bool, bool)> {
-    let (rank, size) = (up.rank(), up.size());
-    let (mut apart, mut able) = own;
-    for child in below(rank, size) {
-        let told = up.receive(child)?;
-        let [theirs_apart, theirs_able] = told[..] else {
-            return Err(io::Error::other("a message about meetings was damaged"));
-        };
-        (apart, able) = (apart || theirs_apart != 0, able && theirs_able != 0);
-    }
-    if let Some(above) = above(rank) {
-        up.send(above, &[u8::from(apart), u8::from(able)])?;
-    }
-    Ok((apart, able))
-}
-
 /// One meeting.
 fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
+    let began = monotonic();
     let mine = (up.rank() == 0).then(|| {
         let schedule = SCHEDULE.lock().ok().and_then(|mut schedule| {
             schedule.as_mut().map(|schedule| schedule.next(count, monotonic()))
         });
-        let (due, compare) = schedule.unwrap_or((NEVER, false));
-        [due, u64::from(compare)].map(u64::to_le_bytes).concat()
+        let Next { due, budget } = schedule.unwrap_or(Next { due: NEVER, budget: 0 });
+        [due, budget].map(u64::to_le_bytes).concat()
     });
-    let [due, compare] = numbers(&broadcast(up, mine)?)?;
+    let [due, budget] = numbers(&broadcast(up, mine)?)?;
     DUE.store(due, Ordering::Relaxed);
-    if compare == 0 {
+    if budget == 0 {
         return Ok(());
     }
     let node = NODE.get().map_or("", String::as_str);
-    let distance = sync::measure(up, node)?;
+    let distance = sync::measure(up, node, budget)?;
     if let Some(process) = process::current() {
         process.sample_distance(&distance);
+    }
+    let [cost] = reduce(up, [monotonic().saturating_sub(began)], u64::max)?;
+    if let Ok(mut schedule) = SCHEDULE.lock()
+        && let Some(schedule) = schedule.as_mut()
+    {
+        schedule.cost = cost;
     }
     Ok(())
 }
@@ -155,11 +173,22 @@ fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
 /// What time that is taken from the program for this is called in the archive.
 const REGION: &str = "Dwell compares clocks";
 
+/// What rank 0 says at a meeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Next {
+    /// The count of the next meeting.
+    due: u64,
+    /// How many nanoseconds the comparison at this meeting should take at most; 0 if there is none.
+    budget: u64,
+}
+
 /// How rank 0 finds the next meeting: by how often there were calls lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Schedule {
     /// Nanoseconds that should be between comparisons.
     period: u64,
+    /// Nanoseconds that the last comparison took the process that it took longest.
+    cost: u64,
     /// When the last comparison was.
     compared: u64,
     /// The last meeting: its count, and when it was.
@@ -172,26 +201,33 @@ struct Schedule {
 /// process, so that a program whose calls become rarer is noticed early.
 const LOOKS: u64 = 4;
 
+/// A comparison takes at most one part in so many of the time since the last one.
+const PART: u64 = 100;
+
 impl Schedule {
-    fn new(period: u64, now: u64) -> Self {
-        Self { period, compared: now, met: (0, now), step: 1 }
+    fn new(period: u64, cost: u64, now: u64) -> Self {
+        Self { period, cost, compared: now, met: (0, now), step: 1 }
     }
 
-    /// At a meeting: the count of the next one, and whether clocks are compared at this one.
-    fn next(&mut self, count: u64, now: u64) -> (u64, bool) {
-        // A little early is better than late by a whole step.
-        let compare = now.saturating_sub(self.compared) >= self.period - self.period / (2 * LOOKS);
+    /// At a meeting: what rank 0 says to all processes.
+    fn next(&mut self, count: u64, now: u64) -> Next {
+        let affordable = self.cost.saturating_mul(PART);
+        let period = self.period.max(affordable);
+        let since = now.saturating_sub(self.compared);
+        // A little early is better than late by a whole step, unless the comparison would cost too much.
+        let compare = since >= affordable.max(self.period - self.period / (2 * LOOKS));
+        let budget = if compare { (since / PART).max(1) } else { 0 };
         if compare {
             self.compared = now;
         }
         let (calls, time) = (count - self.met.0, now.saturating_sub(self.met.1).max(1));
-        let wanted = u128::from(calls) * u128::from(self.period / LOOKS) / u128::from(time);
+        let wanted = u128::from(calls) * u128::from(period / LOOKS) / u128::from(time);
         // Calls may come in a burst. So steps grow slowly: after one the next meeting is late by an eighth of
         // its calls at most.
         let most = self.step + self.step / 8 + 1;
         self.step = u64::try_from(wanted).unwrap_or(most).clamp(1, most);
         self.met = (count, now);
-        (count + self.step, compare)
+        Next { due: count + self.step, budget }
     }
 }
 
@@ -202,16 +238,23 @@ mod tests {
     /// Runs a program of calls with times between them, and returns when there were comparisons, and how
     /// many meetings.
     fn run(period: u64, gaps: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
-        let mut schedule = Schedule::new(period, 0);
+        run_at_cost(0, period, gaps)
+    }
+
+    /// The same, where every comparison takes all processes this long.
+    fn run_at_cost(cost: u64, period: u64, gaps: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
+        let mut schedule = Schedule::new(period, cost, 0);
         let (mut now, mut due, mut meetings, mut compared) = (0, 1, 0, Vec::new());
         for (count, gap) in (1..).zip(gaps) {
             now += gap;
             if count == due {
-                let (next, compare) = schedule.next(count, now);
-                assert!(next > count);
-                (due, meetings) = (next, meetings + 1);
-                if compare {
+                let next = schedule.next(count, now);
+                assert!(next.due > count);
+                (due, meetings) = (next.due, meetings + 1);
+                if next.budget > 0 {
                     compared.push(now);
+                    now += cost;
+                    schedule.cost = cost;
                 }
             }
         }
@@ -236,6 +279,20 @@ mod tests {
         // Calls that are rarer than that: at each of them.
         let (compared, meetings) = run(1_000_000, std::iter::repeat_n(3_000_000, 10));
         assert_eq!((compared.len(), meetings), (10, 10));
+    }
+
+    #[test]
+    fn comparisons_take_at_most_a_hundredth_of_the_time() {
+        for cost in [10_000, 30_000, 1_000_000] {
+            let (compared, _) = run_at_cost(cost, 1_000_000, std::iter::repeat_n(10_000, 100_000));
+            let apart = gaps_between(&compared);
+            assert!(apart.iter().all(|apart| *apart >= 100 * cost), "{cost}: {apart:?}");
+            assert!(
+                apart.iter().skip(8).all(|apart| *apart < 150 * cost.max(10_000)),
+                "{cost}: {apart:?}"
+            );
+            assert!(compared.len() >= 8, "{cost}: {compared:?}");
+        }
     }
 
     #[test]

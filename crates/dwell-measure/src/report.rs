@@ -89,17 +89,23 @@ fn is_first() -> bool {
     rank.is_none_or(|rank| rank == "0")
 }
 
-/// The line at the end of a run.
-pub(crate) fn end(directory: &str, global: &Global, trace: bool, result: io::Result<()>) {
-    let shown = match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
+/// Says why the archive of a run is not complete, and what completes it.
+pub(crate) fn incomplete(directory: &str, why: &io::Error) {
+    let shown = shown(directory);
+    say(&format!("the trace in {shown} is not complete: {why}. Next: dwell recover {shown}"));
+}
+
+/// A directory as the user would name it: relative to the current one where it lies inside.
+fn shown(directory: &str) -> String {
+    match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
         Some(Ok(inside)) => inside.display().to_string(),
         _ => directory.to_string(),
-    };
-    if let Err(error) = result {
-        return say(&format!(
-            "the trace in {shown} is not complete: {error}. Next: dwell recover {shown}"
-        ));
     }
+}
+
+/// The line at the end of a run.
+pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
+    let shown = shown(directory);
     let calls = total(global, run::CALLS);
     let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
     let longest = global.processes().map(length).max().unwrap_or(0);

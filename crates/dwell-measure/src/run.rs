@@ -1,8 +1,12 @@
 //! The beginning and the end of a recording.
 //!
 //! Both are collective: they talk to the other processes through the program's own runtime, between the
-//! start of the runtime and its end. Whatever fails at one process, it still takes part, or the others
-//! would wait for it forever.
+//! start of the runtime and its end. Whatever fails at one process, it still takes part, so that the others do not wait
+//! for it in vain; and no process waits for another one without end, unless the runtime would do so too
+//! ([`patience`](crate::patience)).
+//!
+//! An archive is completed only if all processes take part in all of it. Otherwise everything stays where `dwell
+//! recover` looks for it.
 
 use std::fs;
 use std::io;
@@ -27,12 +31,14 @@ use crate::hook::{Facts, Hook, Who, paradigm};
 use crate::local::Local;
 use crate::meet;
 use crate::mpi;
+use crate::patience::{Patience, Step};
 use crate::process::{self, Plan, Process};
 use crate::report;
 use crate::settings::Settings;
 use crate::sync;
 use crate::thread::Closed;
-use crate::unify::{self, Property, Upcalls};
+use crate::together;
+use crate::unify::{self, Property, Upcalls, above};
 
 /// What a runtime says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,15 +64,40 @@ struct Recording {
     failure: Option<String>,
 }
 
-static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+/// What this process does at the end of the run, once it has been able to talk to the others.
+#[derive(Debug)]
+enum Part {
+    /// It has nothing to give, because its recording could not begin, but the others wait for it.
+    Bystander {
+        /// How many nanoseconds it waits for others.
+        timeout: u64,
+    },
+    /// It has recorded.
+    Recorder(Box<Recording>),
+}
+
+static PART: Mutex<Option<Part>> = Mutex::new(None);
 static STARTED: AtomicBool = AtomicBool::new(false);
+
+fn set_part(part: Part) {
+    if let Ok(mut mine) = PART.lock() {
+        *mine = Some(part);
+    }
+}
+
+fn take_part() -> Option<Part> {
+    PART.lock().ok().and_then(|mut part| part.take())
+}
+
+/// Nanoseconds that a comparison of clocks takes at most, where nothing says how often clocks are compared.
+const COMPARISON: u64 = 100_000_000;
 
 /// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. If
 /// another runtime has begun the recording it is one call more.
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
     began: Past,
-    open: impl FnOnce() -> io::Result<U>,
+    open: impl FnOnce(Patience) -> io::Result<U>,
     about: impl FnOnce() -> Runtime,
 ) {
     if STARTED.swap(true, Ordering::Relaxed) {
@@ -78,10 +109,18 @@ pub fn start<U: Upcalls>(
     }
     report::seen();
     let (settings, complaints) = Settings::from_environment();
-    let mut up = match open() {
+    let timeout = settings.peer_timeout;
+    let mut up = match open(Patience::from_now(Step::Start, timeout)) {
         Ok(up) => up,
-        Err(error) => return report::say(&format!("nothing is recorded: {error}")),
+        Err(error) => {
+            // Others may have got through, and will wait for this process at the end.
+            if error.kind() == io::ErrorKind::TimedOut {
+                set_part(Part::Bystander { timeout });
+            }
+            return report::say(&format!("nothing is recorded: {error}"));
+        }
     };
+    set_part(Part::Bystander { timeout });
     let first = up.rank() == 0;
     let mut began = began;
     if let Some(skew) = settings.skew {
@@ -93,10 +132,16 @@ pub fn start<U: Upcalls>(
     }
     let agreement = match Agreement::reach(&mut up, &settings) {
         Ok(agreement) => agreement,
-        Err(error) if first => return report::say(&format!("nothing is recorded: {error}")),
-        Err(_) => return,
+        Err(error) => {
+            if speaks(up.rank(), &error) {
+                report::say(&format!("nothing is recorded: {error}"));
+            }
+            return;
+        }
     };
-    let distance = sync::measure(&mut up, &agreement.clock());
+    let measured_at = clock::monotonic();
+    let distance = sync::measure(&mut up, &agreement.clock(), COMPARISON);
+    let cost = clock::monotonic().saturating_sub(measured_at);
     let begun = begin(hook, &agreement, &settings, &up, about);
     let (open_files, failure) = match begun {
         Ok((process, open_files)) => {
@@ -113,15 +158,24 @@ pub fn start<U: Upcalls>(
         }
         Err(error) => (PathBuf::new(), Some(error.to_string())),
     };
-    let apart = distance.is_ok_and(|distance| distance.half.is_some());
-    let node = agreement.clock();
-    // If that fails nobody is counted on.
-    let _ =
-        meet::begin(&mut up, hook.layer, node, (apart, failure.is_none()), settings.clock_period);
-    if let Ok(mut recording) = RECORDING.lock() {
-        let chunk = settings.chunk(up.size());
-        *recording = Some(Recording { agreement, settings, chunk, open_files, failure });
-    }
+    let prospect = meet::Prospect {
+        apart: distance.is_ok_and(|distance| distance.half.is_some()),
+        able: failure.is_none(),
+        period: settings.clock_period,
+        cost,
+        timeout,
+    };
+    // If that fails, this process takes part in no comparison.
+    let _ = meet::begin(&mut up, hook.layer, agreement.clock(), prospect);
+    let chunk = settings.chunk(up.size());
+    let recording = Recording { agreement, settings, chunk, open_files, failure };
+    set_part(Part::Recorder(Box::new(recording)));
+}
+
+/// Whether a process tells the user of a failure that concerns all processes. Rank 0 does, and if it cannot be reached
+/// its neighbours in the tree do.
+fn speaks(rank: u64, error: &io::Error) -> bool {
+    rank == 0 || above(rank) == Some(0) && error.kind() == io::ErrorKind::TimedOut
 }
 
 fn begin(
@@ -193,55 +247,86 @@ fn begin(
     Ok((process, open_files))
 }
 
-/// Ends the recording, while the runtime still runs. `hook` is the call that will end it; it is recorded
-/// as the barrier that it contains, which `open` has.
+/// How a process comes to the end of its recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By a call of the runtime that is collective: it would wait for all processes by itself, and so does the recorder.
+    Collective,
+    /// By its own exit: other processes may come late or never, so they are waited for within the deadline.
+    Alone,
+}
+
+/// Ends the recording, while the runtime still runs. `hook` is the call that will end the runtime; it is recorded with
+/// the barrier of its arrival. Returns whether all processes went through to the end, so that nothing is left
+/// between them.
 ///
 /// Of several runtimes in one program the first to end ends the recording: Open MPI's OpenSHMEM takes MPI
 /// with it.
-pub fn finish<U: Upcalls>(hook: &'static Hook, open: impl FnOnce() -> io::Result<U>) {
-    let Some(recording) = RECORDING.lock().ok().and_then(|mut recording| recording.take()) else {
-        return;
-    };
+pub fn finish<U: Upcalls>(
+    hook: &'static Hook,
+    ending: Ending,
+    open: impl FnOnce(Patience) -> io::Result<U>,
+) -> bool {
+    let Some(part) = take_part() else { return true };
     meet::end();
-    let up = if hook.layer == Layer::Mpi {
-        mpi::finalise(hook, open)
+    let timeout = match &part {
+        Part::Bystander { timeout } => *timeout,
+        Part::Recorder(recording) => recording.settings.peer_timeout,
+    };
+    let arrival = match ending {
+        Ending::Collective => Patience::endless(Step::End),
+        Ending::Alone => Patience::from_now(Step::End, timeout),
+    };
+    let able = match &part {
+        Part::Bystander { .. } => Err(io::Error::other("the recording did not begin here")),
+        Part::Recorder(_) => Ok(()),
+    };
+    let arrive = || {
+        let mut up = open(arrival)?;
+        let arrived = together::agree(&mut up, able);
+        if arrived.is_err() {
+            up.leave();
+        }
+        Ok((up, arrived))
+    };
+    let arrived: io::Result<(U, io::Result<()>)> = if hook.layer == Layer::Mpi {
+        mpi::finalise(hook, arrive)
     } else {
         let facts = Facts { who: Who::World, ..Facts::NONE };
         let call = call::begin(hook, &facts);
-        let up = open();
+        let arrived = arrive();
         if let Some(call) = call {
             call::end(call, hook, &facts, 0);
         }
-        up
+        arrived
     };
+    let Part::Recorder(recording) = part else { return arrived.is_ok() };
     let process = process::current();
     let closed = process.map(Process::end).unwrap_or_default();
-    let up = up.map(|mut up| {
-        let distance = sync::measure(&mut up, &recording.agreement.clock());
+    let ended = arrived.and_then(|(mut up, arrived)| {
+        arrived?;
+        up.set_patience(Patience::from_now(Step::End, timeout));
+        let distance = sync::measure(&mut up, &recording.agreement.clock(), COMPARISON);
         if let (Some(process), Ok(distance)) = (process, &distance) {
             process.sample_distance(distance);
         }
-        up
+        let conclusion = Conclusion { recording: &recording, closed };
+        conclusion.reach(&mut up, process).inspect_err(|_| up.leave())
     });
-    match up {
-        Ok(mut up) => Ending { recording: &recording, closed }.conclude(&mut up, process),
-        Err(error) => {
-            let rank = process.map_or(0, Process::rank);
-            if rank == 0 {
-                report::say(&format!(
-                    "the trace could not be completed here ({error}); next: dwell recover {}",
-                    recording.agreement.directory
-                ));
-            }
-        }
+    let Err(error) = ended else { return true };
+    if let Some(process) = process {
+        let _ = process.define(&Fact::End { how: "incomplete" });
     }
+    if speaks(process.map_or(0, Process::rank).into(), &error) {
+        report::incomplete(&recording.agreement.directory, &error);
+    }
+    false
 }
 
 /// The end of a process that has not called the end of its runtime: what it wrote is kept for `dwell
 /// recover`.
 pub fn exit() {
-    let recording = RECORDING.lock().ok().and_then(|mut recording| recording.take());
-    let (Some(process), Some(recording)) = (process::current(), recording) else {
+    let (Some(process), Some(Part::Recorder(recording))) = (process::current(), take_part()) else {
         if !STARTED.load(Ordering::Relaxed) {
             report::not_measured();
         }
@@ -253,61 +338,64 @@ pub fn exit() {
     process.end();
     let _ = process.define(&Fact::End { how: "exit" });
     if process.rank() == 0 {
-        report::say(&format!(
-            "the program ended without ending its runtime; next: dwell recover {}",
-            recording.agreement.directory
-        ));
+        let why = io::Error::other("the program ended without ending its runtime");
+        report::incomplete(&recording.agreement.directory, &why);
     }
 }
 
-/// All that is left to do when nothing more is recorded.
-struct Ending<'e> {
+/// All that is left to do together when nothing more is recorded.
+struct Conclusion<'e> {
     recording: &'e Recording,
     closed: Vec<io::Result<Closed>>,
 }
 
-impl Ending<'_> {
-    fn conclude(&self, up: &mut impl Upcalls, process: Option<&Process>) {
+impl Conclusion<'_> {
+    /// Makes one archive of the files of all processes.
+    ///
+    /// # Errors
+    /// Why the archive is not complete, the same at all processes that can be reached. Everything is left for
+    /// recovery then.
+    fn reach(&self, up: &mut impl Upcalls, process: Option<&Process>) -> io::Result<()> {
         let local = self.local(process);
         let unified = unify::unify(up, local.shared.clone(), local.process.clone());
+        together::agree(up, everyone_is_there(&unified))?;
+        let unified = unified?;
         let collated = self.collate(up, &local, &unified);
-        let result = match &unified {
+        let placed = match &collated {
             // All that a process has is in a block, so it has no files of its own.
-            Ok(_) if collated.is_ok() && !self.recording.settings.trace => Ok(()),
-            Ok(unified) if collated.is_ok() => self.place(&local, unified),
+            Ok(_) if !self.recording.settings.trace => Ok(()),
+            Ok(_) => self.place(&local, &unified),
             // Rows that are in no block: `dwell` finds them where they are brought to, one file a thread.
-            Ok(unified) => self
-                .place(&local, unified)
+            Err(_) => self
+                .place(&local, &unified)
                 .and_then(|()| self.place_rows(&local, unified.first_location)),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
         };
-        // The archive is complete when all files are in their places, so rank 0 writes its anchor
-        // after that; and what it was made from is removed after that, by each for itself.
-        let _ = up.barrier();
-        let placed = result.is_ok();
-        let mut written = Ok(());
-        if let Ok(unify::Unified { global: Some(global), rounds, traffic, .. }) = &unified {
-            let received: u64 = traffic.iter().map(|round| round.received).sum();
-            let how = format!("{rounds} rounds, {received} bytes received by rank 0");
-            written = result.and(self.complete(global, &local, how, collated.as_ref().ok()));
-        }
-        let _ = up.barrier();
-        if placed {
-            self.clean_up(&local, collated.is_ok());
-        }
-        let _ = up.barrier();
-        if let Ok(unify::Unified { global: Some(global), .. }) = &unified {
+        // The archive is complete when all files are in their places, so rank 0 writes its anchor after that; and
+        // each process removes what it was made from after that.
+        together::agree(up, placed)?;
+        let written = unified.global.as_ref().map_or(Ok(()), |global| {
+            let received: u64 = unified.traffic.iter().map(|round| round.received).sum();
+            let how = format!("{} rounds, {received} bytes received by rank 0", unified.rounds);
+            self.complete(global, &local, how, collated.as_ref().ok())
+        });
+        together::agree(up, written)?;
+        self.clean_up(&local, collated.is_ok());
+        let cleaned = together::agree(up, Ok(()));
+        if let Some(global) = &unified.global {
             let directory = &self.recording.agreement.directory;
             let _ = fs::remove_dir(agree::open_files(Path::new(directory)));
             // Empty, if there is only a profile.
             let _ = fs::remove_dir(Path::new(directory).join("traces"));
-            report::end(directory, global, self.recording.settings.trace, written);
+            report::end(directory, global, self.recording.settings.trace);
             if let (true, Err(error)) = (self.recording.agreement.profile, &collated) {
                 report::say(&format!(
                     "the profile is put together when it is first looked at, not here: {error}"
                 ));
             }
         }
+        // The archive is complete, whoever has gone meanwhile.
+        drop(cleaned);
+        Ok(())
     }
 
     /// Puts the rows of all processes together, if they agreed on a profile.
@@ -318,7 +406,7 @@ impl Ending<'_> {
         &self,
         up: &mut impl Upcalls,
         local: &Local,
-        unified: &io::Result<unify::Unified>,
+        unified: &unify::Unified,
     ) -> io::Result<Collated> {
         let Recording { agreement, open_files, settings, .. } = self.recording;
         if !agreement.profile {
@@ -326,19 +414,13 @@ impl Ending<'_> {
         }
         let folder = Path::new(&agreement.directory).join(PROFILE);
         let mut missing = None;
-        let unified = match unified {
-            Ok(_) if settings.memory < collate::MEMORY => {
-                let text = format!("--max-memory leaves less than {} MiB", collate::MEMORY >> 20);
-                missing = Some(io::Error::other(text));
-                None
-            }
-            Ok(unified) => Some(unified),
-            Err(_) => {
-                missing = Some(io::Error::other("the definitions did not get through"));
-                None
-            }
-        };
-        let parts = unified
+        let mut has_memory = Some(unified);
+        if settings.memory < collate::MEMORY {
+            let text = format!("--max-memory leaves less than {} MiB", collate::MEMORY >> 20);
+            missing = Some(io::Error::other(text));
+            has_memory = None;
+        }
+        let parts = has_memory
             .into_iter()
             .flat_map(|unified| parts(local, unified.first_location, &unified.maps, open_files));
         // What cannot be read is left to `dwell`, with all else of this process.
@@ -472,6 +554,20 @@ impl Ending<'_> {
         options.machine = report::host();
         options.description = local.program.clone();
         complete(global, directory, options, agreement.ahead).map_err(other)
+    }
+}
+
+/// Whether rank 0 got the definitions of all processes, or another process learned where its own went.
+fn everyone_is_there(unified: &io::Result<unify::Unified>) -> io::Result<()> {
+    let unified = match unified {
+        Ok(unified) => unified,
+        Err(error) => return Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    match unified.global.as_ref().and_then(|global| global.missing().first().cloned()) {
+        Some(ranks) => {
+            Err(io::Error::other(format!("process {} sent no definitions", ranks.start)))
+        }
+        None => Ok(()),
     }
 }
 

@@ -241,6 +241,15 @@ pub const TABLE: &[Setting] = &[
                like of all processes, about this far apart. 0 is only at the beginning and at the end",
     },
     Setting {
+        name: "peer-timeout",
+        letter: None,
+        kind: Kind::Duration,
+        default: "60s",
+        section: HOW,
+        help: "How long to wait for other processes when the recording starts, when it ends, and when clocks are \
+               compared. After that the program goes on, and dwell recover makes the archive",
+    },
+    Setting {
         name: "unwind",
         letter: None,
         kind: Kind::Count,
@@ -309,6 +318,8 @@ pub(crate) struct Settings {
     pub(crate) skew: Option<Skew>,
     /// Nanoseconds between comparisons of clocks of different nodes.
     pub(crate) clock_period: u64,
+    /// Nanoseconds that the recorder waits for other processes.
+    pub(crate) peer_timeout: u64,
     /// What time is read from.
     pub(crate) clock: Source,
     /// Whether events are written, and whether they are summed up.
@@ -420,6 +431,7 @@ impl Settings {
             skew,
             clock,
             clock_period: values.duration("clock-period").unwrap_or(0),
+            peer_timeout: values.duration("peer-timeout").unwrap_or(60_000_000_000),
             trace,
             profile,
             selection: values.selection(&mut complaints),

@@ -13,13 +13,18 @@
 use std::io;
 
 use crate::clock::monotonic;
-use crate::unify::{Upcalls, above, below};
+use crate::together::numbers;
+use crate::unify::{Upcalls, above, below, rounds};
 
-/// How often the time is asked for.
+/// How often a process asks for the time at most.
 const TRIES: u32 = 16;
 
-/// On one node not for longer than this, nanoseconds: processes that share a core take milliseconds to answer.
-const PATIENCE: u64 = 500_000;
+/// A process stops asking when this many answers in a row were no better than the best one before them by a tenth.
+const NO_BETTER: u32 = 4;
+
+/// For how long a process asks another one on its node at most, and one on another node at least, in nanoseconds.
+/// Processes that share a core take milliseconds to answer.
+const BRIEF: u64 = 500_000;
 
 /// What takes longer on one node was not the way of a message, nanoseconds.
 const AT_MOST_NEAR: u64 = 100_000;
@@ -43,16 +48,19 @@ pub(crate) struct Distance {
 }
 
 /// Measures how far the clock of each process is from that of rank 0. All processes do so together.
-/// `node` tells one clock from another.
+/// `node` tells one clock from another, and `budget` is how many nanoseconds the whole measurement should take at most.
 ///
 /// # Errors
 /// If the communication fails.
-pub(crate) fn measure(up: &mut impl Upcalls, node: &str) -> io::Result<Distance> {
+pub(crate) fn measure(up: &mut impl Upcalls, node: &str, budget: u64) -> io::Result<Distance> {
     let (rank, size) = (up.rank(), up.size());
     let mut own =
         Distance { monotonic: monotonic(), offset: 0, residual: 0, half: None, near: None };
     if let Some(above) = above(rank) {
-        own = ask(up, above, node)?;
+        // A process of the last level waits for all above it, each of which answers its own children one by one.
+        let levels = u64::from(rounds(size));
+        let share = budget / (levels * (levels + 1) / 2).max(1);
+        own = ask(up, above, node, share)?;
     }
     for child in below(rank, size).rev() {
         answer(up, child, node, own)?;
@@ -61,7 +69,7 @@ pub(crate) fn measure(up: &mut impl Upcalls, node: &str) -> io::Result<Distance>
 }
 
 /// Asks the process above.
-fn ask(up: &mut impl Upcalls, above: u64, node: &str) -> io::Result<Distance> {
+fn ask(up: &mut impl Upcalls, above: u64, node: &str, share: u64) -> io::Result<Distance> {
     up.send(above, node.as_bytes())?;
     let told = up.receive(above)?;
     let [offset, residual, since, same] = numbers(&told)?;
@@ -75,14 +83,19 @@ fn ask(up: &mut impl Upcalls, above: u64, node: &str) -> io::Result<Distance> {
     };
     let mut best: Option<(u64, i64, u64, u64)> = None;
     let began = monotonic();
+    let share = if same { BRIEF } else { share.max(BRIEF) };
+    let mut no_better = 0;
     for left in (0..TRIES).rev() {
         let before = monotonic();
-        let last = left == 0 || same && before.saturating_sub(began) > PATIENCE;
+        let late = before.saturating_sub(began) > share;
+        let last = left == 0 || late || no_better == NO_BETTER;
         up.tell(above, if last { 0 } else { AGAIN })?;
         let there = up.hear(above)?;
         let after = monotonic();
         let half = after.saturating_sub(before) / 2;
         let here = before + half;
+        let better = best.is_none_or(|known| half < known.0 - known.0 / 10);
+        no_better = if better { 0 } else { no_better + 1 };
         if best.is_none_or(|known| half < known.0) {
             best = Some((half, there.wrapping_sub(here).cast_signed(), here, there));
         }
@@ -122,16 +135,6 @@ fn answer(up: &mut impl Upcalls, child: u64, node: &str, own: Distance) -> io::R
             return Ok(());
         }
     }
-}
-
-pub(crate) fn numbers<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
-    let mut numbers = [0; N];
-    let damaged = || io::Error::other("a message about the time was damaged");
-    let words = bytes.as_chunks::<8>().0;
-    for (place, number) in numbers.iter_mut().enumerate() {
-        *number = u64::from_le_bytes(*words.get(place).ok_or_else(damaged)?);
-    }
-    Ok(numbers)
 }
 
 /// How a clock went against that of rank 0, from what was measured at some moments.
@@ -325,10 +328,6 @@ mod tests {
                 all = self.mail.1.wait(all).unwrap();
             }
         }
-
-        fn barrier(&mut self) -> io::Result<()> {
-            Ok(())
-        }
     }
 
     /// Threads have one clock, so whatever is measured between them is an error.
@@ -343,7 +342,7 @@ mod tests {
                     let mut up = Threads { rank, size, mail: Arc::clone(&mail) };
                     // Two processes a node.
                     std::thread::spawn(move || {
-                        measure(&mut up, &format!("node {}", rank / 2)).unwrap()
+                        measure(&mut up, &format!("node {}", rank / 2), 1_000_000_000).unwrap()
                     })
                 })
                 .collect();

@@ -28,6 +28,7 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 
+use dwell_model::layer::Layer;
 use otf2::encode::{EncodeError, Encoder, Prepared};
 use otf2::event::{AnyEvent, Enter, Leave};
 use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
@@ -224,6 +225,14 @@ fn take() -> Option<&'static mut Thread> {
         return None;
     }
     Some(thread)
+}
+
+/// Returns whether the calling thread is inside a recorded call of a layer.
+pub fn is_inside(layer: Layer) -> bool {
+    let thread = words().thread.get();
+    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped; nobody else writes to
+    // it while the thread runs.
+    thread.addr() > NOT_RECORDED.addr() && unsafe { (*thread).layers } & 1 << layer as u32 != 0
 }
 
 /// Enters a call: whoever gets the thread is busy with it until [`Thread::release`]. `None` if the

@@ -360,9 +360,6 @@ fn an_impossible_rank_is_an_error() {
         fn receive(&mut self, _: u64) -> io::Result<Vec<u8>> {
             unreachable!()
         }
-        fn barrier(&mut self) -> io::Result<()> {
-            unreachable!()
-        }
     }
     assert!(unify(&mut Nowhere, Shared::default(), Process::default()).is_err());
 }

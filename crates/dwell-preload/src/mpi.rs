@@ -17,6 +17,7 @@ mod everyone;
 mod fortran;
 mod groups;
 mod life;
+mod mail;
 mod messages;
 mod pmpi;
 mod rma;

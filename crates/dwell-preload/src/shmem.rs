@@ -1,13 +1,16 @@
 //! OpenSHMEM: its hooks, and what the recorder asks of it.
 //!
-//! The recorder needs six things of a runtime: rank, size, send, receive, barrier, and a word about
-//! itself. OpenSHMEM has no send and receive; they are made from a mailbox in symmetric memory, which
-//! exists only while the recorder starts and while it ends, and between where processes meet to compare
-//! clocks.
+//! The recorder needs five things of a runtime: rank, size, send, receive, and a word about itself. OpenSHMEM has no
+//! send and receive; they are made from a [mailbox](mailbox) in symmetric memory.
+//!
+//! A process may end its part in OpenSHMEM by returning from `main` or by `exit`, while others call `shmem_finalize`:
+//! the runtime then ends itself by an exit handler. The recorder has one too, which runs before that of the runtime.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+mod mailbox;
+
+use core::ffi::{c_char, c_int};
 use std::io;
-use std::sync::atomic::{AtomicPtr, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
@@ -15,11 +18,12 @@ use dwell_measure::control::{after_level, before_level};
 use dwell_measure::entry::is_on;
 use dwell_measure::hook::{Facts, Hook, Made, Who};
 use dwell_measure::meet;
-use dwell_measure::run::{self, Runtime};
-use dwell_measure::unify::Upcalls;
+use dwell_measure::run::{self, Ending, Runtime};
+use dwell_measure::thread;
 use dwell_model::layer::Layer;
 
 use crate::entry::{Entry, park};
+use mailbox::Mailbox;
 
 pub(crate) use hooks::ENTRIES;
 
@@ -42,11 +46,34 @@ fn before_start() -> Sample {
 /// What it does last.
 fn start(hook: &'static Hook, began: Sample) {
     run::start(hook, Past { enter: began, leave: None }, Mailbox::open, about);
+    // Handlers run in the reverse order of their registration, so this one finds a runtime that still works.
+    if STARTED_BY.swap(std::process::id(), Ordering::Relaxed) == 0 {
+        // SAFETY: the handler takes no arguments, and the library is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    }
+}
+
+/// The process that registered [`at_exit`]; 0 before there is one. Its forked children inherit the handler.
+static STARTED_BY: AtomicU32 = AtomicU32::new(0);
+
+/// Takes part in the end of the recording when a process ends by `exit` or by returning from `main`.
+extern "C" fn at_exit() {
+    let is_child = STARTED_BY.load(Ordering::Relaxed) != std::process::id();
+    // A process that exits inside a call of the runtime, such as shmem_global_exit, cannot make others.
+    if is_child || thread::is_inside(Layer::Shmem) {
+        return;
+    }
+    let Ok(entry) = entry("shmem_finalize") else { return };
+    // The exit is recorded as a call of shmem_finalize, which the runtime makes of it too. No line of the program made
+    // that call, so it has no return address; what stands for one lies on the stack while the handler runs.
+    let no_site = 0_usize;
+    dwell_measure::entry::called_from(no_site, (&raw const no_site).addr(), 0);
+    run::finish(&entry.hook, Ending::Alone, Mailbox::open);
 }
 
 /// What the hook of a function that ends the runtime does first.
 fn finish(hook: &'static Hook) {
-    run::finish(hook, Mailbox::open);
+    run::finish(hook, Ending::Collective, Mailbox::open);
 }
 
 /// What the hook of a barrier of all processes does first.
@@ -65,240 +92,24 @@ fn after_meeting(before: Option<u64>) {
 macro_rules! real {
     ($name:literal: fn($($of:ty),*) $(-> $returns:ty)?) => {{
         type Real = unsafe extern "C-unwind" fn($($of),*) $(-> $returns)?;
-        real_function($name)
+        $crate::shmem::real_function($name)
             // SAFETY: the function of this name has this signature, says the standard.
             .map(|at| unsafe { core::mem::transmute::<*mut (), Real>(at) })
     }};
 }
 
+use real;
+
 fn real_function(name: &'static str) -> io::Result<*mut ()> {
+    let absent = || io::Error::other(format!("this OpenSHMEM has no {name}"));
+    entry(name)?.real().ok_or_else(absent)
+}
+
+/// The entry of a function of the table.
+fn entry(name: &'static str) -> io::Result<&'static Entry> {
     let found = ENTRIES.binary_search_by(|entry| entry.hook.row.name().cmp(name)).ok();
-    found
-        .and_then(|index| ENTRIES.get(index)?.real())
-        .ok_or_else(|| io::Error::other(format!("this OpenSHMEM has no {name}")))
-}
-
-/// Bytes that travel at once.
-const PIECE: usize = 64 * 1024;
-/// Bits that have the length of a piece.
-const BITS: u32 = 20;
-/// A flag for each distance between partners and each direction.
-const FLAGS: usize = 128;
-/// `SHMEM_CMP_NE` of every implementation since 1.0: not equal.
-const NOT_EQUAL: c_int = 1;
-
-/// Symmetric memory, the same at every process.
-///
-/// Flags are never lowered: a runtime may store a value twice, and between the two it would be lowered in vain. Each
-/// value is a new one, and what was seen last is kept.
-#[repr(C)]
-struct Shared {
-    /// Set by a sender at its receiver: the number of a piece, and its bytes in the lowest [`BITS`].
-    ready: [c_long; FLAGS],
-    /// Set by a receiver at its sender: the same, once the piece was taken.
-    taken: [c_long; FLAGS],
-    /// Set by who tells a number: twice that, and in the lowest bit which of two turns it is.
-    told: [c_long; FLAGS],
-    /// Values of these that this process has seen.
-    seen_ready: [c_long; FLAGS],
-    seen_taken: [c_long; FLAGS],
-    seen_told: [c_long; FLAGS],
-    /// Pieces that this process has sent, and numbers that it has told.
-    sent: [c_long; FLAGS],
-    tells: [c_long; FLAGS],
-    /// Pieces of this process, for its receivers to get.
-    piece: [u8; PIECE],
-}
-
-/// The mailbox that was kept, so that meetings leave the program's symmetric memory alone.
-static KEPT: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Messages over OpenSHMEM: a sender puts a piece into its own mailbox and raises a flag at the
-/// receiver, which gets the piece and raises a flag in return.
-struct Mailbox {
-    rank: u64,
-    size: u64,
-    shared: *mut Shared,
-    getmem: unsafe extern "C-unwind" fn(*mut c_void, *const c_void, usize, c_int),
-    p: unsafe extern "C-unwind" fn(*mut c_long, c_long, c_int),
-    quiet: unsafe extern "C-unwind" fn(),
-    wait_until: unsafe extern "C-unwind" fn(*mut c_long, c_int, c_long),
-    barrier: unsafe extern "C-unwind" fn(),
-    free: unsafe extern "C-unwind" fn(*mut c_void),
-}
-
-impl Mailbox {
-    /// Makes a mailbox, or opens the one that was kept. All processes do so together.
-    fn open() -> io::Result<Self> {
-        let rank = real!("shmem_my_pe": fn() -> c_int)?;
-        let size = real!("shmem_n_pes": fn() -> c_int)?;
-        let malloc = real!("shmem_malloc": fn(usize) -> *mut c_void)?;
-        let mut mailbox = Self {
-            rank: 0,
-            size: 0,
-            shared: core::ptr::null_mut(),
-            getmem: real!("shmem_getmem": fn(*mut c_void, *const c_void, usize, c_int))?,
-            p: real!("shmem_long_p": fn(*mut c_long, c_long, c_int))?,
-            quiet: real!("shmem_quiet": fn())?,
-            wait_until: real!("shmem_long_wait_until": fn(*mut c_long, c_int, c_long))?,
-            barrier: real!("shmem_barrier_all": fn())?,
-            free: real!("shmem_free": fn(*mut c_void))?,
-        };
-        // SAFETY: the runtime is between its start and its end; memory that it gives is as large as
-        // was asked for, and zeros are a `Shared`.
-        unsafe {
-            mailbox.rank = u64::from(rank().cast_unsigned());
-            mailbox.size = u64::from(size().cast_unsigned());
-            mailbox.shared = KEPT.load(Ordering::Relaxed);
-            if mailbox.shared.is_null() {
-                mailbox.shared = malloc(size_of::<Shared>()).cast();
-                if mailbox.shared.is_null() {
-                    return Err(io::Error::other("no symmetric memory is left"));
-                }
-                mailbox.shared.write_bytes(0, 1);
-            }
-            (mailbox.barrier)();
-        }
-        Ok(mailbox)
-    }
-
-    /// The flag between this process and a partner. A process has one partner at a distance in
-    /// each direction, so flags of different partners are never mixed up, however early one is.
-    fn flag(&self, from: u64, to: u64) -> usize {
-        let distance = from.abs_diff(to).max(1).ilog2() as usize;
-        2 * (distance % (FLAGS / 2)) + usize::from(from < to)
-    }
-
-    /// Waits until a flag says something new, and returns what.
-    fn wait(&self, flag: *mut c_long, seen: *mut c_long) -> c_long {
-        // SAFETY: the flag is in symmetric memory of this process, written by one partner only, and
-        // not again before it was told; what was seen is next to it, and nobody else's.
-        unsafe {
-            (self.wait_until)(flag, NOT_EQUAL, *seen);
-            *seen = flag.read_volatile();
-            fence(Ordering::SeqCst);
-            *seen
-        }
-    }
-
-    fn raise(&self, flag: *mut c_long, value: c_long, at: u64) {
-        // SAFETY: a symmetric address, and a rank that exists.
-        unsafe {
-            (self.p)(flag, value, at as c_int);
-            (self.quiet)();
-        }
-    }
-}
-
-impl Upcalls for Mailbox {
-    fn rank(&self) -> u64 {
-        self.rank
-    }
-
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn send(&mut self, to: u64, bytes: &[u8]) -> io::Result<()> {
-        let flag = self.flag(self.rank, to);
-        // SAFETY: `shared` is alive until drop, and `flag` below the number of flags.
-        let (ready, taken, seen, sent, piece) = unsafe {
-            (
-                &raw mut (*self.shared).ready[flag],
-                &raw mut (*self.shared).taken[flag],
-                &raw mut (*self.shared).seen_taken[flag],
-                &mut (*self.shared).sent[flag],
-                (&raw mut (*self.shared).piece).cast::<u8>(),
-            )
-        };
-        // The length goes first, as a piece of its own.
-        let length = (bytes.len() as u64).to_ne_bytes();
-        for part in [length.as_slice()].into_iter().chain(bytes.chunks(PIECE)) {
-            // SAFETY: a part is no longer than a piece, and the last one was taken.
-            unsafe { piece.copy_from_nonoverlapping(part.as_ptr(), part.len()) };
-            fence(Ordering::SeqCst);
-            *sent += 1;
-            self.raise(ready, *sent << BITS | part.len() as c_long, to);
-            self.wait(taken, seen);
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, from: u64) -> io::Result<Vec<u8>> {
-        let flag = self.flag(from, self.rank);
-        // SAFETY: as in `send`.
-        let (ready, taken, seen, piece) = unsafe {
-            (
-                &raw mut (*self.shared).ready[flag],
-                &raw mut (*self.shared).taken[flag],
-                &raw mut (*self.shared).seen_ready[flag],
-                (&raw const (*self.shared).piece).cast::<c_void>(),
-            )
-        };
-        let next = |into: &mut [u8]| {
-            let value = self.wait(ready, seen);
-            let len = (value & ((1 << BITS) - 1)) as usize;
-            if len != into.len() {
-                return Err(io::Error::other("a message of another length than was said"));
-            }
-            // SAFETY: `into` is as long as what is got.
-            unsafe { (self.getmem)(into.as_mut_ptr().cast(), piece, len, from as c_int) };
-            self.raise(taken, value, from);
-            Ok(())
-        };
-        let mut length = [0; 8];
-        next(&mut length)?;
-        let length = usize::try_from(u64::from_ne_bytes(length)).unwrap_or(0);
-        let mut bytes = Vec::new();
-        // No message is worth ending the program for.
-        bytes.try_reserve_exact(length)?;
-        bytes.resize(length, 0);
-        bytes.chunks_mut(PIECE).try_for_each(next)?;
-        Ok(bytes)
-    }
-
-    /// The flag itself is the number, and nobody waits until it has arrived but who hears it.
-    fn tell(&mut self, to: u64, number: u64) -> io::Result<()> {
-        let flag = self.flag(self.rank, to);
-        // SAFETY: `shared` is alive until drop, `flag` below the number of flags, and `to` a rank that exists.
-        unsafe {
-            let turns = &mut (*self.shared).tells[flag];
-            *turns += 1;
-            let value = number.cast_signed() << 1 | *turns & 1;
-            (self.p)(&raw mut (*self.shared).told[flag], value, to as c_int);
-        }
-        Ok(())
-    }
-
-    fn hear(&mut self, from: u64) -> io::Result<u64> {
-        let flag = self.flag(from, self.rank);
-        // SAFETY: as in `tell`.
-        let (told, seen) = unsafe {
-            (&raw mut (*self.shared).told[flag], &raw mut (*self.shared).seen_told[flag])
-        };
-        Ok(self.wait(told, seen).cast_unsigned() >> 1)
-    }
-
-    fn barrier(&mut self) -> io::Result<()> {
-        // SAFETY: all processes call it.
-        unsafe { (self.barrier)() };
-        Ok(())
-    }
-}
-
-impl Drop for Mailbox {
-    fn drop(&mut self) {
-        if meet::is_on() {
-            // Where requests are served in software, the last one of some is served by others in here.
-            // SAFETY: all processes call it.
-            unsafe { (self.barrier)() };
-            return KEPT.store(self.shared, Ordering::Relaxed);
-        }
-        // A later one makes its own.
-        KEPT.store(core::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: obtained in `open`, freed once; all processes do so together.
-        unsafe { (self.free)(self.shared.cast()) };
-    }
+    let found = found.and_then(|index| ENTRIES.get(index));
+    found.ok_or_else(|| io::Error::other(format!("{name} is no function of OpenSHMEM")))
 }
 
 /// What the runtime says of itself.

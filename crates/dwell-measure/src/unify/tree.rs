@@ -25,6 +25,8 @@ use std::io;
 
 use otf2::id::LocationRef;
 
+use crate::patience::Patience;
+
 use super::process::{Global, Process, Rows};
 use super::shared::{Counts, Maps, Shared};
 use super::wire::{Damaged, Input, put, put_bytes};
@@ -74,11 +76,13 @@ pub trait Upcalls {
         Ok(u64::from_le_bytes(number))
     }
 
-    /// Waits for all processes. Unification itself needs none.
-    ///
-    /// # Errors
-    /// If the communication layer fails.
-    fn barrier(&mut self) -> io::Result<()>;
+    /// Sets the step that the following messages belong to, and until when they are waited for. A message of another
+    /// step is never received. Those who have no deadlines may ignore it.
+    fn set_patience(&mut self, _: Patience) {}
+
+    /// Tells the neighbours of this process in the tree that it takes part in nothing any more, so that they stop
+    /// waiting for it. Those who have no way to say so may ignore it.
+    fn leave(&mut self) {}
 }
 
 /// What a process has in the end.

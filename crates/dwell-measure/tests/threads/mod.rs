@@ -41,10 +41,6 @@ impl Upcalls for Threads {
             .expect("a process waits in vain")
             .ok_or_else(|| io::Error::other("the line is down"))
     }
-
-    fn barrier(&mut self) -> io::Result<()> {
-        unreachable!("not needed")
-    }
 }
 
 /// Runs `body` in `size` threads that can talk to each other, and gives what each returned.

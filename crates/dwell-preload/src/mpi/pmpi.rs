@@ -63,7 +63,7 @@ macro_rules! functions {
 }
 
 functions! {
-    barrier = "PMPI_Barrier"(comm: usize);
+    cancel = "PMPI_Cancel"(request: *mut usize);
     comm_f2c = "PMPI_Comm_f2c"(handle: c_int) -> usize;
     group_f2c = "PMPI_Group_f2c"(handle: c_int) -> usize;
     message_f2c = "PMPI_Message_f2c"(handle: c_int) -> usize;
@@ -73,10 +73,12 @@ functions! {
     cartdim_get = "PMPI_Cartdim_get"(comm: usize, dimensions: *mut c_int);
     comm_create_from_group = "PMPI_Comm_create_from_group"(group: usize, tag: *const c_char, info: usize, errors: usize, comm: *mut usize);
     comm_dup = "PMPI_Comm_dup"(comm: usize, new: *mut usize);
+    comm_idup = "PMPI_Comm_idup"(comm: usize, new: *mut usize, request: *mut usize);
     comm_free = "PMPI_Comm_free"(comm: *mut usize);
     comm_group = "PMPI_Comm_group"(comm: usize, group: *mut usize);
     comm_rank = "PMPI_Comm_rank"(comm: usize, rank: *mut c_int);
     comm_remote_group = "PMPI_Comm_remote_group"(comm: usize, group: *mut usize);
+    comm_set_errhandler = "PMPI_Comm_set_errhandler"(comm: usize, handler: usize);
     comm_size = "PMPI_Comm_size"(comm: usize, size: *mut c_int);
     comm_test_inter = "PMPI_Comm_test_inter"(comm: usize, flag: *mut c_int);
     dist_graph_neighbors_count = "PMPI_Dist_graph_neighbors_count"(comm: usize, sources: *mut c_int, targets: *mut c_int, weighted: *mut c_int);
@@ -91,11 +93,12 @@ functions! {
     group_translate_ranks = "PMPI_Group_translate_ranks"(from: usize, count: c_int, ranks: *const c_int, to: usize, translated: *mut c_int);
     initialized = "PMPI_Initialized"(flag: *mut c_int);
     finalized = "PMPI_Finalized"(flag: *mut c_int);
+    irecv = "PMPI_Irecv"(buffer: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, request: *mut usize);
+    isend = "PMPI_Isend"(buffer: *const c_void, count: c_int, datatype: usize, target: c_int, tag: c_int, comm: usize, request: *mut usize);
     query_thread = "PMPI_Query_thread"(level: *mut c_int);
-    recv = "PMPI_Recv"(buffer: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, status: usize);
-    send = "PMPI_Send"(buffer: *const c_void, count: c_int, datatype: usize, target: c_int, tag: c_int, comm: usize);
     session_finalize = "PMPI_Session_finalize"(session: *mut usize);
     session_init = "PMPI_Session_init"(info: usize, errors: usize, session: *mut usize);
+    test = "PMPI_Test"(request: *mut usize, flag: *mut c_int, status: usize);
     test_cancelled = "PMPI_Test_cancelled"(status: usize, flag: *mut c_int);
     topo_test = "PMPI_Topo_test"(comm: usize, kind: *mut c_int);
     type_size = "PMPI_Type_size"(datatype: usize, size: *mut c_int);

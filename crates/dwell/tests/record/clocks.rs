@@ -309,6 +309,33 @@ fn processes_meet_whatever_they_record() {
     assert!(met.is_some_and(|times| times >= 3), "{met:?}, {run:?}");
 }
 
+/// However often it is asked for, comparing clocks takes a small part of the run, where processes share cores as well.
+#[test]
+fn comparing_clocks_takes_a_small_part_of_the_run() {
+    let Some(mpi) = Mpi::named("mpicc.mpich") else { return };
+    let lab = Lab::bare();
+    let program = mpi.compile(&lab, "tests/programs/mpi_ring.c", &[]);
+    let command = [program.as_os_str(), "1500".as_ref(), "0".as_ref(), "1".as_ref()];
+    let variables = ["DWELL_TEST_SKEW=1000000,1000", "DWELL_CLOCK_PERIOD=1ms"].map(OsStr::new);
+    let run = mpi.measured_with(&lab, 3, &variables, &command);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let trace = Trace::read(&lab.experiment());
+    let compared = calls(&trace, Times::Written, &["Dwell compares clocks"]);
+    let (mut first, mut last) = (BTreeMap::new(), BTreeMap::new());
+    each(&trace, Times::Written, |rank, time, _| {
+        first.entry(rank).or_insert(time);
+        last.insert(rank, time);
+    });
+    for (rank, meetings) in compared {
+        let spent: u64 = meetings.iter().map(|(enter, leave)| leave - enter).sum();
+        let share = spent as f64 / (last[&rank] - first[&rank]) as f64;
+        eprintln!("rank {rank}: {} meetings, {:.2} % of the run", meetings.len(), 100.0 * share);
+        assert!(meetings.len() >= 3, "{meetings:?}");
+        // Comparisons take 1 %; in between rank 0 says four times when the next one is.
+        assert!(share < 0.05, "rank {rank}: {share}");
+    }
+}
+
 /// How long who came first waited for who came last, in seconds: at barriers, and for a flag.
 fn one_sided(trace: &Trace, times: Times) -> (f64, f64) {
     let barriers = calls(trace, times, &["shmem_barrier_all", "shmem_finalize"]);

@@ -9,6 +9,7 @@ mod budgets;
 mod caf;
 mod clocks;
 mod crash;
+mod ends;
 mod events;
 mod faults;
 mod ga_fortran;

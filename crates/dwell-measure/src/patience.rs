@@ -1,0 +1,152 @@
+//! How long the recorder waits for other processes.
+//!
+//! The recorder talks to other processes when a run starts, when it ends, and when clocks are compared. Each of
+//! these steps has a deadline: a process that died, hangs, or was never measured must not hold up a program that
+//! would go on without Dwell. What waits is always a loop that asks "is it there yet?" ([`Patience::wait`]), never a
+//! blocking call of the runtime, from which nobody can return.
+//!
+//! Only the arrival at a collective end of the runtime has no deadline: there a late process is waited for as the
+//! runtime itself would wait for it.
+#![allow(unsafe_code)] // Gives up the processor, which is a system call.
+
+use std::fmt;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A step of the recorder that needs other processes, and the time until which it waits for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    step: Step,
+    /// When waiting ends, and how long that is from the beginning of the step; `None` if there is no deadline.
+    limit: Option<(Instant, Duration)>,
+}
+
+/// What the recorder of one process does together with the others. The value travels in messages, so that one of
+/// an abandoned step is never taken for one of a later step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Step {
+    /// The start of the recording.
+    Start = 1,
+    /// A comparison of clocks while the program runs.
+    CompareClocks = 2,
+    /// The end of the recording.
+    End = 3,
+}
+
+impl Step {
+    /// The number of steps that differ in their value, with 0 for none.
+    pub const COUNT: usize = 4;
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "at the start of the recording",
+            Self::CompareClocks => "to compare clocks",
+            Self::End => "at the end of the recording",
+        })
+    }
+}
+
+/// Polls that follow each other at once, before the processor is offered to others between any two.
+const EAGER: u32 = 200;
+
+impl Patience {
+    /// Waits without a deadline.
+    pub const fn endless(step: Step) -> Self {
+        Self { step, limit: None }
+    }
+
+    /// Waits until `nanoseconds` from now. All waits of the step share this deadline.
+    pub fn from_now(step: Step, nanoseconds: u64) -> Self {
+        let length = Duration::from_nanos(nanoseconds);
+        Self { step, limit: Instant::now().checked_add(length).map(|until| (until, length)) }
+    }
+
+    /// The same, with a deadline that is as far from now as the old one was from the beginning of its step.
+    pub fn renewed(&self) -> Self {
+        let length = self.limit.map(|(_, length)| length);
+        let limit = length.and_then(|length| Some((Instant::now().checked_add(length)?, length)));
+        Self { limit, ..*self }
+    }
+
+    /// The step that waits.
+    pub const fn step(&self) -> Step {
+        self.step
+    }
+
+    /// Calls `poll` until it has an answer or fails, or until the deadline has passed. `whom` is the process that the
+    /// answer depends on, `None` for all processes; the error names it.
+    ///
+    /// The processor is offered to others between polls, because the process that is waited for may need it. The loop
+    /// does not sleep: while it waits, `poll` also serves requests of other processes where the runtime needs that.
+    ///
+    /// # Errors
+    /// The error of `poll`, or [`io::ErrorKind::TimedOut`].
+    pub fn wait<T>(
+        &self,
+        whom: Option<u64>,
+        mut poll: impl FnMut() -> io::Result<Option<T>>,
+    ) -> io::Result<T> {
+        let mut polls = 0;
+        loop {
+            if let Some(answer) = poll()? {
+                return Ok(answer);
+            }
+            if let Some((until, length)) = self.limit
+                && Instant::now() >= until
+            {
+                return Err(self.timed_out(whom, length));
+            }
+            polls += 1;
+            if polls >= EAGER {
+                // SAFETY: a system call without arguments.
+                unsafe { libc::sched_yield() };
+            }
+        }
+    }
+
+    #[cold]
+    fn timed_out(&self, whom: Option<u64>, length: Duration) -> io::Error {
+        let whom = whom.map_or("all processes".into(), |rank| format!("process {rank}"));
+        let text = format!("waited {length:?} for {whom} {}", self.step);
+        io::Error::new(io::ErrorKind::TimedOut, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_until_the_answer_is_there() {
+        let patience = Patience::from_now(Step::End, 60_000_000_000);
+        let mut polls = 0;
+        let answer = patience.wait(Some(3), || {
+            polls += 1;
+            Ok((polls == 1000).then_some(polls))
+        });
+        assert_eq!(answer.ok(), Some(1000));
+    }
+
+    #[test]
+    fn gives_up_at_the_deadline_and_says_for_whom_it_waited() {
+        let patience = Patience::from_now(Step::CompareClocks, 20_000_000);
+        let began = Instant::now();
+        let error = patience.wait::<()>(Some(7), || Ok(None)).map_err(|error| error.to_string());
+        assert!(began.elapsed() >= Duration::from_millis(20));
+        assert_eq!(error, Err("waited 20ms for process 7 to compare clocks".into()));
+        // The deadline is that of the step, not of a single wait.
+        let began = Instant::now();
+        assert!(patience.wait::<()>(None, || Ok(None)).is_err());
+        assert!(began.elapsed() < Duration::from_millis(20));
+    }
+
+    #[test]
+    fn an_error_ends_the_wait() {
+        let patience = Patience::endless(Step::Start);
+        let error = patience.wait::<()>(None, || Err(io::Error::other("gone")));
+        assert_eq!(error.map_err(|error| error.to_string()), Err("gone".into()));
+    }
+}

@@ -1,0 +1,110 @@
+//! Collective operations among the recorders of all processes, made of messages along the tree of unification.
+//!
+//! The runtime's own collectives block until all processes have come, so that nobody could give up waiting. These
+//! wait message by message, each within the deadline of the step.
+
+use std::io;
+
+use crate::unify::{Upcalls, above, below};
+
+/// Brings the bytes of rank 0, which alone passes `mine`, to all processes.
+///
+/// # Errors
+/// If a message does not arrive.
+pub(crate) fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let (rank, size) = (up.rank(), up.size());
+    let bytes = match mine {
+        Some(bytes) => bytes,
+        None => up.receive(above(rank).unwrap_or(0))?,
+    };
+    for child in below(rank, size).rev() {
+        up.send(child, &bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Joins the numbers of all processes, place by place. Rank 0 gets those of all, any other process those of its
+/// subtree.
+///
+/// # Errors
+/// If a message does not arrive.
+pub(crate) fn reduce<const N: usize>(
+    up: &mut impl Upcalls,
+    mut own: [u64; N],
+    join: impl Fn(u64, u64) -> u64,
+) -> io::Result<[u64; N]> {
+    let (rank, size) = (up.rank(), up.size());
+    for child in below(rank, size) {
+        let theirs = numbers::<N>(&up.receive(child)?)?;
+        for (own, theirs) in own.iter_mut().zip(theirs) {
+            *own = join(*own, theirs);
+        }
+    }
+    if let Some(above) = above(rank) {
+        up.send(above, &own.map(u64::to_le_bytes).concat())?;
+    }
+    Ok(own)
+}
+
+/// The numbers that a message has.
+///
+/// # Errors
+/// If the message is shorter.
+pub(crate) fn numbers<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
+    let mut numbers = [0; N];
+    let damaged = || io::Error::other("a message of another process is damaged");
+    let words = bytes.as_chunks::<8>().0;
+    for (place, number) in numbers.iter_mut().enumerate() {
+        *number = u64::from_le_bytes(*words.get(place).ok_or_else(damaged)?);
+    }
+    Ok(numbers)
+}
+
+/// Reasons are cut to this many bytes.
+const LONGEST: usize = 400;
+
+/// Returns success at all processes if all of them pass success. Otherwise all get the error of one of them, which
+/// names it. No process returns before all have called it, except one that cannot wait any longer.
+///
+/// # Errors
+/// The first error of any process, or why this process could not learn of one. Only the latter is of a kind other than
+/// [`io::ErrorKind::Other`].
+pub(crate) fn agree(up: &mut impl Upcalls, own: io::Result<()>) -> io::Result<()> {
+    let (rank, size) = (up.rank(), up.size());
+    let mut verdict = match own {
+        Ok(()) => Vec::new(),
+        Err(error) => reason(rank, &error),
+    };
+    // Every message is sent and received whatever fails, or others would wait in vain.
+    for child in below(rank, size) {
+        let theirs = up.receive(child).unwrap_or_else(|error| reason(rank, &error));
+        if verdict.is_empty() {
+            verdict = theirs;
+        }
+    }
+    let mut kind = io::ErrorKind::Other;
+    if let Some(above) = above(rank) {
+        let answer = up.send(above, &verdict).and_then(|()| up.receive(above));
+        verdict = answer.unwrap_or_else(|error| {
+            kind = error.kind();
+            reason(rank, &error)
+        });
+    }
+    for child in below(rank, size).rev() {
+        if let Err(error) = up.send(child, &verdict)
+            && verdict.is_empty()
+        {
+            verdict = reason(rank, &error);
+        }
+    }
+    if verdict.is_empty() {
+        return Ok(());
+    }
+    Err(io::Error::new(kind, String::from_utf8_lossy(&verdict).into_owned()))
+}
+
+fn reason(rank: u64, error: &io::Error) -> Vec<u8> {
+    let mut text = format!("process {rank}: {error}");
+    text.truncate(text.floor_char_boundary(LONGEST));
+    text.into_bytes()
+}
