@@ -1,7 +1,10 @@
 //! The table of OpenSHMEM.
 //!
-//! Every function of OpenSHMEM 1.5, the extensions of Open MPI 4.1 (`shmemx_`), and what SGI called a
-//! few of them before (`start_pes`, `shmalloc`).
+//! Every function of OpenSHMEM 1.5, the extensions of Open MPI 4.1 (`shmemx_`), what SGI called a
+//! few of them before (`start_pes`, `shmalloc`), and 36 functions that Sandia OpenSHMEM exports beyond the
+//! type tables of OpenSHMEM 1.5: the bitwise team reductions of `short`, `int`, `long` and `long long`, which
+//! the table of team reduction types leaves empty, and the waits and tests on several values of `short` and
+//! `unsigned short`, which are no standard AMO types. Programs call them, so they are hooked.
 //!
 //! | module | families |
 //! |---|---|
@@ -17,15 +20,16 @@
 //! where they are installed: a function that the library exports and the table lacks fails it, unless
 //! it is on the list [`NOT_HOOKED`]; so does any type that differs from the header's. That library has
 //! 913 of the functions here. The others came with OpenSHMEM 1.5, or are atomics for types that Open
-//! MPI leaves out; they were compared once, by machine, with every synopsis in the text of the
-//! standard.
+//! MPI leaves out, or are the 36 of Sandia OpenSHMEM; those of the standard were compared once, by
+//! machine, with every synopsis in its text.
 //!
 //! # What is not
 //!
 //! * The Fortran names (`shmem_put_` and others). Debian's build of Open MPI exports none, so there
 //!   is nothing to hold them against.
 //! * What came with OpenSHMEM 1.6: `ibput`, `ibget`, `signal_set`, `signal_add`, `pe_quiet`, scans,
-//!   sessions, `team_ptr`, `query_initialized`. Extensions of other implementations.
+//!   sessions, `team_ptr`, `query_initialized`. Other extensions of other implementations: Sandia OpenSHMEM
+//!   has the old names of atomics (`shmem_size_swap`) for types for which the standard never had them.
 //! * The type-generic names of C11 (`shmem_put`) are macros over functions of this table, and no
 //!   functions themselves.
 //! * [Progress](crate::operation::Progress) was measured on one runtime only, see

@@ -176,6 +176,9 @@ pub(super) const FAMILIES: &[Family] = families! {
     "team reduce": rows!(team_reduce, "shmem_" team_bits "_and_reduce");
     "team reduce": rows!(team_reduce, "shmem_" team_bits "_or_reduce");
     "team reduce": rows!(team_reduce, "shmem_" team_bits "_xor_reduce");
+    "team reduce, signed types": rows!(team_reduce, "shmem_" integer "_and_reduce");
+    "team reduce, signed types": rows!(team_reduce, "shmem_" integer "_or_reduce");
+    "team reduce, signed types": rows!(team_reduce, "shmem_" integer "_xor_reduce");
     "team reduce": rows!(team_reduce, "shmem_" rma "_max_reduce");
     "team reduce": rows!(team_reduce, "shmem_" rma "_min_reduce");
     "team reduce": rows!(team_reduce, "shmem_" rma "_sum_reduce");

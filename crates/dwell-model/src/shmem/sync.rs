@@ -166,17 +166,29 @@ pub(super) const FAMILIES: &[Family] = families! {
     "signal_wait_until": &[signal_wait_until(symbol!("shmem_signal_wait_until"))];
     "signal_fetch": &[signal_fetch(symbol!("shmem_signal_fetch"))];
     "wait_until_all": rows!(wait_until_all, "shmem_" amo_all "_wait_until_all");
+    "wait_until_all, short": rows!(wait_until_all, "shmem_" short "_wait_until_all");
     "wait_until_any": rows!(wait_until_any, "shmem_" amo_all "_wait_until_any");
+    "wait_until_any, short": rows!(wait_until_any, "shmem_" short "_wait_until_any");
     "wait_until_some": rows!(wait_until_some, "shmem_" amo_all "_wait_until_some");
+    "wait_until_some, short": rows!(wait_until_some, "shmem_" short "_wait_until_some");
     "wait_until_all_vector": rows!(wait_until_all_vector, "shmem_" amo_all "_wait_until_all_vector");
+    "wait_until_all_vector, short": rows!(wait_until_all_vector, "shmem_" short "_wait_until_all_vector");
     "wait_until_any_vector": rows!(wait_until_any_vector, "shmem_" amo_all "_wait_until_any_vector");
+    "wait_until_any_vector, short": rows!(wait_until_any_vector, "shmem_" short "_wait_until_any_vector");
     "wait_until_some_vector": rows!(wait_until_some_vector, "shmem_" amo_all "_wait_until_some_vector");
+    "wait_until_some_vector, short": rows!(wait_until_some_vector, "shmem_" short "_wait_until_some_vector");
     "test_all": rows!(test_all, "shmem_" amo_all "_test_all");
+    "test_all, short": rows!(test_all, "shmem_" short "_test_all");
     "test_any": rows!(test_any, "shmem_" amo_all "_test_any");
+    "test_any, short": rows!(test_any, "shmem_" short "_test_any");
     "test_some": rows!(test_some, "shmem_" amo_all "_test_some");
+    "test_some, short": rows!(test_some, "shmem_" short "_test_some");
     "test_all_vector": rows!(test_all_vector, "shmem_" amo_all "_test_all_vector");
+    "test_all_vector, short": rows!(test_all_vector, "shmem_" short "_test_all_vector");
     "test_any_vector": rows!(test_any_vector, "shmem_" amo_all "_test_any_vector");
+    "test_any_vector, short": rows!(test_any_vector, "shmem_" short "_test_any_vector");
     "test_some_vector": rows!(test_some_vector, "shmem_" amo_all "_test_some_vector");
+    "test_some_vector, short": rows!(test_some_vector, "shmem_" short "_test_some_vector");
 
     // An absent lock is free: a loop over test_lock must end.
     "locks": &[

@@ -1,11 +1,20 @@
+extern crate std;
+
+use std::format;
+use std::vec::Vec;
+
 use super::*;
 use crate::layer::layer_of_region;
 use crate::operation::{Atomic, Collective, Evidence, Mode, Operation, Progress};
 use crate::table::{
-    Absent, Arg, Bytes, CType, Group, Kind, Members, Operand, Places, Strides, Success, Watch,
+    Absent, Arg, Bytes, CType, Condition, Group, Kind, Members, Operand, Places, Strides, Success,
+    Watch,
 };
 
-use CType::{Int, Int32, Long, LongDouble, Pointer, PtrdiffT, SizeT, Uint64, Void};
+use CType::{
+    Int, Int32, Long, LongDouble, LongLong, Pointer, PtrdiffT, Short, SizeT, Uint64, UnsignedShort,
+    Void,
+};
 
 #[track_caller]
 fn row(name: &str) -> &'static Row {
@@ -148,6 +157,20 @@ fn families_have_their_size() {
         ("team mem", 5),
         ("team reduce", 142),
         ("pcontrol", 1),
+        // As Sandia OpenSHMEM exports them beyond the type tables of the standard.
+        ("team reduce, signed types", 12),
+        ("wait_until_all, short", 2),
+        ("wait_until_any, short", 2),
+        ("wait_until_some, short", 2),
+        ("wait_until_all_vector, short", 2),
+        ("wait_until_any_vector, short", 2),
+        ("wait_until_some_vector, short", 2),
+        ("test_all, short", 2),
+        ("test_any, short", 2),
+        ("test_some, short", 2),
+        ("test_all_vector, short", 2),
+        ("test_any_vector, short", 2),
+        ("test_some_vector, short", 2),
     ];
     let mut total = 0;
     for (family, count) in twice {
@@ -360,6 +383,45 @@ fn collectives() {
     assert_eq!(row("shmem_char_broadcast").places.root, Some(Arg(4)));
     let sum = row("shmem_complexd_sum_to_all");
     assert_eq!(sum.places.bytes, Bytes::Counted { count: Arg(2), size: 16 });
+}
+
+/// Sandia OpenSHMEM exports 36 functions for types that the tables of OpenSHMEM 1.5 do not give to these
+/// operations. They behave like those for the types of the tables.
+#[test]
+fn types_beyond_the_tables_of_the_standard() {
+    let mut found = 0;
+    for (name, ctype) in [("short", Short), ("int", Int), ("long", Long), ("longlong", LongLong)] {
+        for operation in ["and", "or", "xor"] {
+            let list = &[Pointer, Pointer, Pointer, SizeT];
+            let reduce = signature(&format!("shmem_{name}_{operation}_reduce"), Int, list);
+            let bytes = Bytes::Counted { count: Arg(3), size: ctype.size() };
+            assert_eq!((reduce.places.group, reduce.places.bytes), (Group::Team(Arg(0)), bytes));
+            found += 1;
+        }
+    }
+    for (name, ctype) in [("short", Short), ("ushort", UnsignedShort)] {
+        for what in ["wait_until", "test"] {
+            for which in ["all", "any", "some"] {
+                for vector in ["", "_vector"] {
+                    let of_long = row(&format!("shmem_long_{what}_{which}{vector}"));
+                    let types = of_long.arguments.types().iter();
+                    let list: Vec<CType> =
+                        types.map(|each| if *each == Long { ctype } else { *each }).collect();
+                    let name = format!("shmem_{name}_{what}_{which}{vector}");
+                    let row = signature(&name, of_long.returns, &list);
+                    assert_eq!(row.operation, of_long.operation);
+                    let (Some(one), Some(other)) = (row.places.condition, of_long.places.condition)
+                    else {
+                        panic!("{name} has no condition")
+                    };
+                    assert_eq!(Condition { size: 8, ..one }, other, "{name}");
+                    assert_eq!(one.size, 2);
+                    found += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(found, 36);
 }
 
 #[test]

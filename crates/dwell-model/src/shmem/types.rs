@@ -17,7 +17,8 @@
 //! | `bitwise` | seven of the standard | bitwise atomics |
 //! | `classic` | `int`, `long`, `long long` | atomics under their old names; bitwise ones of Open MPI |
 //! | `wait` | fourteen | wait and test |
-//! | `integer` | four | wait for any change; reductions on active sets |
+//! | `integer` | four, signed | wait for any change; reductions on active sets; bitwise reductions on teams that Sandia OpenSHMEM adds |
+//! | `short` | `short`, `unsigned short` | wait and test on several values that Sandia OpenSHMEM adds |
 //! | `float` | three | reductions that also serve these |
 //! | `complex` | two | sum and product |
 //! | `team_bits` | fourteen, unsigned and exact | bitwise reductions on teams |
@@ -99,6 +100,9 @@ macro_rules! rows {
     };
     ($($make:ident)+, $($a:literal)+ integer $b:literal) => {
         rows!(@typed ($($make)+) ($($a)+) $b; "short" Short "int" Int "long" Long "longlong" LongLong)
+    };
+    ($($make:ident)+, $($a:literal)+ short $b:literal) => {
+        rows!(@typed ($($make)+) ($($a)+) $b; "short" Short "ushort" UnsignedShort)
     };
     ($($make:ident)+, $($a:literal)+ float $b:literal) => {
         rows!(@typed ($($make)+) ($($a)+) $b; "float" Float "double" Double "longdouble" LongDouble)
