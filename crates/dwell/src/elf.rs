@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use object::read::elf::{ElfFile64, FileHeader};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
 
 /// What a file is.
@@ -21,6 +21,8 @@ pub(crate) enum Program {
     },
     /// A program that loads nothing: a preloaded library never gets in.
     Static,
+    /// A program that the loader of another C library starts, which `libdwell.so` is not built for.
+    OtherLibc(&'static str),
     /// A script; what it starts can be measured.
     Script(String),
     /// Something else.
@@ -38,9 +40,13 @@ pub(crate) fn inspect(path: &Path) -> Result<Program> {
     let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return Ok(Program::Other) };
     let endian = file.endian();
     let headers = file.elf_header().program_headers(endian, &*bytes).unwrap_or_default();
-    let has = |kind| headers.iter().any(|header| header.p_type.get(endian) == kind);
-    if !has(object::elf::PT_INTERP) {
-        return Ok(Program::Static);
+    // A program that asks for a loader by a damaged name is still none that loads nothing.
+    let loader =
+        |header: &_| ProgramHeader::interpreter(header, endian, &*bytes).unwrap_or(Some(b""));
+    let loader = headers.iter().find_map(loader);
+    let Some(loader) = loader else { return Ok(Program::Static) };
+    if let Some(name) = other_libc(loader) {
+        return Ok(Program::OtherLibc(name));
     }
     let undefined = file.dynamic_symbols().filter(ObjectSymbol::is_undefined);
     let mut imports: Vec<String> =
@@ -50,6 +56,15 @@ pub(crate) fn inspect(path: &Path) -> Result<Program> {
     let defined = file.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
     let defines = defined.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect();
     Ok(Program::Dynamic { libraries: needed(&file, &bytes), imports, defines })
+}
+
+/// Name of the C library whose loader this is, by the name of its file, if it is none that `libdwell.so` can be
+/// loaded by. Loaders of unknown names are taken for glibc's, which some distributions install elsewhere.
+fn other_libc(loader: &[u8]) -> Option<&'static str> {
+    let file = loader.rsplit(|byte| *byte == b'/').next()?;
+    let known: [(&[u8], &str); 3] =
+        [(b"ld-musl-", "musl"), (b"ld-uClibc", "uClibc"), (b"ld64-uClibc", "uClibc")];
+    known.into_iter().find(|(start, _)| file.starts_with(start)).map(|(_, name)| name)
 }
 
 /// Libraries that a program names.
@@ -94,6 +109,15 @@ mod tests {
         assert!(libraries.iter().any(|name| name.starts_with("libc.so")), "{libraries:?}");
         assert!(imports.iter().any(|name| name == "malloc"), "{imports:?}");
         Ok(())
+    }
+
+    #[test]
+    fn loaders_of_other_c_libraries_are_known_by_their_file() {
+        assert_eq!(other_libc(b"/lib/ld-musl-x86_64.so.1"), Some("musl"));
+        assert_eq!(other_libc(b"/lib/ld64-uClibc.so.1"), Some("uClibc"));
+        for loader in ["/lib64/ld-linux-x86-64.so.2", "/opt/ld-musl-free/ld-2.31.so", ""] {
+            assert_eq!(other_libc(loader.as_bytes()), None, "{loader}");
+        }
     }
 
     #[test]

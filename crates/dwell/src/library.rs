@@ -1,6 +1,6 @@
 //! Where the library is that `dwell run` preloads, and whether it works here.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{env, ffi};
@@ -33,6 +33,25 @@ pub(crate) fn find() -> Result<PathBuf> {
             program.display()
         ),
     }
+}
+
+/// Directories that a program's own directory may be deep, for [`preload_name`].
+const DEPTH: usize = 32;
+
+/// The name by which `LD_PRELOAD` asks for the library at this path.
+///
+/// Everything that a measured program or script starts inherits `LD_PRELOAD`, and musl's loader ends a program
+/// into which it cannot load a library that it found. So the name begins with `$ORIGIN`, which glibc's loader
+/// replaces by the directory of the program and musl's does not know; behind it come enough parents to arrive
+/// at the root. musl's loader looks for a directory that is called `$ORIGIN`, finds none, and goes on.
+///
+/// `None` where glibc's loader could not replace it, because there is no `/proc` to see the program in.
+pub(crate) fn preload_name(path: &Path) -> Option<OsString> {
+    env::current_exe().ok()?;
+    let mut name = OsString::from("$ORIGIN");
+    name.push("/..".repeat(DEPTH));
+    name.push(path);
+    Some(name)
 }
 
 /// Loads the library as a program would, and says why not if it cannot be.

@@ -122,6 +122,12 @@ impl Checks {
                 program,
                 "is linked statically: its calls cannot be seen. Link it dynamically.",
             ),
+            Program::OtherLibc(libc) => {
+                let text = format!(
+                    "uses the C library {libc}: its calls cannot be seen. Link it with glibc."
+                );
+                self.bad(program, &text);
+            }
             Program::Script(interpreter) => self.line(
                 program,
                 &format!("is a script for {interpreter}: what it starts will be measured"),

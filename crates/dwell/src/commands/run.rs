@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, io};
 
@@ -54,24 +54,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     config.check()?;
     let [program, arguments @ ..] = args.program.as_slice() else { bail!("no program") };
     let name = program.to_string_lossy();
+    let mut loadable = true;
     match elf::which(&name).map(|path| elf::inspect(&path)) {
         None => bail!("{name}: there is no such program"),
         Some(Ok(Program::Static)) => eprintln!(
             "dwell: {name} is linked statically, so its calls cannot be seen; link it dynamically"
         ),
+        Some(Ok(Program::OtherLibc(libc))) => {
+            loadable = false;
+            eprintln!(
+                "dwell: {name} is not recorded: its C library is {libc}, and Dwell measures programs with glibc"
+            );
+        }
         // The system says it better when it cannot be executed.
         Some(Ok(_) | Err(_)) => {}
     }
     let library = library::find()?;
     library::check(&library)?;
 
-    let mut preload = library.into_os_string();
-    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
     let mut command = Command::new(program);
-    command.args(arguments).env("LD_PRELOAD", preload);
+    command.args(arguments).env(ASAN_OPTIONS, asan_options());
+    if let Some(preload) = preload(&library, loadable) {
+        command.env("LD_PRELOAD", preload);
+    }
     for (name, value) in config.variables() {
         command.env(name, value);
     }
@@ -85,4 +90,35 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Err(error).with_context(|| format!("{name}: it cannot be executed"));
     }
     Err(error).with_context(|| name.into_owned())
+}
+
+/// The value of `LD_PRELOAD`: the library, then those that were asked for already. A program into which the
+/// library cannot be loaded gets it too, since it may start others, unless it would end because of it.
+fn preload(library: &Path, loadable: bool) -> Option<OsString> {
+    let plain = || loadable.then(|| library.into());
+    let mut preload = library::preload_name(library).or_else(plain)?;
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    Some(preload)
+}
+
+const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
+
+/// The value of `ASAN_OPTIONS`: what is set already, and that the runtime of AddressSanitizer need not be the first
+/// library. A program that is linked with the shared runtime ends itself otherwise.
+///
+/// The runtime must come before the C library, and does: `libdwell.so` replaces no function of that. To preload it
+/// before `libdwell.so` instead would put everything that the program starts under AddressSanitizer, and would need
+/// a look at each program, while this also serves those that a script or a launcher starts. The variable is for
+/// that runtime alone.
+fn asan_options() -> OsString {
+    let mut options = env::var_os(ASAN_OPTIONS).unwrap_or_default();
+    if !options.is_empty() {
+        options.push(":");
+    }
+    // Of two contradicting options the last counts.
+    options.push("verify_asan_link_order=0");
+    options
 }

@@ -15,6 +15,7 @@ mod faults;
 mod ga_fortran;
 mod hosts;
 mod lab;
+mod linked;
 mod mpi;
 mod mpi_count;
 mod mpi_crash;
