@@ -133,16 +133,30 @@ fn build(workspace: &Workspace) -> Result<()> {
     linkage::check(Path::new(&workspace.relative(&program)))
 }
 
+/// Tools of others that tests may do without on a laptop, never here: `DWELL_REQUIRE_OTF2` and so on.
+const REQUIRED: &[&str] = &[
+    "OTF2",
+    "PYCUBEXR",
+    "SYMBOLS",
+    "SHMEM",
+    "MPI",
+    "INTEL_MPI",
+    "FORTRAN",
+    "NWCHEM",
+    "CAF",
+    "ARMCI",
+    "MUSL",
+];
+
 fn test(workspace: &Workspace) -> Result<()> {
     let mut command = cargo(&workspace.root);
     command.arg("test").args(ALL_BUT_FUZZ);
-    // A test against the tools of others may be skipped on a laptop, never here.
-    for tool in ["OTF2", "PYCUBEXR", "SHMEM", "MPI", "FORTRAN", "NWCHEM", "CAF", "ARMCI"] {
+    for tool in REQUIRED {
         command.env(format!("DWELL_REQUIRE_{tool}"), "1");
     }
     command.env("PYTHONPATH", install::python_path(workspace));
     command.env("DWELL_SHMEM4PY", "python3");
-    command.env("DWELL_MPICC", install::mpi_compilers(workspace));
+    command.envs(install::mpi_variables(workspace));
     process::run(&mut command)
 }
 

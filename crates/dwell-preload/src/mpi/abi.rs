@@ -1,8 +1,9 @@
 //! What differs between MPI libraries: how wide handles are, where a status has what, what constants are
 //! worth.
 //!
-//! Three are known: Open MPI's, which 4.x and 5.x share; that of MPICH and its descendants; and the one
-//! of the standard since MPI 5. Which it is shows when the library is loaded.
+//! Three are known: Open MPI's, which 4.x and 5.x share; that of MPICH and its descendants, Intel MPI among
+//! them; and the one of the standard since MPI 5, with the draft of it that Intel's `libmpi_abi` follows. Which it
+//! is shows when the library is loaded.
 
 use core::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -25,6 +26,8 @@ pub(crate) enum Family {
 #[derive(Debug)]
 pub(crate) struct Abi {
     pub(crate) family: Family,
+    /// Whether it is a draft of the ABI of the standard.
+    is_draft: bool,
     pub(crate) comm_world: usize,
     pub(crate) comm_self: usize,
     pub(crate) comm_null: usize,
@@ -115,6 +118,9 @@ impl Abi {
         match family() {
             Family::OpenMpi => Self::open_mpi(),
             Family::Mpich => Self::mpich(),
+            Family::Standard if is_draft(&library_version()) => {
+                Self { is_draft: true, errors_return: DRAFT_ERRORS_RETURN, ..Self::standard() }
+            }
             Family::Standard => Self::standard(),
         }
     }
@@ -122,6 +128,7 @@ impl Abi {
     fn open_mpi() -> Self {
         Self {
             family: Family::OpenMpi,
+            is_draft: false,
             comm_world: variable(c"ompi_mpi_comm_world"),
             comm_self: variable(c"ompi_mpi_comm_self"),
             comm_null: variable(c"ompi_mpi_comm_null"),
@@ -151,6 +158,7 @@ impl Abi {
     const fn mpich() -> Self {
         Self {
             family: Family::Mpich,
+            is_draft: false,
             comm_world: 0x4400_0000,
             comm_self: 0x4400_0001,
             comm_null: 0x0400_0000,
@@ -180,6 +188,7 @@ impl Abi {
     const fn standard() -> Self {
         Self {
             family: Family::Standard,
+            is_draft: false,
             comm_world: 0x101,
             comm_self: 0x102,
             comm_null: 0x100,
@@ -203,6 +212,15 @@ impl Abi {
             topologies: [211, 212, 213],
             empty_request: 0,
             sizes: [(0, 0); SIZES],
+        }
+    }
+
+    /// The ABI, in words that stand behind the version of the interface; empty if it is the library's own.
+    pub(crate) fn label(&self) -> &'static str {
+        match (self.family, self.is_draft) {
+            (Family::OpenMpi | Family::Mpich, _) => "",
+            (Family::Standard, false) => ", standard ABI",
+            (Family::Standard, true) => ", draft of the standard ABI",
         }
     }
 
@@ -338,6 +356,26 @@ fn family() -> Family {
     } else {
         Family::Mpich
     }
+}
+
+/// `MPI_ERRORS_RETURN` of the draft, in which it and `MPI_ERRORS_ABORT` have each other's number. Nothing else that
+/// is used here differs.
+const DRAFT_ERRORS_RETURN: usize = 0x142;
+
+/// Whether a library that has the ABI of the standard follows the draft, by what it says of itself. `libmpi_abi` of
+/// Intel MPI 2021.19 says that its ABI is 1.0, which is the version of the final one.
+fn is_draft(version: &str) -> bool {
+    version.starts_with("Intel(R) MPI Library 2021.")
+}
+
+/// What the library says of itself. It may be asked at any time.
+pub(super) fn library_version() -> String {
+    let mut text = vec![0_u8; 8192]; // The longest of all known libraries.
+    let mut length = 0;
+    // SAFETY: places for the answers, large enough for each library.
+    unsafe { pmpi::get_library_version(text.as_mut_ptr().cast(), &raw mut length) };
+    let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+    String::from_utf8_lossy(text.get(..end).unwrap_or_default()).into_owned()
 }
 
 /// The name of the file that a function is in.

@@ -1,6 +1,6 @@
 //! The beginning and the end of MPI.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
@@ -9,7 +9,7 @@ use dwell_measure::process;
 use dwell_measure::run::{self, Ending, Runtime};
 use dwell_model::layer::Layer;
 
-use super::abi::{Family, abi};
+use super::abi::{Family, abi, library_version};
 use super::hooks::ENTRIES;
 use super::mail::{self, Mail};
 use super::{groups, pmpi, sessions};
@@ -17,6 +17,9 @@ use crate::{absent, real};
 
 /// How often MPI was started, by a session or otherwise.
 static STARTS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the recorder was started by a function that starts the world.
+static WORLD: AtomicBool = AtomicBool::new(false);
 
 /// What the hook of a function that starts MPI does first. The number goes back to `start`.
 pub(super) fn before_start() -> (Sample, u32) {
@@ -43,12 +46,14 @@ pub(super) fn start(hook: &'static Hook, (began, before): (Sample, u32)) {
     if STARTS.fetch_add(1, Ordering::Relaxed) != before {
         return;
     }
-    if !is_running() {
+    // Intel MPI says that the world is there as soon as there is a session.
+    if !is_running() || (hook.row.name() == SESSION_INIT && before == 0) {
         return sessions::began(
             hook,
             Past { enter: began, leave: Some(dwell_measure::clock::sample()) },
         );
     }
+    WORLD.store(true, Ordering::Relaxed);
     run::start(hook, Past { enter: began, leave: None }, Mail::open, about);
     if let Some(process) = process::current().filter(|process| process.is_this()) {
         groups::begin(process, abi().comm_world, true);
@@ -67,6 +72,9 @@ pub(super) fn finish(hook: &'static Hook) {
     }
 }
 
+/// Starts a session, and MPI if nothing else has started it.
+const SESSION_INIT: &str = "MPI_Session_init";
+
 /// Ends a session, and MPI only if nothing else has started it.
 const SESSION_FINALIZE: &str = "MPI_Session_finalize";
 
@@ -79,7 +87,7 @@ fn end(hook: &'static Hook) {
 /// What the hook of a function that makes a communicator from a mere group does first: without a world,
 /// this is where processes first meet.
 pub(super) fn meet(group: usize) {
-    if mail::has_own() || is_running() {
+    if mail::has_own() || WORLD.load(Ordering::Relaxed) {
         return;
     }
     let Some((hook, began)) = sessions::first() else { return };
@@ -111,19 +119,11 @@ fn is_running() -> bool {
 /// What the library says of itself.
 fn about() -> Runtime {
     let mut runtime = Runtime::default();
-    let mut text = vec![0_u8; 8192]; // The longest of all known libraries.
-    let (mut length, mut major, mut minor) = (0, 0, 0);
-    // SAFETY: places for the answers, large enough for each library.
-    unsafe {
-        pmpi::get_library_version(text.as_mut_ptr().cast(), &raw mut length);
-        pmpi::get_version(&raw mut major, &raw mut minor);
-    }
-    let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-    runtime.name = name(&String::from_utf8_lossy(text.get(..end).unwrap_or_default()));
-    runtime.interface = format!("MPI {major}.{minor}");
-    if abi().family == Family::Standard {
-        runtime.interface += ", standard ABI";
-    }
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: places for the answers.
+    unsafe { pmpi::get_version(&raw mut major, &raw mut minor) };
+    runtime.name = name(&library_version());
+    runtime.interface = format!("MPI {major}.{minor}{}", abi().label());
     let names = ["single", "funneled", "serialized", "multiple"];
     runtime.threads = names.get(thread_level()).copied().unwrap_or("unknown").into();
     runtime

@@ -14,6 +14,7 @@ mod events;
 mod faults;
 mod ga_fortran;
 mod hosts;
+mod intel_mpi;
 mod lab;
 mod linked;
 mod mpi;

@@ -3,6 +3,9 @@
 //! Debian's Open MPI and MPICH by the names of their compilers, and any others that `DWELL_MPICC` lists,
 //! separated by colons: their launcher is `mpiexec` in the same directory. Without any the tests say so
 //! and pass, unless `DWELL_REQUIRE_MPI=1`.
+//!
+//! Intel MPI may be among those listed; `I_MPI_ROOT` must then be set, as its own scripts set it. Tests run it
+//! over shared memory unless they ask for another fabric.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +22,14 @@ pub(crate) struct Mpi {
     compiler: PathBuf,
     launcher: PathBuf,
     options: &'static [&'static str],
+    /// Options of the compiler.
+    flags: &'static [&'static str],
+    /// Variables for the launcher, which hands them on to the processes.
+    variables: &'static [(&'static str, &'static str)],
 }
+
+/// Intel MPI over shared memory, where no operation needs its target.
+const OVER_SHARED_MEMORY: &[(&str, &str)] = &[("I_MPI_FABRICS", "shm")];
 
 impl Mpi {
     /// Every library that is there.
@@ -51,7 +61,33 @@ impl Mpi {
         // One-sided operations of Debian's Open MPI 4.1.4 crash by themselves without this.
         let old = compiler.as_os_str() == "mpicc.openmpi";
         let options: &[&str] = if old { &["-mca", "osc", "^rdma"] } else { &[] };
-        Self { compiler, launcher, options }
+        let intel = compiler.with_file_name("impi_info").is_file();
+        let variables = if intel { OVER_SHARED_MEMORY } else { &[] };
+        Self { compiler, launcher, options, flags: &[], variables }
+    }
+
+    /// Intel MPI, if it is listed. Where `DWELL_REQUIRE_INTEL_MPI=1` it must be.
+    pub(crate) fn intel() -> Option<Self> {
+        let found = Self::all().into_iter().find(|mpi| mpi.variables == OVER_SHARED_MEMORY);
+        if found.is_none() {
+            let required = env::var_os("DWELL_REQUIRE_INTEL_MPI").is_some_and(|value| value == "1");
+            assert!(
+                !required,
+                "DWELL_REQUIRE_INTEL_MPI is set, but DWELL_MPICC lists no Intel MPI"
+            );
+            eprintln!("skipped: there is no Intel MPI");
+        }
+        found
+    }
+
+    /// The same, compiled with further options.
+    pub(crate) fn compiled_with(self, flags: &'static [&'static str]) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// The same, started with other variables.
+    pub(crate) fn started_with(self, variables: &'static [(&'static str, &'static str)]) -> Self {
+        Self { variables, ..self }
     }
 
     /// The same, with other options of its launcher.
@@ -73,7 +109,7 @@ impl Mpi {
 
     /// A name for what belongs to it.
     pub(crate) fn name(&self) -> String {
-        self.compiler.to_string_lossy().replace('/', "_")
+        self.compiler.to_string_lossy().replace('/', "_") + &self.flags.concat()
     }
 
     /// Compiles a program of the repository, given by its path there.
@@ -113,7 +149,7 @@ impl Mpi {
             command.env("OMPI_CC", "g++").env("MPICH_CC", "g++");
             command.args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread"]);
         }
-        command.args(["-O1", "-g", "-w"]).arg(&source).arg("-o").arg(&program);
+        command.args(self.flags).args(["-O1", "-g", "-w"]).arg(&source).arg("-o").arg(&program);
         let output = command.args(options).arg("-lm").output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() || errors.contains("#error"), "{errors}");
@@ -128,6 +164,7 @@ impl Mpi {
     fn launcher(&self, ranks: u32, command: &[&OsStr]) -> Command {
         let mut launcher = Command::new(&self.launcher);
         launcher.args(["-n", &ranks.to_string()]).args(self.options).args(command);
+        launcher.envs(self.variables.iter().copied());
         launcher
     }
 

@@ -19,7 +19,8 @@ const POLLING: &[&str] = &[
     "MPI_Win_test=",
 ];
 
-fn steady(text: &str) -> Vec<String> {
+/// Lines of a run that do not depend on how often it polled, in any order.
+pub(crate) fn steady(text: &str) -> Vec<String> {
     let polls = |line: &String| POLLING.iter().any(|name| line.contains(name));
     lines(text).into_iter().filter(|line| !polls(line)).collect()
 }
