@@ -1,12 +1,13 @@
 //! `cargo xtask ci`: everything that must hold before code is merged.
 //!
 //! The steps go from quick to slow, so that the common mistakes are known in
-//! seconds, and stop at the first that fails. The time of each is printed: a run
-//! has to end within twenty minutes on two cores, and this is where one sees
-//! which step eats them.
+//! seconds, and stop at the first that fails. Packages are installed while the
+//! compiler works on what needs none of them. The time of each step is printed: a
+//! run has to end within 45 minutes on two quiet cores, and this is where one sees
+//! which step takes them.
 
-mod install;
-pub(crate) mod linkage;
+pub(crate) mod install;
+mod linkage;
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +18,7 @@ use clap::Args;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{bench, fuzz, tidy, web};
+use crate::{bench, deny, fuzz, tidy, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 3;
@@ -28,31 +29,50 @@ const BARE_TARGET: &str = "x86_64-unknown-none";
 /// Options of `cargo xtask ci`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Leave out what needs minutes: packages, fuzzing, benchmarks
+    /// Leave out what needs minutes: packages, cargo-deny, the release build, fuzzing, benchmarks
     #[arg(long)]
     quick: bool,
+    /// Fail if known vulnerabilities of dependencies could not be looked up, as a release must
+    #[arg(long, conflicts_with = "quick")]
+    require_advisories: bool,
+}
+
+/// A run of steps.
+struct Session<'a> {
+    workspace: &'a Workspace,
+    quick: bool,
+    require_advisories: bool,
+    /// The installation of packages, until it has ended.
+    install: Option<install::Background>,
+    /// What each step took.
+    times: Vec<(&'static str, Duration)>,
+    /// Lines for the end, where they are seen.
+    last_lines: Vec<String>,
 }
 
 struct Step {
     name: &'static str,
     /// Whether `--quick` runs it too.
     quick: bool,
-    run: fn(&Workspace) -> Result<()>,
+    run: fn(&mut Session<'_>) -> Result<()>,
 }
 
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
-    Step { name: "install", quick: false, run: install::run },
-    Step { name: "fmt", quick: true, run: fmt },
-    Step { name: "clippy", quick: true, run: clippy },
-    Step { name: "docs", quick: true, run: docs },
-    Step { name: "tidy", quick: true, run: tidy::run },
-    Step { name: "no_std", quick: true, run: no_std },
-    Step { name: "build", quick: true, run: build },
+    Step { name: "fmt", quick: true, run: |it| fmt(it.workspace) },
+    Step { name: "clippy", quick: true, run: |it| clippy(it.workspace) },
+    Step { name: "docs", quick: true, run: |it| docs(it.workspace) },
+    Step { name: "tidy", quick: true, run: |it| tidy::run(it.workspace) },
+    Step { name: "no_std", quick: true, run: |it| no_std(it.workspace) },
+    Step { name: "build", quick: true, run: |it| build(it.workspace) },
+    Step { name: "deny", quick: false, run: deny },
+    // What comes after it needs the packages.
+    Step { name: "install", quick: false, run: |it| it.install.take().map_or(Ok(()), install::Background::finish) },
     Step { name: "test", quick: true, run: test },
-    Step { name: "web", quick: false, run: web::check_and_sample },
-    Step { name: "fuzz-smoke", quick: false, run: fuzz_smoke },
-    Step { name: "bench-smoke", quick: false, run: bench_smoke },
+    Step { name: "test-release", quick: false, run: test_release },
+    Step { name: "web", quick: false, run: |it| web::check_and_sample(it.workspace) },
+    Step { name: "fuzz-smoke", quick: false, run: |it| fuzz_smoke(it.workspace) },
+    Step { name: "bench-smoke", quick: false, run: |it| bench_smoke(it.workspace) },
 ];
 
 /// The fuzz crate needs its own flags and a C++ compiler: see `cargo xtask fuzz`.
@@ -60,34 +80,43 @@ const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "dwell-fuzz"];
 
 /// Runs the steps and prints what each took, also when one failed.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let mut times = Vec::new();
-    let result = run_steps(workspace, options.quick, &mut times);
+    let began = Instant::now();
+    let install = if options.quick { None } else { Some(install::Background::start(workspace)?) };
+    let mut session = Session {
+        workspace,
+        quick: options.quick,
+        require_advisories: options.require_advisories,
+        install,
+        times: Vec::new(),
+        last_lines: Vec::new(),
+    };
+    let result = session.run_steps();
     println!("\n{:<12} {:>9}", "step", "seconds");
-    let mut total = Duration::ZERO;
-    for (name, time) in &times {
+    for (name, time) in &session.times {
         println!("{name:<12} {:>9.1}", time.as_secs_f64());
-        total += *time;
     }
-    println!("{:<12} {:>9.1}", "total", total.as_secs_f64());
+    println!("{:<12} {:>9.1}", "total", began.elapsed().as_secs_f64());
     println!("{}", if result.is_ok() { "ok" } else { "FAILED" });
+    for line in &session.last_lines {
+        println!("{line}");
+    }
     result
 }
 
-fn run_steps(
-    workspace: &Workspace,
-    quick: bool,
-    times: &mut Vec<(&'static str, Duration)>,
-) -> Result<()> {
-    for step in STEPS.iter().filter(|step| step.quick || !quick) {
-        println!("\n=== {}", step.name);
-        let start = Instant::now();
-        let result = (step.run)(workspace);
-        let time = start.elapsed();
-        println!("=== {}: {:.1} s", step.name, time.as_secs_f64());
-        times.push((step.name, time));
-        result.with_context(|| format!("step `{}`", step.name))?;
+impl Session<'_> {
+    fn run_steps(&mut self) -> Result<()> {
+        let quick = self.quick;
+        for step in STEPS.iter().filter(|step| step.quick || !quick) {
+            println!("\n=== {}", step.name);
+            let start = Instant::now();
+            let result = (step.run)(self);
+            let time = start.elapsed();
+            println!("=== {}: {:.1} s", step.name, time.as_secs_f64());
+            self.times.push((step.name, time));
+            result.with_context(|| format!("step `{}`", step.name))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn fmt(workspace: &Workspace) -> Result<()> {
@@ -126,14 +155,23 @@ fn has_target(target: &str) -> bool {
     process::output(&mut rustc).is_ok_and(|directory| Path::new(directory.trim()).is_dir())
 }
 
+/// What a user builds, as tests have it.
 fn build(workspace: &Workspace) -> Result<()> {
-    // As tests have it: a release build takes minutes, and links the same. `cargo xtask proofs` tests that.
-    process::run(cargo(&workspace.root).args(["build", "-p", "dwell", "-p", "dwell-preload"]))?;
+    process::run(cargo(&workspace.root).arg("build").args(SHIPPED))?;
     let program = workspace.target.join("debug/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))
 }
 
-/// Tools of others that tests may do without on a laptop, never here: `DWELL_REQUIRE_OTF2` and so on.
+/// The command and the library that it preloads.
+const SHIPPED: [&str; 4] = ["-p", "dwell", "-p", "dwell-preload"];
+
+/// Licences, origins and vulnerabilities of dependencies. The last line of a run says what is known of the latter.
+fn deny(session: &mut Session<'_>) -> Result<()> {
+    session.last_lines.push(deny::check(session.workspace, session.require_advisories)?);
+    Ok(())
+}
+
+/// Tools of others that tests may do without on a laptop and with `--quick`, never otherwise: `DWELL_REQUIRE_OTF2` and so on.
 const REQUIRED: &[&str] = &[
     "OTF2",
     "PYCUBEXR",
@@ -148,16 +186,31 @@ const REQUIRED: &[&str] = &[
     "MUSL",
 ];
 
-fn test(workspace: &Workspace) -> Result<()> {
+/// Everything, without optimisation and with checks for overflow.
+fn test(session: &mut Session<'_>) -> Result<()> {
+    let mut command = cargo(&session.workspace.root);
+    process::run(session.with_tools(command.arg("test").args(ALL_BUT_FUZZ)))
+}
+
+/// The recorder as users have it. What stands between a program and its runtime depends on optimisation more than
+/// anything else: stubs in assembly, inlined hooks, fences for the compiler.
+fn test_release(session: &mut Session<'_>) -> Result<()> {
+    let workspace = session.workspace;
     let mut command = cargo(&workspace.root);
-    command.arg("test").args(ALL_BUT_FUZZ);
-    for tool in REQUIRED {
-        command.env(format!("DWELL_REQUIRE_{tool}"), "1");
+    command.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
+    process::run(session.with_tools(command.args(SHIPPED)))?;
+    let program = workspace.target.join("release/dwell");
+    linkage::check(Path::new(&workspace.relative(&program)))
+}
+
+impl Session<'_> {
+    /// Sets the variables by which tests find the tools of others, and by which they may not do without.
+    fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        if !self.quick {
+            command.envs(REQUIRED.iter().map(|tool| (format!("DWELL_REQUIRE_{tool}"), "1")));
+        }
+        command.envs(install::variables(self.workspace))
     }
-    command.env("PYTHONPATH", install::python_path(workspace));
-    command.env("DWELL_SHMEM4PY", "python3");
-    command.envs(install::mpi_variables(workspace));
-    process::run(&mut command)
 }
 
 fn fuzz_smoke(workspace: &Workspace) -> Result<()> {

@@ -6,6 +6,7 @@
 
 mod bench;
 mod ci;
+mod deny;
 mod fuzz;
 mod process;
 mod proofs;
@@ -32,11 +33,15 @@ struct Arguments {
 /// One variant a subcommand.
 #[derive(Subcommand)]
 enum Task {
-    /// Check the structure of the project: dependencies, licences, sources
+    /// Check the structure of the project: dependencies between crates, files
     Tidy,
+    /// Check licences, origins and known vulnerabilities of dependencies
+    Deny(deny::Options),
     /// Run what continuous integration runs
     Ci(ci::Options),
-    /// Run what takes too long for every change: all random archives, and the tests of a release build
+    /// Install the packages that tests need
+    Install,
+    /// Run what takes too long for every change: all random archives
     Proofs,
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
@@ -68,7 +73,9 @@ fn run(task: &Task) -> Result<()> {
     std::env::set_current_dir(&workspace.root).context("cannot enter the workspace")?;
     match task {
         Task::Tidy => tidy::run(&workspace),
+        Task::Deny(options) => deny::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
+        Task::Install => ci::install::run(&workspace),
         Task::Proofs => proofs::run(&workspace),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),

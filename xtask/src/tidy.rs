@@ -2,17 +2,14 @@
 //!
 //! A rule that nobody checks is a wish. Each rule of `ARCHITECTURE.md` that a
 //! program can check is a module here, and each reports how much it looked at,
-//! so that a check which silently looks at nothing is seen. A check that could
-//! not be made says so and is never called ok.
+//! so that a check which silently looks at nothing is seen. Licences and origins
+//! of dependencies are cargo-deny's: see [`crate::deny`].
 
-mod advisories;
 mod architecture;
 mod dependencies;
 mod fuzz_targets;
 mod layout;
-mod licences;
 mod sources;
-mod spdx;
 
 use std::fmt;
 
@@ -28,9 +25,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         dependencies::check(workspace)?,
         dependencies::check_externals(workspace),
         architecture::check(&files),
-        licences::check(workspace),
-        licences::check_sources(workspace),
-        advisories::check(workspace)?,
         layout::check_names(workspace),
         layout::check_lints(workspace)?,
         fuzz_targets::check(workspace)?,
@@ -53,13 +47,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 #[derive(Debug)]
 pub(crate) struct Check {
     name: &'static str,
-    outcome: Outcome,
-}
-
-#[derive(Debug)]
-enum Outcome {
-    Checked { count: usize, what: &'static str, problems: Vec<Problem> },
-    NotChecked(&'static str),
+    count: usize,
+    what: &'static str,
+    problems: Vec<Problem>,
 }
 
 /// One violation, and where to go to mend it.
@@ -73,22 +63,12 @@ pub(crate) struct Problem {
 impl Check {
     /// A check that looked at `count` things.
     fn done(name: &'static str, count: usize, what: &'static str, problems: Vec<Problem>) -> Check {
-        let outcome = Outcome::Checked { count, what, problems };
-        Check { name, outcome }
-    }
-
-    /// A check that could not be made, and why.
-    fn not_done(name: &'static str, reason: &'static str) -> Check {
-        let outcome = Outcome::NotChecked(reason);
-        Check { name, outcome }
+        Check { name, count, what, problems }
     }
 
     /// How many problems there are.
     fn problems(&self) -> usize {
-        match &self.outcome {
-            Outcome::Checked { problems, .. } => problems.len(),
-            Outcome::NotChecked(_) => 0,
-        }
+        self.problems.len()
     }
 }
 
@@ -106,16 +86,12 @@ impl Problem {
 
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.outcome {
-            Outcome::NotChecked(reason) => write!(f, "{}: not checked ({reason})", self.name),
-            Outcome::Checked { count, what, problems } if problems.is_empty() => {
-                write!(f, "{}: {count} {what} ok", self.name)
-            }
-            Outcome::Checked { count, what, problems } => {
-                write!(f, "{}: {count} {what}, {} problem(s)", self.name, problems.len())?;
-                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-            }
+        let Check { name, count, what, problems } = self;
+        if problems.is_empty() {
+            return write!(f, "{name}: {count} {what} ok");
         }
+        write!(f, "{name}: {count} {what}, {} problem(s)", problems.len())?;
+        problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
 }
 
@@ -140,11 +116,5 @@ mod tests {
         let check = Check::done("lengths", 3, "files", problems);
         assert_eq!(check.to_string(), "lengths: 3 files, 2 problem(s)\n  a.rs:7: tab\n  b: absent");
         assert_eq!(check.problems(), 2);
-    }
-
-    #[test]
-    fn an_omitted_check_is_never_ok() {
-        let check = Check::not_done("advisories", "no advisory database at hand");
-        assert_eq!(check.to_string(), "advisories: not checked (no advisory database at hand)");
     }
 }

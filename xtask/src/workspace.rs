@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The workspace: its own crates and everything they depend on.
+/// The workspace and its own crates.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     /// The directory of the root manifest.
@@ -19,21 +19,13 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     /// The crates of this workspace.
     pub(crate) members: Vec<Package>,
-    /// All other packages in the dependency graph, for all platforms.
-    pub(crate) externals: Vec<Package>,
 }
 
-/// One package in the dependency graph.
+/// One crate of the workspace.
 #[derive(Debug)]
 pub(crate) struct Package {
     /// Its name in the registry.
     pub(crate) name: String,
-    /// Its version.
-    pub(crate) version: String,
-    /// Its licence expression, if it states one.
-    pub(crate) license: Option<String>,
-    /// Where it comes from; a package on disk has no source.
-    pub(crate) source: Option<String>,
     /// Its `Cargo.toml`.
     pub(crate) manifest: PathBuf,
     /// What it asks for.
@@ -79,7 +71,7 @@ impl Workspace {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .context("CARGO_MANIFEST_DIR is not set: run this as `cargo xtask`")?;
         let mut command = process::cargo(Path::new(&manifest));
-        command.args(["metadata", "--format-version", "1"]);
+        command.args(["metadata", "--format-version", "1", "--no-deps"]);
         let text = process::output(&mut command)?;
         let metadata = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
         Workspace::from_metadata(&metadata).context("cannot understand cargo metadata")
@@ -98,22 +90,16 @@ impl Workspace {
 
     fn from_metadata(metadata: &Value) -> Result<Workspace> {
         let member_ids = array(metadata, "workspace_members")?;
-        let mut members = Vec::new();
-        let mut externals = Vec::new();
-        for value in array(metadata, "packages")? {
-            let package = Package::from_metadata(value)?;
-            if member_ids.contains(&value["id"]) {
-                members.push(package);
-            } else {
-                externals.push(package);
-            }
-        }
+        let packages = array(metadata, "packages")?.iter();
+        let mut members = packages
+            .filter(|value| member_ids.contains(&value["id"]))
+            .map(Package::from_metadata)
+            .collect::<Result<Vec<_>>>()?;
         members.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Workspace {
             root: text(metadata, "workspace_root")?.into(),
             target: text(metadata, "target_directory")?.into(),
             members,
-            externals,
         })
     }
 }
@@ -127,9 +113,6 @@ impl Package {
     fn from_metadata(value: &Value) -> Result<Package> {
         Ok(Package {
             name: text(value, "name")?.to_owned(),
-            version: text(value, "version")?.to_owned(),
-            license: optional(value, "license"),
-            source: optional(value, "source"),
             manifest: text(value, "manifest_path")?.into(),
             dependencies: array(value, "dependencies")?
                 .iter()
@@ -169,10 +152,6 @@ fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
     value[key].as_str().with_context(|| format!("`{key}` is missing or no string"))
 }
 
-fn optional(value: &Value, key: &str) -> Option<String> {
-    value[key].as_str().map(str::to_owned)
-}
-
 fn array<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
     value[key].as_array().with_context(|| format!("`{key}` is missing or no array"))
 }
@@ -182,15 +161,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_is_split_into_members_and_externals() {
+    fn members_are_read_from_metadata() {
         let metadata = serde_json::json!({
             "workspace_root": "/w",
             "target_directory": "/w/target",
             "workspace_members": ["path+file:///w/crates/a#0.1.0"],
             "packages": [
                 {
-                    "id": "path+file:///w/crates/a#0.1.0", "name": "a", "version": "0.1.0",
-                    "license": "MIT", "source": null, "manifest_path": "/w/crates/a/Cargo.toml",
+                    "id": "path+file:///w/crates/a#0.1.0", "name": "a",
+                    "manifest_path": "/w/crates/a/Cargo.toml",
                     "dependencies": [
                         {"name": "b", "kind": null}, {"name": "c", "kind": "dev"},
                         {"name": "d", "kind": "build"},
@@ -198,8 +177,7 @@ mod tests {
                     "targets": [{"name": "x", "kind": ["bin"], "src_path": "/w/crates/a/x.rs"}],
                 },
                 {
-                    "id": "registry+x#b@1.0.0", "name": "b", "version": "1.0.0", "license": null,
-                    "source": "registry+x", "manifest_path": "/r/b/Cargo.toml",
+                    "id": "registry+x#b@1.0.0", "name": "b", "manifest_path": "/r/b/Cargo.toml",
                     "dependencies": [], "targets": [],
                 },
             ],
@@ -210,7 +188,6 @@ mod tests {
         assert_eq!(kinds, [DependencyKind::Normal, DependencyKind::Dev, DependencyKind::Build]);
         assert!(a.targets[0].is_bin);
         assert_eq!(workspace.relative(&a.manifest), "crates/a/Cargo.toml");
-        assert_eq!(workspace.externals[0].name, "b");
         assert!(workspace.member("b").is_none());
     }
 

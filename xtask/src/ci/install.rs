@@ -10,9 +10,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{env, fs, io};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::process;
 use crate::workspace::Workspace;
@@ -25,6 +28,49 @@ const PACKAGES: &[&str] = &[
     "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",
     "dwz",
 ];
+
+/// An installation that runs beside other steps, in a process of its own, so that its output can be shown at once when
+/// it has ended.
+pub(crate) struct Background {
+    waiting: Option<JoinHandle<io::Result<(ExitStatus, Duration)>>>,
+    log: PathBuf,
+}
+
+impl Background {
+    /// Starts to install what is missing.
+    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
+        let log = workspace.target.join("install.log");
+        let output = fs::File::create(&log).with_context(|| log.display().to_string())?;
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("install").stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let began = Instant::now();
+        let mut child = command.spawn().context("cannot start the installation of packages")?;
+        let waiting = thread::spawn(move || Ok((child.wait()?, began.elapsed())));
+        Ok(Self { waiting: Some(waiting), log })
+    }
+
+    /// Waits for its end, shows its output, and fails if it failed.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let ended = waiting.join().map_err(|_| anyhow!("nobody waited for the installation"))?;
+        let (status, time) = ended.context("cannot wait for the installation of packages")?;
+        io::copy(&mut fs::File::open(&self.log)?, &mut io::stdout())?;
+        println!("installed in {:.1} s, beside the steps before", time.as_secs_f64());
+        if !status.success() {
+            bail!("packages could not be installed: {status}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Background {
+    /// Lets the installation end: another one that starts later would find its locks.
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            let _ = waiting.join();
+        }
+    }
+}
 
 /// Installs what is missing.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -81,18 +127,25 @@ fn mpi_directory(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.target.join("mpi").join(name)
 }
 
-/// Variables by which tests find these libraries.
-pub(crate) fn mpi_variables(workspace: &Workspace) -> [(&'static str, OsString); 2] {
+/// Variables by which tests find what is installed in the target directory.
+pub(crate) fn variables(workspace: &Workspace) -> Vec<(&'static str, OsString)> {
+    let python = python_path(workspace);
     let compilers = MPI_PACKAGES.iter().flat_map(|package| {
         let place = mpi_directory(workspace, package.name).join("bin");
-        package.compilers.iter().map(move |compiler| place.join(compiler).into_os_string())
+        package.compilers.iter().map(move |compiler| place.join(compiler))
     });
-    let compilers: Vec<OsString> = compilers.collect();
-    [
+    let compilers: Vec<OsString> =
+        compilers.filter(|path| path.is_file()).map(PathBuf::into_os_string).collect();
+    let mut variables = vec![
         ("DWELL_MPICC", compilers.join(OsStr::new(":"))),
         // Where Intel's compiler finds its own files.
         ("I_MPI_ROOT", mpi_directory(workspace, "intel").into_os_string()),
-    ]
+    ];
+    if python.join("shmem4py").is_dir() {
+        variables.push(("DWELL_SHMEM4PY", "python3".into()));
+    }
+    variables.push(("PYTHONPATH", python.into_os_string()));
+    variables
 }
 
 /// Installs packages of Python, and nothing that they depend on, into a directory of their own, with programs in
@@ -105,7 +158,7 @@ fn install_into(place: &Path, packages: &[&str]) -> Result<()> {
 }
 
 /// Where Python packages are kept, away from those of the machine: a `PYTHONPATH`.
-pub(crate) fn python_path(workspace: &Workspace) -> PathBuf {
+fn python_path(workspace: &Workspace) -> PathBuf {
     workspace.target.join("python")
 }
 

@@ -189,9 +189,6 @@ mod tests {
     fn package(name: &str, dependencies: &[(&str, DependencyKind)]) -> Package {
         Package {
             name: name.to_owned(),
-            version: "0.1.0".to_owned(),
-            license: None,
-            source: None,
             manifest: "Cargo.toml".into(),
             dependencies: dependencies
                 .iter()

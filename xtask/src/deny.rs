@@ -1,0 +1,178 @@
+//! `cargo xtask deny`: licences, origins and known vulnerabilities of dependencies, judged by cargo-deny.
+//!
+//! `deny.toml` says what is allowed. Licences, bans and sources need no network and are always checked. Advisories need
+//! the database of `RustSec`, which is a git repository: where it cannot be reached nothing is known, and then exactly
+//! that is said, because an "ok" that nobody looked for would be worse than no check. A release asks for it with
+//! `--require-advisories`.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::process::{self, cargo};
+use crate::workspace::Workspace;
+
+/// The version that is installed, so that everybody has the same judge.
+const VERSION: &str = "0.20.2";
+
+/// The database, as cargo-deny knows it.
+const DATABASE: &str = "https://github.com/RustSec/advisory-db";
+
+/// A variable that names another place of the database: the URL or the path of a git repository.
+const ELSEWHERE: &str = "DWELL_ADVISORY_DB";
+
+/// How long the database may take to come. Some machines drop packets rather than refuse them.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Options of `cargo xtask deny`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Fail if the database of advisories cannot be reached. `DWELL_ADVISORY_DB` may name a git repository that has it
+    #[arg(long)]
+    require_advisories: bool,
+}
+
+/// Checks everything.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    println!("{}", check(workspace, options.require_advisories)?);
+    Ok(())
+}
+
+/// Checks licences, bans and sources, and advisories if their database can be had. Returns a line that says what is
+/// known of advisories; fails instead if they are required and not known.
+pub(crate) fn check(workspace: &Workspace, require_advisories: bool) -> Result<String> {
+    let tool = install(workspace)?;
+    // For all systems, where a build brings those of one.
+    process::run(cargo(&workspace.root).args(["fetch", "--locked", "--quiet"]))?;
+    let mut rules = Command::new(&tool);
+    process::run(rules.args(["--offline", "check", "licenses", "bans", "sources"]))?;
+    if let Err(error) = fetch(&tool) {
+        if env::var_os(ELSEWHERE).is_some() {
+            return Err(error.context(format!("{ELSEWHERE} names no database of advisories")));
+        }
+        let line = format!("advisories not checked: {error:#}");
+        if require_advisories {
+            bail!("{line}");
+        }
+        return Ok(line);
+    }
+    process::run(Command::new(&tool).args(["--offline", "check", "advisories"]))?;
+    let day = day_of_database().unwrap_or_else(|| "an unknown day".to_owned());
+    Ok(format!("advisories checked: none concerns Dwell, by the database of {day}"))
+}
+
+/// The path of cargo-deny, which is built from crates.io where it is missing.
+fn install(workspace: &Workspace) -> Result<PathBuf> {
+    let place = workspace.target.join("tools");
+    let own = place.join("bin/cargo-deny");
+    for tool in [PathBuf::from("cargo-deny"), own.clone()] {
+        let version = process::output(Command::new(&tool).arg("--version"));
+        if version.is_ok_and(|version| version.trim() == format!("cargo-deny {VERSION}")) {
+            return Ok(tool);
+        }
+    }
+    let mut install = cargo(&workspace.root);
+    // Without optimisation it is built in half of the time, and still done in a second.
+    install.args(["install", "--locked", "--debug", "--force", "--quiet", "--root"]).arg(&place);
+    process::run(install.arg(format!("cargo-deny@{VERSION}")))?;
+    Ok(own)
+}
+
+/// Brings the database here.
+fn fetch(tool: &Path) -> Result<()> {
+    let mut fetch = Command::new(tool);
+    fetch.args(["fetch", "db"]);
+    // Nobody is there to type a password.
+    fetch.env("GIT_TERMINAL_PROMPT", "0");
+    if let Some(place) = env::var_os(ELSEWHERE) {
+        let known = env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok());
+        fetch.envs(instead_of_database(&place, known.unwrap_or(0)));
+    }
+    println!("$ {}", process::display(&fetch));
+    let mut child = fetch.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            bail!("the database did not come within {} s", PATIENCE.as_secs());
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let mut said = String::new();
+    if let Some(mut errors) = child.stderr.take() {
+        std::io::Read::read_to_string(&mut errors, &mut said)?;
+    }
+    bail!("{}", reason_of(&said))
+}
+
+/// Why the database could not be fetched, by what was said: the line in which git gives up, or else the last.
+fn reason_of(said: &str) -> &str {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let fatal = lines.clone().find(|line| line.starts_with("fatal:"));
+    fatal.or_else(|| lines.next_back()).unwrap_or("the database could not be fetched")
+}
+
+/// Variables by which git takes the database from another place. `known` is the number of settings that variables hold
+/// already.
+fn instead_of_database(place: &OsStr, known: usize) -> [(String, OsString); 3] {
+    let mut key = OsString::from("url.");
+    key.push(place);
+    key.push(".insteadOf");
+    [
+        ("GIT_CONFIG_COUNT".to_owned(), (known + 1).to_string().into()),
+        (format!("GIT_CONFIG_KEY_{known}"), key),
+        (format!("GIT_CONFIG_VALUE_{known}"), DATABASE.into()),
+    ]
+}
+
+/// The day of the last change of the database that was fetched.
+fn day_of_database() -> Option<String> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;
+    let databases = fs::read_dir(home.join("advisory-dbs")).ok()?.flatten();
+    let mut days = databases.filter_map(|database| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(database.path()).args(["log", "-1", "--format=%cs"]);
+        process::output(&mut git).ok()
+    });
+    days.next().map(|day| day.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_what_git_gives_up_for() {
+        let said = "failed to fetch\nfatal: Could not resolve host\n\nand the repository exists.\n";
+        assert_eq!(reason_of(said), "fatal: Could not resolve host");
+        assert_eq!(reason_of("one\ntwo\n\n"), "two");
+        assert_eq!(reason_of(""), "the database could not be fetched");
+    }
+
+    #[test]
+    fn git_takes_the_database_from_another_place() {
+        let variables = instead_of_database(OsStr::new("/srv/advisory-db"), 2);
+        let shown = variables.map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
+        assert_eq!(
+            shown,
+            [
+                "GIT_CONFIG_COUNT=3",
+                "GIT_CONFIG_KEY_2=url./srv/advisory-db.insteadOf",
+                "GIT_CONFIG_VALUE_2=https://github.com/RustSec/advisory-db",
+            ]
+        );
+    }
+}
