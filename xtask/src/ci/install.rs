@@ -117,7 +117,8 @@ fn mpi_packages(workspace: &Workspace) -> Result<()> {
             println!("present: {}", packages.join(" "));
             continue;
         }
-        install_into(&place, packages)
+        // Intel's packages ask for a libfabric of theirs and more; Debian's serves.
+        install_into(&place, &[&["--no-deps"], *packages].concat())
             .with_context(|| format!("{} could not be installed for tests", packages.join(" ")))?;
     }
     Ok(())
@@ -148,13 +149,13 @@ pub(crate) fn variables(workspace: &Workspace) -> Vec<(&'static str, OsString)> 
     variables
 }
 
-/// Installs packages of Python, and nothing that they depend on, into a directory of their own, with programs in
-/// `bin` there. The pip of the machine serves: one in each directory would be one more package each.
-fn install_into(place: &Path, packages: &[&str]) -> Result<()> {
+/// Installs packages of Python into a directory of their own, with programs in `bin` there. The pip of the machine
+/// serves: one in each directory would be one more package each.
+fn install_into(place: &Path, arguments: &[&str]) -> Result<()> {
     process::run(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(place))?;
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "--python"]).arg(place.join("bin/python"));
-    process::run(pip.args(["install", "--quiet", "--no-deps"]).args(packages))
+    process::run(pip.args(["install", "--quiet"]).args(arguments))
 }
 
 /// Where Python packages are kept, away from those of the machine: a `PYTHONPATH`.
