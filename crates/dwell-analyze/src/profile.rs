@@ -165,7 +165,7 @@ impl Profile {
         let (mut buffer, mut lines) = (Vec::new(), Vec::new());
         for block in &self.blocks {
             let told = |error| block.told(error);
-            let file = File::open(&block.path).map_err(told)?;
+            let file = dwell_files::open(&block.path).map_err(told)?;
             lines.clear();
             for span in &block.spans {
                 let keep = |place, sums: &Sums, counters: block::Counters<'_>| {
@@ -243,7 +243,7 @@ impl Profile {
                 continue;
             }
             let told = |error| block.told(error);
-            let file = File::open(&block.path).map_err(told)?;
+            let file = dwell_files::open(&block.path).map_err(told)?;
             for span in spans {
                 block.read(&file, span.start, span.end, &mut buffer).map_err(told)?;
                 let rows = block::lines(&buffer).flat_map(|line| line.2.iter());
@@ -258,7 +258,7 @@ impl Profile {
         let mut sum = matrix::Sum::new();
         let mut bytes = Vec::new();
         for block in &self.blocks {
-            let read = File::open(&block.path).and_then(|file| {
+            let read = dwell_files::open(&block.path).and_then(|file| {
                 block.read(&file, block.head.partners, block.head.length, &mut bytes)
             });
             read.map_err(|error| block.told(error))?;
@@ -329,9 +329,8 @@ impl Profile {
             for span in spans {
                 let file = match &mut file {
                     Some(file) => file,
-                    none => {
-                        none.insert(File::open(&block.path).map_err(|error| block.told(error))?)
-                    }
+                    none => none
+                        .insert(dwell_files::open(&block.path).map_err(|error| block.told(error))?),
                 };
                 let Some(columns) = columns.get_mut((span.path - first) as usize) else { continue };
                 let put = |place, sums: &Sums, counters: block::Counters<'_>| {
@@ -554,7 +553,7 @@ impl<'w> Reading<'w> {
     /// Reads the tables of a block.
     fn block(&mut self, path: PathBuf) -> io::Result<Block> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        let file = File::open(&path)?;
+        let file = dwell_files::open(&path)?;
         let mut bytes = vec![0; HEAD];
         file.read_exact_at(&mut bytes, 0)?;
         let head = Head::read(&bytes).ok_or_else(|| damaged("no block of a profile"))?;

@@ -21,10 +21,11 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,6 +85,13 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
     let new = create(path)?;
     new.file().write_all(bytes.as_ref())?;
     new.place()
+}
+
+/// A name for a temporary file or directory that nobody can foresee.
+fn unforeseen_name() -> String {
+    // Keys of the hasher are random, and so is what it makes of nothing.
+    let random = RandomState::new().build_hasher().finish();
+    format!(".dwell-{random:016x}.part")
 }
 
 /// Directory and name of a path.
@@ -245,9 +253,7 @@ impl Folder {
     fn new_file(&self) -> io::Result<(OsString, File)> {
         let mut last = Errno::EXIST;
         for _ in 0..TRIES {
-            // Keys of the hasher are random, and so is what it makes of nothing.
-            let random = RandomState::new().build_hasher().finish();
-            let name = OsString::from(format!(".dwell-{random:016x}.part"));
+            let name = OsString::from(unforeseen_name());
             match openat(&*self.descriptor, &name, NEW, Mode::from_raw_mode(0o666)) {
                 Ok(descriptor) => return Ok((name, File::from(descriptor))),
                 Err(Errno::EXIST) => {}
@@ -338,5 +344,35 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         self.discard();
+    }
+}
+
+/// A private directory for files that other programs or libraries write, and that are renamed when they are
+/// complete. It is inside the directory that they go to, so that renaming stays in one file system, and is
+/// removed when dropped, with everything in it.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes one, which only its owner can enter.
+    ///
+    /// # Errors
+    /// If the directory cannot be written to.
+    pub fn inside(directory: &Path) -> io::Result<Self> {
+        let path = directory.join(unforeseen_name());
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Only litter if it fails.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -61,7 +61,8 @@ pub(crate) fn seen() {
     if watcher().is_some_and(|pid| pid != std::process::id())
         && let Some(path) = env::var_os("DWELL_SEEN")
     {
-        let _ = fs::write(path, "");
+        // Others can write to the directory: a link there is not followed.
+        let _ = fs::File::options().write(true).create_new(true).open(path);
     }
 }
 

@@ -16,10 +16,10 @@
 //! order, the call paths of each with children before their parents. A file that does not fit its report counts
 //! for nothing and is written anew; it can be deleted at any time.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cubex::{CnodeId, DataType, ErrorKind, MetricId, MetricKind, Report, Result, Row};
@@ -100,7 +100,7 @@ impl Plan {
 impl Sums {
     /// Opens the file, if it is there and of this report.
     pub(crate) fn open(report: &Report, path: &Path, key: &[u8; 24]) -> Option<Self> {
-        let file = File::open(path).ok()?;
+        let file = dwell_files::open(path).ok()?;
         let plans = plans(report)?;
         let mut head = [0; HEAD as usize];
         file.read_exact_at(&mut head, 0).ok()?;
@@ -113,17 +113,10 @@ impl Sums {
     /// Makes the file. A directory that cannot be written to is no reason not to show the report.
     pub(crate) fn make(report: &Report, path: &Path, key: &[u8; 24]) -> Option<Self> {
         let plans = plans(report)?;
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let part = PathBuf::from(name);
-        let mut open = File::options();
-        let file = open.read(true).write(true).create(true).truncate(true).open(&part).ok()?;
-        let sums = Self { file, plans };
-        let made = sums.fill(report, key).and_then(|()| fs::rename(&part, path));
-        if made.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        made.ok().map(|()| sums)
+        let new = dwell_files::create(path).ok()?;
+        let sums = Self { file: new.file().try_clone().ok()?, plans };
+        sums.fill(report, key).and_then(|()| new.place()).ok()?;
+        Some(sums)
     }
 
     fn fill(&self, report: &Report, key: &[u8; 24]) -> io::Result<()> {

@@ -249,17 +249,12 @@ impl Query {
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(&checksum(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let part = PathBuf::from(name);
         // A directory that cannot be written to is no reason not to show the report.
-        if fs::write(&part, bytes).and_then(|()| fs::rename(&part, path)).is_err() {
-            let _ = fs::remove_file(&part);
-        }
+        let _ = dwell_files::write(path, bytes);
     }
 
     fn load_totals(&self, path: &Path, key: &[u8; 24]) -> bool {
-        let Ok(bytes) = fs::read(path) else { return false };
+        let Ok(bytes) = dwell_files::read(path, u64::MAX) else { return false };
         let Some(all) = self.parse_totals(&bytes, key) else { return false };
         for (slot, totals) in self.kept.metrics.iter().zip(all) {
             if let Some(totals) = totals {

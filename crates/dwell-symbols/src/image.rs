@@ -6,7 +6,6 @@
 //! read at once: where it has debug information, that is most of it, and every section and name is
 //! then a range of the one buffer. [`Allowance`] bounds what is read.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
@@ -57,12 +56,13 @@ impl Image {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Reason::Gone { path: path.into() },
             _ => Reason::Unreadable { path: path.into(), why: error.to_string() },
         };
-        // Asked before opening, as opening a pipe would wait for a writer.
-        let meta = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
-        if !meta.is_file() {
-            return Err(Reason::Gone { path: path.into() });
-        }
-        let mut file = File::open(path).map_err(|error| unreadable(&error))?;
+        let mut file = match dwell_files::open(path) {
+            // A pipe, a device or a directory has taken its place.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Err(Reason::Gone { path: path.into() });
+            }
+            opened => opened.map_err(|error| unreadable(&error))?,
+        };
         let length = file.metadata().map_err(|error| unreadable(&error))?.len();
         let too_large = || Reason::TooLarge { path: path.into() };
         let size = usize::try_from(length).map_err(|_| too_large())?;

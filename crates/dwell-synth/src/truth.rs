@@ -1,7 +1,7 @@
 //! What is known about a synthetic archive: `truth.json` beside it.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::Serialize;
 
@@ -141,6 +141,6 @@ impl Truth {
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
-        fs::write(directory.join("truth.json"), text)
+        dwell_files::write(directory.join("truth.json"), text)
     }
 }

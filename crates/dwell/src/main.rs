@@ -6,6 +6,7 @@ mod elf;
 mod format;
 mod library;
 mod listing;
+mod output;
 mod profile;
 mod progress;
 mod runs;

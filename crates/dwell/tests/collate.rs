@@ -7,7 +7,9 @@ mod support;
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use dwell_measure::run::PROFILE;
 use simulated::{Simulated, Watch};
@@ -104,4 +106,50 @@ fn damage_is_told_and_the_rest_shown() {
     fs::remove_file(folder.path().join("profile.cubex")).unwrap();
     let output = support::command("100").args(["report", path(folder.path())]).output().unwrap();
     assert!(text(&output.stderr).contains("no rows of a profile"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn links_and_pipes_among_rows_are_not_followed_and_nobody_waits() {
+    let run = Simulated::new(40);
+    let mut global = run.unify();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    fs::create_dir(&directory).unwrap();
+    run.collate(&mut global, &directory, 20_000, &mut Counted(0)).unwrap();
+    run.complete(&global, &directory).unwrap();
+    let rows = directory.join(PROFILE);
+    let mut blocks: Vec<_> = fs::read_dir(&rows).unwrap().map(|it| it.unwrap().path()).collect();
+    blocks.sort();
+    fs::remove_file(&blocks[0]).unwrap();
+    for name in [blocks[0].to_str().unwrap(), path(&rows.join("7.rows"))] {
+        assert!(Command::new("mkfifo").arg(name).status().unwrap().success());
+    }
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "mine").unwrap();
+    for name in ["profile.cubex", "profile/6.rows"] {
+        symlink(&victim, directory.join(name)).unwrap();
+    }
+    fs::remove_file(directory.join("profile.cubex")).unwrap();
+    symlink(folder.path().join("nothing"), directory.join("profile.cubex")).unwrap();
+    let output = support::command("100").args(["report", path(&directory)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("a named pipe, not a regular file").count(), 2, "{said}");
+    assert!(said.contains("6.rows: this is a link, which is not followed"), "{said}");
+    assert!(said.contains("locations have no profile"), "{said}");
+    assert!(!folder.path().join("nothing").exists(), "made through the link");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+
+    // Rows that lie elsewhere, behind a link: neither put together nor removed.
+    let elsewhere = folder.path().join("elsewhere");
+    let directory = folder.path().join("left");
+    run.leave(&mut global, &directory).unwrap();
+    run.complete(&global, &directory).unwrap();
+    fs::rename(directory.join(PROFILE), &elsewhere).unwrap();
+    symlink(&elsewhere, directory.join(PROFILE)).unwrap();
+    let count = fs::read_dir(&elsewhere).unwrap().count();
+    let output = support::command("100").args(["report", path(&directory)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("link"), "{}", text(&output.stderr));
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), count);
 }

@@ -125,7 +125,13 @@ impl Directory {
             return Ok(Arc::clone(file));
         }
         // Opening may take long on a parallel file system: not under the lock.
-        let file = Arc::new(File::open(self.describe(kind))?);
+        let path = self.describe(kind);
+        // Opening a pipe that nobody writes to would wait for ever.
+        if !std::fs::metadata(&path)?.is_file() {
+            let why = "this is not a regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let file = Arc::new(File::open(path)?);
         let mut open = lock();
         if open.files.insert(kind, Arc::clone(&file)).is_none() {
             open.order.push_back(kind);

@@ -14,8 +14,8 @@
 //! through the same checks as a document, so that even a forged cache cannot do more harm than a
 //! forged report.
 
-use std::fs::{self, File, Metadata};
-use std::io::{Read, Write};
+use std::fs::Metadata;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -91,21 +91,13 @@ pub(super) fn save(path: &Path, key: &Key, tables: &Tables) {
     if let Some(slot) = bytes.get_mut(HEAD - 8..HEAD) {
         slot.copy_from_slice(&sum.0.to_le_bytes());
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let part = Path::new(&name);
-    let written = File::create(part)
-        .and_then(|mut file| file.write_all(&bytes))
-        .and_then(|()| fs::rename(part, path));
     // A directory that cannot be written to is no reason not to show the report.
-    if written.is_err() {
-        let _ = fs::remove_file(part);
-    }
+    let _ = dwell_files::write(path, bytes);
 }
 
 /// Reads a cache if there is one of this key.
 pub(super) fn load(path: &Path, key: &Key) -> Option<Meta> {
-    let mut file = File::open(path).ok()?;
+    let mut file = dwell_files::open(path).ok()?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head).ok()?;
     let (front, sum) = head.split_at(HEAD - 8);

@@ -1,6 +1,5 @@
 //! A report, opened.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -89,11 +88,11 @@ impl OpenOptions {
     }
 
     fn open_file(&self, path: &Path) -> Result<Report> {
-        let file = File::open(path).map_err(Error::io)?;
-        let metadata = file.metadata().map_err(Error::io)?;
-        if metadata.is_dir() {
+        if path.is_dir() {
             return Err(Error::invalid("this is a directory; give a `.cubex` file"));
         }
+        let file = dwell_files::open(path).map_err(Error::io)?;
+        let metadata = file.metadata().map_err(Error::io)?;
         let source = Source::File(file, metadata.len());
         let place = match &self.cache {
             Cache::Off => None,

@@ -172,7 +172,7 @@ impl MetricWriter {
                 claim(written.get_mut(slot), cnode)?;
                 drop(written);
                 let at = placed.start + slot as u64 * bytes;
-                put(shared, &shared.file, at, self.data_type, values)
+                put(shared, shared.file(), at, self.data_type, values)
             }
             Way::Spooled(spooled) => {
                 let mut state = shared.state();
@@ -231,7 +231,7 @@ impl Spooled {
                 let length = (bytes - done).min(buffer.len() as u64);
                 let part = buffer.get_mut(..length as usize).unwrap_or_default();
                 shared.spool()?.read_exact_at(part, from + done).map_err(Error::io)?;
-                shared.put(&shared.file, to + done, part)?;
+                shared.put(shared.file(), to + done, part)?;
                 done += length;
             }
         }
@@ -267,7 +267,7 @@ fn allot(
         .and_then(|size| size.checked_add(DATA_MAGIC.len() as u64))
         .ok_or(ErrorKind::Limit("a metric of 2^64 bytes"))?;
     let start = shared.allot(state, &names.data, size)?;
-    shared.put(&shared.file, start, DATA_MAGIC)?;
+    shared.put(shared.file(), start, DATA_MAGIC)?;
     let mut index = INDEX_MAGIC.to_vec();
     index.extend_from_slice(&1_u32.to_le_bytes());
     index.extend_from_slice(&0_u16.to_le_bytes());
@@ -282,7 +282,7 @@ fn allot(
         }
     }
     let place = shared.allot(state, &names.index, index.len() as u64)?;
-    shared.put(&shared.file, place, &index)?;
+    shared.put(shared.file(), place, &index)?;
     Ok(start + DATA_MAGIC.len() as u64)
 }
 
@@ -323,5 +323,5 @@ fn put(
 /// Writes a row of `TAU_ATOMIC` values of nothing.
 fn put_nothing(shared: &Shared, at: u64) -> Result<()> {
     let nothing = vec![TauAtomic::default(); shared.meta.locations().len()];
-    put(shared, &shared.file, at, DataType::TauAtomic, (&nothing).into())
+    put(shared, shared.file(), at, DataType::TauAtomic, (&nothing).into())
 }

@@ -12,9 +12,9 @@
 //! Encoding takes a buffer of 256 KiB for each row being written at the moment. Nothing else grows
 //! with the number of values.
 //!
-//! The report appears under its name when it is [finished](ReportWriter::finish); until then it is
-//! called `NAME.part`, and it is deleted if the writer is dropped; two writers of one report at the
-//! same time would write into each other's. The same calls in the same order
+//! The report appears under its name when it is [finished](ReportWriter::finish), in place of what is there;
+//! a link is replaced, not followed. Until then it is a file `.dwell-….part` in the same directory that
+//! nobody else writes to, and it is deleted if the writer is dropped. The same calls in the same order
 //! give the same bytes, and the order of rows does not matter: there is no clock and no address in
 //! them.
 //!
@@ -26,13 +26,13 @@
 mod check;
 mod metric;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use dwell_files::NewFile;
 pub use metric::{MetricWriter, Rows};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -92,16 +92,14 @@ struct Shared {
     meta: Arc<Meta>,
     options: WriteOptions,
     path: PathBuf,
-    part: PathBuf,
-    file: File,
+    /// The report until it has its name.
+    new: NewFile,
     state: Mutex<State>,
     spool: OnceLock<File>,
     /// Held by the thread that makes the spool, so that only one does.
     making_spool: Mutex<()>,
     /// Whether the report is still being written. Whoever writes a row holds this for reading.
     open: RwLock<bool>,
-    /// Whether it has its name.
-    named: AtomicBool,
 }
 
 /// Where the report ends so far, and what is in it.
@@ -137,25 +135,18 @@ impl ReportWriter {
     ) -> Result<Self> {
         let (path, meta) = (path.into(), meta.into());
         check::meta(&meta).map_err(|error| error.at(&path))?;
-        let mut part = path.clone().into_os_string();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let mut open = File::options();
-        open.read(true).write(true).create(true).truncate(true);
-        let file = open.open(&part).map_err(|error| Error::io(error).at(&part))?;
+        let new = dwell_files::create(&path).map_err(|error| Error::io(error).at(&path))?;
         let begun = vec![false; meta.metrics().len()];
         Ok(Self {
             shared: Arc::new(Shared {
                 meta,
                 options,
                 path,
-                part,
-                file,
+                new,
                 state: Mutex::new(State { begun, ..State::default() }),
                 spool: OnceLock::new(),
                 making_spool: Mutex::new(()),
                 open: RwLock::new(true),
-                named: AtomicBool::new(false),
             }),
         })
     }
@@ -201,7 +192,7 @@ impl ReportWriter {
         while left > 0 {
             let part = buffer.get_mut(..left.min(64 * 1024) as usize).unwrap_or_default();
             contents.read_exact(part).map_err(|error| fail(ErrorKind::Io(error).into()))?;
-            shared.put(&shared.file, at, part).map_err(fail)?;
+            shared.put(shared.file(), at, part).map_err(fail)?;
             at += part.len() as u64;
             left -= part.len() as u64;
         }
@@ -241,7 +232,7 @@ impl ReportWriter {
         let mut state = shared.state();
         let header = state.end;
         // The size is known only when the document is written, so its header comes after it.
-        let mut out = Counting::new(&shared.file, header + tar::BLOCK).map_err(Error::io)?;
+        let mut out = Counting::new(shared.file(), header + tar::BLOCK).map_err(Error::io)?;
         anchor::write(&shared.meta, &mut out).map_err(Error::io)?;
         if out.count.is_multiple_of(tar::BLOCK) {
             out.write_all(b"\n").map_err(Error::io)?;
@@ -250,28 +241,30 @@ impl ReportWriter {
         if tar::header_length(size) != tar::BLOCK {
             return Err(ErrorKind::Limit("a document of 8 GiB").into());
         }
-        shared.put(&shared.file, header, &tar::header("anchor.xml", size))?;
+        shared.put(shared.file(), header, &tar::header("anchor.xml", size))?;
         state.end = header + tar::BLOCK + size;
         let trailer = tar::trailer(size, &mut state.pads);
         let end = state.end + trailer.len() as u64 + 2 * tar::BLOCK;
         // What was never written reads as zeros: filling, the end mark, rows without a value.
-        shared.file.set_len(end).map_err(Error::io)?;
-        fs::rename(&shared.part, &shared.path).map_err(Error::io)?;
-        shared.named.store(true, Ordering::Relaxed);
-        Ok(())
+        shared.file().set_len(end).map_err(Error::io)?;
+        shared.new.place().map_err(Error::io)
     }
 }
 
 impl Drop for ReportWriter {
     fn drop(&mut self) {
         *self.shared.open.write().unwrap_or_else(PoisonError::into_inner) = false;
-        if !self.shared.named.load(Ordering::Relaxed) {
-            let _ = fs::remove_file(&self.shared.part);
-        }
+        // Writers of metrics may keep what is shared for longer.
+        self.shared.new.discard();
     }
 }
 
 impl Shared {
+    /// The report.
+    fn file(&self) -> &File {
+        self.new.file()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -281,11 +274,11 @@ impl Shared {
     fn allot(&self, state: &mut State, name: &str, size: u64) -> Result<u64> {
         let header = tar::header(name, size);
         let contents = state.end + header.len() as u64;
-        self.put(&self.file, state.end, &header)?;
+        self.put(self.file(), state.end, &header)?;
         let end = contents.checked_add(size).ok_or(ErrorKind::Limit("a member of 2^64 bytes"))?;
         let trailer = tar::trailer(size, &mut state.pads);
         if trailer.len() as u64 >= tar::BLOCK {
-            self.put(&self.file, end, &trailer)?;
+            self.put(self.file(), end, &trailer)?;
         }
         state.end = end + trailer.len() as u64;
         Ok(contents)
@@ -293,7 +286,7 @@ impl Shared {
 
     /// Writes bytes at a place of a file.
     fn put(&self, file: &File, at: u64, bytes: &[u8]) -> Result<()> {
-        file.write_all_at(bytes, at).map_err(|error| Error::io(error).at(&self.part))
+        file.write_all_at(bytes, at).map_err(|error| Error::io(error).at(&self.path))
     }
 
     /// The spool file, made when first needed. It has no name, so it is gone when closed.
@@ -305,13 +298,8 @@ impl Shared {
         if let Some(file) = self.spool.get() {
             return Ok(file);
         }
-        let mut path = self.part.clone().into_os_string();
-        path.push(".spool");
-        let path = Path::new(&path);
-        let mut open = File::options();
-        open.read(true).write(true).create(true).truncate(true);
-        let file = open.open(path).map_err(|error| Error::io(error).at(path))?;
-        fs::remove_file(path).map_err(|error| Error::io(error).at(path))?;
+        let spool = self.new.folder().unnamed();
+        let file = spool.map_err(|error| Error::io(error).at(&self.path))?;
         Ok(self.spool.get_or_init(|| file))
     }
 }

@@ -1,55 +1,75 @@
 //! Blocks in the folder of an experiment, and collation of rows that lie there one file a location.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use dwell_files::Folder;
 use dwell_model::profile::block::{HEAD, Head, LOCATION, Place};
 use otf2::Archive;
 use otf2::id::LocationRef;
 
 use super::{ENOUGH, Heap, part};
 
+/// Rows and blocks are read whole: a longer file is none.
+const MOST: u64 = 1 << 32;
+
 /// Writes a block into a folder, under the number of its first location.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// If the file cannot be written, or the folder is a link.
 pub fn place(folder: &Path, first: LocationRef, block: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let path = folder.join(format!("{}.block", first.0));
-    let unfinished = folder.join(format!("{}.block.part", first.0));
-    let told =
-        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    fs::write(&unfinished, block).and_then(|()| fs::rename(&unfinished, &path)).map_err(told)
+    open(folder, true).and_then(|folder| write(&folder, first, block))
+}
+
+fn write(folder: &Folder, first: LocationRef, block: &[u8]) -> io::Result<()> {
+    let name = format!("{}.block", first.0);
+    let told = |error| at(&folder.path().join(&name), &error);
+    folder.write(&name, block).map_err(told)
+}
+
+/// Opens a folder of an experiment, which must not be a link.
+fn open(folder: &Path, make: bool) -> io::Result<Folder> {
+    let told = |error| at(folder, &error);
+    let parent = folder.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = folder.file_name().unwrap_or_default();
+    let parent = Folder::open(parent).map_err(told)?;
+    if make { parent.make_folder(name) } else { parent.folder(name) }.map_err(told)
+}
+
+/// Adds the path to an error.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Makes blocks of the files of rows in a folder, and removes these. Rows of locations that are in a block
 /// already are removed only. May be interrupted and called again. Gives what is wrong with single files.
 ///
 /// # Errors
-/// If blocks cannot be written.
+/// If blocks cannot be written, or the folder is a link.
 pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>> {
     let (mut rows, mut known) = (BTreeSet::new(), BTreeSet::new());
-    for entry in fs::read_dir(folder)? {
+    let folder = open(folder, false)?;
+    let mut warnings = Vec::new();
+    for entry in fs::read_dir(folder.path())? {
         let path = entry?.path();
         let number = path.file_stem().and_then(|name| name.to_str()?.parse::<u64>().ok());
         match (number, path.extension().and_then(|it| it.to_str())) {
             (Some(location), Some("rows")) => drop(rows.insert(location)),
-            (Some(_), Some("block")) => known.extend(locations(&path)?),
+            // Whoever reads the profile says what is wrong with a block.
+            (Some(_), Some("block")) => known.extend(locations(&folder, &path).unwrap_or_default()),
             _ => {}
         }
     }
-    let mut warnings = Vec::new();
-    let file = |location: u64| folder.join(format!("{location}.rows"));
     let (mut heap, mut last) = (Heap::new(ENOUGH), 0);
     // Files whose rows are in no block yet.
-    let mut waiting: Vec<PathBuf> = Vec::new();
-    let mut write = |first: LocationRef, bytes: &[u8]| place(folder, first, bytes);
+    let mut waiting: Vec<String> = Vec::new();
+    let mut write = |first: LocationRef, bytes: &[u8]| self::write(&folder, first, bytes);
     for location in rows {
-        let path = file(location);
+        let name = format!("{location}.rows");
         if known.contains(&location) {
-            fs::remove_file(&path)?;
+            folder.remove(&name)?;
             continue;
         }
         let id = LocationRef(location);
@@ -58,7 +78,17 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
             let mapped = maps.get(space).map_or(id.into(), |map| map.global(id.into()));
             u32::try_from(mapped).unwrap_or(u32::MAX)
         };
-        let Some(part) = part(id, &fs::read(&path)?, translate) else {
+        let path = folder.path().join(&name);
+        let bytes = match folder.read_bytes(&name, MOST) {
+            Ok(bytes) => bytes,
+            // Neither a link nor a pipe has rows, and others need not suffer for it.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                warnings.push(at(&path, &error).to_string());
+                continue;
+            }
+            Err(error) => return Err(at(&path, &error)),
+        };
+        let Some(part) = part(id, &bytes, translate) else {
             warnings.push(format!("{}: no rows of a profile", path.display()));
             continue;
         };
@@ -67,19 +97,19 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
             // Others stand between: blocks are of consecutive locations.
             heap.write(&mut write);
             heap.check()?;
-            remove(&mut waiting)?;
+            remove(&folder, &mut waiting)?;
         }
         last = location;
         heap.add(&part, &mut write);
         heap.check()?;
-        waiting.push(path);
+        waiting.push(name);
         if heap.blocks() > blocks && heap.is_empty() {
-            remove(&mut waiting)?;
+            remove(&folder, &mut waiting)?;
         }
     }
     heap.write(&mut write);
     heap.check()?;
-    remove(&mut waiting)?;
+    remove(&folder, &mut waiting)?;
     Ok(warnings)
 }
 
@@ -101,13 +131,13 @@ pub fn remove_blocks(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove(files: &mut Vec<PathBuf>) -> io::Result<()> {
-    files.drain(..).try_for_each(fs::remove_file)
+fn remove(folder: &Folder, files: &mut Vec<String>) -> io::Result<()> {
+    files.drain(..).try_for_each(|name| folder.remove(name))
 }
 
 /// The locations of a block; none if it is damaged.
-fn locations(path: &Path) -> io::Result<Vec<u64>> {
-    let mut file = File::open(path)?;
+fn locations(folder: &Folder, path: &Path) -> io::Result<Vec<u64>> {
+    let mut file = folder.read(path.file_name().unwrap_or_default())?;
     let mut head = [0; HEAD];
     let head = file.read_exact(&mut head).ok().and_then(|()| Head::read(&head));
     let length = file.metadata()?.len();

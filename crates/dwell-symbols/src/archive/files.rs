@@ -1,10 +1,9 @@
 //! Putting a new file of definitions in place of the old one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
+use dwell_files::Scratch;
 use otf2::store::FileKind;
 use otf2::write::{ArchiveWriter, DefWriter, Options};
 use otf2::{Anchor, Archive};
@@ -19,7 +18,8 @@ pub(super) fn replace(
     let old = |file| archive.store().describe(file);
     let anchor_path = old(FileKind::Anchor);
     let name = anchor_path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let scratch = Scratch::new(anchor_path.parent().unwrap_or(Path::new(".")))?;
+    let directory = anchor_path.parent().unwrap_or(Path::new("."));
+    let scratch = Scratch::inside(directory).map_err(at(directory))?;
     let anchor = archive.anchor();
     let options = Options {
         events_chunk: anchor.events_chunk,
@@ -27,21 +27,24 @@ pub(super) fn replace(
         order: anchor.order,
         ..Options::default()
     };
-    let new = |file: FileKind| scratch.0.join(file.path(&name));
+    let new = |file: FileKind| scratch.path().join(file.path(&name));
     let mut definitions =
-        ArchiveWriter::join(&scratch.0, name.as_str(), options)?.global_definitions()?;
+        ArchiveWriter::join(scratch.path(), name.as_str(), options)?.global_definitions()?;
     write(&mut definitions)?;
     let anchor = Anchor { definitions: definitions.finish()?.records, ..anchor.clone() };
     let path = new(FileKind::Anchor);
-    fs::write(&path, anchor.to_bytes()).map_err(at(&path))?;
+    dwell_files::write(&path, anchor.to_bytes()).map_err(at(&path))?;
 
     // As it was, should the second renaming fail.
-    let kept = scratch.0.join("kept");
+    let kept = scratch.path().join("kept");
     fs::copy(&anchor_path, &kept).map_err(at(&kept))?;
     let files = [FileKind::Anchor, FileKind::GlobalDefs];
     for file in files {
-        let permissions = fs::metadata(old(file)).map_err(at(&old(file)))?.permissions();
-        fs::set_permissions(new(file), permissions).map_err(at(&new(file)))?;
+        let known = fs::symlink_metadata(old(file)).map_err(at(&old(file)))?;
+        // What a link leads to says nothing of this file.
+        if known.is_file() {
+            fs::set_permissions(new(file), known.permissions()).map_err(at(&new(file)))?;
+        }
     }
     for file in files {
         if let Err(error) = fs::rename(new(file), old(file)) {
@@ -58,25 +61,4 @@ pub(super) fn replace(
 fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
     let path = path.to_owned();
     |error| Error::Io { path, error }
-}
-
-/// A directory inside the archive, so that renaming stays in one file system. It goes when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(directory: &Path) -> Result<Self, Error> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!(".dwell-symbols-{}-{number}", process::id()));
-        // Left behind by a process of the same number that was killed.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).map_err(at(&path))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // Only litter if it fails.
-    }
 }

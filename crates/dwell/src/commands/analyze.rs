@@ -31,7 +31,6 @@
 //! | `explanation`, `remedy` | in plain words |
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,6 +43,7 @@ use otf2::Archive;
 use serde_json::{Value, json};
 
 use crate::format::{bytes, grouped, seconds, shorten, wrap};
+use crate::output;
 use crate::profile;
 use crate::progress;
 use crate::runs;
@@ -140,8 +140,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let findings = directory.join("findings.json");
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
-    fs::write(&findings, &text)
-        .with_context(|| format!("{}: cannot be written", findings.display()))?;
+    dwell_files::write(&findings, &text).with_context(|| output::cannot(&findings))?;
     let mut out = io::stdout().lock();
     if args.json {
         out.write_all(text.as_bytes())?;

@@ -1,6 +1,5 @@
 //! `dwell export`: a run in a form that others can open.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +8,7 @@ use anyhow::Context;
 use dwell_report::format;
 
 use crate::commands::{analyze, view};
+use crate::output;
 use crate::runs;
 
 /// Arguments of `dwell export`.
@@ -44,14 +44,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for path in std::iter::once(&first).chain(&args.compare) {
         runs.push(view::open(path)?);
     }
-    let place = || format!("{}: cannot be written", args.output.display());
-    let file = File::create(&args.output).with_context(place)?;
-    let mut file = BufWriter::new(file);
+    let place = || output::cannot(&args.output);
+    let new = output::create(&args.output)?;
+    let mut file = BufWriter::new(new.file());
     let most = usize::try_from(args.most).unwrap_or(usize::MAX);
     let exported = dwell_serve::export(runs, most, &mut file).with_context(place)?;
     file.flush().with_context(place)?;
-    drop(file);
-    let size = std::fs::metadata(&args.output)?.len();
+    let size = new.file().metadata().with_context(place)?.len();
+    new.place().with_context(place)?;
     println!("{}: {}", args.output.display(), format::bytes(size as f64));
     if exported.left_out > 0 {
         println!(

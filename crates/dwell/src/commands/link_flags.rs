@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
+use dwell_files::Scratch;
 use dwell_link::{Runtime, functions, options, source};
 
 /// Arguments of `dwell link-flags`.
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         compile(&compiler, &folder, &name, &code)?;
     }
     let flags = format!("{wraps}{}\n", o.display());
-    replace(&list, &flags)?;
+    dwell_files::write(&list, &flags).with_context(|| list.display().to_string())?;
     println!("@{}", list.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -110,9 +111,10 @@ fn cache() -> Result<PathBuf> {
 
 /// Compiles hooks. Several may do so at once: each writes its own files, and the last wins.
 fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> {
-    let own = |end: &str| folder.join(format!("{name}.{}.{end}", std::process::id()));
+    let scratch = Scratch::inside(folder).with_context(|| folder.display().to_string())?;
+    let own = |end: &str| scratch.path().join(format!("{name}.{end}"));
     let (c, o) = (own("c"), own("o"));
-    fs::write(&c, code).with_context(|| c.display().to_string())?;
+    dwell_files::write(&c, code).with_context(|| c.display().to_string())?;
     let output = Command::new(compiler)
         // Exceptions of C++ pass through hooks.
         .args(["-O2", "-fPIC", "-fexceptions", "-c"])
@@ -122,7 +124,6 @@ fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> 
         .output()
         .with_context(|| format!("{compiler}: set CC to a compiler for C"))?;
     if !output.status.success() {
-        let _ = fs::remove_file(&c);
         let said = String::from_utf8_lossy(&output.stderr);
         let said: Vec<&str> = said.lines().take(3).collect();
         bail!("{compiler} cannot compile the hooks: {}", said.join("\n"));
@@ -130,11 +131,4 @@ fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> 
     fs::rename(&o, folder.join(format!("{name}.o")))?;
     fs::rename(&c, folder.join(format!("{name}.c")))?;
     Ok(())
-}
-
-/// Writes a file whole, or not at all.
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let own = path.with_extension(format!("{}.flags", std::process::id()));
-    fs::write(&own, text).with_context(|| own.display().to_string())?;
-    fs::rename(&own, path).with_context(|| path.display().to_string())
 }

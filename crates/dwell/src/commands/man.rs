@@ -1,10 +1,11 @@
 //! `dwell man`: manual pages of all commands.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use anyhow::{Context, Result};
+use dwell_files::Scratch;
 
 /// Arguments of `dwell man`.
 #[derive(Debug, clap::Args)]
@@ -18,7 +19,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, command: clap::Command) -> Result<ExitCode> {
     let directory = &args.directory;
     fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    clap_mangen::generate_to(command, directory)
+    write(command, directory)
         .with_context(|| format!("{}: manual pages cannot be written", directory.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes pages as new files, which replace those that are there.
+fn write(command: clap::Command, directory: &Path) -> io::Result<()> {
+    let scratch = Scratch::inside(directory)?;
+    clap_mangen::generate_to(command, scratch.path())?;
+    for page in fs::read_dir(scratch.path())? {
+        let page = page?;
+        fs::rename(page.path(), directory.join(page.file_name()))?;
+    }
+    Ok(())
 }

@@ -170,6 +170,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Kind::Report { ref output, locations, paths, metrics, dense, sparsity, seed } => {
             let options = report::Options { locations, paths, metrics, dense, sparsity, seed };
+            crate::output::check(output)?;
             let bar = progress::bar(u64::from(metrics), "metrics");
             let made = report::generate(&options, output, &|metrics| bar.inc(metrics));
             bar.finish_and_clear();

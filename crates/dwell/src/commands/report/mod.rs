@@ -12,6 +12,7 @@ use dwell_report::Query;
 use dwell_report::transform::{self, CallTree};
 
 use crate::listing::{self, Style};
+use crate::output;
 use crate::profile;
 use crate::runs;
 
@@ -200,14 +201,15 @@ fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
 }
 
 /// Writes a report with another call tree.
-fn write(args: &Args, query: &Query, output: &Path) -> anyhow::Result<ExitCode> {
+fn write(args: &Args, query: &Query, path: &Path) -> anyhow::Result<ExitCode> {
     let meta = query.meta();
     let tree = match &args.cut {
         Some(text) => CallTree::cut(meta, one_path(query, text)?),
         None if args.merge => CallTree::merged(meta),
         None => bail!("--write needs --cut PATH or --merge, which say what to write"),
     };
-    transform::write(query.report(), &tree, output)?;
-    println!("{}: {} call paths of {}", output.display(), tree.len(), meta.cnodes().len());
+    output::check(path)?;
+    transform::write(query.report(), &tree, path)?;
+    println!("{}: {} call paths of {}", path.display(), tree.len(), meta.cnodes().len());
     Ok(ExitCode::SUCCESS)
 }

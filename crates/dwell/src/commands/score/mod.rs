@@ -7,11 +7,10 @@ mod ruler;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use dwell_analyze::Calls;
 use dwell_measure::settings::parse_size;
 use dwell_model::archive::Meaning;
@@ -20,6 +19,7 @@ use serde::Serialize;
 
 use self::ruler::{Ruler, Typical};
 use crate::format::{bytes, grouped};
+use crate::output;
 use crate::profile;
 use crate::runs;
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     if let Some(file) = &args.write {
-        fs::write(file, filter(&score)).with_context(|| file.display().to_string())?;
+        output::write(file, filter(&score))?;
     }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&score)?);

@@ -1,0 +1,42 @@
+//! Files that a person names to write results to.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use dwell_files::NewFile;
+
+/// Refuses a name under which something stands that is no regular file. A link may lead to a file that nobody
+/// meant to be overwritten; a device such as `/dev/stdout` must not be replaced by a file.
+pub(crate) fn check(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_symlink() => {
+            bail!("{}: this is a link, which is not followed; name another file", path.display())
+        }
+        Ok(there) if !there.is_file() => {
+            bail!("{}: this is not a regular file; name another", path.display())
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| cannot(path))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Begins such a file.
+pub(crate) fn create(path: &Path) -> Result<NewFile> {
+    check(path)?;
+    dwell_files::create(path).with_context(|| cannot(path))
+}
+
+/// Writes such a file.
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    check(path)?;
+    dwell_files::write(path, bytes).with_context(|| cannot(path))
+}
+
+/// What is said of a file that cannot be written.
+pub(crate) fn cannot(path: &Path) -> String {
+    format!("{}: cannot be written", path.display())
+}

@@ -1,0 +1,95 @@
+//! Links that somebody put where Dwell writes: they are replaced or refused, never written through.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::{Home, MINE, is_regular, names, said};
+
+#[test]
+fn analyze_replaces_links_where_its_results_go() {
+    let home = Home::with_archive();
+    for name in ["trace.cubex", "findings.json", "trace.cubex.part", "trace.cubex.dwell-cache"] {
+        home.plant(&format!("run/{name}"));
+    }
+    let output = home.dwell(&["analyze", "run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(home.victim(), MINE);
+    for name in ["trace.cubex", "findings.json"] {
+        assert!(is_regular(&home.path(&format!("run/{name}"))), "{name}");
+    }
+    let left: Vec<_> = names(&home.path("run"))
+        .into_iter()
+        .filter(|it| it.contains(".dwell-") && it.ends_with(".part"))
+        .collect();
+    assert_eq!(left, [""; 0], "temporary files are gone");
+}
+
+#[test]
+fn caches_of_large_reports_replace_links() {
+    let home = Home::new();
+    let made = home.dwell(&[
+        "synth",
+        "report",
+        "-o",
+        "large.cubex",
+        "--locations",
+        "20000",
+        "--paths",
+        "400",
+        "--metrics",
+        "3",
+        "--dense",
+        "0",
+        "--sparsity",
+        "0.8",
+    ]);
+    assert!(made.status.success(), "{}", said(&made));
+    let kept = ["large.cubex.dwell-cache", "large.cubex.dwell-totals", "large.cubex.dwell-sums"];
+    kept.iter().for_each(|name| home.plant(name));
+    let output = home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--most", "1K"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(home.victim(), MINE);
+    for name in &kept[..2] {
+        assert!(is_regular(&home.path(name)), "{name}: the report is large enough for it");
+    }
+}
+
+#[test]
+fn outputs_that_a_person_names_are_never_written_through_a_link() {
+    let home = Home::with_archive();
+    let output = home.dwell(&["analyze", "run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    for args in [
+        &["export", "run", "--html", "-o", "link"][..],
+        &["report", "run", "--merge", "--write", "link"],
+        &["synth", "report", "-o", "link"],
+    ] {
+        home.plant("link");
+        let output = home.dwell(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains("link"), "{args:?}: {}", said(&output));
+        assert_eq!(home.victim(), MINE, "{args:?}");
+    }
+    // A file is replaced.
+    fs::write(home.path("file"), "old").unwrap();
+    let output = home.dwell(&["export", "run", "--html", "-o", "file"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(fs::read_to_string(home.path("file")).unwrap().starts_with("<!doctype html>"));
+}
+
+#[test]
+fn a_synthetic_archive_is_not_written_through_links() {
+    let home = Home::new();
+    fs::create_dir(home.path("run")).unwrap();
+    home.plant("run/truth.json");
+    let output = home.dwell(&["synth", "sor", "-o", "run", "--ranks", "2", "--iterations", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(home.victim(), MINE);
+    fs::remove_dir_all(home.path("run")).unwrap();
+    fs::create_dir_all(home.path("elsewhere")).unwrap();
+    fs::create_dir(home.path("run")).unwrap();
+    symlink(home.path("elsewhere"), home.path("run/traces")).unwrap();
+    let output = home.dwell(&["synth", "sor", "-o", "run", "--ranks", "2", "--iterations", "1"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(names(&home.path("elsewhere")), [""; 0]);
+}
