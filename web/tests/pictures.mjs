@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { analysed, dwell, go, open, root, serve, settled } from "./setup.mjs";
 
@@ -71,7 +71,8 @@ export async function baselines(browser, runs, { sample, pictures }) {
 
 /** The book's pictures, from a real run where OpenSHMEM is at hand. */
 export async function book(browser) {
-  const source = resolve("../examples/heat/heat.c");
+  // Source is shown from the directory that runs are recorded in.
+  copyFileSync(resolve("../examples/heat/heat.c"), join(root, "heat.c"));
   const env = { ...process.env, OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1", OMPI_MCA_rmaps_base_oversubscribe: "1" };
   const run = (name, ...size) => {
     const directory = join(root, name);
@@ -79,7 +80,7 @@ export async function book(browser) {
     dwell("analyze", directory, "--top", "0");
     return directory;
   };
-  execFileSync("oshcc", ["-O2", "-g", "-o", "heat", source, "-lm"], { cwd: root, env });
+  execFileSync("oshcc", ["-O2", "-g", "-o", "heat", "heat.c", "-lm"], { cwd: root, env });
   const [first, second] = [run("heat-1024", "1024", "400"), run("heat-768", "768", "400")];
   const matrix = analysed("halo", "halo", "--ranks", "64");
   const { page, context } = await open(browser, (await serve(first, second)).address);

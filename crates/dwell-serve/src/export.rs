@@ -3,30 +3,37 @@
 //! The file holds what the server would answer, asked in the order of what people look at first, until the
 //! data would take more than a stated size. What did not fit says so on the page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dwell_report::{Class, MetricId};
+use dwell_report::{Class, CnodeId, MetricId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::answers::{Answer, CHUNK, answer};
+use crate::answers::{Answer, CHUNK, Fault, answer};
 use crate::page::{HTML, SCRIPT, STYLE};
 use crate::run::Run;
+use crate::source;
 
 /// What an export holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Exported {
     /// Answers in the file.
     pub answers: usize,
     /// Answers that did not fit.
     pub left_out: usize,
+    /// Files with source that is in it.
+    pub sources: Vec<PathBuf>,
+    /// What is wrong with the reports. Answers that it concerns are not in the file.
+    pub damage: Vec<String>,
 }
 
 /// Answers, and room for more.
@@ -36,6 +43,8 @@ struct Collection<'a> {
     /// Bytes of data that are left, before compression.
     room: usize,
     left_out: usize,
+    sources: BTreeSet<PathBuf>,
+    damage: BTreeSet<String>,
 }
 
 impl Collection<'_> {
@@ -54,7 +63,12 @@ impl Collection<'_> {
             Ok(Answer::Numbers(bytes)) => {
                 Some(format!("{{\"f64\":\"{}\"}}", STANDARD.encode(bytes)))
             }
-            Err(_) => None,
+            Err(Fault::Report(error)) => {
+                self.damaged(&error);
+                None
+            }
+            // A question that makes no sense for this report.
+            Err(Fault::Unknown | Fault::Bad(_)) => None,
         };
         let Some(text) = text else { return };
         let size = text.len() + name.len();
@@ -71,6 +85,26 @@ impl Collection<'_> {
     }
 }
 
+/// How much is told of damage.
+const MOST_DAMAGE: usize = 20;
+
+impl Collection<'_> {
+    fn damaged(&mut self, error: &dwell_report::Error) {
+        if self.damage.len() < MOST_DAMAGE {
+            self.damage.insert(error.to_string());
+        }
+    }
+
+    /// The source around a call.
+    fn source(&mut self, number: usize, run: &Run, cnode: CnodeId) {
+        let before = self.answers.len();
+        self.ask(&format!("runs/{number}/source"), &format!("call={}", cnode.0));
+        if self.answers.len() > before {
+            self.sources.extend(source::file(run, cnode));
+        }
+    }
+}
+
 /// Writes runs into one HTML file whose data takes at most `most` bytes before compression.
 ///
 /// # Errors
@@ -81,7 +115,14 @@ pub fn export(
     output: &mut impl std::io::Write,
 ) -> std::io::Result<Exported> {
     let runs: Vec<Arc<Run>> = runs.into_iter().map(Arc::new).collect();
-    let mut all = Collection { runs: &runs, answers: BTreeMap::new(), room: most, left_out: 0 };
+    let mut all = Collection {
+        runs: &runs,
+        answers: BTreeMap::new(),
+        room: most,
+        left_out: 0,
+        sources: BTreeSet::new(),
+        damage: BTreeSet::new(),
+    };
     all.ask("runs", "");
     for (number, run) in runs.iter().enumerate() {
         first_screens(&mut all, number, run);
@@ -92,7 +133,12 @@ pub fn export(
     for (number, run) in runs.iter().enumerate() {
         metrics_at_paths(&mut all, number, run);
     }
-    let exported = Exported { answers: all.answers.len(), left_out: all.left_out };
+    let exported = Exported {
+        answers: all.answers.len(),
+        left_out: all.left_out,
+        sources: all.sources.into_iter().collect(),
+        damage: all.damage.into_iter().collect(),
+    };
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     serde_json::to_writer(&mut packed, &all.answers)?;
     packed.flush()?;
@@ -200,11 +246,17 @@ fn metrics_everywhere(all: &mut Collection<'_>, number: usize, run: &Run) {
 /// Every call path with every metric that it has, the largest first.
 fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
     for cnode in run.query.meta().cnodes() {
-        all.ask(&format!("runs/{number}/source"), &format!("call={}", cnode.0));
+        all.source(number, run, cnode);
     }
     let mut found = Vec::new();
     for (metric, has_parts) in metrics(run) {
-        let Ok(totals) = run.query.totals(metric) else { continue };
+        let totals = match run.query.totals(metric) {
+            Ok(totals) => totals,
+            Err(error) => {
+                all.damaged(&error);
+                continue;
+            }
+        };
         let whole = run.query.total(metric).unwrap_or(0.0);
         for (cnode, inclusive, exclusive) in totals.iter() {
             let part = |value: f64| dwell_report::share(value, whole);

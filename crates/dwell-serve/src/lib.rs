@@ -16,7 +16,8 @@
 //! * Requests for another host are refused (421), as are those that other sites make (403); there is no CORS.
 //!   A person may follow a link to the page itself, which holds no data and cannot be framed.
 //! * The interface only reads. Runs are named by number; no request names a file. What a report calls a
-//!   source file is shown only if its name is that of one.
+//!   source file is shown only if its name is that of one, and from directories that the user allows; no
+//!   link is followed there.
 //! * Heads, bodies, addresses, connections and questions at once are limited.
 //! * Names of regions come from strangers' programs: they travel as JSON and become text nodes, never markup.
 

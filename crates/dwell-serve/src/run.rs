@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use dwell_files::Folder;
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
 use serde_json::Value;
+
+use crate::source::Roots;
 
 /// More bytes than this are not taken for findings.
 const MOST_FINDINGS: u64 = 64 << 20;
@@ -45,13 +48,16 @@ pub struct Run {
     pub(crate) system: System,
     /// A number for each call path that stays the same from report to report.
     pub(crate) keys: Vec<u64>,
+    /// Directories whose source may be shown.
+    pub(crate) roots: Roots,
     rows: Mutex<VecDeque<(Selection, Slot)>>,
     classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Arc<Option<Pairs>>>,
 }
 
 impl Run {
-    /// Opens a report, and what lies beside it.
+    /// Opens a report, and what lies beside it. Source is shown from the directory of the report and, if that
+    /// is an experiment directory, from the one that it is in; see [`Run::with_source_paths`].
     ///
     /// # Errors
     /// If the report cannot be read.
@@ -60,7 +66,7 @@ impl Run {
         let directory = report.parent().filter(|it| !it.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new("."));
         let is_own = report.file_name().is_some_and(|name| name == "trace.cubex");
-        let findings = is_own.then(|| read_findings(&directory.join("findings.json"))).flatten();
+        let findings = is_own.then(|| read_findings(directory)).flatten();
         let system = System::of(query.meta());
         let keys = keys(&query);
         Ok(Self {
@@ -70,10 +76,20 @@ impl Run {
             findings,
             system,
             keys,
+            roots: Roots::beside(directory),
             rows: Mutex::default(),
             classes: OnceLock::new(),
             pairs: OnceLock::new(),
         })
+    }
+
+    /// Shows source from these directories, and from no others.
+    ///
+    /// # Errors
+    /// If one of them cannot be opened.
+    pub fn with_source_paths(mut self, paths: &[PathBuf]) -> std::io::Result<Self> {
+        self.roots = Roots::open(paths)?;
+        Ok(self)
     }
 
     /// The report.
@@ -172,9 +188,11 @@ impl Run {
     }
 }
 
-fn read_findings(file: &Path) -> Option<Value> {
-    fs::metadata(file).ok().filter(|it| it.is_file() && it.len() <= MOST_FINDINGS)?;
-    serde_json::from_slice(&fs::read(file).ok()?).ok().filter(Value::is_object)
+/// What `dwell analyze` found. A link could lead to something private, which an export would publish.
+fn read_findings(directory: &Path) -> Option<Value> {
+    let folder = Folder::open(directory).ok()?;
+    let bytes = folder.read_bytes("findings.json", MOST_FINDINGS).ok()?;
+    serde_json::from_slice(&bytes).ok().filter(Value::is_object)
 }
 
 /// What the archive beside the report says about the run.

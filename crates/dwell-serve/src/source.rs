@@ -1,12 +1,17 @@
 //! The source around a call, where it is at hand.
 //!
-//! The file is named by the report, which may come from a stranger. So it is read only if its name is that
+//! The file is named by the report, which may come from a stranger who wants to see files of the person who
+//! opens it, or have them published with an export. So source is read from directories that this person allows
+//! and from nowhere else, no link is followed below them, only regular files are opened, the name must be that
 //! of a source file, and only some lines of it are shown.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Component, Path, PathBuf};
 
+use dwell_files::Folder;
 use dwell_report::CnodeId;
 
 use crate::run::Run;
@@ -24,6 +29,108 @@ const ENDINGS: &[&str] = &[
     "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "C", "H", "inl", "cu", "cuh", "hip", "f", "F", "for",
     "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "f77", "rs", "py", "pyx", "upc", "chpl", "jl", "go",
 ];
+
+/// Directories whose source may be shown.
+#[derive(Debug, Default)]
+pub(crate) struct Roots(Vec<Root>);
+
+#[derive(Debug)]
+struct Root {
+    folder: Folder,
+    /// Absolute paths of the directory: as it was named, and without links.
+    names: Vec<PathBuf>,
+}
+
+impl Root {
+    fn open(path: &Path) -> io::Result<Self> {
+        let folder = Folder::open(path)?;
+        Ok(Self { folder, names: vec![std::path::absolute(path)?, fs::canonicalize(path)?] })
+    }
+}
+
+impl Roots {
+    /// Directories that a person has named.
+    pub(crate) fn open(paths: &[PathBuf]) -> io::Result<Self> {
+        let told = |path: &Path, error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        let open = |path: &PathBuf| Root::open(path).map_err(|error| told(path, error));
+        paths.iter().map(open).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The directory of a report and, if it is an experiment directory, the one that this was made in. The
+    /// archive could name another, but whoever made it could name any.
+    pub(crate) fn beside(directory: &Path) -> Self {
+        let mut roots: Vec<Root> = Root::open(directory).into_iter().collect();
+        if directory.join("traces.otf2").exists()
+            && let Ok(real) = fs::canonicalize(directory)
+            && let Some(parent) = real.parent()
+        {
+            roots.extend(Root::open(parent));
+        }
+        Self(roots)
+    }
+
+    /// Opens a source file, and says where it is.
+    fn find(&self, path: &Path) -> Result<(File, PathBuf), String> {
+        let mut refused = None;
+        for root in &self.0 {
+            for candidate in candidates(root, path) {
+                let place = || root.folder.path().join(&candidate);
+                match root.folder.read(&candidate) {
+                    Ok(file) => match file.metadata() {
+                        Ok(about) if about.len() <= MOST_BYTES => return Ok((file, place())),
+                        _ => refused = Some("the file is too large".to_owned()),
+                    },
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => refused = refused.or_else(|| Some(error.to_string())),
+                }
+            }
+        }
+        let nowhere = "the file is in none of the directories whose source may be shown; --source-path names others";
+        Err(refused.unwrap_or_else(|| nowhere.to_owned()))
+    }
+}
+
+/// Where below a directory a file may be: where it was compiled, if that is inside, or under the last parts of its
+/// path, since trees are moved and built elsewhere.
+fn candidates(root: &Root, path: &Path) -> Vec<PathBuf> {
+    let path = without_dots(path);
+    let inside = root.names.iter().filter_map(|name| path.strip_prefix(name).ok());
+    let mut places: Vec<PathBuf> = inside.map(Path::to_owned).collect();
+    let mut parts: VecDeque<&OsStr> = path
+        .components()
+        .filter_map(|it| if let Component::Normal(part) = it { Some(part) } else { None })
+        .collect();
+    while !parts.is_empty() {
+        let place = parts.iter().collect();
+        if !places.contains(&place) {
+            places.push(place);
+        }
+        parts.pop_front();
+    }
+    places
+}
+
+/// A path without `.` and `..`. Since no link is followed below a directory, `..` means what it says there.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(clean.pop()),
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+/// The file that has the source of the call of a call path, if it may be shown.
+pub(crate) fn file(run: &Run, cnode: CnodeId) -> Option<PathBuf> {
+    let about = run.query.meta().cnode(cnode)?;
+    about.line?;
+    open(run, about.file).ok().map(|(_, path)| path)
+}
 
 /// The source around the call of a call path.
 pub(crate) fn source(run: &Run, cnode: Option<CnodeId>) -> Source {
@@ -48,31 +155,17 @@ pub(crate) fn source(run: &Run, cnode: Option<CnodeId>) -> Source {
     source
 }
 
-/// Where a file may be: where it was when the program was compiled, beside the report, or here.
-fn candidates(run: &Run, file: &Path) -> Vec<PathBuf> {
-    let mut places = vec![file.to_owned()];
-    let beside = run.path.parent().unwrap_or(Path::new("."));
-    if let Some(name) = file.file_name() {
-        places.push(beside.join(name));
-        places.push(PathBuf::from(name));
-    }
-    if file.is_relative() {
-        places.push(beside.join(file));
-    }
-    places
-}
-
-fn read(run: &Run, file: &str, line: u32) -> Result<(u32, Vec<String>), String> {
+fn open(run: &Run, file: &str) -> Result<(File, PathBuf), String> {
     let path = Path::new(file);
     let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     if !ENDINGS.contains(&ending) {
         return Err("the name of the file is not that of a source file".into());
     }
-    let is_fit =
-        |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-    let found = candidates(run, path).into_iter().find(is_fit);
-    let found = found.ok_or("the file is not on this machine")?;
-    let opened = fs::File::open(&found).map_err(|error| error.to_string())?;
+    run.roots.find(path)
+}
+
+fn read(run: &Run, file: &str, line: u32) -> Result<(u32, Vec<String>), String> {
+    let (opened, _) = open(run, file)?;
     let first = line.saturating_sub(AROUND).max(1);
     let mut lines = Vec::new();
     let mut reader = BufReader::new(opened);

@@ -16,8 +16,10 @@ use crate::runs;
 #[command(after_help = "\
 The file is the page of `dwell view` with its data: it opens from a disk or a mail, without a server or a \
 network. It holds the first screens of all views and then details, the largest values first, as long as the \
-data stays below --most; what did not fit says so on the page. Source around calls is in it too, where it is \
-at hand.
+data stays below --most; what did not fit says so on the page. Source around calls is in it too, from the \
+directories that --source-path allows; the files are listed.
+
+Exit code: 0 if all is in it, 1 if some of the report is damaged and left out, 2 if it cannot be made.
 
 Example: dwell export run --html -o run.html")]
 pub(crate) struct Args {
@@ -33,6 +35,8 @@ pub(crate) struct Args {
     /// Show another report beside it; may be given several times.
     #[arg(long, value_name = "REPORT")]
     compare: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: view::Sources,
     /// How much data to put into it, before compression; the file is smaller.
     #[arg(long, default_value = "32M", value_parser = analyze::size, value_name = "SIZE")]
     most: u64,
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let first = runs::ended_or_latest(args.report.as_deref())?;
     let mut runs = Vec::new();
     for path in std::iter::once(&first).chain(&args.compare) {
-        runs.push(view::open(path)?);
+        runs.push(view::open(path, &args.sources)?);
     }
     let place = || output::cannot(&args.output);
     let new = output::create(&args.output)?;
@@ -60,5 +64,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             format::grouped((exported.answers + exported.left_out) as u64)
         );
     }
-    Ok(ExitCode::SUCCESS)
+    if !exported.sources.is_empty() {
+        println!("source of these files is in it:");
+    }
+    for file in &exported.sources {
+        println!("  {}", file.display());
+    }
+    for damage in &exported.damage {
+        eprintln!("dwell: damaged: {damage}");
+    }
+    Ok(ExitCode::from(u8::from(!exported.damage.is_empty())))
 }

@@ -38,6 +38,8 @@ pub(crate) struct Args {
     /// Show another report beside it; may be given several times.
     #[arg(long, value_name = "REPORT")]
     compare: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
     /// Only print the address.
     #[arg(long)]
     no_browser: bool,
@@ -56,11 +58,20 @@ pub(crate) struct Args {
     idle: u64,
 }
 
+/// Whose source may be shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sources {
+    /// Show source from this directory and those below it, and from no others; may be given several times. Without
+    /// it, from the directory of the report and the one that the experiment directory is in.
+    #[arg(long, value_name = "DIR")]
+    source_path: Vec<PathBuf>,
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let first = runs::ended_or_latest(args.report.as_deref())?;
     let mut runs = Vec::new();
     for path in std::iter::once(&first).chain(&args.compare) {
-        runs.push(open(path)?);
+        runs.push(open(path, &args.sources)?);
     }
     let listen = match args {
         Args { socket: Some(path), .. } => Listen::Socket(path.clone()),
@@ -110,7 +121,7 @@ fn about(listen: &Listen, at_terminal: bool) -> String {
 }
 
 /// Opens what a path means, and says what to do if it was not analysed.
-pub(crate) fn open(path: &Path) -> anyhow::Result<Run> {
+pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
     if path.is_dir() && path.join("traces.otf2").exists() && !path.join("trace.cubex").exists() {
         match report::find(path) {
             // A report by another tool is there.
@@ -123,7 +134,10 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Run> {
         }
     }
     let file = report::find(path)?;
-    let run = Run::open(&file)?;
+    let mut run = Run::open(&file)?;
+    if !sources.source_path.is_empty() {
+        run = run.with_source_paths(&sources.source_path)?;
+    }
     run.prepare();
     Ok(run)
 }

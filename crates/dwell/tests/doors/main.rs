@@ -1,8 +1,10 @@
 //! What someone else's experiment directory must not do to the person who looks at it: have files overwritten
 //! through links, make commands wait for pipes, speak to the terminal, or put private files into an export.
 
+mod damage;
 mod links;
 mod pipes;
+mod source;
 #[path = "../support/mod.rs"]
 mod support;
 
