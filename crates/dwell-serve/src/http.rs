@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -19,6 +19,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::answers::{Answer, Fault, answer};
+use crate::connections::Guest;
 use crate::keys::Keys;
 use crate::page::ASSETS;
 use crate::run::Run;
@@ -31,6 +32,9 @@ const LONGEST_BODY: usize = 512;
 
 /// Longest address of a request.
 const LONGEST_ADDRESS: usize = 2048;
+
+/// How long the body of a request may take: it is short.
+const BODY_TIME: Duration = Duration::from_secs(5);
 
 /// What all requests share.
 #[derive(Debug)]
@@ -135,9 +139,15 @@ fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
     if !allowed.contains(request.method()) {
         return Some(fault(StatusCode::METHOD_NOT_ALLOWED, "this server only answers questions"));
     }
-    if path.starts_with("/api/") && !is_session && !is_known_to(shared, headers) {
+    if !path.starts_with("/api/") || is_session {
+        return None;
+    }
+    if !is_known_to(shared, headers) {
         let why = "this tab has no key; open the address that `dwell view` prints";
         return Some(fault(StatusCode::UNAUTHORIZED, why));
+    }
+    if let Some(guest) = request.extensions().get::<Arc<Guest>>() {
+        guest.is_welcome();
     }
     None
 }
@@ -183,8 +193,11 @@ async fn session(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     if json_type.is_none_or(|it| it != "application/json") {
         return fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a code is sent as application/json");
     }
-    let Ok(body) = to_bytes(request.into_body(), LONGEST_BODY).await else {
-        return fault(StatusCode::PAYLOAD_TOO_LARGE, "that is no code");
+    let body = to_bytes(request.into_body(), LONGEST_BODY);
+    let body = match tokio::time::timeout(BODY_TIME, body).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return fault(StatusCode::PAYLOAD_TOO_LARGE, "that is no code"),
+        Err(_) => return fault(StatusCode::REQUEST_TIMEOUT, "the code did not come in time"),
     };
     let value: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let code = value.as_ref().and_then(|it| it.get("code")).and_then(serde_json::Value::as_str);
@@ -224,7 +237,10 @@ async fn question(State(shared): State<Arc<Shared>>, request: Request) -> Respon
         Ok(Err(Fault::Report(error))) => {
             fault(StatusCode::UNPROCESSABLE_ENTITY, &format!("the report cannot be read: {error}"))
         }
-        Err(_) => fault(StatusCode::INTERNAL_SERVER_ERROR, "this should not have happened"),
+        Err(_) => fault(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal error; please report it with the lines above",
+        ),
     }
 }
 

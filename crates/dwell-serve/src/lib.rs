@@ -18,7 +18,8 @@
 //! * The interface only reads. Runs are named by number; no request names a file. What a report calls a
 //!   source file is shown only if its name is that of one, and from directories that the user allows; no
 //!   link is followed there.
-//! * Heads, bodies, addresses, connections and questions at once are limited.
+//! * Heads, bodies, addresses, connections and questions at once are limited, and each has its deadline. Connections
+//!   that have not shown the secret compete with one another only: whoever has it is served at once.
 //! * Names of regions come from strangers' programs: they travel as JSON and become text nodes, never markup.
 
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
 mod answers;
+mod connections;
 mod export;
 mod http;
 mod keys;
@@ -40,4 +42,4 @@ mod types;
 
 pub use export::{Exported, export};
 pub use run::Run;
-pub use server::{Addresses, Listen, Server};
+pub use server::{Addresses, Ended, Listen, Server};

@@ -4,16 +4,20 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::signal::unix::{SignalKind, signal};
 
+use crate::connections::{Connections, Guest};
 use crate::http::{Shared, router};
 use crate::run::Run;
 
@@ -31,14 +35,18 @@ pub enum Listen {
     Network(SocketAddr),
 }
 
-/// Connections that are open at once; others are not accepted until one ends.
-const CONNECTIONS: usize = 256;
-
 /// Most bytes of a request without its body.
 const HEAD_BYTES: usize = 16 << 10;
 
 /// How long a client may take to say what it wants.
 const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// How long a connection may stay on which nobody has shown a secret, and one on which somebody has.
+const STRANGER_TIME: Duration = Duration::from_secs(30);
+const KNOWN_TIME: Duration = Duration::from_secs(60 * 60);
+
+/// How long a connection may then take to end what is under way.
+const LAST_TIME: Duration = Duration::from_secs(10);
 
 enum Listener {
     Tcp(TcpListener),
@@ -57,6 +65,15 @@ impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+/// Why a server has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nobody has asked anything for a while.
+    Idle,
+    /// A signal told it to; this is its number.
+    Signal(i32),
 }
 
 /// Gives new addresses while the server runs.
@@ -130,17 +147,18 @@ impl Server {
         Addresses { shared: self.shared.clone(), address: self.address.clone() }
     }
 
-    /// Answers until nobody has asked anything for a while; for ever without an end.
+    /// Answers until nobody has asked anything for a while, or a signal tells it to end. Without `idle` only a signal
+    /// ends it. A socket in the file system is removed.
     ///
     /// # Errors
-    /// If connections can no longer be accepted.
-    pub fn run(self, idle: Option<Duration>) -> io::Result<()> {
+    /// If the system does not let signals be watched for.
+    pub fn run(self, idle: Option<Duration>) -> io::Result<Ended> {
         let Self { runtime, listener, shared, .. } = self;
-        let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let result = runtime.block_on(async {
             tokio::select! {
-                result = accept(&listener, &shared, &connections) => result,
-                () = until_idle(&shared, idle) => Ok(()),
+                () = accept(&listener, &shared) => Ok(Ended::Idle),
+                () = until_idle(&shared, idle) => Ok(Ended::Idle),
+                signal = signalled() => signal.map(Ended::Signal),
             }
         });
         if let Listener::Unix(_, path) = &listener {
@@ -149,6 +167,19 @@ impl Server {
         runtime.shutdown_background();
         result
     }
+}
+
+/// Waits for one of the signals that end a program.
+async fn signalled() -> io::Result<i32> {
+    let listen = |kind| signal(kind).map(|signal| (kind.as_raw_value(), signal));
+    let (terminate, mut a) = listen(SignalKind::terminate())?;
+    let (interrupt, mut b) = listen(SignalKind::interrupt())?;
+    let (hangup, mut c) = listen(SignalKind::hangup())?;
+    Ok(tokio::select! {
+        _ = a.recv() => terminate,
+        _ = b.recv() => interrupt,
+        _ = c.recv() => hangup,
+    })
 }
 
 async fn until_idle(shared: &Shared, idle: Option<Duration>) {
@@ -163,52 +194,77 @@ async fn until_idle(shared: &Shared, idle: Option<Duration>) {
     }
 }
 
-async fn accept(
-    listener: &Listener,
-    shared: &Arc<Shared>,
-    connections: &Arc<Semaphore>,
-) -> io::Result<()> {
-    let service = router(shared.clone());
+async fn accept(listener: &Listener, shared: &Arc<Shared>) {
+    let router = TowerToHyperService::new(router(shared.clone()));
+    let connections = Arc::new(Connections::default());
     loop {
-        let Ok(permit) = connections.clone().acquire_owned().await else { return Ok(()) };
-        let service = TowerToHyperService::new(service.clone());
-        match listener {
-            Listener::Tcp(listener) => match listener.accept().await {
-                Ok((stream, _)) => {
-                    let _ = stream.set_nodelay(true);
-                    tokio::spawn(async move {
-                        serve(stream, service).await;
-                        drop(permit);
-                    });
-                }
-                // Clients that give up and a lack of descriptors pass.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            },
-            Listener::Unix(listener, _) => match listener.accept().await {
-                Ok((stream, _)) => {
-                    tokio::spawn(async move {
-                        serve(stream, service).await;
-                        drop(permit);
-                    });
-                }
-                // Clients that give up and a lack of descriptors pass.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            },
+        let service = || Service { router: router.clone(), guest: connections.admit() };
+        let accepted = match listener {
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
+                let _ = stream.set_nodelay(true);
+                drop(tokio::spawn(serve(stream, service())));
+            }),
+            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
+                drop(tokio::spawn(serve(stream, service())));
+            }),
+        };
+        // Clients that give up and a lack of descriptors pass.
+        if accepted.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 }
 
-async fn serve(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    service: TowerToHyperService<axum::Router>,
-) {
-    // What goes wrong with one connection is that client's affair.
-    let _ = http1::Builder::new()
+/// Everything that is served, on one connection. Requests know the connection that they came by.
+#[derive(Clone)]
+struct Service {
+    router: TowerToHyperService<axum::Router>,
+    guest: Arc<Guest>,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Service {
+    type Response =
+        <TowerToHyperService<axum::Router> as hyper::service::Service<Request<Incoming>>>::Response;
+    type Error =
+        <TowerToHyperService<axum::Router> as hyper::service::Service<Request<Incoming>>>::Error;
+    type Future =
+        <TowerToHyperService<axum::Router> as hyper::service::Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.guest.clone());
+        self.router.call(request)
+    }
+}
+
+/// Serves a connection until it ends, has to make room, or has been there for too long. What goes wrong with one
+/// connection is that client's affair.
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Service) {
+    let guest = service.guest.clone();
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = guest.told_to_leave() => return,
+        () = lifetime(&guest) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        _ = connection => {}
+        () = guest.told_to_leave() => {}
+        () = tokio::time::sleep(LAST_TIME) => {}
+    }
+}
+
+/// Waits for as long as a connection may stay.
+async fn lifetime(guest: &Guest) {
+    tokio::time::sleep(STRANGER_TIME).await;
+    if guest.is_known() {
+        tokio::time::sleep(KNOWN_TIME - STRANGER_TIME).await;
+    }
 }
 
 /// A socket that only its owner may use, from its first instant on: it is made inside a directory of the

@@ -5,8 +5,9 @@ mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -308,4 +309,33 @@ fn what_cannot_be_shown_says_what_to_do() {
     let output = dwell(&["view", "/nowhere.cubex", "--no-browser"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("/nowhere.cubex"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_signal_ends_it_and_the_socket_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("r.cubex");
+    let args = ["synth", "report", "-o", path(&report), "--locations", "4", "--paths", "4"];
+    assert!(dwell(&args).status.success());
+    let socket = directory.path().join("view.sock");
+    for (signal, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1)] {
+        let mut command = support::command("100");
+        command.args(["view", path(&report), "--no-browser", "--socket", path(&socket)]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(socket.exists());
+        // It answers, so it watches for signals by now.
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"));
+        let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        assert_eq!(child.wait().unwrap().code(), Some(128 + number), "{signal}");
+        assert!(!socket.exists(), "{signal}");
+    }
 }

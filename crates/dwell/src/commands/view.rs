@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{env, thread};
 
 use anyhow::{Context, bail};
-use dwell_serve::{Addresses, Listen, Run, Server};
+use dwell_serve::{Addresses, Ended, Listen, Run, Server};
 
 use crate::commands::report;
 use crate::runs;
@@ -97,9 +97,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if at_terminal {
         thread::spawn(move || answer_enter(&addresses));
     }
-    server.run((args.idle > 0).then(|| Duration::from_secs(60 * args.idle)))?;
-    println!("nobody has asked anything for {} minutes: ended", args.idle);
-    Ok(ExitCode::SUCCESS)
+    match server.run((args.idle > 0).then(|| Duration::from_secs(60 * args.idle)))? {
+        Ended::Idle => {
+            println!("nobody has asked anything for {} minutes: ended", args.idle);
+            Ok(ExitCode::SUCCESS)
+        }
+        // What shells say of a program that a signal has ended.
+        Ended::Signal(number) => Ok(ExitCode::from(u8::try_from(128 + number).unwrap_or(1))),
+    }
 }
 
 /// What a person should know about the address.
