@@ -127,7 +127,15 @@ fn fill(directory: &Path) -> io::Result<()> {
 fn name() -> String {
     let program = program();
     let program = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or("run");
-    format!("dwell-{program}-{}", job().unwrap_or_else(|| moment(clock::realtime())))
+    name_of(program, &job().unwrap_or_else(|| moment(clock::realtime())))
+}
+
+/// The same, short enough for file systems, which take 255 bytes, also with a number behind it.
+fn name_of(program: &str, job: &str) -> String {
+    fn cut(text: &str, most: usize) -> &str {
+        text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+    }
+    format!("dwell-{}-{}", cut(program, 160), cut(job, 64))
 }
 
 /// What the batch system calls this job.
@@ -201,6 +209,19 @@ mod tests {
         }
         let refused = Agreement::decode(b"!disk full").map_err(|error| error.to_string());
         assert_eq!(refused, Err("disk full".into()));
+    }
+
+    #[test]
+    fn long_names_are_cut() -> io::Result<()> {
+        assert_eq!(name_of("heat", "7.0"), "dwell-heat-7.0");
+        let folder = tempfile::tempdir()?;
+        for program in ["p".repeat(255), "ü".repeat(127), format!("p{}", "工".repeat(84))] {
+            for job in ["20261115-035122".to_owned(), "j".repeat(300)] {
+                make_new(folder.path(), &name_of(&program, &job))?;
+                make_new(folder.path(), &name_of(&program, &job))?;
+            }
+        }
+        Ok(())
     }
 
     #[test]

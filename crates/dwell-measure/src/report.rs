@@ -4,12 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::{env, fs};
 
+use dwell_model::text::{visible, visible_lines};
+
 use crate::run;
 use crate::unify::{Global, Process};
 
 /// Says something, on standard error, as one write.
 pub(crate) fn say(text: &str) {
-    let _ = io::stderr().write_all(format!("dwell: {text}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("dwell: {}\n", visible_lines(text)).as_bytes());
 }
 
 /// Name of this node.
@@ -96,11 +98,12 @@ pub(crate) fn incomplete(directory: &str, why: &io::Error) {
     say(&format!("the trace in {shown} is not complete: {why}. Next: dwell recover {shown}"));
 }
 
-/// A directory as the user would name it: relative to the current one where it lies inside.
+/// A directory as the user would name it, relative to the current one where it lies inside. It has the name of the
+/// program, in which anything may stand.
 fn shown(directory: &str) -> String {
     match env::current_dir().ok().map(|here| Path::new(directory).strip_prefix(here)) {
-        Some(Ok(inside)) => inside.display().to_string(),
-        _ => directory.to_string(),
+        Some(Ok(inside)) => visible(&inside.to_string_lossy()).to_string(),
+        _ => visible(directory).to_string(),
     }
 }
 

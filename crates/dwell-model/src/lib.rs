@@ -7,7 +7,8 @@
 //! * [`layer`]: whose call it is, where several libraries are stacked;
 //! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
 //! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters;
-//! * [`archive`]: what Dwell writes into an archive beyond the standard.
+//! * [`archive`]: what Dwell writes into an archive beyond the standard;
+//! * [`text`]: how names are shown, so that no terminal obeys them.
 //!
 //! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
 //! that the compiler has sorted and checked.
@@ -57,4 +58,5 @@ pub mod operation;
 pub mod profile;
 pub mod shmem;
 pub mod table;
+pub mod text;
 pub mod ucx;

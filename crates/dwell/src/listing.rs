@@ -1,10 +1,11 @@
 //! Tables for people and programs: one content, printed as text, JSON or CSV.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value, json};
 
 use crate::format;
+use crate::terminal::{self, visible};
 
 /// What a cell holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,7 @@ impl From<String> for Cell {
 impl Cell {
     fn text(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => visible(text).into_owned(),
             Self::Value(value, Unit::Seconds) => format::seconds(*value),
             Self::Value(value, Unit::Bytes) => format::bytes(*value),
             Self::Value(value, Unit::Other) => format::number(*value),
@@ -98,7 +99,7 @@ impl Listing {
     /// anything in them are left out.
     pub(crate) fn write_text(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
         if !self.title.is_empty() {
-            writeln!(output, "{}", console::style(&self.title).bold())?;
+            writeln!(output, "{}", console::style(visible(&self.title)).bold())?;
         }
         let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
         let shown: Vec<usize> = (0..self.columns.len())
@@ -149,7 +150,7 @@ impl Listing {
             line(row, false)?;
         }
         if !self.note.is_empty() {
-            for line in format::wrap(&self.note, width.saturating_sub(2)) {
+            for line in format::wrap(&visible(&self.note), width.saturating_sub(2)) {
                 writeln!(output, "  {}", console::style(line).dim())?;
             }
         }
@@ -179,10 +180,10 @@ impl Listing {
 fn csv(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if text.contains([',', '"', '\n']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Value::String(text) => text.clone(),
+        Value::String(text) => match visible(text) {
+            text if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
+            text => text.into_owned(),
+        },
         other => other.to_string(),
     }
 }
@@ -198,14 +199,24 @@ pub(crate) enum Style {
 
 /// Prints tables, one below the other; as JSON they are one object.
 pub(crate) fn print(listings: &[Listing], style: Style, width: usize) -> io::Result<()> {
-    let mut output = io::stdout().lock();
+    let mut output = BufWriter::new(io::stdout().lock());
+    let written = write(listings, style, width, &mut output);
+    terminal::unless_closed(written.and_then(|()| output.flush()))
+}
+
+fn write(
+    listings: &[Listing],
+    style: Style,
+    width: usize,
+    output: &mut impl Write,
+) -> io::Result<()> {
     match style {
         Style::Text => {
             for (index, listing) in listings.iter().enumerate() {
                 if index > 0 {
                     writeln!(output)?;
                 }
-                listing.write_text(&mut output, width)?;
+                listing.write_text(output, width)?;
             }
         }
         Style::Json => {
@@ -213,7 +224,9 @@ pub(crate) fn print(listings: &[Listing], style: Style, width: usize) -> io::Res
                 .iter()
                 .map(|listing| (listing.key.to_owned(), listing.to_json()))
                 .collect();
-            serde_json::to_writer_pretty(&mut output, &object)?;
+            let mut text = serde_json::to_vec_pretty(&object)?;
+            terminal::visible_json(&mut text, 0);
+            output.write_all(&text)?;
             writeln!(output)?;
         }
         Style::Csv => {
@@ -221,7 +234,7 @@ pub(crate) fn print(listings: &[Listing], style: Style, width: usize) -> io::Res
                 if index > 0 {
                     writeln!(output)?;
                 }
-                listing.write_csv(&mut output)?;
+                listing.write_csv(output)?;
             }
         }
     }

@@ -1,5 +1,8 @@
 //! The command line of Dwell: one file a subcommand, glue only.
 
+// All text goes through `terminal`, which shows what a terminal would obey, and does not panic.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod commands;
 mod config;
 mod elf;
@@ -11,8 +14,9 @@ mod profile;
 mod progress;
 mod runs;
 mod sites;
+mod terminal;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -82,7 +86,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough, such as `head`, closes the pipe: that is no error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "dwell: {error:#}");
+            terminal::note!("{error:#}");
             ExitCode::from(2)
         }
     }

@@ -10,6 +10,7 @@ use dwell_report::Query;
 use otf2::Archive;
 
 use crate::sites;
+use crate::terminal::note;
 
 /// Reads the profile of an experiment directory, if it has one.
 pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
@@ -20,7 +21,7 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
     let archive = Archive::open(directory)?;
     // What a killed run left, or one that could not put its rows together.
     for warning in collate_files(&archive, &rows).with_context(|| rows.display().to_string())? {
-        eprintln!("dwell: {warning}");
+        note!("{warning}");
     }
     let profile = Profile::read(&archive, &rows).with_context(|| rows.display().to_string())?;
     Ok(Some(profile))
@@ -36,10 +37,10 @@ pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
         sites::resolve(directory);
         let Some(profile) = read(directory)? else { return Ok(None) };
         for note in profile.notes() {
-            eprintln!("dwell: {note}");
+            note!("{note}");
         }
         for damage in profile.write_report(&report)? {
-            eprintln!("dwell: {damage}");
+            note!("{damage}");
         }
         // Whoever opens a large one next finds what was read of it here.
         Query::open(&report)?.keep_totals();

@@ -7,15 +7,17 @@ use std::path::Path;
 
 use dwell_symbols::{Options, resolve_archive};
 
+use crate::terminal::{note, visible};
+
 /// Finds functions and lines of call sites that are known by address only. What cannot be found is
 /// told; the archive is of use without.
 pub(crate) fn resolve(directory: &Path) {
     let resolved = match resolve_archive(directory, &Options::new()) {
         Ok(resolved) => resolved,
-        Err(error) => return eprintln!("dwell: call sites stay addresses: {error}"),
+        Err(error) => return note!("call sites stay addresses: {error}"),
     };
     for missing in resolved.incomplete.iter().chain(&resolved.unresolved) {
         let sites = if missing.sites == 1 { "call site" } else { "call sites" };
-        eprintln!("dwell: {}: {} {sites}: {}", missing.module, missing.sites, missing.reason);
+        note!("{}: {} {sites}: {}", visible(&missing.module), missing.sites, missing.reason);
     }
 }

@@ -153,3 +153,22 @@ fn links_and_pipes_among_rows_are_not_followed_and_nobody_waits() {
     assert!(text(&output.stderr).contains("link"), "{}", text(&output.stderr));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), count);
 }
+
+#[test]
+fn names_in_a_score_are_shown_and_not_obeyed() {
+    let run = Simulated::new(8);
+    let mut global = run.unify();
+    let folder = tempfile::tempdir().unwrap();
+    run.collate(&mut global, folder.path(), 20_000, &mut Counted(0)).unwrap();
+    run.complete(&global, folder.path()).unwrap();
+    let definitions = folder.path().join("traces.def");
+    let mut bytes = fs::read(&definitions).unwrap();
+    let (from, to) = (b"shmem_quiet", b"q\x1b[2J\nfake\x07");
+    let at = bytes.windows(from.len()).position(|it| it == from).unwrap();
+    bytes[at..at + to.len()].copy_from_slice(to);
+    fs::write(&definitions, bytes).unwrap();
+    let output = support::command("100").args(["score", path(folder.path())]).output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    assert!(said.contains(r"q\u{1b}[2J\u{a}fake\u{7}") && !said.contains('\u{1b}'), "{said:?}");
+}

@@ -31,7 +31,6 @@
 //! | `explanation`, `remedy` | in plain words |
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -48,6 +47,7 @@ use crate::profile;
 use crate::progress;
 use crate::runs;
 use crate::sites;
+use crate::terminal::{self, line, note, visible};
 
 /// Arguments of `dwell analyze`.
 #[derive(Debug, clap::Args)]
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.memory < least_memory(locations) {
         let least = bytes(least_memory(locations) as f64);
-        eprintln!("note: {locations} locations need {least}, which is more than --memory allows");
+        note!("{locations} locations need {least}, which is more than --memory allows");
     }
     let bar = progress::bar(total, "events");
     let mut options = Options::default();
@@ -141,13 +141,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     dwell_files::write(&findings, &text).with_context(|| output::cannot(&findings))?;
-    let mut out = io::stdout().lock();
     if args.json {
-        out.write_all(text.as_bytes())?;
+        terminal::print_json(&document)?;
     } else {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
-        out.write_all(summary(&path, &analysis, args.top, width.clamp(60, 120)).as_bytes())?;
-        writeln!(out, "next: dwell view {}, or dwell report {0} here", directory.display())?;
+        let summary = summary(&path, &analysis, args.top, width.clamp(60, 120));
+        let directory = directory.display();
+        line!("{summary}next: dwell view {directory}, or dwell report {directory} here")?;
     }
     Ok(ExitCode::from(u8::from(!analysis.damage().is_empty())))
 }
@@ -181,7 +181,7 @@ fn amount_text(least: u64, most: u64) -> String {
 
 /// A call path in one line.
 fn path_text(path: &[Step]) -> String {
-    path.iter().map(|step| step.region.as_str()).collect::<Vec<_>>().join(" / ")
+    path.iter().map(|step| visible(&step.region)).collect::<Vec<_>>().join(" / ")
 }
 
 /// The last call, and where it stands in the program.
@@ -190,15 +190,17 @@ fn call_text(path: &[Step]) -> String {
     match &step.site {
         Some(site) if !site.file.is_empty() => {
             let file = Path::new(&site.file).file_name().unwrap_or_default().to_string_lossy();
-            format!("{} at {file}:{} in {}", step.region, site.line, site.function)
+            let (region, function) = (visible(&step.region), visible(&site.function));
+            format!("{region} at {}:{} in {function}", visible(&file), site.line)
         }
-        Some(site) => format!("{} in {}", step.region, site.function),
-        None => step.region.clone(),
+        Some(site) => format!("{} in {}", visible(&step.region), visible(&site.function)),
+        None => visible(&step.region).into_owned(),
     }
 }
 
 fn share_text(shares: &[Share]) -> String {
-    let one = |it: &Share| format!("{} ({})", it.who, amount_text(it.nanoseconds, it.at_most));
+    let one =
+        |it: &Share| format!("{} ({})", visible(&it.who), amount_text(it.nanoseconds, it.at_most));
     shares.iter().take(3).map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -290,10 +292,10 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
         text.push('\n');
     }
     for note in analysis.not_computed() {
-        let _ = writeln!(text, "{note}");
+        let _ = writeln!(text, "{}", visible(&note.to_string()));
     }
     for problem in analysis.damage() {
-        let _ = writeln!(text, "damaged: {problem}");
+        let _ = writeln!(text, "damaged: {}", visible(&problem.to_string()));
     }
     text.push('\n');
     text

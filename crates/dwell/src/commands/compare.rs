@@ -1,6 +1,6 @@
 //! `dwell compare`: two runs, for people and for continuous integration.
 
-use std::io::{self, Write};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use dwell_report::{Change, Comparison, Difference, Query};
 use crate::commands::report;
 use crate::format;
 use crate::listing::{self, Cell, Listing, Style, Unit};
+use crate::terminal::{self, line, visible};
 
 /// Arguments of `dwell compare`.
 #[derive(Debug, clap::Args)]
@@ -70,11 +71,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         listing::print(&listings(&comparison, &worse, usize::MAX), Style::Json, 0)?;
     } else if args.markdown {
-        markdown(&comparison, &worse, args.top, &mut io::stdout().lock())?;
+        terminal::print(markdown(&comparison, &worse, args.top))?;
     } else if args.junit {
-        junit(&comparison, &worse, &mut io::stdout().lock())?;
+        terminal::print(junit(&comparison, &worse))?;
     } else if comparison.is_empty() {
-        println!("no difference");
+        line!("no difference")?;
     } else {
         listing::print(&listings(&comparison, &worse, args.top), Style::Text, listing::width())?;
     }
@@ -181,17 +182,13 @@ fn ranked<'c>(comparison: &'c Comparison, worse: &[&Difference]) -> Vec<&'c Diff
     all
 }
 
-fn markdown(
-    comparison: &Comparison,
-    worse: &[&Difference],
-    top: usize,
-    output: &mut impl Write,
-) -> io::Result<()> {
+fn markdown(comparison: &Comparison, worse: &[&Difference], top: usize) -> String {
     if comparison.is_empty() {
-        return writeln!(output, "No difference.");
+        return "No difference.\n".into();
     }
-    writeln!(output, "| | difference | relative | before | after | metric | call path |")?;
-    writeln!(output, "|---|---:|---:|---:|---:|---|---|")?;
+    let mut text = "| | difference | relative | before | after | metric | call path |\n\
+                    |---|---:|---:|---:|---:|---|---|\n"
+        .to_owned();
     for difference in ranked(comparison, worse).into_iter().take(top) {
         let value = |value: f64| match Unit::of(&difference.unit) {
             Unit::Seconds => format::seconds(value),
@@ -201,54 +198,59 @@ fn markdown(
         let relative = difference.relative();
         let relative =
             if relative.is_finite() { format!("{:+.1} %", 100.0 * relative) } else { "new".into() };
-        writeln!(
-            output,
+        let _ = writeln!(
+            text,
             "| {} | {} | {relative} | {} | {} | {} | `{}` |",
             word(difference, worse),
             value(difference.delta()),
             value(difference.before),
             value(difference.after),
-            difference.metric,
-            difference.path.replace('|', "\\|")
-        )?;
+            visible(&difference.metric),
+            visible(&difference.path).replace('|', "\\|")
+        );
     }
-    Ok(())
+    text
 }
 
 /// A test for each metric, so that a build server shows which got worse.
-fn junit(
-    comparison: &Comparison,
-    worse: &[&Difference],
-    output: &mut impl Write,
-) -> io::Result<()> {
+fn junit(comparison: &Comparison, worse: &[&Difference]) -> String {
     let escape = |text: &str| {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+        visible(text)
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;")
     };
     let of = |metric: &str| worse.iter().filter(move |d| d.metric == metric).collect::<Vec<_>>();
     let failures = comparison.totals.iter().filter(|total| !of(&total.0).is_empty()).count();
     let tests = comparison.totals.len();
-    writeln!(output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    writeln!(
-        output,
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        text,
         "<testsuite name=\"dwell compare\" tests=\"{tests}\" failures=\"{failures}\">"
-    )?;
+    );
     for (metric, ..) in &comparison.totals {
         let name = escape(metric);
         let found = of(metric);
         if found.is_empty() {
-            writeln!(output, "  <testcase classname=\"dwell\" name=\"{name}\"/>")?;
+            let _ = writeln!(text, "  <testcase classname=\"dwell\" name=\"{name}\"/>");
             continue;
         }
-        writeln!(output, "  <testcase classname=\"dwell\" name=\"{name}\">")?;
-        writeln!(output, "    <failure message=\"{} call paths are worse\">", found.len())?;
+        let _ = writeln!(text, "  <testcase classname=\"dwell\" name=\"{name}\">");
+        let _ = writeln!(text, "    <failure message=\"{} call paths are worse\">", found.len());
         for difference in found {
             let by = 100.0 * difference.relative();
             let path = escape(&difference.path);
-            writeln!(output, "{path}: {} to {} (+{by:.1} %)", difference.before, difference.after)?;
+            let _ = writeln!(
+                text,
+                "{path}: {} to {} (+{by:.1} %)",
+                difference.before, difference.after
+            );
         }
-        writeln!(output, "    </failure>\n  </testcase>")?;
+        let _ = writeln!(text, "    </failure>\n  </testcase>");
     }
-    writeln!(output, "</testsuite>")
+    text.push_str("</testsuite>\n");
+    text
 }
 
 #[cfg(test)]

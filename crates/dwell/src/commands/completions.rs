@@ -1,10 +1,11 @@
 //! `dwell completions`: what makes a shell complete commands and options.
 
-use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap_complete::Shell;
+
+use crate::terminal;
 
 /// Arguments of `dwell completions`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,6 @@ pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<ExitCode> {
     // Into memory first: the library panics if the pipe is closed.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "dwell", &mut text);
-    io::Write::write_all(&mut io::stdout(), &text)?;
+    terminal::print(String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,6 +14,7 @@ use dwell_model::{armci, caf, ga, mpi, shmem};
 
 use crate::elf::{self, Program};
 use crate::library;
+use crate::terminal;
 
 /// Arguments of `dwell doctor`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(program) = &args.program {
         checks.program(program)?;
     }
-    print!("{}", checks.text);
+    terminal::print(&checks.text)?;
     if args.probe {
         probe(args.oshrun.as_deref().unwrap_or(""))?;
     }

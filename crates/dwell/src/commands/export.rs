@@ -10,6 +10,7 @@ use dwell_report::format;
 use crate::commands::{analyze, view};
 use crate::output;
 use crate::runs;
+use crate::terminal::{line, note, visible};
 
 /// Arguments of `dwell export`.
 #[derive(Debug, clap::Args)]
@@ -56,22 +57,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     file.flush().with_context(place)?;
     let size = new.file().metadata().with_context(place)?.len();
     new.place().with_context(place)?;
-    println!("{}: {}", args.output.display(), format::bytes(size as f64));
+    line!("{}: {}", args.output.display(), format::bytes(size as f64))?;
     if exported.left_out > 0 {
-        println!(
+        line!(
             "{} of {} answers did not fit; --most takes more",
             format::grouped(exported.left_out as u64),
             format::grouped((exported.answers + exported.left_out) as u64)
-        );
+        )?;
     }
     if !exported.sources.is_empty() {
-        println!("source of these files is in it:");
+        line!("source of these files is in it:")?;
     }
     for file in &exported.sources {
-        println!("  {}", file.display());
+        line!("  {}", visible(&file.to_string_lossy()))?;
     }
     for damage in &exported.damage {
-        eprintln!("dwell: damaged: {damage}");
+        note!("damaged: {damage}");
     }
     Ok(ExitCode::from(u8::from(!exported.damage.is_empty())))
 }

@@ -19,6 +19,7 @@ use crate::format::{self, grouped};
 use crate::progress;
 use crate::runs;
 use crate::sites;
+use crate::terminal::{self, visible};
 
 /// Arguments of `dwell info`.
 #[derive(Debug, clap::Args)]
@@ -185,12 +186,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let tally = pool.install(|| read_locations(&archive, &definitions));
     let info = summarise(&path, &archive, &definitions, tally)?;
 
-    let mut output = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut output, &info)?;
-        writeln!(output)?;
+        terminal::print_json(&info)?;
     } else {
-        print(&info, &mut output)?;
+        let mut text = Vec::new();
+        print(&info, &mut text)?;
+        terminal::print(String::from_utf8_lossy(&text))?;
     }
     Ok(if info.damage_count == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -354,7 +355,7 @@ fn count_markers(archive: &Archive, tally: &mut Tally) -> u64 {
 /// The same for a person.
 fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
-    let mut row = |name: &str, value: String| writeln!(output, "{name:<14} {value}");
+    let mut row = |name: &str, value: String| writeln!(output, "{name:<14} {}", visible(&value));
     row("archive", info.archive.display().to_string())?;
     row("written by", format!("{} (OTF2 {})", or_dash(&info.creator), info.otf2_version))?;
     row("machine", or_dash(&info.machine))?;
@@ -421,7 +422,7 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     }
     writeln!(output, "\n{} problems:", grouped(info.damage_count))?;
     for problem in &info.damage {
-        writeln!(output, "  {problem}")?;
+        writeln!(output, "  {}", visible(problem))?;
     }
     if info.damage_count > info.damage.len() as u64 {
         writeln!(output, "  … and {} more", grouped(info.damage_count - info.damage.len() as u64))?;

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use dwell_files::Scratch;
 use dwell_link::{Runtime, functions, options, source};
 
+use crate::terminal::line;
+
 /// Arguments of `dwell link-flags`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Anywhere on the link line:\n\n  \
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let flags = format!("{wraps}{}\n", o.display());
     dwell_files::write(&list, &flags).with_context(|| list.display().to_string())?;
-    println!("@{}", list.display());
+    line!("@{}", list.display())?;
     Ok(ExitCode::SUCCESS)
 }
 

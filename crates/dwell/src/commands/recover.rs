@@ -10,6 +10,7 @@ use crate::format::grouped;
 use crate::profile;
 use crate::runs;
 use crate::sites;
+use crate::terminal::{line, note};
 
 /// Arguments of `dwell recover`.
 #[derive(Debug, clap::Args)]
@@ -34,23 +35,23 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::or_latest(args.directory.as_deref())?;
     let found = recover::recover(directory, &args.from)?;
     for warning in &found.warnings {
-        eprintln!("dwell: {warning}");
+        note!("{warning}");
     }
-    println!(
+    line!(
         "{} events of {} of {} processes, {} threads; {} open calls were ended and marked",
         grouped(found.events),
         grouped(found.processes),
         grouped(found.of),
         grouped(found.locations),
         grouped(found.cut),
-    );
+    )?;
     for ranks in &found.missing {
-        eprintln!("dwell: nothing of rank {}", range(ranks));
+        note!("nothing of rank {}", range(ranks));
     }
     sites::resolve(directory);
     let profile = profile::make(directory)?;
     let next = if profile.is_some() && found.events == 0 { "report" } else { "analyze" };
-    println!("Next: dwell {next} {}", directory.display());
+    line!("Next: dwell {next} {}", directory.display())?;
     let whole = found.warnings.is_empty() && found.missing.is_empty();
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

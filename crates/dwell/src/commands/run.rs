@@ -57,8 +57,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut loadable = true;
     match elf::which(&name).map(|path| elf::inspect(&path)) {
         None => bail!("{name}: there is no such program"),
-        Some(Ok(Program::Static)) => eprintln!(
-            "dwell: {name} is linked statically, so its calls cannot be seen; link it dynamically"
+        Some(Ok(Program::Static)) => crate::terminal::note!(
+            "{name} is linked statically, so its calls cannot be seen; link it dynamically"
         ),
         Some(Ok(Program::OtherLibc(libc))) => {
             loadable = false;

@@ -8,6 +8,7 @@ use clap::{Args as ClapArgs, Subcommand, value_parser};
 use dwell_synth::{Progress, Truth, halo, random, report, ring, sor, srumma};
 
 use crate::progress;
+use crate::terminal::line;
 
 /// Arguments of `dwell synth`.
 #[derive(Debug, ClapArgs)]
@@ -175,8 +176,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let made = report::generate(&options, output, &|metrics| bar.inc(metrics));
             bar.finish_and_clear();
             let made = made?;
-            println!("{}: {} rows, {} bytes of values", output.display(), made.rows, made.bytes);
-            println!("next: dwell report {}", output.display());
+            line!("{}: {} rows, {} bytes of values", output.display(), made.rows, made.bytes)?;
+            line!("next: dwell report {}", output.display())?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -197,7 +198,7 @@ fn make(
         .write(directory)
         .with_context(|| format!("{}: cannot write truth.json", directory.display()))?;
     let totals = truth.totals;
-    println!(
+    line!(
         "{}: {} locations, {} events, {} gets, {} puts, {} messages, {} bytes of events",
         directory.display(),
         totals.locations,
@@ -206,7 +207,7 @@ fn make(
         totals.puts,
         totals.messages,
         totals.event_bytes
-    );
-    println!("next: dwell info {}", directory.display());
+    )?;
+    line!("next: dwell info {}", directory.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,6 +14,7 @@ use dwell_serve::{Addresses, Ended, Listen, Run, Server};
 
 use crate::commands::report;
 use crate::runs;
+use crate::terminal::{self, line};
 
 /// Arguments of `dwell view`.
 #[derive(Debug, clap::Args)]
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let at_terminal = io::stdin().is_terminal();
     // In one piece: who reads the address may close the pipe then.
     let text = format!("{address}\n{}", about(&listen, at_terminal));
-    io::stdout().write_all(text.as_bytes())?;
+    terminal::print(text)?;
     if !args.no_browser && !matches!(listen, Listen::Socket(_)) {
         open_browser(&address);
     }
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     match server.run((args.idle > 0).then(|| Duration::from_secs(60 * args.idle)))? {
         Ended::Idle => {
-            println!("nobody has asked anything for {} minutes: ended", args.idle);
+            line!("nobody has asked anything for {} minutes: ended", args.idle)?;
             Ok(ExitCode::SUCCESS)
         }
         // What shells say of a program that a signal has ended.
@@ -154,7 +155,7 @@ fn answer_enter(addresses: &Addresses) {
             return;
         }
         if let Ok(address) = addresses.next() {
-            println!("{address}");
+            let _ = line!("{address}");
         }
     }
 }

@@ -4,9 +4,11 @@
 mod damage;
 mod links;
 mod pipes;
+mod readers;
 mod source;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -27,6 +27,7 @@ mod mpi_handles;
 mod mpi_life;
 mod mpi_start;
 mod mpi_waits;
+mod names;
 mod nwchem;
 mod profile;
 mod same;

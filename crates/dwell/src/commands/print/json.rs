@@ -18,6 +18,7 @@ use serde::{Serialize, Serializer};
 
 use super::names::Names;
 use super::{Printer, Section};
+use crate::terminal;
 
 /// Prints records as JSON.
 #[derive(Debug, Default)]
@@ -30,6 +31,7 @@ fn line(out: &mut Vec<u8>, object: &impl Serialize) {
     if serde_json::to_writer(&mut *out, object).is_err() {
         out.truncate(begin);
     } else {
+        terminal::visible_json(out, begin);
         out.push(b'\n');
     }
 }

@@ -15,6 +15,7 @@ use otf2::id::{
 };
 
 use super::number;
+use crate::terminal::visible_bytes;
 
 /// Finds things by id. Ids usually run 0, 1, 2 …, and then need no hashing.
 #[derive(Debug)]
@@ -110,7 +111,8 @@ impl Names {
         if let Definition::String(string) = definition
             && !string.id.is_undefined()
         {
-            self.strings.insert(id, string.string.as_bytes().into());
+            // Shown wherever it is referred to, so it is made visible once.
+            self.strings.insert(id, visible_bytes(string.string.as_bytes()).into());
         }
         let name = self.name_of(definition);
         self.names.entry(kind).or_default().insert(id, name);

@@ -14,6 +14,7 @@ use otf2::{Archive, Definition, Error, EventRecord};
 use super::names::Names;
 use super::select::{self, Kinds, Window};
 use super::{Args, Printer, Section};
+use crate::terminal;
 
 /// Memory for the windows of all event files that are merged.
 const MEMORY: usize = 256 << 20;
@@ -118,7 +119,7 @@ impl<'a, W: Write> Session<'a, W> {
 
     fn warn(&mut self, error: &Error) {
         self.damaged = true;
-        let _ = writeln!(io::stderr(), "dwell: warning: {error}");
+        terminal::note!("warning: {error}");
     }
 
     /// Whether a record may be printed; counts it.

@@ -21,6 +21,7 @@ use super::layout::{self, Frame, Layout, Row};
 use super::names::{Names, Team};
 use super::number::{self, general, invalid, pad_left, pad_right, unsigned};
 use super::{Printer, Section};
+use crate::terminal::{visible, visible_bytes};
 
 /// Width of the first column.
 const EVENT_WIDTH: usize = 32;
@@ -222,7 +223,7 @@ impl Printer for Text {
 
     fn anchor(&mut self, line: &mut Vec<u8>, anchor: &Anchor) {
         let mut row = |label: &str, value: &dyn std::fmt::Display| {
-            let _ = writeln!(line, "{label:ANCHOR_WIDTH$} {value}");
+            let _ = writeln!(line, "{label:ANCHOR_WIDTH$} {}", visible(&value.to_string()));
         };
         let (major, minor, bugfix) = anchor.version;
         row("Version", &format_args!("{major}.{minor}.{bugfix}"));
@@ -536,7 +537,7 @@ impl Field<'_> {
             Value::Flags { bits, names } => flags(out, bits, names),
             Value::Text(text) => {
                 out.push(b'"');
-                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(&visible_bytes(text.as_bytes()));
                 out.push(b'"');
             }
             Value::Typed(value) => self.typed(out, value),

@@ -15,6 +15,7 @@ use crate::listing::{self, Style};
 use crate::output;
 use crate::profile;
 use crate::runs;
+use crate::terminal::{line, visible};
 
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
@@ -186,13 +187,18 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
 fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
     match query.find_paths(text).as_slice() {
         [cnode] => Ok(*cnode),
-        [] => bail!("no call path `{text}`; --tree time shows them"),
+        [] => bail!("no call path `{}`; --tree time shows them", visible(text)),
         several => {
-            let paths: Vec<String> =
-                several.iter().take(5).map(|&cnode| query.call_path_with_site(cnode)).collect();
+            let shown = |path: &str| visible(path).into_owned();
+            let paths: Vec<String> = several
+                .iter()
+                .take(5)
+                .map(|&cnode| shown(&query.call_path_with_site(cnode)))
+                .collect();
             let more = if several.len() > 5 { "\n  …" } else { "" };
             bail!(
-                "`{text}` means {} call paths; name one of them:\n  {}{more}",
+                "`{}` means {} call paths; name one of them:\n  {}{more}",
+                visible(text),
                 several.len(),
                 paths.join("\n  ")
             )
@@ -210,6 +216,6 @@ fn write(args: &Args, query: &Query, path: &Path) -> anyhow::Result<ExitCode> {
     };
     output::check(path)?;
     transform::write(query.report(), &tree, path)?;
-    println!("{}: {} call paths of {}", path.display(), tree.len(), meta.cnodes().len());
+    line!("{}: {} call paths of {}", path.display(), tree.len(), meta.cnodes().len())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,6 +22,7 @@ use crate::format::{bytes, grouped};
 use crate::output;
 use crate::profile;
 use crate::runs;
+use crate::terminal::{self, line, note, visible};
 
 /// Arguments of `dwell score`.
 #[derive(Debug, clap::Args)]
@@ -89,8 +90,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(most) = args.max_size {
         choose(&mut score, most);
         if score.bytes_with_filter > most {
-            eprintln!(
-                "dwell: {} stay: what begins and ends the program cannot be left out",
+            note!(
+                "{} stay: what begins and ends the program cannot be left out",
                 bytes(score.bytes_with_filter as f64)
             );
         }
@@ -99,11 +100,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         output::write(file, filter(&score))?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&score)?);
+        terminal::print_json(&score)?;
     } else {
-        print!("{}", table(&score));
+        terminal::print(table(&score))?;
         if let Some(file) = &args.write {
-            println!("Next: dwell run --filter {}", file.display());
+            line!("Next: dwell run --filter {}", file.display())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -210,7 +211,7 @@ fn table(score: &Score) -> String {
         let Function { name, visits, seconds, bytes: size, left_out, .. } = function;
         let (size, visits) = (bytes(*size as f64), grouped(*visits));
         let mark = if *left_out { "-" } else { " " };
-        let _ = writeln!(text, "{mark} {size:>12} {visits:>14} {seconds:>12.6}  {name}");
+        let _ = writeln!(text, "{mark} {size:>12} {visits:>14} {seconds:>12.6}  {}", visible(name));
     }
     text
 }

@@ -1,0 +1,111 @@
+//! Names for people: what a terminal would obey is shown instead.
+//!
+//! Names of functions, files and processes come from programs, archives and reports of strangers. Printed as they are, they
+//! could clear the screen, set the title of the window, hide a line or reverse it.
+
+use core::fmt::{self, Display, Formatter, Write};
+
+/// Whether a character does something to a terminal, or to the order in which text is read, rather than be seen: control
+/// characters, separators of lines and paragraphs, marks of direction. A tab only leaves room, as spaces do.
+pub const fn is_obeyed(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\u{8}'
+            | '\n'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// A name in which everything is seen and nothing obeyed: `\u{1b}` stands for an escape character, `\u{a}` for the end of
+/// a line.
+///
+/// ```
+/// use dwell_model::text::visible;
+///
+/// assert_eq!(format!("{}", visible("solve\u{1b}[2J\n")), r"solve\u{1b}[2J\u{a}");
+/// ```
+pub const fn visible(text: &str) -> Visible<'_> {
+    Visible { text, lines: false }
+}
+
+/// The same for a text of several lines, which stay lines.
+pub const fn visible_lines(text: &str) -> Visible<'_> {
+    Visible { text, lines: true }
+}
+
+/// Shows a text, see [`visible`].
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'a> {
+    text: &'a str,
+    lines: bool,
+}
+
+impl Display for Visible<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut rest = self.text;
+        let hidden = |it: char| is_obeyed(it) && !(self.lines && it == '\n');
+        while let Some(at) = rest.find(hidden) {
+            let (seen, from) = rest.split_at(at);
+            f.write_str(seen)?;
+            let mut characters = from.chars();
+            if let Some(character) = characters.next() {
+                write!(f, "{}", character.escape_unicode())?;
+            }
+            rest = characters.as_str();
+        }
+        f.write_str(rest)
+    }
+}
+
+/// Writes JSON in which nothing is obeyed either: such characters are written as JSON writes them, which changes no value.
+/// Ends of lines are kept, since JSON has none in strings.
+///
+/// # Errors
+/// Those of `out`.
+pub fn visible_json(json: &str, out: &mut impl Write) -> fmt::Result {
+    for character in json.chars() {
+        if is_obeyed(character) && character != '\n' {
+            write!(out, "\\u{:04x}", u32::from(character))?;
+        } else {
+            out.write_char(character)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::string::{String, ToString};
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_shown() {
+        for (text, shown) in [
+            ("main", "main"),
+            ("größe → ∞ 工", "größe → ∞ 工"),
+            ("", ""),
+            ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
+            ("a\nb\r\tc", "a\\u{a}b\\u{d}\tc"),
+            ("\u{9b}2J\u{7f}", r"\u{9b}2J\u{7f}"),
+            ("x\u{202e}cod.exe\u{2066}", r"x\u{202e}cod.exe\u{2066}"),
+            ("\u{2028}\u{200f}\u{61c}", r"\u{2028}\u{200f}\u{61c}"),
+        ] {
+            assert_eq!(visible(text).to_string(), shown);
+        }
+        assert_eq!(visible_lines("a\n\u{1b}\n").to_string(), "a\n\\u{1b}\n");
+    }
+
+    #[test]
+    fn json_means_the_same() {
+        let mut out = String::new();
+        visible_json("{\n\"a\u{202e}b\": \"\\u001b\u{9b}\"\n}", &mut out).unwrap();
+        assert_eq!(out, "{\n\"a\\u202eb\": \"\\u001b\\u009b\"\n}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Where text meets the terminal: the only place that writes to standard output and standard error.
+//!
+//! Names come from archives and reports of strangers, so nothing that a terminal would obey is printed as it is, also into
+//! a pipe, which may end at a terminal. Commands show single names with [`visible`], so that a name is never more than a
+//! part of its line; everything else is caught here. JSON stays JSON: such characters are written as escapes, which
+//! mean the same.
+//!
+//! A reader that has seen enough, such as `head`, closes the pipe. That is no error: what else there is to do is done,
+//! and the exit code says how that went.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+
+use dwell_model::text::{self, visible_lines};
+use serde::Serialize;
+
+/// A name as it is shown.
+pub(crate) fn visible(name: &str) -> Cow<'_, str> {
+    match name.chars().any(text::is_obeyed) {
+        true => Cow::Owned(text::visible(name).to_string()),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// The bytes of a name, which may not be UTF-8, as they are shown.
+pub(crate) fn visible_bytes(name: &[u8]) -> Cow<'_, [u8]> {
+    if name.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(name);
+    }
+    let mut shown = Vec::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        let _ = write!(shown, "{}", text::visible(chunk.valid()));
+        for &byte in chunk.invalid() {
+            match byte {
+                // Controls of terminals that take single bytes for characters.
+                0x80..=0x9f => drop(write!(shown, "\\x{byte:02x}")),
+                other => shown.push(other),
+            }
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Makes JSON visible that stands in a buffer from a place on.
+pub(crate) fn visible_json(buffer: &mut Vec<u8>, from: usize) {
+    let json = buffer.get(from..).unwrap_or_default();
+    // JSON has escapes for the others already.
+    if json.iter().all(|byte| byte.is_ascii() && *byte != 0x7f) {
+        return;
+    }
+    let mut shown = String::new();
+    let _ = text::visible_json(&String::from_utf8_lossy(json), &mut shown);
+    buffer.truncate(from);
+    buffer.extend_from_slice(shown.as_bytes());
+}
+
+/// Prints text on standard output.
+pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
+    let text = visible_lines(&text.to_string()).to_string();
+    let mut output = io::stdout().lock();
+    unless_closed(output.write_all(text.as_bytes()).and_then(|()| output.flush()))
+}
+
+/// Prints a value as JSON, and the end of the line.
+pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    visible_json(&mut text, 0);
+    text.push(b'\n');
+    let mut output = io::stdout().lock();
+    unless_closed(output.write_all(&text).and_then(|()| output.flush()))
+}
+
+/// Says something on standard error. That nobody listens is no reason to stop.
+pub(crate) fn say(text: impl fmt::Display) {
+    let text = format!("{}\n", visible_lines(&text.to_string()));
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Takes a closed pipe for the end of the output, not for an error.
+pub(crate) fn unless_closed(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Prints a line on standard output.
+macro_rules! line {
+    ($($argument:tt)*) => {
+        $crate::terminal::print(format_args!("{}\n", format_args!($($argument)*)))
+    };
+}
+
+/// Says a line on standard error, as everything there under the name of the program.
+macro_rules! note {
+    ($($argument:tt)*) => {
+        $crate::terminal::say(format_args!("dwell: {}", format_args!($($argument)*)))
+    };
+}
+
+pub(crate) use {line, note};
+
+#[cfg(test)]
+mod tests {
+    use super::visible_bytes;
+
+    #[test]
+    fn bytes_that_are_no_text_stay_unless_terminals_obey_them() {
+        assert_eq!(visible_bytes(b"\xff not UTF-8"), &b"\xff not UTF-8"[..]);
+        assert_eq!(visible_bytes(b"a\x9b2J\x1b"), &br"a\x9b2J\u{1b}"[..]);
+        assert_eq!(visible_bytes("größe".as_bytes()), "größe".as_bytes());
+    }
+}
