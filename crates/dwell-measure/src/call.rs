@@ -5,7 +5,6 @@
 //! own; everything else goes by the [`Facts`] of the call. Which records are written is decided here
 //! by the generic operation, never by the name of a function: see
 //! [`dwell_model::archive`] for what they mean.
-#![allow(unsafe_code)] // A handle is read from where the real function stored it.
 #![allow(clippy::needless_pass_by_value)] // A call is used up by its end.
 
 use dwell_model::archive::SMALL;
@@ -20,13 +19,14 @@ use otf2::event::{
 use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
 
 use crate::clock::Sample;
+use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, Facts, Hook, Made, Who, paradigm};
 use crate::process::Process;
 use crate::thread::{Call, Thread, attribute, enter, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves data between its process and one target. `None`: it is not recorded.
-#[inline(never)]
+#[inline(always)]
 pub fn transfer(
     hook: &'static Hook,
     target: u32,
@@ -34,9 +34,21 @@ pub fn transfer(
     address: usize,
     context: usize,
 ) -> Option<Call> {
-    let thread = enter(hook)?;
+    let begin = move || begin_transfer(hook, target, bytes, address, context);
+    guarded_option(Entry::Before, begin)
+}
+
+#[inline(never)]
+fn begin_transfer(
+    hook: &'static Hook,
+    target: u32,
+    bytes: u64,
+    address: usize,
+    context: usize,
+) -> Option<Call> {
+    let mut thread = enter(hook)?;
     let window = thread.window(context);
-    record_transfer(thread, hook, window, target, bytes, address);
+    record_transfer(&mut thread, hook, window, target, bytes, address);
     Some(thread.entered())
 }
 
@@ -85,22 +97,36 @@ fn record_transfer(
 }
 
 /// Ends a call that [`transfer`] began.
-#[inline(never)]
+#[inline(always)]
 pub fn end_transfer(call: Call) {
-    let Some(thread) = call.thread() else { return };
+    guarded(Entry::After, move || complete_transfer(call));
+}
+
+#[inline(never)]
+fn complete_transfer(call: Call) {
+    let Some(mut thread) = call.returned() else { return };
     let time = thread.now();
     let frame = *thread.frame();
     if frame.blocking {
         let (win, matching_id) = (RmaWinRef(frame.window), MatchingId(frame.id));
         thread.write(time, RmaOpCompleteBlocking { win, matching_id });
     }
-    Call::leave(thread, time);
+    thread.leave(time);
 }
 
 /// Begins any other call. `None`: it is not recorded.
 #[inline(never)]
 pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
-    let thread = enter(hook)?;
+    guarded_option(Entry::Before, || {
+        let mut thread = enter(hook)?;
+        record_begin(&mut thread, hook, facts);
+        Some(thread.entered())
+    })
+}
+
+/// Writes what is known before a call.
+#[inline(always)]
+fn record_begin(thread: &mut Thread, hook: &Hook, facts: &Facts) {
     let time = thread.time();
     let world = thread.process.world();
     match hook.meaning.operation {
@@ -144,14 +170,22 @@ pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
         }
         _ => {}
     }
-    Some(thread.entered())
 }
 
 /// Ends a call that [`begin`] began. `result` is what the real function returned.
 #[inline(never)]
 pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
-    let Some(thread) = call.thread() else { return };
-    let time = thread.now();
+    guarded(Entry::After, || {
+        let Some(mut thread) = call.returned() else { return };
+        let time = thread.now();
+        record_end(&mut thread, time, hook, facts, result);
+        thread.leave(time);
+    });
+}
+
+/// Writes what is known after a call.
+#[inline(always)]
+fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result: u64) {
     let process = thread.process;
     let frame = *thread.frame();
     let succeeded = succeeded(hook, result);
@@ -193,7 +227,6 @@ pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
     if succeeded {
         learn(process, hook, facts);
     }
-    Call::leave(thread, time);
 }
 
 /// A call that was entered before the recording began: the one that started the runtime.
@@ -207,13 +240,15 @@ pub struct Past {
 
 /// Records such a call.
 pub fn past(hook: &'static Hook, past: Past) {
-    let entered = enter_at(hook, |thread| thread.process.clock.of(past.enter));
-    let Some(thread) = entered.and_then(|thread| thread.entered().thread()) else { return };
-    let time = match past.leave {
-        Some(leave) => thread.process.clock.of(leave).max(thread.time()),
-        None => thread.now(),
-    };
-    Call::leave(thread, time);
+    guarded(Entry::Before, || {
+        let entered = enter_at(hook, |thread| thread.process.clock.of(past.enter));
+        let Some(mut thread) = entered else { return };
+        let time = match past.leave {
+            Some(leave) => thread.process.clock.of(leave).max(thread.time()),
+            None => thread.now(),
+        };
+        thread.leave(time);
+    });
 }
 
 /// Whether there is one address that a call waits on. Of several, the first is not the one that lets it
@@ -329,7 +364,8 @@ fn learn(process: &Process, hook: &Hook, facts: &Facts) {
             Made::GridRow { handle, width } => (handle, grid_row(process, parent, width), 0),
             Made::GridColumn { handle, width } => (handle, grid_column(process, parent, width), 0),
         };
-        if let Some(handle) = handle_at(handle) {
+        // 0 is no handle.
+        if let Some(handle @ 1..) = handle.read(0) {
             let window = process.window(Window { paradigm, group, context });
             process.windows.remember(handle, window);
         }
@@ -346,17 +382,6 @@ fn grid_column(process: &Process, parent: Strided, width: u32) -> Strided {
     let (rank, width) = (parent.rank(process.rank()).unwrap_or(0), width.max(1));
     let start = rank % width;
     parent.part(start, width, parent.size.saturating_sub(start).div_ceil(width))
-}
-
-/// Reads the handle that the real function stored. 0 is none.
-fn handle_at(address: usize) -> Option<usize> {
-    if address == 0 {
-        return None;
-    }
-    // SAFETY: the program passed this address for a handle to be stored at, and the call that did
-    // so has succeeded.
-    let handle = unsafe { (address as *const usize).read_unaligned() };
-    (handle != 0).then_some(handle)
 }
 
 #[cfg(test)]

@@ -5,19 +5,24 @@
 //! meanwhile writes that recording is off, and later that it is on.
 
 use crate::entry::{self, Quiet};
+use crate::guard::{Entry, guarded};
 
 /// Stops writing down calls, until [`resume`].
 pub fn pause() {
-    if entry::is_on() {
-        entry::hush(Quiet::Paused, true);
-    }
+    hush(true);
 }
 
 /// Goes on.
 pub fn resume() {
-    if entry::is_on() {
-        entry::hush(Quiet::Paused, false);
-    }
+    hush(false);
+}
+
+fn hush(yes: bool) {
+    guarded(Entry::Control, || {
+        if entry::is_on() {
+            entry::hush(Quiet::Paused, yes);
+        }
+    });
 }
 
 /// What `MPI_Pcontrol` and `shmem_pcontrol` mean, before the call is recorded: anything but 0 resumes.

@@ -7,16 +7,16 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::thread::Thread;
+use crate::thread::Location;
 
 /// The words of a thread. A stub stores all but the first before it jumps to its hook.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Words {
-    /// The recorder's state of this thread, null before its first recorded call.
-    pub(crate) thread: Cell<*mut Thread>,
+    /// The location of this thread, null before its first recorded call.
+    pub(crate) location: Cell<*const Location>,
     /// Where the hooked function will return to: the call site.
     pub(crate) return_address: Cell<usize>,
     /// Where on the stack that address lies.
@@ -70,10 +70,32 @@ pub(crate) fn words() -> &'static Words {
     }
 }
 
+/// The stack pointer, somewhere in the calling function.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> usize {
+    let at: usize;
+    // SAFETY: only reads a register.
+    unsafe { std::arch::asm!("mov {at}, rsp", at = out(reg) at, options(nomem, nostack)) };
+    at
+}
+
+/// Stores the stack pointer. The compiler moves no access to memory across this.
+#[inline(always)]
+pub(crate) fn store_stack_pointer(to: &AtomicUsize) {
+    // SAFETY: stores a word to where one is, in one instruction, as `AtomicUsize::store` does; without it the
+    // register would be copied first.
+    unsafe {
+        std::arch::asm!("mov qword ptr [{to}], rsp", to = in(reg) to.as_ptr(), options(nostack));
+    };
+}
+
 /// Says where the next hook of this thread is called from, as entry stubs do: for hooks that are reached
-/// another way. `stack` is where on the stack the return address lies, `frame` what the caller has in the register
-/// for its frame pointer.
-pub fn called_from(return_address: usize, stack: usize, frame: usize) {
+/// another way. `frame` is what the caller has in the register for its frame pointer.
+///
+/// # Safety
+/// `stack` is the address of a word on the stack of this thread, where the return address lies until the hooked
+/// function returns: it is read later to see whether the call is still open.
+pub unsafe fn called_from(return_address: usize, stack: usize, frame: usize) {
     let words = words();
     words.return_address.set(return_address);
     words.stack.set(stack);
@@ -165,14 +187,28 @@ pub(crate) fn off_in_children() {
     }
 }
 
-/// Runs something that may set `errno`, and puts it back.
+/// The `errno` of the calling thread.
+pub(crate) fn errno() -> i32 {
+    // SAFETY: the C library keeps one for every thread, at an address that it tells.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets it.
+pub(crate) fn set_errno(errno: i32) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Runs something that may set `errno`, and puts it back, also when `action` panics.
 #[cold]
 #[inline(never)]
 pub(crate) fn keeping_errno<T>(action: impl FnOnce() -> T) -> T {
-    // SAFETY: the C library keeps an `errno` for every thread, at a fixed address.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let before = *errno;
-    let result = action();
-    *errno = before;
-    result
+    struct Before(i32);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            set_errno(self.0);
+        }
+    }
+    let _before = Before(errno());
+    action()
 }

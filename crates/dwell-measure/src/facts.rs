@@ -55,6 +55,8 @@ pub enum Fact<'a> {
     Context { id: u64, address: u64, parent: u64 },
     /// A text that is the value of a parameter.
     Text { id: u64, text: &'a str },
+    /// Recording ended before the process did, and why. Written when it happened.
+    Stopped { why: &'a str },
 }
 
 impl<'a> Fact<'a> {
@@ -78,6 +80,7 @@ impl<'a> Fact<'a> {
             Self::Counter { .. } => 16,
             Self::Text { .. } => 17,
             Self::Context { .. } => 18,
+            Self::Stopped { .. } => 19,
         }
     }
 
@@ -106,7 +109,7 @@ impl<'a> Fact<'a> {
             Self::Clock { recorder, monotonic, doubt } => {
                 out.numbers(&[recorder, monotonic, doubt])
             }
-            Self::End { how } => out.text(how),
+            Self::End { how: text } | Self::Stopped { why: text } => out.text(text),
             Self::Members { group, paradigm, runs } => out.numbers(&[group, paradigm]).bytes(runs),
             Self::Comm { id, group, remote, identity, name } => {
                 out.numbers(&[id, group, remote, identity]).text(name)
@@ -197,6 +200,7 @@ impl<'a> Fact<'a> {
                 let [id, address, parent] = i.numbers()?;
                 Self::Context { id, address, parent }
             }
+            19 => Self::Stopped { why: i.text()? },
             _ => return Err(Damage::Tag(tag)),
         })
     }
@@ -379,6 +383,7 @@ mod tests {
         Fact::Counter { id: 0, kind: 10, name: "residual", unit: "1" },
         Fact::Text { id: 200, text: "cg" },
         Fact::Context { id: 3, address: 0x1000, parent: 2 },
+        Fact::Stopped { why: "no space for events" },
     ];
 
     /// All of them, as they stand in a block.

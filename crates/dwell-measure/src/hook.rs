@@ -1,4 +1,5 @@
 //! What a hook tells the recorder: which function it stands for, and what this call is about.
+#![allow(unsafe_code)] // Memory of the program is read where it said that it is.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -188,6 +189,53 @@ pub enum Who {
     Handle(usize),
 }
 
+/// The address of memory that the program passed to a call, for the real function to read or to fill. It is made
+/// where the address comes in; from there on it can be read without further ado.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed(usize);
+
+impl Passed {
+    /// No address.
+    pub const NULL: Self = Self(0);
+
+    /// An address that the program passed.
+    ///
+    /// # Safety
+    /// It is null, or the standard says that the program passes the address of such memory to the function that it
+    /// has called. What the function fills is read only after it has returned and said that it succeeded.
+    #[inline(always)]
+    pub const unsafe fn new(address: usize) -> Self {
+        Self(address)
+    }
+
+    /// The address itself.
+    #[inline(always)]
+    pub const fn address(self) -> usize {
+        self.0
+    }
+
+    /// A value in a list of those, or the only one. `None` if the address is null.
+    #[inline(always)]
+    pub fn read<T: Plain>(self, index: usize) -> Option<T> {
+        let list = self.0 as *const T;
+        // SAFETY: as promised by who made this; any bits are a value.
+        (!list.is_null()).then(|| unsafe { list.wrapping_add(index).read_unaligned() })
+    }
+}
+
+/// Numbers, which any bits are.
+///
+/// # Safety
+/// Any bits are a value.
+pub unsafe trait Plain: Copy {}
+
+// SAFETY: numbers.
+unsafe impl Plain for i32 {}
+// SAFETY: numbers.
+unsafe impl Plain for i64 {}
+// SAFETY: numbers.
+unsafe impl Plain for usize {}
+
 /// Something that a call makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
@@ -196,12 +244,12 @@ pub enum Made {
     /// A context, whose handle is stored at this address.
     Context {
         /// Where the handle is.
-        handle: usize,
+        handle: Passed,
     },
     /// A group of every `stride`-th member of the one that takes part.
     Strided {
         /// Where the handle is.
-        handle: usize,
+        handle: Passed,
         /// First member.
         start: u32,
         /// Distance.
@@ -212,14 +260,14 @@ pub enum Made {
     /// The row of a grid that the caller is in.
     GridRow {
         /// Where the handle is.
-        handle: usize,
+        handle: Passed,
         /// Length of a row.
         width: u32,
     },
     /// The column of a grid that the caller is in.
     GridColumn {
         /// Where the handle is.
-        handle: usize,
+        handle: Passed,
         /// Length of a row.
         width: u32,
     },

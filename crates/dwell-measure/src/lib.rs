@@ -7,6 +7,7 @@
 //! | module | is | invariant |
 //! |---|---|---|
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
+//! | [`guard`] | the wall between panics of the recorder and the program | around recording only, never around the real function |
 //! | [`hook`], [`call`] | what a hook says, and what is written for it | by generic operation, never by name |
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
 //! | [`mpi`] | what is recorded of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
@@ -28,6 +29,7 @@ pub mod definitions;
 pub mod entry;
 pub mod facts;
 pub mod filter;
+pub mod guard;
 pub mod hook;
 pub mod local;
 mod lock;

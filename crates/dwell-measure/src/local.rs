@@ -158,6 +158,9 @@ impl Local {
                 self.distances.push(Distance { monotonic, offset, residual, half, near });
             }
             Fact::End { how } => self.end = Some(how.into()),
+            Fact::Stopped { why } => {
+                self.shared.add_property(Property { name: "STOPPED".into(), value: why.into() });
+            }
             Fact::Members { group, paradigm, runs } => self.members(group, paradigm as u8, runs),
             Fact::Comm { id, group, remote, identity, name } => {
                 let at = |id: Option<u64>| {

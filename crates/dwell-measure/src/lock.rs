@@ -7,6 +7,8 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::guard::{Entry, pass};
+
 /// A value that one thread at a time may use.
 #[derive(Debug)]
 pub(crate) struct Lock<T> {
@@ -22,16 +24,44 @@ impl<T> Lock<T> {
         Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// Uses the value. Must not be called from inside `action` with the same lock.
+    /// Uses the value. Must not be called from inside `action` with the same lock. A panic of `action`
+    /// releases the lock.
     pub(crate) fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
-        while self.taken.swap(true, Ordering::Acquire) {
-            // The holder may be waiting for this processor.
-            std::thread::yield_now();
+        loop {
+            match self.hold() {
+                Some(held) => return held.with(action),
+                // The holder may be waiting for this processor.
+                None => std::thread::yield_now(),
+            }
         }
+    }
+
+    /// Uses the value, unless somebody else does. `None` then.
+    pub(crate) fn try_with<R>(&self, action: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.hold().map(|held| held.with(action))
+    }
+
+    fn hold(&self) -> Option<Held<'_, T>> {
+        let free = !self.taken.swap(true, Ordering::Acquire);
+        free.then_some(Held(self))
+    }
+}
+
+/// The lock is held as long as this lives.
+struct Held<'l, T>(&'l Lock<T>);
+
+impl<T> Held<'_, T> {
+    #[allow(clippy::needless_pass_by_value)] // It is released at the end of this.
+    fn with<R>(self, action: impl FnOnce(&mut T) -> R) -> R {
+        pass(Entry::Locked);
         // SAFETY: `taken` was false and is true now, so no one else is here until it is false.
-        let result = action(unsafe { &mut *self.value.get() });
-        self.taken.store(false, Ordering::Release);
-        result
+        action(unsafe { &mut *self.0.value.get() })
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::Release);
     }
 }
 
@@ -48,5 +78,21 @@ mod tests {
             }
         });
         lock.with(|sum| assert_eq!(*sum, 40_000));
+    }
+
+    #[test]
+    fn a_panic_releases_it() {
+        let lock = Lock::new(0_u64);
+        let panics = || lock.with(|_| panic!("inside"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        lock.with(|sum| *sum += 1);
+        assert_eq!(lock.with(|sum| *sum), 1);
+    }
+
+    #[test]
+    fn who_holds_it_is_not_waited_for() {
+        let lock = Lock::new(());
+        assert_eq!(lock.with(|()| lock.try_with(|()| 1)), None);
+        assert_eq!(lock.try_with(|()| 1), Some(1));
     }
 }

@@ -1,7 +1,9 @@
 //! The program and its libraries: who is loaded where.
 #![allow(unsafe_code)] // The loader's list is reached through a callback with raw pointers.
 
+use std::any::Any;
 use std::ffi::{CStr, c_int, c_void};
+use std::panic::{self, AssertUnwindSafe};
 
 /// Modules that are kept in mind.
 pub(crate) const MOST: usize = 256;
@@ -140,22 +142,37 @@ fn build_id_of(mut notes: &[u8]) -> Option<BuildId> {
 }
 
 /// Calls `visit` with every module, in the order in which they were loaded, until it returns true.
-/// Allocates nothing.
-pub(crate) fn each(mut visit: impl FnMut(&Loaded<'_>) -> bool) {
+/// Allocates nothing. A panic of `visit` goes around the loader, which is written in C and holds a lock.
+pub(crate) fn each(visit: impl FnMut(&Loaded<'_>) -> bool) {
+    struct Walk<V> {
+        visit: V,
+        panic: Option<Box<dyn Any + Send>>,
+    }
     unsafe extern "C" fn step<V: FnMut(&Loaded<'_>) -> bool>(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
-        visit: *mut c_void,
+        walk: *mut c_void,
     ) -> c_int {
         // SAFETY: the loader passes a valid description, and our own pointer back.
-        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<V>()) };
-        c_int::from(visit(&Loaded { info }))
+        let (info, walk) = unsafe { (&*info, &mut *walk.cast::<Walk<V>>()) };
+        let visit = AssertUnwindSafe(|| (walk.visit)(&Loaded { info }));
+        match panic::catch_unwind(visit) {
+            Ok(enough) => c_int::from(enough),
+            Err(payload) => {
+                walk.panic = Some(payload);
+                1
+            }
+        }
     }
-    fn walk<V: FnMut(&Loaded<'_>) -> bool>(visit: &mut V) {
-        // SAFETY: the callback has the type that is asked for, and `visit` outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(step::<V>), (&raw mut *visit).cast()) };
+    fn walk<V: FnMut(&Loaded<'_>) -> bool>(walk: &mut Walk<V>) {
+        // SAFETY: the callback has the type that is asked for, and `walk` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(step::<V>), (&raw mut *walk).cast()) };
     }
-    walk(&mut visit);
+    let mut all = Walk { visit, panic: None };
+    walk(&mut all);
+    if let Some(payload) = all.panic {
+        panic::resume_unwind(payload);
+    }
 }
 
 /// The writable parts of all modules: where static data are.
@@ -185,6 +202,20 @@ mod tests {
             false
         });
         assert!(found);
+    }
+
+    #[test]
+    fn a_panic_comes_back_through_the_loader() {
+        let caught = panic::catch_unwind(|| each(|_| panic!("at the first")));
+        let payload = caught.expect_err("it panicked");
+        assert_eq!(payload.downcast_ref::<&str>(), Some(&"at the first"));
+        // The lock of the loader is free.
+        let mut count = 0;
+        each(|_| {
+            count += 1;
+            false
+        });
+        assert!(count > 0);
     }
 
     #[test]

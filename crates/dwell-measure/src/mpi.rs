@@ -30,6 +30,7 @@ pub use requests::{Request, Requests, Status, What};
 
 use dwell_model::operation;
 
+use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::Hook;
 use comms::Near;
 use pending::Pending;
@@ -65,30 +66,26 @@ impl Own {
 
 /// Records the end of MPI as the barrier among all that `barrier` is, if everyone is known.
 pub(crate) fn finalise<R>(hook: &'static Hook, barrier: impl FnOnce() -> R) -> R {
-    let everyone = comms::everyone();
-    let call = begin(hook, |recorder| {
-        if everyone.is_some() {
-            recorder.collective_begin();
-        }
-    });
-    let result = barrier();
-    if let Some(call) = call {
-        end(call, |recorder| {
-            if let Some(comm) = everyone {
-                let which = operation::Collective::Sync;
-                let sequence = comm.collective();
-                let (root, is_root, sent, received) = (None, false, 0, 0);
-                recorder.collective_end(&Collective {
-                    comm,
-                    which,
-                    root,
-                    is_root,
-                    sent,
-                    received,
-                    sequence,
-                });
+    let began = guarded_option(Entry::Before, || {
+        let everyone = comms::everyone();
+        let call = begin(hook, |recorder| {
+            if everyone.is_some() {
+                recorder.collective_begin();
             }
         });
-    }
+        Some((call?, everyone))
+    });
+    let result = barrier();
+    guarded(Entry::After, || {
+        let Some((call, everyone)) = began else { return };
+        end(call, |recorder| {
+            let Some(comm) = everyone else { return };
+            let which = operation::Collective::Sync;
+            let sequence = comm.collective();
+            let (root, is_root, sent, received) = (None, false, 0, 0);
+            let it = Collective { comm, which, root, is_root, sent, received, sequence };
+            recorder.collective_end(&it);
+        });
+    });
     result
 }

@@ -1,11 +1,12 @@
 //! What all threads of a measured process share.
 #![allow(unsafe_code)] // The process is a leaked value behind a pointer; the C library is called.
 
-use std::ffi::c_void;
+use std::ffi::CStr;
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::layer::Layer;
 use otf2::enums::{Paradigm, RegionRole};
@@ -15,6 +16,7 @@ use crate::clock::{self, Clock};
 use crate::entry::{self, Quiet};
 use crate::facts::Fact;
 use crate::filter::Selection;
+use crate::guard::{Entry, guarded};
 use crate::hook::{Hook, paradigm};
 use crate::lock::Lock;
 use crate::memory::Memory;
@@ -25,7 +27,8 @@ use crate::sites::Sites;
 use crate::stream::{BLOCK, Stream};
 use crate::symmetric::Symmetric;
 use crate::sync::Distance;
-use crate::thread::{self, Closed, FreeList, Thread};
+use crate::text::Text;
+use crate::thread::{self, Closed, FreeList, Location};
 use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
 
@@ -85,6 +88,8 @@ pub struct Process {
     unrecorded_calls: AtomicU64,
     last_sample: AtomicU64,
     failure: Lock<Option<Failure>>,
+    /// Whether the stream does not have the failure yet.
+    untold: AtomicBool,
 }
 
 /// The stream, and what was defined in it.
@@ -108,6 +113,21 @@ pub struct Failure {
     pub what: &'static str,
     /// What the system said, 0 if it was not asked.
     pub errno: i32,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        if self.errno == 0 {
+            return Ok(());
+        }
+        // As `io::Error` has it, but without allocating: this may be inside of the program's allocator.
+        let mut text = [0_u8; 128];
+        // SAFETY: as many bytes as is said; the text ends in zero.
+        unsafe { libc::strerror_r(self.errno, text.as_mut_ptr().cast(), text.len()) };
+        let text = CStr::from_bytes_until_nul(&text).ok().and_then(|text| text.to_str().ok());
+        write!(f, ": {} (os error {})", text.unwrap_or("unknown error"), self.errno)
+    }
 }
 
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
@@ -207,7 +227,7 @@ impl Process {
             names: Sites::new()?,
             windows: Windows::new(),
             symmetric: Symmetric::new(),
-            threads: Memory::anonymous(LOCATIONS * size_of::<*mut Thread>())?,
+            threads: Memory::anonymous(LOCATIONS * size_of::<*mut Location>())?,
             thread_count: AtomicUsize::new(0),
             free: Lock::new(FreeList::EMPTY),
             key,
@@ -215,6 +235,7 @@ impl Process {
             unrecorded_calls: AtomicU64::new(0),
             last_sample: AtomicU64::new(0),
             failure: Lock::new(None),
+            untold: AtomicBool::new(false),
         })))
     }
 
@@ -290,6 +311,11 @@ impl Process {
         self.thread_count.load(Ordering::Relaxed) > 1
     }
 
+    /// Bytes of every chunk of events.
+    pub(crate) fn chunk_size(&self) -> u64 {
+        self.chunk as u64
+    }
+
     /// Size of the next chunk of a location, or the error that the budget is used up. For its first, room
     /// is kept for what stands behind its last.
     pub(crate) fn chunk(&self, first: bool) -> io::Result<usize> {
@@ -307,7 +333,7 @@ impl Process {
     pub(crate) fn take_memory(&self) -> io::Result<()> {
         let trace = if self.has_trace { 2 * self.chunk } else { 0 };
         let profile = if self.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
-        let wanted = (size_of::<Thread>() + trace + profile) as u64;
+        let wanted = (size_of::<Location>() + trace + profile) as u64;
         let rules = self.rules.as_ref().map_or(0, Rules::bytes);
         let tables = self.sites.bytes() + self.code.bytes() + self.threads.len() + rules;
         let shared = (tables + size_of::<Self>() + BLOCK + HEAP) as u64;
@@ -324,7 +350,7 @@ impl Process {
     /// # Errors
     /// If there is no space.
     pub fn define(&self, fact: &Fact<'_>) -> io::Result<()> {
-        self.stream.with(|definitions| definitions.stream.append(fact))
+        self.definitions(|definitions| definitions.stream.append(fact))
     }
 
     /// As [`Process::define`], from where an error would come too late: it ends the recording.
@@ -381,9 +407,52 @@ impl Process {
             io::ErrorKind::OutOfMemory if errno == 0 => "--max-memory is too small for one thread",
             _ => what,
         };
-        self.failure.with(|failure| {
-            failure.get_or_insert(Failure { what, errno });
+        self.keep(Failure { what, errno });
+    }
+
+    /// Ends the recording because the recorder itself failed.
+    pub(crate) fn stop(&self, why: Failure) {
+        entry::turn(false);
+        self.keep(why);
+    }
+
+    /// Keeps why the recording ended, if it is the first reason, and writes it to the stream.
+    fn keep(&self, why: Failure) {
+        let is_first = self.failure.with(|failure| match failure {
+            Some(_) => false,
+            none => {
+                *none = Some(why);
+                true
+            }
         });
+        if is_first {
+            self.untold.store(true, Ordering::Release);
+            // Whoever uses the stream now writes it there at the end: that may be who called this.
+            self.stream.try_with(|definitions| self.tell(definitions));
+        }
+    }
+
+    /// Writes down why the recording ended early, unless the stream has it.
+    fn tell(&self, definitions: &mut Definitions) {
+        if self.untold.swap(false, Ordering::Acquire)
+            && let Some(failure) = self.failure()
+        {
+            let mut why = Text::<512>::default();
+            why.format(format_args!("{failure}"));
+            // Without room for it there is nobody left to tell.
+            let _ = definitions.stream.append(&Fact::Stopped { why: why.as_str() });
+        }
+    }
+
+    /// Uses the stream and what was defined in it.
+    fn definitions<R>(&self, action: impl FnOnce(&mut Definitions) -> R) -> R {
+        self.stream.with(|definitions| {
+            let result = action(definitions);
+            if self.untold.load(Ordering::Relaxed) {
+                self.tell(definitions);
+            }
+            result
+        })
     }
 
     /// Why the recording ended early, if it did.
@@ -402,26 +471,28 @@ impl Process {
         self.unrecorded_calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn places(&self) -> &[AtomicPtr<Thread>] {
+    fn places(&self) -> &[AtomicPtr<Location>] {
         // SAFETY: the memory is as long as that and aligned to a page; zeros are null pointers.
         unsafe { std::slice::from_raw_parts(self.threads.as_ptr().cast(), LOCATIONS) }
     }
 
-    /// A state for a new thread: that of an ended one, or a new one.
-    pub(crate) fn take_thread(
+    /// A location for a new thread: that of an ended one, or a new one.
+    pub(crate) fn take_location(
         &self,
-        create: impl FnOnce(u32) -> io::Result<*mut Thread>,
-    ) -> Option<*mut Thread> {
-        if let Some(thread) = self.free.with(FreeList::pop) {
-            return Some(thread);
+        create: impl FnOnce(u32) -> io::Result<*mut Location>,
+    ) -> Option<*const Location> {
+        if let Some(location) = self.free.with(FreeList::pop) {
+            return Some(location);
         }
         let id = self.thread_count.fetch_add(1, Ordering::Relaxed);
         let made = match self.places().get(id) {
-            Some(place) => create(id as u32).map(|thread| place.store(thread, Ordering::Release)),
+            Some(place) => {
+                create(id as u32).inspect(|location| place.store(*location, Ordering::Release))
+            }
             None => Err(io::Error::other("too many threads")),
         };
         match made {
-            Ok(()) => Some(self.places()[id].load(Ordering::Relaxed)),
+            Ok(location) => Some(location),
             Err(error) => {
                 // Without its first thread there is nothing to record; without another there is.
                 if id == 0 {
@@ -434,25 +505,27 @@ impl Process {
         }
     }
 
-    pub(crate) fn give_thread(&self, thread: *mut Thread) {
-        self.free.with(|free| free.push(thread));
+    pub(crate) fn give_location(&self, location: &'static Location) {
+        self.free.with(|free| free.push(location));
     }
 
     /// Asks the C library to tell when the calling thread ends.
-    pub(crate) fn at_thread_end(&self, thread: *mut c_void) {
+    pub(crate) fn at_thread_end(&self, location: *const Location) {
         // SAFETY: the key was made by this process, and lives as long.
-        unsafe { libc::pthread_setspecific(self.key, thread) };
+        unsafe { libc::pthread_setspecific(self.key, location.cast()) };
     }
 
     /// Ends the recording of all threads and closes their files.
     pub fn end(&self) -> Vec<io::Result<Closed>> {
         entry::turn(false);
         make_visible_to_all(false);
-        self.sample_clock();
+        guarded(Entry::Sample, || self.sample_clock());
         let places = self.places().iter().take(self.thread_count.load(Ordering::Acquire));
-        let threads = places.map(|place| place.load(Ordering::Acquire)).filter(|at| !at.is_null());
-        // SAFETY: the states were made by `Thread::create`, and recording is off.
-        threads.map(|thread| unsafe { thread::close(thread) }).collect()
+        // SAFETY: null, or a location, and these are never unmapped.
+        let locations =
+            places.filter_map(|place| unsafe { place.load(Ordering::Acquire).as_ref() });
+        // SAFETY: recording is off, and processes end once.
+        locations.map(|location| unsafe { thread::close(location) }).collect()
     }
 }
 
@@ -473,6 +546,7 @@ fn make_visible_to_all(prepare: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::Local;
 
     fn plan(folder: &Path) -> Plan<'_> {
         Plan {
@@ -495,13 +569,27 @@ mod tests {
     #[test]
     fn memory_is_for_as_many_threads_as_it_is_enough_for() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
-        let of_a_thread = (size_of::<Thread>() + (2 << 20)) as u64;
+        let of_a_thread = (size_of::<Location>() + (2 << 20)) as u64;
         let process = Process::prepare(&Plan { memory: 5 << 20, ..plan(folder.path()) })?;
         // What all threads share takes a part, so it is enough for one.
         assert!(process.take_memory().is_ok());
         let error = process.take_memory().map_err(|error| error.kind());
         assert_eq!(error, Err(io::ErrorKind::OutOfMemory));
         assert_eq!(process.memory_taken.load(Ordering::Relaxed), of_a_thread);
+        Ok(())
+    }
+
+    #[test]
+    fn the_first_reason_is_in_the_stream_at_once() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let process = Process::prepare(&plan(folder.path()))?;
+        let full = io::Error::from_raw_os_error(libc::ENOSPC);
+        // Also if the stream is in use by who fails.
+        process.definitions(|_| process.fail("no space for definitions", &full));
+        process.stop(Failure { what: "a second reason", errno: 0 });
+        let local = Local::read(&folder.path().join("0.facts"))?;
+        let told: Vec<&str> = local.shared.properties().iter().map(|it| &*it.value).collect();
+        assert_eq!(told, [format!("no space for definitions: {full}")]);
         Ok(())
     }
 

@@ -5,9 +5,10 @@
 //! hook may be entered from inside an allocator.
 //!
 //! # Busy
-//! A thread is *busy* while it is in the recorder. A signal handler that interrupts it then and calls
-//! a hooked function goes past the recorder, and is counted. Whoever ends the recording waits until
-//! no thread is busy.
+//! A thread is *busy* while it is in the recorder: as long as there is a [`Busy`], which is the only way to the state
+//! of a thread, and is given back by [`Busy::release`]. It has no destructor, since one costs instructions in every call;
+//! after a panic [`abandon`] does what is left to do. A signal handler that interrupts it then and calls a hooked function goes past the recorder,
+//! and is counted. Whoever ends the recording waits until no thread is busy.
 //!
 //! # Frames
 //! Open calls are kept with the place of their return address on the stack. A call that never
@@ -18,15 +19,17 @@
 //! A call that is filtered, or made while recording is paused or has no room, is followed like any
 //! other and writes nothing. What it does to requests and communicators, and the numbers of collectives,
 //! are as they would be.
-#![allow(unsafe_code)] // States are reached by pointers kept in thread-local words.
+#![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 mod aside;
 mod life;
 
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::layer::Layer;
 use otf2::encode::{EncodeError, Encoder, Prepared};
@@ -36,6 +39,7 @@ use otf2::{Attribute, AttributeValue, List};
 
 use crate::clock::Clock;
 use crate::entry::{self, Quiet, keeping_errno, words};
+use crate::guard::{self, pass};
 use crate::hook::Hook;
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
@@ -79,9 +83,111 @@ const SITES: usize = 256;
 /// Stacks are assumed to be no larger than this.
 const STACK: usize = 64 << 20;
 
-/// The state of a location.
+/// A location: the state of a thread, and what other threads may look at while it is in use.
+///
+/// It lies in mapped memory that is never unmapped.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Location {
+    /// The stack pointer of who uses the state; 0 if nobody does.
+    busy: AtomicUsize,
+    /// Whether its thread panicked while it was busy, so that what is kept here may not be what is in its file.
+    broken: AtomicBool,
+    /// Calls that went past the recorder because they came in its midst.
+    bypassed: AtomicU64,
+    /// The next in a list of locations without a thread.
+    next_free: AtomicPtr<Location>,
+    thread: UnsafeCell<Thread>,
+}
+
+/// The state of a thread in use: it is busy until this is [released](Busy::release).
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Busy {
+    location: &'static Location,
+}
+
+impl Busy {
+    /// Makes a location busy, unless it is.
+    ///
+    /// # Safety
+    /// The location belongs to the calling thread, or to a thread that does not come back: only one thread at a
+    /// time tries this.
+    #[inline(always)]
+    unsafe fn take(location: &'static Location) -> Option<Self> {
+        // One thread writes this flag, so the two steps need not be one. Only a signal handler of the same
+        // thread can come between them, and that has ended when the second is done.
+        if location.busy.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // Whoever ends the recording switches it off, makes that visible to all threads by `membarrier`, and
+        // then looks at this flag. So here it is enough, on every processor, that the compiler does not look at
+        // the switch first.
+        entry::store_stack_pointer(&location.busy);
+        Some(Self { location })
+    }
+
+    /// The thread is no longer busy.
+    #[inline(always)]
+    pub(crate) fn release(self) {
+        // What was written to the state is there for who sees that it is not busy. Signal handlers of this thread
+        // see it in the same order.
+        self.location.busy.store(0, Ordering::Release);
+    }
+
+    /// Ends the recording of an entry.
+    #[inline(always)]
+    pub(crate) fn entered(self) -> Call {
+        let call = Call { depth: self.depth.wrapping_sub(1), location: self.location.into() };
+        self.release();
+        call
+    }
+
+    /// Leaves the call at hand at a time.
+    #[inline(always)]
+    pub(crate) fn leave(mut self, time: u64) {
+        self.leave_last(time);
+        self.release();
+    }
+}
+
+impl Deref for Busy {
+    type Target = Thread;
+
+    #[inline(always)]
+    fn deref(&self) -> &Thread {
+        // SAFETY: the location was not busy when this was made, so this is the only way to its state now.
+        unsafe { &*self.location.thread.get() }
+    }
+}
+
+impl DerefMut for Busy {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Thread {
+        // SAFETY: as above, and this is borrowed exclusively.
+        unsafe { &mut *self.location.thread.get() }
+    }
+}
+
+/// Gives back the state that the calling thread was busy with when it panicked. `guard` is the stack pointer of the
+/// function that caught the panic: what was taken above it belongs to a recorder that a signal handler interrupted,
+/// and that goes on. (A handler on a stack of its own may be taken for the one or for the other.)
+#[cold]
+pub(crate) fn abandon(guard: usize) {
+    let location = words().location.get();
+    if location.addr() <= NOT_RECORDED.addr() {
+        return;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
+    let location = unsafe { &*location };
+    if (1..=guard).contains(&location.busy.load(Ordering::Relaxed)) {
+        location.broken.store(true, Ordering::Relaxed);
+        location.busy.store(0, Ordering::Release);
+    }
+}
+
+/// The state of a thread.
 pub(crate) struct Thread {
-    busy: AtomicBool,
     /// Gone when the recording has ended, and not there if there is no trace.
     encoder: Option<Encoder<Memory>>,
     /// Likewise, if there is no profile.
@@ -123,9 +229,12 @@ pub(crate) struct Thread {
     /// Regions that were left when there was no room to say so.
     unleft: [RegionRef; DEPTH],
     unleft_count: usize,
-    /// Calls that went past the recorder because they came in its midst.
-    bypassed: AtomicU64,
-    next_free: *mut Thread,
+}
+
+impl std::fmt::Debug for Thread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thread").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// A function called from one place in the program: what is written whenever it is.
@@ -194,32 +303,29 @@ const NO_FRAME: Frame = Frame {
 #[derive(Debug)]
 #[must_use]
 pub struct Call {
-    thread: NonNull<Thread>,
+    location: NonNull<Location>,
     depth: usize,
 }
 
-/// Stands for the state of a thread that is being registered, or cannot be.
-const NOT_RECORDED: *mut Thread = ptr::without_provenance_mut(1);
+/// Stands for the location of a thread that is being registered, or cannot be.
+const NOT_RECORDED: *const Location = ptr::without_provenance(1);
 
-/// The state of the calling thread, busy until [`Thread::release`]. `None` if it is busy with something else,
+/// The state of the calling thread, which is busy now. `None` if it is busy with something else,
 /// or if nothing is recorded.
 #[inline(always)]
-fn take() -> Option<&'static mut Thread> {
-    let mut thread = words().thread.get();
-    if thread.addr() <= NOT_RECORDED.addr() {
-        thread = register(thread)?;
+fn take() -> Option<Busy> {
+    let mut location = words().location.get();
+    if location.addr() <= NOT_RECORDED.addr() {
+        location = register(location)?;
     }
-    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped; both
-    // are atomic.
-    let (busy, bypassed) = unsafe { (&(*thread).busy, &(*thread).bypassed) };
-    if busy.load(Ordering::Relaxed) {
-        bypassed.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
+    let location = unsafe { &*location };
+    // SAFETY: it is the location of the calling thread.
+    let Some(thread) = (unsafe { Busy::take(location) }) else {
+        location.bypassed.fetch_add(1, Ordering::Relaxed);
         return None;
-    }
-    busy.store(true, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: as above. Nobody uses the state of a busy thread but who made it so, which was here.
-    let thread = unsafe { &mut *thread };
+    };
+    pass(guard::Entry::Busy);
     if !entry::is_on() {
         thread.release();
         return None;
@@ -227,50 +333,35 @@ fn take() -> Option<&'static mut Thread> {
     Some(thread)
 }
 
-/// Returns whether the calling thread is inside a recorded call of a layer.
+/// Returns whether the calling thread is inside a recorded call of a layer, or inside the recorder.
 pub fn is_inside(layer: Layer) -> bool {
-    let thread = words().thread.get();
-    // SAFETY: a pointer in the words of this thread is to its own state, which is never unmapped; nobody else writes to
-    // it while the thread runs.
-    thread.addr() > NOT_RECORDED.addr() && unsafe { (*thread).layers } & 1 << layer as u32 != 0
+    let location = words().location.get();
+    if location.addr() <= NOT_RECORDED.addr() {
+        return false;
+    }
+    // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
+    let location = unsafe { &*location };
+    // SAFETY: it is the location of the calling thread.
+    let Some(thread) = (unsafe { Busy::take(location) }) else { return true };
+    let stack = entry::stack_pointer();
+    let open = thread.frames.iter().take(thread.depth);
+    // A call that never returned is not one that the thread is inside of.
+    let inside = open.filter(|frame| frame.layer == 1 << layer as u32).any(|it| it.is_alive(stack));
+    thread.release();
+    inside
 }
 
-/// Enters a call: whoever gets the thread is busy with it until [`Thread::release`]. `None` if the
-/// call is not to be recorded.
+/// Enters a call: the thread is busy until what is returned is released. `None` if the call is not to be recorded.
 #[inline(always)]
-pub(crate) fn enter(hook: &'static Hook) -> Option<&'static mut Thread> {
+pub(crate) fn enter(hook: &'static Hook) -> Option<Busy> {
     enter_at(hook, Thread::now)
 }
 
 /// As [`enter`], at a time.
 #[inline(always)]
-#[allow(clippy::mut_from_ref)] // The state is the thread's own, not part of the hook.
-pub(crate) fn enter_at(
-    hook: &'static Hook,
-    time: impl FnOnce(&mut Thread) -> u64,
-) -> Option<&'static mut Thread> {
-    let Some(thread) = take() else { return missed() };
-    let words = words();
-    let (stack, return_address) = (words.stack.get(), words.return_address.get());
-    let layer = 1 << hook.layer as u32;
-    let goes_on = thread.depth == 0 || thread.nest(stack, layer);
-    if !goes_on || thread.depth == DEPTH {
-        thread.release();
-        return None;
-    }
-    let region = match hook.region() {
-        Some(region) => region,
-        None => thread.process.define_region(hook),
-    };
-    let time = time(thread);
-    thread.turn_if_due(time);
-    let mut site = return_address;
-    if thread.process.unwind > 0 && thread.depth == 0 {
-        site = thread.caller(return_address, stack, words.frame.get());
-    }
-    let muted = thread.off || hook.is_partial() && thread.skips(hook, region, site);
-    let frame = Frame { stack, return_address, site, region, layer, muted, ..NO_FRAME };
-    if muted && hook.is_bypassed() || !thread.open(time, frame) {
+pub(crate) fn enter_at(hook: &'static Hook, time: impl FnOnce(&mut Thread) -> u64) -> Option<Busy> {
+    let Some(mut thread) = take() else { return missed() };
+    if !thread.enter(hook, time) {
         thread.release();
         return None;
     }
@@ -278,6 +369,45 @@ pub(crate) fn enter_at(
 }
 
 impl Thread {
+    /// Enters a call. Returns whether it is to be recorded, or followed.
+    #[inline(always)]
+    fn enter(&mut self, hook: &'static Hook, time: impl FnOnce(&mut Self) -> u64) -> bool {
+        let words = words();
+        let (stack, return_address) = (words.stack.get(), words.return_address.get());
+        let layer = 1 << hook.layer as u32;
+        let goes_on = self.depth == 0 || self.nest(stack, layer);
+        if !goes_on || self.depth == DEPTH {
+            return false;
+        }
+        let region = match hook.region() {
+            Some(region) => region,
+            None => self.process.define_region(hook),
+        };
+        let time = time(self);
+        self.turn_if_due(time);
+        let mut site = return_address;
+        if self.process.unwind > 0 && self.depth == 0 {
+            site = self.caller(return_address, stack, words.frame.get());
+        }
+        let muted = self.off || hook.is_partial() && self.skips(hook, region, site);
+        let frame = Frame { stack, return_address, site, region, layer, muted, ..NO_FRAME };
+        !(muted && hook.is_bypassed()) && self.open(time, frame)
+    }
+
+    /// Comes back to a call that was entered as the one of this depth. Returns whether it is open.
+    #[inline(always)]
+    fn returned(&mut self, depth: usize) -> bool {
+        // Calls inside this one that never returned are left first.
+        if self.depth <= depth || self.depth > depth + 1 && !self.leave_to(depth + 1) {
+            return false;
+        }
+        let muted = self.frame().muted;
+        if muted != self.muted {
+            self.set_muted(muted);
+        }
+        true
+    }
+
     /// Turns recording on or off, if a window of it begins or ends by now.
     #[inline(always)]
     fn turn_if_due(&mut self, time: u64) {
@@ -309,21 +439,6 @@ impl Thread {
         self.depth += 1;
         self.calls += u64::from(!muted);
         true
-    }
-
-    /// No longer busy.
-    #[inline(always)]
-    pub(crate) fn release(&mut self) {
-        compiler_fence(Ordering::SeqCst);
-        self.busy.store(false, Ordering::Relaxed);
-    }
-
-    /// Ends the recording of an entry.
-    #[inline(always)]
-    pub(crate) fn entered(&mut self) -> Call {
-        let call = Call { depth: self.depth - 1, thread: NonNull::from(&mut *self) };
-        self.release();
-        call
     }
 
     /// The time, not before that of the last event.
@@ -591,35 +706,23 @@ impl Call {
     /// The thread, busy again, to record how the call ended. `None` if the recording has ended
     /// meanwhile.
     #[inline(always)]
-    pub(crate) fn thread(&self) -> Option<&'static mut Thread> {
-        // SAFETY: states are never unmapped; a call is left by the thread that entered it, and that
-        // is not busy between the two.
-        let thread = unsafe { &mut *self.thread.as_ptr() };
-        if thread.busy.load(Ordering::Relaxed) {
-            return None;
-        }
-        thread.busy.store(true, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        if !entry::is_on() || thread.depth <= self.depth {
+    pub(crate) fn returned(&self) -> Option<Busy> {
+        // SAFETY: locations are never unmapped.
+        let location = unsafe { self.location.as_ref() };
+        // SAFETY: a call is left by the thread that entered it, to which the location belongs.
+        let mut thread = unsafe { Busy::take(location) }?;
+        pass(guard::Entry::Busy);
+        if !entry::is_on() || !thread.returned(self.depth) {
             thread.release();
             return None;
-        }
-        // Calls inside this one that never returned.
-        if thread.depth > self.depth + 1 && !thread.leave_to(self.depth + 1) {
-            thread.release();
-            return None;
-        }
-        let muted = thread.frame().muted;
-        if muted != thread.muted {
-            thread.set_muted(muted);
         }
         Some(thread)
     }
 
-    /// A word that stands for the call, for hooks in assembly: states are aligned to pages, so the
+    /// A word that stands for the call, for hooks in assembly: locations are aligned to pages, so the
     /// depth fits below.
     pub fn into_word(self) -> *mut c_void {
-        self.thread.as_ptr().map_addr(|at| at | self.depth).cast()
+        self.location.as_ptr().map_addr(|at| at | self.depth).cast()
     }
 
     /// The call of such a word; null is none.
@@ -628,15 +731,8 @@ impl Call {
     /// The word came from [`Call::into_word`], and is used once.
     pub unsafe fn from_word(word: *mut c_void) -> Option<Self> {
         let depth = word.addr() & (DEPTH - 1);
-        let thread = NonNull::new(word.cast::<Thread>().map_addr(|at| at & !(DEPTH - 1)))?;
-        Some(Self { thread, depth })
-    }
-
-    /// Leaves the call at a time.
-    #[inline(always)]
-    pub(crate) fn leave(thread: &mut Thread, time: u64) {
-        thread.leave_last(time);
-        thread.release();
+        let location = NonNull::new(word.cast::<Location>().map_addr(|at| at & !(DEPTH - 1)))?;
+        Some(Self { location, depth })
     }
 }
 
@@ -649,8 +745,8 @@ fn place_of(return_address: usize) -> usize {
 /// A call goes past the recorder: if that is because of its thread, it is counted.
 #[cold]
 #[inline(never)]
-fn missed() -> Option<&'static mut Thread> {
-    if words().thread.get() == NOT_RECORDED
+fn missed() -> Option<Busy> {
+    if words().location.get() == NOT_RECORDED
         && let Some(process) = process::current()
     {
         process.misses_call();

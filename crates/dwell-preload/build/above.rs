@@ -18,7 +18,7 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     let returns = if row.returns == CType::Void { "()" } else { "usize" };
     let absent = if row.returns == CType::Void { "return" } else { "return 0" };
     let (before, after) = if makes {
-        ("let made = state.as_ref().map(super::State::made);", "after(&entry.hook, &words, made);")
+        ("let made = state.as_ref().map(super::State::made);", "after(&entry.hook, words, made);")
     } else {
         ("", "")
     };
@@ -31,11 +31,13 @@ unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> {returns} {{
     // SAFETY: the function of this name takes this many words, says the table.
     let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
     let words: [usize; {count}] = [{given}];
-    let state = if is_on() {{ begin(&entry.hook, &words) }} else {{ None }};
+    // SAFETY: the words are what the program passed.
+    let words = unsafe {{ Words::new(&words) }};
+    let state = if is_on() {{ begin(&entry.hook, words) }} else {{ None }};
     {before}
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ real({given}) }};
-    if let Some(state) = state {{ end(state, &entry.hook, &words); }}
+    if let Some(state) = state {{ end(state, &entry.hook, words); }}
     {after}
     result
 }}

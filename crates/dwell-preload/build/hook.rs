@@ -63,11 +63,11 @@ fn body(row: &Row, call: &str) -> String {
             "let began = before_start();
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ {call} }};
-    start(&entry.hook, began);
+    guard::guarded(guard::Entry::Start, || start(&entry.hook, began));
     result"
         ),
         Operation::Finalise => format!(
-            "finish(&entry.hook);
+            "guard::guarded(guard::Entry::Finish, || finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ {call} }}"
         ),
@@ -96,7 +96,9 @@ fn body(row: &Row, call: &str) -> String {
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ {call} }};
     if let Some(call) = call {{ end(call, &entry.hook, &facts, {result}); }}
-    after_meeting(meeting);
+    if let Some(before) = meeting {{
+        guard::guarded(guard::Entry::Meet, || after_meeting(before));
+    }}
     result",
         ),
         _ => format!(
@@ -181,7 +183,7 @@ fn facts(row: &Row) -> String {
 }
 
 fn made(row: &Row) -> Option<String> {
-    let handle = address(row.places.created?);
+    let handle = passed(row.places.created?);
     Some(match (row.places.members, row.places.also_created) {
         (Some(Members::Strided { start, stride, size }), _) => format!(
             "[Made::Strided {{ handle: {handle}, start: {}, stride: {}, size: {} }}, Made::Nothing]",
@@ -190,7 +192,7 @@ fn made(row: &Row) -> Option<String> {
             number(row, size, "u32"),
         ),
         (Some(Members::Grid { width }), Some(other)) => {
-            let (width, column) = (number(row, width, "u32"), address(other));
+            let (width, column) = (number(row, width, "u32"), passed(other));
             format!(
                 "[Made::GridRow {{ handle: {handle}, width: {width} }}, \
                  Made::GridColumn {{ handle: {column}, width: {width} }}]"
@@ -237,6 +239,16 @@ fn number(row: &Row, at: Arg, of: &str) -> String {
 
 fn address(at: Arg) -> String {
     format!("a{}.addr()", at.0)
+}
+
+/// Where the program wants something to be stored.
+fn passed(at: Arg) -> String {
+    format!(
+        "
+        // SAFETY: the program passed the address of a handle, says the table.
+        unsafe {{ Passed::new(a{}.addr()) }}",
+        at.0
+    )
 }
 
 fn address_of_handle(row: &Row, at: Arg) -> String {

@@ -23,46 +23,51 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     let count = if row.arguments.is_variadic() { REGISTERS } else { named };
     let declared: Vec<_> = (0..count).map(|at| format!("a{at}: usize")).collect();
     let given: Vec<_> = (0..count).map(|at| format!("a{at}")).collect();
-    let passed: Vec<_> = (0..count).map(|at| format!("words.list[{at}]")).collect();
+    let cells: Vec<_> = (0..count).map(|at| format!("Cell::new(a{at})")).collect();
+    let passed: Vec<_> = (0..count).map(|at| format!("list[{at}].get()")).collect();
     let types = vec!["usize"; count].join(", ");
     let absent = match row.absent {
         Absent::Exit(code) => format!("std::process::exit(a{} as i32)", code.0),
         _ => "return -1".into(),
     };
     let (declared, given, passed) = (declared.join(", "), given.join(", "), passed.join(", "));
+    let cells = cells.join(", ");
     let controls = row.operation == Operation::Control;
     let body = match row.operation {
         Operation::Initialise => format!(
             "let began = before_start();
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ real({given}) }};
-    if result == 0 {{ start(&entry.hook, began); }}
+    if result == 0 {{ guard::guarded(guard::Entry::Start, || start(&entry.hook, began)); }}
     result"
         ),
         Operation::Finalise => format!(
-            "finish(&entry.hook);
+            "guard::guarded(guard::Entry::Finish, || finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ real({given}) }}"
         ),
         _ => format!(
             "{meet}type Way = {shape};
-    let mut list: [usize; {count}] = [{given}];
-    let mut words = Words {{ list: &mut list, language: Language::C, row: {row} }};
+    let list: [Cell<usize>; {count}] = [{cells}];
+    // SAFETY: the words are what the program passed.
+    let words = unsafe {{ Words::new(&list, Language::C, {row}) }};
     let mut room = core::mem::MaybeUninit::uninit();
-    {before}let state = if {on} {{ {begin}(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    {before}let state = if is_on() {{ {begin}::<Way>(&entry.hook, &words, &mut room) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for, but for a status that
     // it does not want and the recorder does.
     let result = unsafe {{ real({passed}) }};
-    if let Some(state) = state {{ {end}(state, &entry.hook, &words, result); }}
+    if let Some(state) = state {{ {end}::<Way>(state, &entry.hook, &words, result); }}
     {after}result",
-            on = on(row),
-            before = if controls { "before_level(a0 as i32);\n    " } else { "" },
-            after = if controls { "after_level(a0 as i32);\n    " } else { "" },
-            meet = meets.map_or(String::new(), |group| format!("meet(a{});\n    ", group.0)),
+            before = if controls { "before_level(a0 as i32);\n    " } else { counted(row).0 },
+            after = if controls { "after_level(a0 as i32);\n    " } else { counted(row).1 },
+            meet = meets.map_or(String::new(), |group| format!(
+                "guard::guarded(guard::Entry::Start, || meet(a{}));\n    ",
+                group.0
+            )),
             shape = shape(row),
             row = row_of(row, index),
-            begin = if is_hot(row) { "Way::begin" } else { "begin::<Way>" },
-            end = if is_hot(row) { "Way::end" } else { "end::<Way>" },
+            begin = if is_hot(row) { "begin_here" } else { "begin" },
+            end = if is_hot(row) { "end_here" } else { "end" },
         ),
     };
     format!(
@@ -161,37 +166,42 @@ fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String 
     let count = code + 1 + if TEXTS.contains(&row.name()) { 4 } else { 0 };
     let declared: Vec<_> = (0..count).map(|at| format!("a{at}: usize")).collect();
     let given: Vec<_> = (0..count).map(|at| format!("a{at}")).collect();
-    let passed: Vec<_> = (0..count).map(|at| format!("words.list[{at}]")).collect();
+    let cells: Vec<_> = (0..count).map(|at| format!("Cell::new(a{at})")).collect();
+    let passed: Vec<_> = (0..count).map(|at| format!("list[{at}].get()")).collect();
     let types = vec!["usize"; count].join(", ");
     let (declared, given, passed) = (declared.join(", "), given.join(", "), passed.join(", "));
+    let cells = cells.join(", ");
     let body = match row.operation {
         Operation::Initialise => format!(
             "let began = before_start();
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ real({given}) }};
     // SAFETY: the function has stored its code there.
-    if unsafe {{ code_at(a{code}) }} == 0 {{ start(&entry.hook, began); }}"
+    if unsafe {{ code_at(a{code}) }} == 0 {{
+        guard::guarded(guard::Entry::Start, || start(&entry.hook, began));
+    }}"
         ),
         Operation::Finalise => format!(
-            "finish(&entry.hook);
+            "guard::guarded(guard::Entry::Finish, || finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ real({given}) }}"
         ),
         _ => format!(
             "type Way = {shape};
-    let mut list: [usize; {count}] = [{given}];
-    let mut words = Words {{ list: &mut list, language: Language::{language}, row: entry.hook.row }};
+    let list: [Cell<usize>; {count}] = [{cells}];
+    // SAFETY: the words are what the program passed.
+    let words = unsafe {{ Words::new(&list, Language::{language}, entry.hook.row) }};
     let mut room = core::mem::MaybeUninit::uninit();
-    let state = if {on} {{ begin::<Way>(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    {before}let state = if is_on() {{ begin::<Way>(&entry.hook, &words, &mut room) }} else {{ None }};
     // SAFETY: as in C.
     unsafe {{ real({passed}) }};
-    if let Some(state) = state {{
-        // SAFETY: the function has stored its code there.
-        let result = unsafe {{ code_at(a{code}) }};
-        end::<Way>(state, &entry.hook, &words, result);
-    }}",
+    // SAFETY: the function has stored its code there.
+    let result = unsafe {{ code_at(a{code}) }};
+    if let Some(state) = state {{ end::<Way>(state, &entry.hook, &words, result); }}
+    {after}",
             shape = shape(row),
-            on = on(row),
+            before = counted(row).0,
+            after = counted(row).1,
         ),
     };
     format!(
@@ -221,11 +231,12 @@ unsafe extern \"C-unwind\" fn fortran_{number}(a0: usize) {{
     let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
     // SAFETY: the address of a number.
     let level = unsafe {{ code_at(a0) }};
-    let mut list = [a0];
-    let mut words = Words {{ list: &mut list, language: Language::Fortran, row: entry.hook.row }};
+    let list = [Cell::new(a0)];
+    // SAFETY: the word is what the program passed.
+    let words = unsafe {{ Words::new(&list, Language::Fortran, entry.hook.row) }};
     let mut room = core::mem::MaybeUninit::uninit();
     before_level(level);
-    let state = if is_on() {{ begin::<Way>(&entry.hook, &mut words, &mut room) }} else {{ None }};
+    let state = if is_on() {{ begin::<Way>(&entry.hook, &words, &mut room) }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ real(a0) }};
     if let Some(state) = state {{ end::<Way>(state, &entry.hook, &words, 0); }}
@@ -248,9 +259,16 @@ fn is_counted(row: &Row) -> bool {
     gathers && shape(row) == "collectives::Blocking" || copies || ends
 }
 
-/// When the hook has something to do before the call.
-fn on(row: &Row) -> &'static str {
-    if is_counted(row) { "is_on() || counts()" } else { "is_on()" }
+/// What the hook of a call that is counted does first and last, recorded or not.
+fn counted(row: &Row) -> (&'static str, &'static str) {
+    if is_counted(row) {
+        (
+            "let counted = if counts() { before_counted(&entry.hook, &words) } else { None };\n    ",
+            "if let Some(counted) = counted { after_counted(counted, &words, result); }\n    ",
+        )
+    } else {
+        ("", "")
+    }
 }
 
 /// Whether calls are so short that the way they are recorded is compiled into each hook.

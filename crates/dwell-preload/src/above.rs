@@ -16,7 +16,8 @@ mod caf;
 mod layout;
 mod link;
 
-use dwell_measure::hook::Hook;
+use dwell_measure::guard::{Entry, guarded, guarded_option};
+use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{Comm, Completion, End, LockRecord, Recorder, Transfer, Window};
 use dwell_measure::thread::Call;
 use dwell_model::archive::SMALL;
@@ -38,9 +39,45 @@ pub(crate) struct State {
     made: usize,
 }
 
+/// The arguments of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<'a>(&'a [usize]);
+
+impl<'a> Words<'a> {
+    /// The arguments that a hook was given.
+    ///
+    /// # Safety
+    /// They are those that the program passed to the function of the hook, and the call lasts as long as this. So
+    /// addresses among them are of what the table says.
+    pub(crate) unsafe fn new(words: &'a [usize]) -> Self {
+        Self(words)
+    }
+
+    /// An argument as it came.
+    fn get(self, at: usize) -> usize {
+        self.0.get(at).copied().unwrap_or(0)
+    }
+
+    /// An argument that is an address.
+    fn passed(self, at: usize) -> Passed {
+        // SAFETY: as who made this promised.
+        unsafe { Passed::new(self.get(at)) }
+    }
+}
+
 /// Before a call. `None`: it is not recorded.
 #[inline(never)]
-pub(crate) fn begin(hook: &'static Hook, words: &[usize]) -> Option<State> {
+pub(crate) fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
+    guarded_option(Entry::Before, move || record_begin(hook, words))
+}
+
+/// After a call.
+#[inline(never)]
+pub(crate) fn end(state: State, hook: &'static Hook, words: Words<'_>) {
+    guarded(Entry::After, move || record_end(state, hook, words));
+}
+
+fn record_begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
     let arguments = Arguments::of(hook, words);
     let mut recorder = Recorder::enter(hook)?;
     let comm = group(hook, &arguments, &mut recorder);
@@ -73,10 +110,8 @@ pub(crate) fn begin(hook: &'static Hook, words: &[usize]) -> Option<State> {
     Some(State { call: recorder.entered(), window, number, fetched, made })
 }
 
-/// After a call.
-#[inline(never)]
 #[allow(clippy::needless_pass_by_value)] // It is used up.
-pub(crate) fn end(state: State, hook: &'static Hook, words: &[usize]) {
+fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
     let State { call, window, mut number, fetched, .. } = state;
     let Some(mut recorder) = Recorder::returned(call) else { return };
     let arguments = Arguments::of(hook, words);
@@ -125,7 +160,7 @@ pub(crate) fn end(state: State, hook: &'static Hook, words: &[usize]) {
 /// The communicator whose ranks a call speaks of.
 fn group(hook: &Hook, arguments: &Arguments<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
     let handle = match (hook.layer, hook.row.places.group) {
-        (Layer::Caf, Group::Team(at)) => caf::team(arguments.word(at)),
+        (Layer::Caf, Group::Team(at)) => caf::team(arguments.passed(at)),
         (Layer::Caf, _) => caf::current_team(),
         (Layer::Armci, _) => link::group(arguments),
         _ => return None,

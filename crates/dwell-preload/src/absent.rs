@@ -6,6 +6,8 @@
 
 use core::ffi::{CStr, c_int, c_void};
 
+use dwell_measure::guard::{Entry, guarded};
+
 /// Makes weak references to absent functions null. `hook_of` gives the address of the hook of a function
 /// that the runtime lacks.
 pub(crate) fn hide(hook_of: &dyn Fn(&CStr) -> Option<usize>) {
@@ -14,19 +16,20 @@ pub(crate) fn hide(hook_of: &dyn Fn(&CStr) -> Option<usize>) {
     unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut hook_of).cast()) };
 }
 
+/// What the loader calls for each file. A panic stays inside: the loader is written in C and holds a lock.
 unsafe extern "C" fn each(
     info: *mut libc::dl_phdr_info,
     _: libc::size_t,
     hook_of: *mut c_void,
 ) -> c_int {
     // SAFETY: the loader passes a valid description, and our own pointer back.
-    unsafe {
+    let hidden = guarded(Entry::Load, || unsafe {
         let hook_of = *hook_of.cast::<&dyn Fn(&CStr) -> Option<usize>>();
         if let Some(file) = File::of(&*info) {
             file.hide(hook_of);
         }
-    }
-    0
+    });
+    c_int::from(hidden.is_none())
 }
 
 /// A loaded file, as far as references go.

@@ -27,6 +27,7 @@ mod shape;
 pub(crate) use groups::comm_of;
 pub(crate) use life::hide_absent;
 
+use dwell_measure::hook::Passed;
 use dwell_measure::mpi::{Comm, Origin};
 use dwell_measure::process::Process;
 
@@ -35,13 +36,9 @@ pub(crate) fn world() -> usize {
     abi::abi().comm_world
 }
 
-/// The handle of a communicator that a variable holds.
-///
-/// # Safety
-/// There is one at the address.
-pub(crate) unsafe fn comm_at(address: usize) -> usize {
-    // SAFETY: as promised.
-    unsafe { abi::abi().handle_at(address, 0) }
+/// The handle of a communicator that a variable holds. `None` if there is no variable.
+pub(crate) fn comm_at(variable: Passed) -> Option<usize> {
+    abi::abi().handle_in(variable, 0)
 }
 
 /// A handle that came as a word.
@@ -49,7 +46,7 @@ pub(crate) fn handle(word: usize) -> usize {
     abi::abi().handle(word)
 }
 
-/// The communicator of a handle, for who is not recording a call.
+/// The communicator of a handle, for callers that are not inside a recorded call.
 pub(crate) fn known_comm(process: &Process, handle: usize) -> Option<&'static Comm> {
     process.comm(handle).or_else(|| groups::adopt(process, handle, Origin::UNKNOWN))
 }
@@ -57,13 +54,17 @@ pub(crate) fn known_comm(process: &Process, handle: usize) -> Option<&'static Co
 /// Made from the table by `build/`.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
+    use core::cell::Cell;
+
     use dwell_measure::control::{after_level, before_level};
     use dwell_measure::entry::is_on;
+    use dwell_measure::guard;
     use dwell_measure::meet::is_on as counts;
 
+    use super::everyone::{after_counted, before_counted};
     use super::fortran::code_at;
     use super::life::{before_start, finish, meet, start};
-    use super::shape::{Language, Plain, Shape, Words, begin, end};
+    use super::shape::{Language, Plain, Words, begin, begin_here, end, end_here};
     use super::{collectives, completion, groups, messages, rma};
     use crate::entry::Entry;
 

@@ -16,7 +16,8 @@ use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
 use dwell_measure::control::{after_level, before_level};
 use dwell_measure::entry::is_on;
-use dwell_measure::hook::{Facts, Hook, Made, Who};
+use dwell_measure::guard;
+use dwell_measure::hook::{Facts, Hook, Made, Passed, Who};
 use dwell_measure::meet;
 use dwell_measure::run::{self, Ending, Runtime};
 use dwell_measure::thread;
@@ -31,8 +32,8 @@ pub(crate) use hooks::ENTRIES;
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{
-        Entry, Facts, Made, Who, after_level, after_meeting, before_level, before_meeting,
-        before_start, begin, end, end_transfer, finish, is_on, park, start, transfer,
+        Entry, Facts, Made, Passed, Who, after_level, after_meeting, before_level, before_meeting,
+        before_start, begin, end, end_transfer, finish, guard, is_on, park, start, transfer,
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));
@@ -82,10 +83,8 @@ fn before_meeting(hook: &'static Hook) -> Option<u64> {
 }
 
 /// What it does last.
-fn after_meeting(before: Option<u64>) {
-    if let Some(before) = before {
-        meet::after(Layer::Shmem, before, Mailbox::open);
-    }
+fn after_meeting(before: u64) {
+    meet::after(Layer::Shmem, before, Mailbox::open);
 }
 
 /// A real function, by its name, as a pointer of the right type.

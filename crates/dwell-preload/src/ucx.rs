@@ -2,15 +2,16 @@
 
 use std::sync::OnceLock;
 
+use dwell_measure::guard::{self, guarded};
 use dwell_measure::settings::Setting;
 
-use crate::above::{begin, end};
+use crate::above::{Words, begin, end};
 use crate::entry::Entry;
 
 /// Made from the table by `build/`.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
-    use super::{Entry, begin, end, is_on};
+    use super::{Entry, Words, begin, end, is_on};
 
     include!(concat!(env!("OUT_DIR"), "/ucx.rs"));
 }
@@ -18,6 +19,7 @@ mod hooks {
 /// Whether calls of UCX are recorded.
 fn is_on() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
-    let wanted = || Setting::find("ucx").is_some_and(Setting::is_on);
+    let find = || Setting::find("ucx").is_some_and(Setting::is_on);
+    let wanted = || guarded(guard::Entry::Before, find).unwrap_or(false);
     dwell_measure::entry::is_on() && *WANTED.get_or_init(wanted)
 }

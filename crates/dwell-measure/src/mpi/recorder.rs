@@ -19,7 +19,7 @@ use super::skipped::{self, Stream};
 use crate::hook::{self, Hook};
 use crate::process::Process;
 use crate::profile::Counted;
-use crate::thread::{Call, Thread, attribute, enter};
+use crate::thread::{Busy, Call, attribute, enter};
 
 /// A message: with whom, and what of.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ const UNSEEN: u64 = u64::MAX;
 
 /// A call that is being recorded: its enter is written, or its leave will be.
 pub struct Recorder {
-    pub(super) thread: &'static mut Thread,
+    pub(super) thread: Busy,
     pub(super) time: u64,
 }
 
@@ -128,7 +128,7 @@ impl Recorder {
     #[inline(always)]
     #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
     pub fn returned(call: Call) -> Option<Self> {
-        let thread = call.thread()?;
+        let mut thread = call.returned()?;
         let time = thread.now();
         Some(Self { thread, time })
     }
@@ -136,7 +136,7 @@ impl Recorder {
     /// Ends the call.
     #[inline(always)]
     pub fn leave(self) {
-        Call::leave(self.thread, self.time);
+        self.thread.leave(self.time);
     }
 }
 

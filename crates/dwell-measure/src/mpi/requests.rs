@@ -3,6 +3,7 @@
 use super::comms::{Comm, Origin, Window};
 use super::map::Map;
 use super::recorder::{Collective, Envelope};
+use crate::hook::Passed;
 use crate::lock::Lock;
 
 /// What the library says of a message.
@@ -39,7 +40,7 @@ pub enum What {
     /// A communicator, whose handle will be stored at an address.
     Comm {
         /// Where the handle will be.
-        at: usize,
+        at: Passed,
         /// How it came about.
         origin: Origin,
     },

@@ -24,7 +24,7 @@ impl Process {
     #[inline(never)]
     pub(crate) fn define_region(&self, hook: &Hook) -> u32 {
         entry::keeping_errno(|| {
-            self.stream.with(|definitions| {
+            self.definitions(|definitions| {
                 if let Some(region) = hook.region() {
                     return region; // Another thread was quicker.
                 }
@@ -149,7 +149,7 @@ impl Process {
     ) -> Option<u32> {
         self.names.find(key).or_else(|| {
             entry::keeping_errno(|| {
-                self.stream.with(|definitions| {
+                self.definitions(|definitions| {
                     self.names.add_numbered(key, || {
                         let defined = define(definitions);
                         defined.map_err(|e| self.fail("no space for definitions", &e)).ok()
@@ -167,7 +167,7 @@ impl Process {
         define: impl FnOnce(&mut Definitions, u32) -> io::Result<()>,
     ) -> Option<u32> {
         entry::keeping_errno(|| {
-            self.stream.with(|definitions| {
+            self.definitions(|definitions| {
                 self.code.add_numbered(key, || {
                     let id = definitions.regions;
                     let written = define(definitions, id);
@@ -221,7 +221,7 @@ impl Process {
         fact: impl Fn(u64) -> Fact<'static>,
     ) -> Option<u32> {
         self.sites.find(key).or_else(|| {
-            self.stream.with(|definitions| {
+            self.definitions(|definitions| {
                 self.sites.add(key, |id| {
                     let site = fact(id.into());
                     let written = self
@@ -281,7 +281,7 @@ impl Process {
 
     /// Gives a group of processes a number. `None` if there is no space for it.
     pub(crate) fn define_group(&self, group: &Group) -> Option<u32> {
-        self.stream.with(|definitions| {
+        self.definitions(|definitions| {
             let id = definitions.groups;
             let mut rest = group.runs();
             while !rest.is_empty() {
@@ -309,7 +309,7 @@ impl Process {
         identity: u64,
         name: &str,
     ) -> Option<u32> {
-        self.stream.with(|definitions| {
+        self.definitions(|definitions| {
             let id = definitions.comms;
             let remote = remote.map_or(0, |remote| u64::from(remote) + 1);
             let fact = Fact::Comm { id: id.into(), group: group.into(), remote, identity, name };

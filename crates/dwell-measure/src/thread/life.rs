@@ -1,19 +1,24 @@
 //! How a location begins and ends: with the first call of a thread, with the thread, with the recording.
-#![allow(unsafe_code)] // States are reached by pointers kept in thread-local words.
+#![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::io;
+use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use otf2::close::{ClosedLocation, leave_open};
+use otf2::close::{ClosedLocation, close_events, leave_open};
 use otf2::encode::Encoder;
 use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
-use super::{CUT, DEPTH, Frame, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS};
-use crate::entry::{self, Quiet, keeping_errno, words};
+use super::{
+    Busy, CUT, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
+};
+use crate::entry::{self, keeping_errno, words};
 use crate::facts::Fact;
+use crate::guard::{self, guarded, pass};
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::Profile;
@@ -37,24 +42,25 @@ pub struct Closed {
     pub lost: u64,
 }
 
-/// Gives the calling thread a state.
+/// Gives the calling thread a location. If that panics the thread is not recorded.
 #[cold]
 #[inline(never)]
-pub(super) fn register(now: *mut Thread) -> Option<*mut Thread> {
-    // A signal handler that comes while its thread is being registered, or a thread without state.
+pub(super) fn register(now: *const Location) -> Option<*const Location> {
+    // A signal handler that comes while its thread is being registered, or a thread without a location.
     if now == NOT_RECORDED {
         return None;
     }
     let words = words();
-    words.thread.set(NOT_RECORDED);
+    words.location.set(NOT_RECORDED);
+    pass(guard::Entry::Register);
     let process = process::current()?;
-    let thread = keeping_errno(|| process.take_thread(|id| Thread::create(process, id)))?;
-    process.at_thread_end(thread.cast());
-    words.thread.set(thread);
-    Some(thread)
+    let location = keeping_errno(|| process.take_location(|id| Location::create(process, id)))?;
+    process.at_thread_end(location);
+    words.location.set(location);
+    Some(location)
 }
 
-impl Thread {
+impl Location {
     /// A new location, with its file.
     fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
         process.take_memory()?;
@@ -81,8 +87,7 @@ impl Thread {
         process.define(&Fact::Thread { id: id.into(), tid: tid() })?;
         let place = std::mem::ManuallyDrop::new(Memory::anonymous(size_of::<Self>())?);
         let at = place.as_ptr().cast_mut().cast::<Self>();
-        let thread = Self {
-            busy: AtomicBool::new(false),
+        let thread = Thread {
             encoder,
             profile,
             process,
@@ -109,37 +114,51 @@ impl Thread {
             lost: 0,
             unleft: [process::PROGRAM; DEPTH],
             unleft_count: 0,
+        };
+        let location = Self {
+            busy: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
             bypassed: AtomicU64::new(0),
-            next_free: ptr::null_mut(),
+            next_free: AtomicPtr::new(ptr::null_mut()),
+            thread: UnsafeCell::new(thread),
         };
         // SAFETY: the memory is large enough, aligned to a page, and nobody else's.
-        unsafe { at.write(thread) };
+        unsafe { at.write(location) };
         Ok(at)
     }
 
-    /// The thread that had this state has ended: the next new one may have it.
+    /// The thread that had this location has ended: the next new one may have it.
     ///
     /// # Safety
-    /// `thread` is a state that its thread, which calls this, no longer uses.
-    unsafe fn ended(thread: *mut Self) {
-        words().thread.set(ptr::null_mut());
-        // SAFETY: as promised, nobody else uses it.
-        let state = unsafe { &mut *thread };
-        state.busy.store(true, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
+    /// The location is that of the calling thread, which makes no more calls.
+    unsafe fn ended(&'static self) {
+        words().location.set(ptr::null());
+        // SAFETY: it is the location of the calling thread.
+        let Some(mut thread) = (unsafe { Busy::take(self) }) else {
+            // A call of this thread never came back to the recorder: nobody else may have the location.
+            return;
+        };
         if entry::is_on() {
-            state.leave_all();
+            thread.leave_all();
         }
-        state.release();
-        state.process.give_thread(thread);
+        let process = thread.process;
+        thread.release();
+        process.give_location(self);
+    }
+}
+
+impl Thread {
+    /// What is known of its calls, and no events.
+    fn told(&self, location: &Location) -> Closed {
+        let Self { id, calls, left_out, lost, .. } = *self;
+        let bypassed = location.bypassed.load(Ordering::Relaxed);
+        Closed { id, calls, events: 0, bypassed, left_out, lost }
     }
 
     /// Ends the events and returns how many there are, how many calls, and the time of the last.
     /// Only for whoever has ended the recording and waited until this thread was not busy.
-    fn close(&mut self) -> io::Result<Closed> {
-        let none = Closed { id: self.id, calls: 0, events: 0, bypassed: 0, left_out: 0, lost: 0 };
-        let (calls, bypassed) = (self.calls, self.bypassed.load(Ordering::Relaxed));
-        let none = Closed { calls, bypassed, left_out: self.left_out, lost: self.lost, ..none };
+    fn close(&mut self, location: &Location) -> io::Result<Closed> {
+        let none = self.told(location);
         let now = self.now();
         if self.profile.is_some() {
             self.leave_paths(now);
@@ -161,13 +180,14 @@ impl Thread {
         let unleft = self.unleft.iter().take(self.unleft_count).rev().copied();
         let calls = calls.chain(unleft);
         let mut open: Vec<RegionRef> = std::iter::once(process::PROGRAM).chain(calls).collect();
-        // Where recording ended early, what was open then is marked.
-        let spent = entry::is_quiet_for(Quiet::Spent);
+        // Where recording ended early, what was open then is marked: when it was left nobody knows.
+        let broken = location.broken.load(Ordering::Relaxed);
+        let early = broken || self.process.failure().is_some();
         let Some(mut encoder) = self.encoder.take() else { return Ok(none) };
         if encoder.events() == 0 {
             open.clear();
         }
-        while let Some(region) = open.pop_if(|_| !spent) {
+        while let Some(region) = open.pop_if(|_| !early) {
             if encoder.write(Time(time), Leave { region }).is_err() {
                 open.push(region);
                 break;
@@ -182,43 +202,56 @@ impl Thread {
         let bytes = self.chunks * chunk + finished.used as u64;
         file.set_len(bytes)?;
         let (location, times) = (LocationRef(self.id.into()), Some((last, last)));
-        let mut closed =
-            ClosedLocation { location, events: finished.events, times, bytes, cut: 0, open };
-        let path = std::path::Path::new(path.as_str());
-        leave_open(path, chunk, &mut closed, CUT).map_err(|e| io::Error::other(e.to_string()))?;
+        if broken {
+            return Ok(Closed { events: self.mend()?, ..none });
+        }
+        let events = finished.events;
+        let path = Path::new(path.as_str());
+        let mut closed = ClosedLocation { location, events, times, bytes, cut: 0, open };
+        leave_open(path, chunk, &mut closed, CUT).map_err(io::Error::other)?;
         Ok(Closed { events: closed.events, ..none })
+    }
+
+    /// Closes the file of events by what is in it, whatever the recorder was about to do when it panicked. Returns how
+    /// many events there are.
+    fn mend(&self) -> io::Result<u64> {
+        let (path, chunk) = (events(self.process, self.id), self.process.chunk_size());
+        let (path, location) = (Path::new(path.as_str()), LocationRef(self.id.into()));
+        let mut closed = close_events(path, location, chunk).map_err(io::Error::other)?;
+        leave_open(path, chunk, &mut closed, CUT).map_err(io::Error::other)?;
+        Ok(closed.events)
     }
 }
 
-/// What the C library calls at the end of a thread that has a state.
-pub(crate) unsafe extern "C" fn at_thread_end(thread: *mut c_void) {
-    // SAFETY: the value was set by this thread, in `register`.
-    unsafe { Thread::ended(thread.cast()) };
+/// What the C library calls at the end of a thread that has a location.
+pub(crate) unsafe extern "C" fn at_thread_end(location: *mut c_void) {
+    guarded(guard::Entry::ThreadEnd, || {
+        // SAFETY: the value was set by this thread, in `register`, and locations are never unmapped.
+        let location = unsafe { &*location.cast::<Location>() };
+        // SAFETY: it is that of this thread, which ends.
+        unsafe { location.ended() };
+    });
 }
 
-/// States of ended threads, one behind the other.
+/// Locations of ended threads, one behind the other.
 #[derive(Debug)]
-pub(crate) struct FreeList(*mut Thread);
+pub(crate) struct FreeList(*const Location);
 
-// SAFETY: states without a thread belong to whoever takes them, under a lock.
+// SAFETY: locations without a thread belong to whoever takes them, under a lock.
 unsafe impl Send for FreeList {}
 
 impl FreeList {
-    pub(crate) const EMPTY: Self = Self(ptr::null_mut());
+    pub(crate) const EMPTY: Self = Self(ptr::null());
 
-    pub(crate) fn push(&mut self, thread: *mut Thread) {
-        // SAFETY: its thread has ended, and gives it away here.
-        unsafe { (*thread).next_free = self.0 };
-        self.0 = thread;
+    pub(crate) fn push(&mut self, location: &'static Location) {
+        location.next_free.store(self.0.cast_mut(), Ordering::Relaxed);
+        self.0 = location;
     }
 
-    pub(crate) fn pop(&mut self) -> Option<*mut Thread> {
-        let first = self.0;
-        if first.is_null() {
-            return None;
-        }
-        // SAFETY: states are never unmapped, and this one belongs to the list.
-        self.0 = unsafe { (*first).next_free };
+    pub(crate) fn pop(&mut self) -> Option<*const Location> {
+        // SAFETY: null, or a location, and these are never unmapped.
+        let first = unsafe { self.0.as_ref() }?;
+        self.0 = first.next_free.load(Ordering::Relaxed);
         Some(first)
     }
 }
@@ -227,14 +260,23 @@ impl FreeList {
 /// is mended by whoever reads the archive.
 ///
 /// # Safety
-/// `thread` is a state made by [`Thread::create`], and the recording has been switched off for all
-/// to see.
-pub(crate) unsafe fn close(thread: *mut Thread) -> io::Result<Closed> {
+/// The recording has been switched off for all to see, and one thread at a time does this.
+pub(crate) unsafe fn close(location: &'static Location) -> io::Result<Closed> {
     for _ in 0..1000 {
-        // SAFETY: states are never unmapped.
-        if unsafe { !(*thread).busy.load(Ordering::Acquire) } {
-            // SAFETY: its thread does not come back while recording is off.
-            return unsafe { (*thread).close() };
+        // What its thread wrote before it was no longer busy is seen here.
+        if location.busy.load(Ordering::Acquire) == 0 {
+            // SAFETY: its thread does not come back to the state while recording is off.
+            if let Some(mut thread) = unsafe { Busy::take(location) } {
+                let closed = guarded(guard::Entry::Close, || thread.close(location));
+                let mended = || {
+                    let events = guarded(guard::Entry::Close, || thread.mend());
+                    let events = events.unwrap_or_else(|| Err(guard::error()))?;
+                    Ok(Closed { events, ..thread.told(location) })
+                };
+                let closed = closed.unwrap_or_else(mended);
+                thread.release();
+                return closed;
+            }
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -19,6 +19,7 @@ use otf2::value::MetricValue;
 
 use super::{DEPTH, Frame, NO_FRAME, Thread, take};
 use crate::entry;
+use crate::guard::{self, guarded};
 use crate::process::Process;
 
 /// A function of the program begins. `site` is where it returns to; `stack` is where on the stack it was when
@@ -86,11 +87,13 @@ pub fn count(name: &str, unit: &str, number: Number, stack: usize) {
 }
 
 fn beside(stack: usize, action: impl FnOnce(&mut Thread)) {
-    let Some(thread) = take() else { return };
-    if thread.nest(stack, 0) {
-        action(thread);
-    }
-    thread.release();
+    guarded(guard::Entry::User, || {
+        let Some(mut thread) = take() else { return };
+        if thread.nest(stack, 0) {
+            action(&mut thread);
+        }
+        thread.release();
+    });
 }
 
 /// Runs something that the recorder does through a runtime on time of the program, as a region that says so.
@@ -118,39 +121,42 @@ fn enter(
     lives: impl FnOnce(&Thread) -> usize,
     then: impl FnOnce(&mut Thread),
 ) {
-    let Some(thread) = take() else { return };
-    if thread.nest(stack, 0) {
-        if thread.depth >= MOST {
-            thread.skipped += 1;
-        } else if let Some(region) = region(thread.process) {
-            let time = thread.now();
-            thread.turn_if_due(time);
-            let (stack, own_code, muted) = (lives(thread), true, thread.off);
-            let frame =
-                Frame { stack, return_address: site, site, region, own_code, muted, ..NO_FRAME };
-            if thread.open(time, frame) {
-                then(thread);
+    guarded(guard::Entry::User, || {
+        let Some(mut thread) = take() else { return };
+        if thread.nest(stack, 0) {
+            if thread.depth >= MOST {
+                thread.skipped += 1;
+            } else if let Some(region) = region(thread.process) {
+                let (time, return_address) = (thread.now(), site);
+                thread.turn_if_due(time);
+                let (stack, own_code, muted) = (lives(&thread), true, thread.off);
+                let frame =
+                    Frame { stack, return_address, site, region, own_code, muted, ..NO_FRAME };
+                if thread.open(time, frame) {
+                    then(&mut thread);
+                }
             }
         }
-    }
-    thread.release();
+        thread.release();
+    });
 }
 
 fn leave(region: impl FnOnce(&'static Process) -> Option<u32>) {
-    let Some(thread) = take() else { return };
-    if thread.skipped > 0 {
-        thread.skipped -= 1;
-        return thread.release();
-    }
-    if let Some(region) = region(thread.process) {
-        let open = thread.frames.get(..thread.depth).unwrap_or_default();
-        let is = |frame: &Frame| frame.own_code && frame.region == region && frame.parameter == 0;
-        // Functions that began before the recording did were never entered.
-        if let Some(at) = open.iter().rposition(is) {
-            thread.leave_to(at);
+    guarded(guard::Entry::User, || {
+        let Some(mut thread) = take() else { return };
+        if thread.skipped > 0 {
+            thread.skipped -= 1;
+        } else if let Some(region) = region(thread.process) {
+            let open = thread.frames.get(..thread.depth).unwrap_or_default();
+            let is =
+                |frame: &Frame| frame.own_code && frame.region == region && frame.parameter == 0;
+            // Functions that began before the recording did were never entered.
+            if let Some(at) = open.iter().rposition(is) {
+                thread.leave_to(at);
+            }
         }
-    }
-    thread.release();
+        thread.release();
+    });
 }
 
 impl Thread {

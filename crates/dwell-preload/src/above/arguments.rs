@@ -2,30 +2,35 @@
 
 use core::ffi::c_int;
 
-use dwell_measure::hook::Hook;
+use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::Comm;
 use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
-use super::{caf, layout};
+use super::{Words, caf, layout};
 
 /// The arguments of one call.
 pub(super) struct Arguments<'a> {
     pub(super) places: &'static Places,
     row: &'static Row,
     layer: Layer,
-    words: &'a [usize],
+    words: Words<'a>,
 }
 
 impl<'a> Arguments<'a> {
-    pub(super) fn of(hook: &Hook, words: &'a [usize]) -> Self {
+    pub(super) fn of(hook: &Hook, words: Words<'a>) -> Self {
         Self { places: &hook.row.places, row: hook.row, layer: hook.layer, words }
     }
 
     /// An argument as it came.
     pub(super) fn word(&self, at: Arg) -> usize {
-        self.words.get(at.index()).copied().unwrap_or(0)
+        self.words.get(at.index())
+    }
+
+    /// An argument that is an address.
+    pub(super) fn passed(&self, at: Arg) -> Passed {
+        self.words.passed(at.index())
     }
 
     fn int(&self, at: Arg) -> c_int {
@@ -74,7 +79,7 @@ impl<'a> Arguments<'a> {
     /// What the call does, where that is said at run time.
     pub(super) fn operation(&self) -> Operation {
         // An atomic operation of coarrays fetches if there is a place to store to.
-        let stores = self.words.get(5).is_some_and(|old| *old != 0);
+        let stores = self.words.get(5) != 0;
         super::said(self.row.operation, stores || self.layer != Layer::Caf)
     }
 
@@ -116,27 +121,25 @@ impl<'a> Arguments<'a> {
 
     /// Whether a lock was obtained, once the call has returned.
     pub(super) fn obtained(&self) -> bool {
-        let Some(address) = self.places.obtained.map(|at| self.word(at)) else { return true };
-        // SAFETY: the program passed the address of an integer for the library to store to.
-        address == 0 || unsafe { (address as *const c_int).read_unaligned() } != 0
+        let obtained = self.places.obtained.and_then(|at| self.passed(at).read::<c_int>(0));
+        obtained != Some(0)
     }
 
     /// Gives the partners of a call, as ranks of the world.
     pub(super) fn partners(&self, comm: &Comm, use_them: impl FnOnce(&[u64])) {
         let Group::Listed { count, list } = self.places.group else { return };
-        let (count, list) = (self.int(count), self.word(list) as *const c_int);
+        let (count, list) = (self.int(count), self.passed(list));
         if count < 0 {
             let all: Vec<u64> = (0..comm.size).map(|rank| comm.in_world(rank)).collect();
             return use_them(&all);
         }
         let count = usize::try_from(count).unwrap_or(0).min(comm.size as usize);
-        if count == 0 || list.is_null() {
+        if count == 0 || list == Passed::NULL {
             return;
         }
         let first = c_int::from(self.places.first_rank);
         let mut members: Vec<u64> = (0..count)
-            // SAFETY: the program passed a list of that many.
-            .map(|at| unsafe { list.add(at).read_unaligned() } - first)
+            .filter_map(|at| list.read::<c_int>(at)?.checked_sub(first))
             .filter_map(|rank| u32::try_from(rank).ok())
             .map(|rank| comm.in_world(rank))
             .collect();
@@ -148,7 +151,7 @@ impl<'a> Arguments<'a> {
 
     /// How many bytes it moves or allocates.
     pub(super) fn bytes(&self) -> u64 {
-        // SAFETY: descriptors, references and lists are as compilers and programs pass them.
+        // SAFETY: addresses are of descriptors, references and lists as the table says, promised who made the words.
         unsafe {
             match self.places.bytes {
                 Bytes::Section { descriptor, vector } => {

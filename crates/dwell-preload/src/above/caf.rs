@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{OnceLock, RwLock};
 
-use dwell_measure::hook::Hook;
+use dwell_measure::guard::{self, guarded};
+use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::process;
 use dwell_model::operation::Operation;
 
-use super::{State, begin, end};
+use super::{State, Words, begin, end};
 use crate::entry::Entry;
 
 /// Made from the table by `build/`.
@@ -21,7 +22,7 @@ use crate::entry::Entry;
 mod hooks {
     use dwell_measure::entry::is_on;
 
-    use super::{Entry, after, begin, end};
+    use super::{Entry, Words, after, begin, end};
 
     include!(concat!(env!("OUT_DIR"), "/caf.rs"));
 }
@@ -53,14 +54,14 @@ pub(super) fn current_team() -> usize {
             world => world,
         };
     }
-    // SAFETY: a variable of the library that holds a communicator.
-    unsafe { crate::mpi::comm_at(at) }
+    // SAFETY: not passed by the program, but a variable of the library that holds a communicator.
+    let variable = unsafe { Passed::new(at) };
+    crate::mpi::comm_at(variable).unwrap_or_else(crate::mpi::world)
 }
 
-/// The communicator of a team, given by the address of its handle.
-pub(super) fn team(address: usize) -> usize {
-    // SAFETY: the program passed the address of a team, or null for the current one.
-    let team = if address == 0 { 0 } else { unsafe { (address as *const usize).read_unaligned() } };
+/// The communicator of a team, given by the address of its handle; null is the current one.
+pub(super) fn team(handle: Passed) -> usize {
+    let team: usize = handle.read(0).unwrap_or(0);
     let known = TEAMS.read().ok().and_then(|teams| teams.get(&team).copied());
     known.unwrap_or_else(current_team)
 }
@@ -75,8 +76,8 @@ pub(super) fn place(token: usize, within: u64) -> Option<u64> {
 const COMPONENTS: [c_int; 2] = [7, 8];
 
 /// Whether memory is a component, which no other image has a part in.
-pub(super) fn is_component(operation: Operation, words: &[usize]) -> bool {
-    let kind = words.get(1).map_or(0, |word| *word as c_int);
+pub(super) fn is_component(operation: Operation, words: Words<'_>) -> bool {
+    let kind = words.get(1) as c_int;
     match operation {
         Operation::Allocate => COMPONENTS.contains(&kind),
         _ => kind == 1,
@@ -84,13 +85,14 @@ pub(super) fn is_component(operation: Operation, words: &[usize]) -> bool {
 }
 
 /// Takes note of what a call has made. Recorded or not: the first coarrays are there before anything is.
-pub(super) fn after(hook: &Hook, words: &[usize], made_before: Option<usize>) {
+pub(super) fn after(hook: &Hook, words: Words<'_>, made_before: Option<usize>) {
+    guarded(guard::Entry::After, || note(hook, words, made_before));
+}
+
+fn note(hook: &Hook, words: Words<'_>, made_before: Option<usize>) {
     let Some(process) = process::current().filter(|process| process.is_this()) else { return };
-    let stored = |at: usize| match words.get(at) {
-        // SAFETY: the program passed the address for a token or team to be stored at, and the call did.
-        Some(address) if *address != 0 => unsafe { (*address as *const usize).read_unaligned() },
-        _ => 0,
-    };
+    // A token or team, which the call has stored where the program wanted it.
+    let stored = |at: usize| words.passed(at).read::<usize>(0).unwrap_or(0);
     match hook.row.operation {
         Operation::Allocate if !is_component(Operation::Allocate, words) => {
             let Some(comm) = crate::mpi::known_comm(process, current_team()) else { return };

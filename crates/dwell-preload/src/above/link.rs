@@ -8,11 +8,12 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use dwell_measure::entry::{called_from, is_on};
+use dwell_measure::guard::{Entry, guarded};
 use dwell_measure::hook::Hook;
 use dwell_model::table::{Group, Table};
 
 use super::arguments::Arguments;
-use super::{State, begin, end};
+use super::{State, Words, begin, end};
 
 /// A function that is linked into programs.
 struct Linked {
@@ -52,9 +53,8 @@ unsafe extern "C-unwind" fn dwell_link_begin(
         return 0;
     }
     // The hook asks for its frame, so the caller's is stored below the return address.
-    // SAFETY: it is on the stack of this thread, in the frame of the hook that called.
-    let frame = unsafe { stack.cast::<usize>().sub(1).read() };
-    called_from(site.addr(), stack.addr(), frame);
+    // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns.
+    unsafe { called_from(site.addr(), stack.addr(), stack.cast::<usize>().sub(1).read()) };
     match begin(hook, words) {
         None => 0,
         Some(began) => {
@@ -84,12 +84,12 @@ unsafe extern "C-unwind" fn dwell_link_end(
 
 /// # Safety
 /// As [`dwell_link_begin`].
-unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook, &'a [usize]) {
-    // SAFETY: as promised; variables are never freed.
+unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook, Words<'a>) {
+    // SAFETY: as promised; variables are never freed, and the words are what the program passed.
     unsafe {
         let hook = &(*entry.cast::<Linked>()).hook;
         let count = hook.row.arguments.types().len();
-        (hook, core::slice::from_raw_parts(words, count))
+        (hook, Words::new(core::slice::from_raw_parts(words, count)))
     }
 }
 
@@ -97,20 +97,20 @@ unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook
 static WORLD: AtomicUsize = AtomicUsize::new(0);
 
 /// ARMCI may be started on fewer than all processes.
-fn note_world(hook: &Hook, words: &[usize]) {
-    if hook.row.name() == "ARMCI_Init_thread_comm" {
-        WORLD.store(words.get(1).map_or(0, |comm| crate::mpi::handle(*comm)), Ordering::Relaxed);
-    }
+fn note_world(hook: &Hook, words: Words<'_>) {
+    guarded(Entry::Before, || {
+        if hook.row.name() == "ARMCI_Init_thread_comm" {
+            WORLD.store(crate::mpi::handle(words.get(1)), Ordering::Relaxed);
+        }
+    });
 }
 
 /// The communicator that a call of ARMCI speaks of. A group begins with its own.
 pub(super) fn group(arguments: &Arguments<'_>) -> usize {
-    if let Group::Team(at) = arguments.places.group {
-        let group = arguments.word(at);
-        if group != 0 {
-            // SAFETY: the program passed the address of a group.
-            return unsafe { crate::mpi::comm_at(group) };
-        }
+    if let Group::Team(at) = arguments.places.group
+        && let Some(comm) = crate::mpi::comm_at(arguments.passed(at))
+    {
+        return comm;
     }
     match WORLD.load(Ordering::Relaxed) {
         0 => crate::mpi::world(),

@@ -8,6 +8,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
+use dwell_measure::hook::Passed;
 use dwell_measure::mpi::Status;
 
 use super::pmpi;
@@ -235,18 +236,13 @@ impl Abi {
         if self.is_wide() { word } else { word & 0xffff_ffff }
     }
 
-    /// Reads a handle from memory, the `index`-th of an array.
-    ///
-    /// # Safety
-    /// There is one at that address.
+    /// Reads a handle from memory, the `index`-th of an array. `None` if there is no array.
     #[inline]
-    pub(crate) unsafe fn handle_at(&self, address: usize, index: usize) -> usize {
+    pub(crate) fn handle_in(&self, list: Passed, index: usize) -> Option<usize> {
         if self.is_wide() {
-            // SAFETY: as promised; any bits are a number.
-            unsafe { (address as *const usize).add(index).read_unaligned() }
+            list.read(index)
         } else {
-            // SAFETY: as promised.
-            unsafe { (address as *const u32).add(index).read_unaligned() as usize }
+            list.read(index).map(|handle: i32| handle.cast_unsigned() as usize)
         }
     }
 

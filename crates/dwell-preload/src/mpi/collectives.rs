@@ -3,9 +3,7 @@
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
-use dwell_measure::entry::is_on;
 use dwell_measure::hook::Hook;
-use dwell_measure::meet;
 use dwell_measure::mpi::{self, Collective, Comm, Recorder, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::{self, Mode, Operation, Shape as Way};
@@ -15,64 +13,38 @@ use super::groups::comm_of;
 use super::messages::{Started, begin_request, remember};
 use super::pmpi;
 use super::shape::{Args, Shape, Words};
-use super::{everyone, life};
 
 /// One that blocks.
 pub(crate) struct Blocking;
 
 impl Shape for Blocking {
     type Room = ();
-    type State = (Option<(Call, Option<Collective>)>, Option<u64>);
+    type State = (Call, Option<Collective>);
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
-        // Counted even if it is not recorded, since others count it.
-        let meeting = meet::before(hook.layer).filter(|_| gathers(&args));
         let mut what = None;
-        let call = is_on().then(|| {
-            mpi::begin(hook, |recorder| {
-                what = described(&args, recorder, hook.row.operation);
-                if let Some(it) = &mut what {
-                    it.sequence = it.comm.collective();
-                    recorder.collective_begin();
-                }
-            })
+        let call = mpi::begin(hook, |recorder| {
+            what = described(&args, recorder, hook.row.operation);
+            if let Some(it) = &mut what {
+                it.sequence = it.comm.collective();
+                recorder.collective_begin();
+            }
+        })?;
+        Some((call, what))
+    }
+
+    fn end((call, what): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
+        mpi::end(call, |recorder| {
+            if let Some(it) = what {
+                recorder.collective_end(&it);
+            }
         });
-        let recorded = call.flatten().map(|call| (call, what));
-        (recorded.is_some() || meeting.is_some()).then_some((recorded, meeting))
     }
-
-    fn end((recorded, meeting): Self::State, _: &'static Hook, _: &Words<'_>, result: c_int) {
-        if let Some((call, what)) = recorded {
-            mpi::end(call, |recorder| {
-                if let Some(it) = what {
-                    recorder.collective_end(&it);
-                }
-            });
-        }
-        // One that failed was refused, and is not what others are in.
-        if let Some(before) = meeting.filter(|_| result == 0) {
-            life::met(before);
-        }
-    }
-}
-
-/// Whether all processes are together when a call ends: those of a communicator that has all, in an operation
-/// that nobody can leave before all have come. Without a byte to move a library may let them.
-fn gathers(args: &Args<'_>) -> bool {
-    use operation::Collective as C;
-    let moves = |bytes| args.bytes(bytes, 0) > 0;
-    args.comm().is_some_and(everyone::are_in)
-        && match args.operation() {
-            Operation::Collective(C::Sync) => true,
-            Operation::Collective(C::AllReduce) => moves(args.places.bytes),
-            Operation::Collective(C::AllGather | C::AllToAll) => moves(args.places.received),
-            _ => false,
-        }
 }
 
 /// One that is started, or described to be started.
@@ -84,7 +56,7 @@ impl Shape for Start {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);

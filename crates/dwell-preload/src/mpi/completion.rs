@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
-use dwell_measure::hook::Hook;
+use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{self, Recorder, Request, Requests, Status, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
@@ -45,15 +45,15 @@ impl Shape for Complete {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         room: &mut MaybeUninit<Room>,
     ) -> Option<State> {
         let call = mpi::begin(hook, |_| ())?;
         let args = Args::of(words);
         let places = args.places.requests?;
-        let address = args.word(places.at);
+        let list = args.passed(places.at);
         // No list at all is for the library to refuse.
-        let count = if address == 0 { 0 } else { number(&args, places) };
+        let count = if list == Passed::NULL { 0 } else { number(&args, places) };
         let mut allocated = (Vec::new(), Vec::new());
         let requests: *mut Known = if count > FEW {
             allocated.0.reserve(count);
@@ -64,7 +64,7 @@ impl Shape for Complete {
         };
         let mut wanted = false;
         for index in 0..count {
-            let handle = args.handle_in(Kind::Request, address, index);
+            let handle = args.handle_in(Kind::Request, list, index).unwrap_or_default();
             let known = if handle == args.abi.request_null { None } else { Requests::take(handle) };
             wanted |= known.is_some_and(|known| known.wants_status());
             // SAFETY: there is room for `count` of them.
@@ -72,17 +72,17 @@ impl Shape for Complete {
         }
         let mut statuses = 0;
         if let (true, Some(at)) = (wanted, args.places.status) {
-            let given = args.has_status(args.word(at));
-            if let Some(word) = words.list.get_mut(at.index()) {
-                if !given && count > FEW {
-                    allocated.1 = vec![0; count * STATUS / 8];
-                    *word = allocated.1.as_ptr().addr();
-                } else if !given {
+            if !args.has_status(args.word(at)) {
+                let room = if count > FEW {
+                    allocated.1 = vec![0; count.saturating_mul(STATUS / 8)];
+                    allocated.1.as_ptr().addr()
+                } else {
                     // SAFETY: only an address, of a place that the library writes to.
-                    *word = unsafe { (&raw mut (*room.as_mut_ptr()).statuses).addr() };
-                }
-                statuses = *word;
+                    unsafe { (&raw mut (*room.as_mut_ptr()).statuses).addr() }
+                };
+                words.replace(at, room);
             }
+            statuses = args.word(at);
         }
         Some(State { call, requests, count, statuses, allocated })
     }
@@ -105,8 +105,9 @@ impl Shape for Complete {
                     _ => Status::default(),
                 };
                 recorder.complete(&request, status);
-                if let What::Comm { at, origin } = request.what {
-                    let handle = args.handle_in(Kind::Comm, at, 0);
+                if let What::Comm { at, origin } = request.what
+                    && let Some(handle) = args.handle_in(Kind::Comm, at, 0)
+                {
                     groups::adopt(recorder.process(), handle, origin);
                 }
                 *known = request.persistent.then_some(Request { active: false, ..request });
@@ -139,11 +140,11 @@ fn failed(
     result: c_int,
     recorder: &mut Recorder,
 ) {
-    let address = args.word(places.at);
+    let list = args.passed(places.at);
     let truncated = args.abi.is_truncated(result);
     for (index, (handle, known)) in requests.iter_mut().enumerate() {
         let Some(request) = *known else { continue };
-        if args.handle_in(Kind::Request, address, index) == *handle {
+        if args.handle_in(Kind::Request, list, index) == Some(*handle) {
             continue;
         }
         let place = match places.watch {
@@ -198,11 +199,10 @@ fn each(
         }
         Watch::Some => {
             let done = args.stored(places.done).and_then(|done| usize::try_from(done).ok());
-            let indices = places.indices.map_or(0, |at| args.word(at)) as *const c_int;
+            let indices = places.indices.map_or(Passed::NULL, |at| args.passed(at));
             for place in 0..done.unwrap_or(0).min(before.len()) {
-                // SAFETY: the library has stored that many indices.
-                let index = unsafe { indices.add(place).read_unaligned() };
-                if let Some(index) = place_of(args, places, before, index) {
+                let index = indices.read(place);
+                if let Some(index) = index.and_then(|it| place_of(args, places, before, it)) {
                     visit(before, index, place);
                 }
             }
@@ -226,8 +226,8 @@ fn place_of(
     }
     let null = args.abi.request_null;
     let gone = |place: &usize| {
-        let now = args.handle_in(Kind::Request, args.word(places.at), *place);
-        before.get(*place).is_some_and(|(before, _)| *before != null && now == null)
+        let now = args.handle_in(Kind::Request, args.passed(places.at), *place);
+        before.get(*place).is_some_and(|(before, _)| *before != null && now == Some(null))
     };
     let one_less = index.checked_sub(1);
     one_less.filter(gone).or_else(|| Some(index).filter(gone)).or(one_less)
@@ -240,14 +240,14 @@ impl Shape for Again {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
         mpi::begin(hook, |recorder| {
             let Some(places) = args.places.requests else { return };
-            let address = args.word(places.at);
-            let count = if address == 0 { 0 } else { number(&args, places) };
-            for index in 0..count {
-                let handle = args.handle_in(Kind::Request, address, index);
+            let list = args.passed(places.at);
+            let count = if list == Passed::NULL { 0 } else { number(&args, places) };
+            let handles = (0..count).map_while(|at| args.handle_in(Kind::Request, list, at));
+            for handle in handles {
                 match hook.row.operation {
                     Operation::FreeHandle => Requests::forget(handle),
                     _ => start(recorder, handle),

@@ -4,8 +4,7 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dwell_measure::entry::is_on;
-use dwell_measure::hook::Hook;
+use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{self, Comm, Members, Origin, Recorder, What};
 use dwell_measure::process::{self, Process};
 use dwell_measure::thread::Call;
@@ -14,8 +13,8 @@ use dwell_model::table::Arg;
 
 use super::abi::abi;
 use super::messages::{Started, begin_request, remember};
+use super::pmpi;
 use super::shape::{Args, Kind, Shape, Words};
-use super::{everyone, pmpi};
 
 /// The group of all processes, which ranks are translated to.
 static WORLD: AtomicUsize = AtomicUsize::new(0);
@@ -129,51 +128,42 @@ pub(crate) struct Making {
 
 impl Shape for Create {
     type Room = ();
-    /// What is recorded, and whether all processes are in the new one.
-    type State = (Option<(Call, Making)>, bool);
+    type State = (Call, Making);
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
-        let copied = everyone::are_copied(&args, hook.row.name());
         let mut making = Making { parent: None, origin: None, started: None, sequence: 0 };
-        let call = is_on().then(|| {
-            mpi::begin(hook, |recorder| {
-                let Some(handle) = args.comm() else { return };
-                let parent = comm_of(recorder, handle);
-                making.parent = parent;
-                // Only members of the new one take part in these two: the group says who.
-                let by_group = args.places.members.is_some() && args.places.tag.is_some();
-                let with_others = args.places.tag.is_some() && !by_group;
-                if by_group || with_others {
-                    return;
-                }
-                let Some(parent) = parent else { return };
-                making.origin = Some(parent.child());
-                if hook.row.mode == Mode::NonBlocking {
-                    let at = args.places.created.map_or(0, |at| args.word(at));
-                    let origin = making.origin.unwrap_or(Origin::UNKNOWN);
-                    let what = What::Comm { at, origin };
-                    making.started = Some(begin_request(recorder, what, hook.row.mode));
-                } else {
-                    making.sequence = parent.collective();
-                    recorder.collective_begin();
-                }
-            })
-        });
-        let recorded = call.flatten().map(|call| (call, making));
-        (recorded.is_some() || copied).then_some((recorded, copied))
+        let call = mpi::begin(hook, |recorder| {
+            let Some(handle) = args.comm() else { return };
+            let parent = comm_of(recorder, handle);
+            making.parent = parent;
+            // Only members of the new one take part in these two: the group says who.
+            let by_group = args.places.members.is_some() && args.places.tag.is_some();
+            let with_others = args.places.tag.is_some() && !by_group;
+            if by_group || with_others {
+                return;
+            }
+            let Some(parent) = parent else { return };
+            making.origin = Some(parent.child());
+            if hook.row.mode == Mode::NonBlocking {
+                let at = args.places.created.map_or(Passed::NULL, |at| args.passed(at));
+                let origin = making.origin.unwrap_or(Origin::UNKNOWN);
+                let what = What::Comm { at, origin };
+                making.started = Some(begin_request(recorder, what, hook.row.mode));
+            } else {
+                making.sequence = parent.collective();
+                recorder.collective_begin();
+            }
+        })?;
+        Some((call, making))
     }
 
-    fn end((recorded, copied): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
+    fn end((call, making): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
-        if copied && result == 0 {
-            everyone::copied(&args);
-        }
-        let Some((call, making)) = recorded else { return };
         if making.started.is_some() {
             remember(&args, making.started, result);
             return mpi::end(call, |_| ());
@@ -227,26 +217,23 @@ impl Shape for Free {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let handle = args.handle_at(Kind::Comm, args.places.ended)?;
-        everyone::freed(handle);
         let mut comm = None;
-        let call = is_on().then(|| {
-            mpi::begin(hook, |recorder| {
-                if let Some(it) = recorder.comm(handle) {
-                    recorder.collective_begin();
-                    comm = Some((it, it.collective()));
-                }
-            })
+        let call = mpi::begin(hook, |recorder| {
+            if let Some(it) = recorder.comm(handle) {
+                recorder.collective_begin();
+                comm = Some((it, it.collective()));
+            }
         });
         // Calls of callbacks are not recorded, but the handle will be another's all the same.
         if let Some(process) = process::current() {
             process.forget_comm(handle);
         }
-        Some((call.flatten()?, comm))
+        Some((call?, comm))
     }
 
     fn end((call, comm): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {

@@ -18,13 +18,11 @@ pub(crate) type StatusRoom = [u64; STATUS / 8];
 
 /// Makes the library store a status, in `room` if the program wants none.
 #[inline(always)]
-fn want_status(words: &mut Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
+fn want_status(words: &Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
     let Some(at) = words.row.places.status else { return };
     let args = Args::of(words);
-    if !args.has_status(args.word(at))
-        && let Some(word) = words.list.get_mut(at.index())
-    {
-        *word = room.as_mut_ptr().addr();
+    if !args.has_status(args.word(at)) {
+        words.replace(at, room.as_mut_ptr().addr());
     }
 }
 
@@ -70,7 +68,7 @@ impl Shape for Send {
     type State = Call;
 
     #[inline(always)]
-    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let mut recorder = Recorder::enter(hook)?;
         if let Some(it) = sent(&Args::of(words), &mut recorder) {
             recorder.send(&it);
@@ -94,7 +92,7 @@ impl Shape for Receive {
     #[inline(always)]
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         room: &mut MaybeUninit<StatusRoom>,
     ) -> Option<Self::State> {
         let mut recorder = Recorder::enter(hook)?;
@@ -142,7 +140,7 @@ impl Shape for Start {
     #[inline(always)]
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let mut recorder = Recorder::enter(hook)?;
@@ -199,7 +197,7 @@ impl Shape for Find {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);

@@ -30,7 +30,7 @@ impl Shape for Move {
     #[inline(always)]
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let mut recorder = Recorder::enter(hook)?;
@@ -89,7 +89,7 @@ impl Shape for Flush {
     type State = Call;
 
     #[inline(always)]
-    fn begin(hook: &'static Hook, _: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, _: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         Recorder::enter(hook).map(Recorder::entered)
     }
 
@@ -115,7 +115,7 @@ impl Shape for Lock {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
         mpi::begin(hook, |recorder| {
             if hook.row.operation != Operation::Lock {
@@ -160,7 +160,7 @@ impl Shape for Fence {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
@@ -190,7 +190,7 @@ impl Shape for Epoch {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
@@ -227,7 +227,7 @@ impl Shape for Create {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
@@ -263,7 +263,7 @@ impl Shape for Free {
 
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);

@@ -1,9 +1,11 @@
 //! What hooks of one shape have in common.
 
+use core::cell::Cell;
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
-use dwell_measure::hook::Hook;
+use dwell_measure::guard::{Entry, guarded, guarded_option};
+use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
@@ -13,7 +15,7 @@ use super::abi::{Abi, abi};
 use super::fortran;
 
 /// How calls of one shape are recorded. `words` are the arguments of the call: what is put there before
-/// it reaches the library.
+/// it reaches the library. Hooks come here by [`begin`] and [`end`], which keep panics from the program.
 pub(crate) trait Shape {
     /// Memory that must stay where it is while the call lasts.
     type Room;
@@ -23,7 +25,7 @@ pub(crate) trait Shape {
     /// Before the call. `None`: it is not recorded.
     fn begin(
         hook: &'static Hook,
-        words: &mut Words<'_>,
+        words: &Words<'_>,
         room: &mut MaybeUninit<Self::Room>,
     ) -> Option<Self::State>;
 
@@ -35,10 +37,10 @@ pub(crate) trait Shape {
 #[inline(never)]
 pub(crate) fn begin<S: Shape>(
     hook: &'static Hook,
-    words: &mut Words<'_>,
+    words: &Words<'_>,
     room: &mut MaybeUninit<S::Room>,
 ) -> Option<S::State> {
-    S::begin(hook, words, room)
+    begin_here::<S>(hook, words, room)
 }
 
 /// The second half.
@@ -49,7 +51,28 @@ pub(crate) fn end<S: Shape>(
     words: &Words<'_>,
     result: c_int,
 ) {
-    S::end(state, hook, words, result);
+    end_here::<S>(state, hook, words, result);
+}
+
+/// The first half of a shape, compiled into the hook.
+#[inline(always)]
+pub(crate) fn begin_here<S: Shape>(
+    hook: &'static Hook,
+    words: &Words<'_>,
+    room: &mut MaybeUninit<S::Room>,
+) -> Option<S::State> {
+    guarded_option(Entry::Before, move || S::begin(hook, words, room))
+}
+
+/// The second half.
+#[inline(always)]
+pub(crate) fn end_here<S: Shape>(
+    state: S::State,
+    hook: &'static Hook,
+    words: &Words<'_>,
+    result: c_int,
+) {
+    guarded(Entry::After, move || S::end(state, hook, words, result));
 }
 
 /// The arguments of a call, in the program's language.
@@ -57,9 +80,31 @@ pub(crate) fn end<S: Shape>(
 /// The row is that of the hook, as a constant of the hook's own crate: where a shape is compiled into its
 /// hooks, what the row says is settled by the compiler and not looked up in each call.
 pub(crate) struct Words<'a> {
-    pub(crate) list: &'a mut [usize],
-    pub(crate) language: Language,
+    list: &'a [Cell<usize>],
+    language: Language,
     pub(crate) row: &'static Row,
+}
+
+impl<'a> Words<'a> {
+    /// The arguments that a hook was given.
+    ///
+    /// # Safety
+    /// They are those that the program passed to the function of the row, in this language, and the call lasts
+    /// as long as this. So addresses among them are of what the standard says.
+    #[inline(always)]
+    pub(crate) unsafe fn new(
+        list: &'a [Cell<usize>],
+        language: Language,
+        row: &'static Row,
+    ) -> Self {
+        Self { list, language, row }
+    }
+
+    /// Passes another word on to the library. Returns whether there is such an argument.
+    #[inline(always)]
+    pub(crate) fn replace(&self, at: Arg, word: usize) -> bool {
+        self.list.get(at.index()).map(|place| place.set(word)).is_some()
+    }
 }
 
 /// How arguments are passed.
@@ -88,7 +133,7 @@ pub(crate) enum Kind {
 pub(crate) struct Args<'a> {
     pub(crate) places: &'static Places,
     types: &'static [CType],
-    words: &'a [usize],
+    words: &'a [Cell<usize>],
     language: Language,
     row: &'static Row,
     pub(crate) abi: &'static Abi,
@@ -111,7 +156,15 @@ impl<'a> Args<'a> {
     /// An argument as it came.
     #[inline(always)]
     pub(crate) fn word(&self, at: Arg) -> usize {
-        self.words.get(at.index()).copied().unwrap_or(0)
+        self.words.get(at.index()).map_or(0, Cell::get)
+    }
+
+    /// An argument that is an address.
+    #[inline(always)]
+    pub(crate) fn passed(&self, at: Arg) -> Passed {
+        // SAFETY: the words are what the program passed, promises who made them. One that was replaced is the address
+        // of memory of the hook that has the same purpose.
+        unsafe { Passed::new(self.word(at)) }
     }
 
     /// Whether indices are counted from 0.
@@ -123,12 +176,11 @@ impl<'a> Args<'a> {
     /// An `int`.
     #[inline(always)]
     pub(crate) fn int(&self, at: Arg) -> c_int {
-        let word = self.word(at);
         if self.is_c() {
-            return word as c_int;
+            return self.word(at) as c_int;
         }
-        // SAFETY: in Fortran an argument is the address of its value.
-        unsafe { (word as *const c_int).read_unaligned() }
+        // In Fortran an argument is the address of its value.
+        self.passed(at).read(0).unwrap_or(0)
     }
 
     /// A number of elements; a negative one is none.
@@ -137,8 +189,7 @@ impl<'a> Args<'a> {
         let count = match (self.types.get(at.index()), self.is_c()) {
             (Some(CType::Int), _) => i64::from(self.int(at)),
             (_, true) => self.word(at) as i64,
-            // SAFETY: as above, of a large count.
-            (_, false) => unsafe { (self.word(at) as *const i64).read_unaligned() },
+            (_, false) => self.passed(at).read(0).unwrap_or(0_i64),
         };
         count.max(0).cast_unsigned()
     }
@@ -155,20 +206,15 @@ impl<'a> Args<'a> {
 
     /// A handle that an argument points to.
     pub(crate) fn handle_at(&self, kind: Kind, at: Option<Arg>) -> Option<usize> {
-        let address = self.word(at?);
-        (address != 0).then(|| self.handle_in(kind, address, 0))
+        self.handle_in(kind, self.passed(at?), 0)
     }
 
-    /// A handle in an array that an argument points to.
-    pub(crate) fn handle_in(&self, kind: Kind, address: usize, index: usize) -> usize {
-        // SAFETY: the program passed the address of that many handles, and the call that takes or
-        // stores them has them there.
-        unsafe {
-            if self.is_c() {
-                self.abi.handle_at(address, index)
-            } else {
-                fortran::handle(kind, (address as *const c_int).add(index).read_unaligned())
-            }
+    /// A handle in an array of the program. `None` if there is no array.
+    pub(crate) fn handle_in(&self, kind: Kind, list: Passed, index: usize) -> Option<usize> {
+        if self.is_c() {
+            self.abi.handle_in(list, index)
+        } else {
+            list.read(index).map(|handle| fortran::handle(kind, handle))
         }
     }
 
@@ -178,11 +224,11 @@ impl<'a> Args<'a> {
         match self.language {
             Language::C => word == self.abi.in_place,
             Language::Fortran => fortran::sentinels().in_place.contains(&word),
-            // SAFETY: a descriptor begins with the address of the buffer.
-            Language::Descriptors => unsafe {
-                let buffer = (word as *const usize).read_unaligned();
-                fortran::sentinels().in_place.contains(&buffer)
-            },
+            // A descriptor begins with the address of the buffer.
+            Language::Descriptors => {
+                let buffer = self.passed(at).read::<usize>(0);
+                buffer.is_some_and(|buffer| fortran::sentinels().in_place.contains(&buffer))
+            }
         }
     }
 
@@ -197,9 +243,7 @@ impl<'a> Args<'a> {
 
     /// A flag or number that the library stored.
     pub(crate) fn stored(&self, at: Option<Arg>) -> Option<c_int> {
-        let address = self.word(at?);
-        // SAFETY: the program passed this address for the library to store an `int` at, and it did.
-        (address != 0).then(|| unsafe { (address as *const c_int).read_unaligned() })
+        self.passed(at?).read(0)
     }
 
     /// A rank, unless it stands for nobody.
@@ -259,12 +303,11 @@ impl<'a> Args<'a> {
             Bytes::ListedTypes { counts, datatypes } => {
                 let each = (0..members as usize).map(|index| {
                     let count = self.listed(counts, index);
-                    let list = self.word(datatypes);
-                    if count == 0 || list == 0 {
+                    if count == 0 {
                         return 0;
                     }
-                    let datatype = self.handle_in(Kind::Datatype, list, index);
-                    count.saturating_mul(self.abi.type_size(datatype))
+                    let datatype = self.handle_in(Kind::Datatype, self.passed(datatypes), index);
+                    datatype.map_or(0, |it| count.saturating_mul(self.abi.type_size(it)))
                 });
                 each.fold(0, u64::saturating_add)
             }
@@ -293,21 +336,11 @@ impl<'a> Args<'a> {
 
     /// A number in a list, which is wider in functions for large counts.
     fn listed(&self, counts: Arg, index: usize) -> u64 {
-        let list = self.word(counts);
-        if list == 0 {
-            return 0;
-        }
+        let list = self.passed(counts);
         // The name says so: pointers do not.
         let large = self.row.name().ends_with("_c");
-        // SAFETY: there is a number for each member, says the standard.
-        let count = unsafe {
-            if large {
-                (list as *const i64).add(index).read_unaligned()
-            } else {
-                i64::from((list as *const c_int).add(index).read_unaligned())
-            }
-        };
-        count.max(0).cast_unsigned()
+        let count = if large { list.read(index) } else { list.read::<c_int>(index).map(i64::from) };
+        count.unwrap_or(0).max(0).cast_unsigned()
     }
 }
 
@@ -318,7 +351,7 @@ impl Shape for Plain {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, _: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, _: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         mpi::begin(hook, |_: &mut Recorder| ())
     }
 

@@ -1,0 +1,210 @@
+//! The fault wall: a panic of the recorder ends the recording, never the program.
+//!
+//! Whatever the program enters the recorder through is wrapped in [`guarded`]. A panic behind it switches the
+//! recording of the process off, keeps the first reason, and returns `None`; the program goes on as it would
+//! without Dwell.
+//!
+//! # Invariants
+//! * A guard is around recording only. The function that the program called runs outside of every guard, so
+//!   that C++ exceptions, `pthread_exit` and cancellation pass through hooks as they came.
+//! * A guard stands in a Rust function below the stubs in assembly and below functions that C calls, so that
+//!   unwinding ends before it meets a frame that it cannot leave.
+//! * What unwinding leaves behind can be used by others: a thread is no longer [busy](crate::thread), locks are
+//!   released, `errno` is what it was when the panic began.
+//! * The start and the end of a recording consist of steps that all processes take together. Those that
+//!   concern one process alone have guards of their own: a process in which one of them fails takes part
+//!   in all others.
+//!
+//! # Faults on request
+//! With the feature `test-faults` the variable `DWELL_TEST_PANIC=NAME:N` lets the N-th pass of an [`Entry`] panic.
+//! Libraries that people use are built without the feature, and know nothing of the variable.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::io;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::OnceLock;
+
+use crate::entry;
+use crate::process::{self, Failure};
+use crate::text::Text;
+use crate::thread;
+
+macro_rules! entries {
+    ($( #[doc = $doc:literal] $entry:ident = $name:literal, )*) => {
+        /// A way into the recorder, or a step inside it, that a test build can make panic.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Entry { $( #[doc = $doc] $entry, )* }
+
+        impl Entry {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$( Self::$entry, )*];
+
+            /// The name that `DWELL_TEST_PANIC` knows it by.
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$entry => $name, )* }
+            }
+        }
+    };
+}
+
+entries! {
+    /// The loading of the library.
+    Load = "load",
+    /// The start of a recording, which all processes take part in.
+    Start = "start",
+    /// The part of the start that concerns the own process.
+    Begin = "begin",
+    /// The first recorded call of a thread.
+    Register = "register",
+    /// A hook, before the real function.
+    Before = "before",
+    /// A hook, after the real function.
+    After = "after",
+    /// Any work on the state of a thread, once it is busy.
+    Busy = "busy",
+    /// Any work under a lock of the recorder.
+    Locked = "locked",
+    /// The program's own code: instrumented functions, and what `dwell.h` calls.
+    User = "user",
+    /// Pausing and resuming.
+    Control = "control",
+    /// A call at which all processes are together, and the comparison of clocks in it.
+    Meet = "meet",
+    /// The part of a comparison of clocks that concerns the own process.
+    Sample = "sample",
+    /// The end of a thread.
+    ThreadEnd = "thread-end",
+    /// The end of a recording, which all processes take part in.
+    Finish = "finish",
+    /// The parts of the end that concern the own process.
+    Close = "close",
+    /// The end of the process.
+    Exit = "exit",
+}
+
+/// Runs a part of the recorder. `None` if it panicked: then the recording of this process is over.
+#[inline(always)]
+pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
+    let action = move || {
+        pass(entry);
+        action()
+    };
+    // What a panic leaves half done belongs to a recording that is over.
+    match panic::catch_unwind(AssertUnwindSafe(action)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            caught(payload, entry::stack_pointer());
+            None
+        }
+    }
+}
+
+/// The same for parts that may find nothing to do.
+#[inline(always)]
+pub fn guarded_option<T>(entry: Entry, action: impl FnOnce() -> Option<T>) -> Option<T> {
+    guarded(entry, action).flatten()
+}
+
+/// Why the recorder panicked, if it did: the first reason is kept.
+pub fn reason() -> Option<&'static str> {
+    REASON.get().map(Text::as_str)
+}
+
+/// The reason as an error.
+pub fn error() -> io::Error {
+    io::Error::other(reason().unwrap_or("internal error"))
+}
+
+/// Makes panics of this copy of the standard library silent, and keeps the place of the first one. Only for
+/// `libdwell.so`, whose copy is its own: a measured program that is written in Rust has another one.
+pub fn keep_panics_silent() {
+    panic::set_hook(Box::new(note));
+}
+
+static REASON: OnceLock<Text<256>> = OnceLock::new();
+
+thread_local! {
+    /// What `errno` was when the panic began.
+    static ERRNO: Cell<Option<i32>> = const { Cell::new(None) };
+}
+
+/// What is done first in a panic, on the stack of who panicked.
+fn note(info: &PanicHookInfo<'_>) {
+    ERRNO.set(Some(entry::errno()));
+    let message = info.payload_as_str().unwrap_or("no message");
+    let mut text = Text::default();
+    text.format(format_args!("internal error, please report it: {message}"));
+    if let Some(place) = info.location() {
+        text.format(format_args!(" ({}:{})", place.file(), place.line()));
+    }
+    let _ = REASON.set(text);
+}
+
+/// Ends the recording because of a panic that the function with this stack pointer has caught.
+#[cold]
+#[inline(never)]
+fn caught(payload: Box<dyn Any + Send>, guard: usize) {
+    entry::turn(false);
+    thread::abandon(guard);
+    // A second panic has nothing to add.
+    let _ = panic::catch_unwind(AssertUnwindSafe(|| {
+        let reason = REASON.get_or_init(|| {
+            let mut text = Text::default();
+            let message = payload.downcast_ref::<&str>().copied();
+            let message = message.or(payload.downcast_ref::<String>().map(String::as_str));
+            text.format(format_args!("internal error, please report it: "));
+            text.format(format_args!("{}", message.unwrap_or("no message")));
+            text
+        });
+        if let Some(process) = process::current().filter(|process| process.is_this()) {
+            process.stop(Failure { what: reason.as_str(), errno: 0 });
+        }
+    }));
+    // To drop it could panic once more.
+    std::mem::forget(payload);
+    if let Some(errno) = ERRNO.take() {
+        entry::set_errno(errno);
+    }
+}
+
+#[cfg(not(feature = "test-faults"))]
+#[inline(always)]
+pub(crate) fn pass(_: Entry) {}
+
+#[cfg(feature = "test-faults")]
+pub(crate) use on_request::pass;
+
+#[cfg(feature = "test-faults")]
+mod on_request {
+    use std::env;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::Entry;
+
+    struct Plan {
+        entry: Entry,
+        left: AtomicU64,
+    }
+
+    /// Panics if this is the pass that `DWELL_TEST_PANIC` asks for.
+    #[allow(clippy::panic)] // That is what it is for.
+    pub(crate) fn pass(entry: Entry) {
+        static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
+        let Some(plan) = PLAN.get_or_init(plan).as_ref().filter(|plan| plan.entry == entry) else {
+            return;
+        };
+        if plan.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            panic!("asked for at {}", entry.name());
+        }
+    }
+
+    fn plan() -> Option<Plan> {
+        let asked = env::var("DWELL_TEST_PANIC").ok()?;
+        let (name, pass) = asked.split_once(':')?;
+        let entry = *Entry::ALL.iter().find(|entry| entry.name() == name)?;
+        Some(Plan { entry, left: AtomicU64::new(pass.parse().ok()?) })
+    }
+}
