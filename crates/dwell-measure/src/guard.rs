@@ -52,8 +52,10 @@ macro_rules! entries {
 entries! {
     /// The loading of the library.
     Load = "load",
-    /// The start of a recording, which all processes take part in.
+    /// The start of a recording, before processes talk to each other.
     Start = "start",
+    /// The start of a recording, which all processes take part in.
+    StartTogether = "start-together",
     /// The part of the start that concerns the own process.
     Begin = "begin",
     /// The first recorded call of a thread.
@@ -87,10 +89,15 @@ entries! {
 /// Runs a part of the recorder. `None` if it panicked: then the recording of this process is over.
 #[inline(always)]
 pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
-    let action = move || {
+    walled(move || {
         pass(entry);
         action()
-    };
+    })
+}
+
+/// The same for what consists of parts that are [`guarded`] by themselves.
+#[inline(always)]
+pub fn walled<T>(action: impl FnOnce() -> T) -> Option<T> {
     // What a panic leaves half done belongs to a recording that is over.
     match panic::catch_unwind(AssertUnwindSafe(action)) {
         Ok(result) => Some(result),

@@ -28,6 +28,7 @@ use dwell_model::layer::Layer;
 
 use crate::clock::monotonic;
 use crate::entry;
+use crate::guard::{Entry, guarded};
 use crate::patience::{Patience, Step};
 use crate::process;
 use crate::report;
@@ -159,7 +160,7 @@ fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
     let node = NODE.get().map_or("", String::as_str);
     let distance = sync::measure(up, node, budget)?;
     if let Some(process) = process::current() {
-        process.sample_distance(&distance);
+        guarded(Entry::Sample, || process.sample_distance(&distance));
     }
     let [cost] = reduce(up, [monotonic().saturating_sub(began)], u64::max)?;
     if let Ok(mut schedule) = SCHEDULE.lock()

@@ -6,6 +6,7 @@ use std::{env, fs};
 
 use dwell_model::text::{visible, visible_lines};
 
+use crate::guard;
 use crate::run;
 use crate::unify::{Global, Process};
 
@@ -77,6 +78,9 @@ pub(crate) fn not_measured() {
     let Some(path) = env::var_os("DWELL_SEEN") else { return };
     let measured = fs::remove_file(path).is_ok();
     if !measured && is_first() {
+        if let Some(reason) = guard::reason() {
+            return say(&format!("nothing was recorded: {reason}"));
+        }
         say(
             "no call of a known runtime was seen, so nothing was recorded. Is the program started \
              by something that clears its environment, or linked statically? Ask: dwell doctor PROGRAM",

@@ -27,6 +27,7 @@ use crate::collate::{self, Collated};
 use crate::control;
 use crate::definitions;
 use crate::facts::Fact;
+use crate::guard::{self, Entry, guarded};
 use crate::hook::{Facts, Hook, Who, paradigm};
 use crate::local::Local;
 use crate::meet;
@@ -107,8 +108,12 @@ pub fn start<U: Upcalls>(
         }
         return;
     }
-    report::seen();
-    let (settings, complaints) = Settings::from_environment();
+    // Whatever goes wrong here, this process takes part in what follows, or others would wait for it.
+    let read = guarded(Entry::Start, || {
+        report::seen();
+        Settings::from_environment()
+    });
+    let (settings, complaints) = read.unwrap_or_else(|| Settings::read(|_| None));
     let timeout = settings.peer_timeout;
     let mut up = match open(Patience::from_now(Step::Start, timeout)) {
         Ok(up) => up,
@@ -121,16 +126,26 @@ pub fn start<U: Upcalls>(
         }
     };
     set_part(Part::Bystander { timeout });
-    let first = up.rank() == 0;
-    let mut began = began;
+    if up.rank() == 0 {
+        complaints.iter().for_each(|text| report::say(text));
+    }
+    guarded(Entry::StartTogether, || start_together(&mut up, hook, began, settings, about));
+}
+
+/// The start of the recording, with all other processes.
+fn start_together(
+    up: &mut impl Upcalls,
+    hook: &'static Hook,
+    mut began: Past,
+    settings: Settings,
+    about: impl FnOnce() -> Runtime,
+) {
+    let timeout = settings.peer_timeout;
     if let Some(skew) = settings.skew {
         clock::skew(skew.times(up.rank().cast_signed()));
         began = Past { enter: began.enter.skewed(), leave: began.leave.map(Sample::skewed) };
     }
-    if first {
-        complaints.iter().for_each(|text| report::say(text));
-    }
-    let agreement = match Agreement::reach(&mut up, &settings) {
+    let agreement = match Agreement::reach(up, &settings) {
         Ok(agreement) => agreement,
         Err(error) => {
             if speaks(up.rank(), &error) {
@@ -140,22 +155,27 @@ pub fn start<U: Upcalls>(
         }
     };
     let measured_at = clock::monotonic();
-    let distance = sync::measure(&mut up, &agreement.clock(), COMPARISON);
+    let distance = sync::measure(up, &agreement.clock(), COMPARISON);
     let cost = clock::monotonic().saturating_sub(measured_at);
-    let begun = begin(hook, &agreement, &settings, &up, about);
-    let (open_files, failure) = match begun {
-        Ok((process, open_files)) => {
-            process.sample(began.enter);
-            if let Ok(distance) = &distance {
-                process.sample_distance(distance);
-            }
-            process.begin(hook);
-            if settings.paused {
-                control::pause();
-            }
-            call::past(hook, began);
-            (open_files, None)
+    // Whatever goes wrong with its own recording, this process takes part in what follows.
+    let begun = guarded(Entry::Begin, || {
+        if guard::reason().is_some() {
+            return Err(guard::error());
         }
+        let (process, open_files) = begin(hook, &agreement, &settings, &*up, about)?;
+        process.sample(began.enter);
+        if let Ok(distance) = &distance {
+            process.sample_distance(distance);
+        }
+        process.begin(hook);
+        if settings.paused {
+            control::pause();
+        }
+        call::past(hook, began);
+        Ok(open_files)
+    });
+    let (open_files, failure) = match begun.unwrap_or_else(|| Err(guard::error())) {
+        Ok(open_files) => (open_files, None),
         Err(error) => (PathBuf::new(), Some(error.to_string())),
     };
     let prospect = meet::Prospect {
@@ -166,7 +186,7 @@ pub fn start<U: Upcalls>(
         timeout,
     };
     // If that fails, this process takes part in no comparison.
-    let _ = meet::begin(&mut up, hook.layer, agreement.clock(), prospect);
+    let _ = meet::begin(up, hook.layer, agreement.clock(), prospect);
     let chunk = settings.chunk(up.size());
     let recording = Recording { agreement, settings, chunk, open_files, failure };
     set_part(Part::Recorder(Box::new(recording)));
@@ -265,10 +285,9 @@ pub enum Ending {
 pub fn finish<U: Upcalls>(
     hook: &'static Hook,
     ending: Ending,
-    open: impl FnOnce(Patience) -> io::Result<U>,
+    open: impl Fn(Patience) -> io::Result<U>,
 ) -> bool {
     let Some(part) = take_part() else { return true };
-    meet::end();
     let timeout = match &part {
         Part::Bystander { timeout } => *timeout,
         Part::Recorder(recording) => recording.settings.peer_timeout,
@@ -277,12 +296,39 @@ pub fn finish<U: Upcalls>(
         Ending::Collective => Patience::endless(Step::End),
         Ending::Alone => Patience::from_now(Step::End, timeout),
     };
+    let arrived = AtomicBool::new(false);
+    let ended = guarded(Entry::Finish, || {
+        finish_together(part, hook, timeout, || {
+            let up = open(arrival);
+            arrived.store(true, Ordering::Relaxed);
+            up
+        })
+    });
+    ended.unwrap_or_else(|| {
+        // The others wait for this process, if not for what it has recorded.
+        if !arrived.load(Ordering::Relaxed) {
+            let failed = Err(guard::error());
+            let up = open(arrival);
+            let _ = up.and_then(|mut up| together::agree(&mut up, failed));
+        }
+        false
+    })
+}
+
+/// The end of the recording, with all other processes.
+fn finish_together<U: Upcalls>(
+    part: Part,
+    hook: &'static Hook,
+    timeout: u64,
+    open: impl FnOnce() -> io::Result<U>,
+) -> bool {
+    meet::end();
     let able = match &part {
         Part::Bystander { .. } => Err(io::Error::other("the recording did not begin here")),
         Part::Recorder(_) => Ok(()),
     };
     let arrive = || {
-        let mut up = open(arrival)?;
+        let mut up = open()?;
         let arrived = together::agree(&mut up, able);
         if arrived.is_err() {
             up.leave();
@@ -308,7 +354,7 @@ pub fn finish<U: Upcalls>(
         up.set_patience(Patience::from_now(Step::End, timeout));
         let distance = sync::measure(&mut up, &recording.agreement.clock(), COMPARISON);
         if let (Some(process), Ok(distance)) = (process, &distance) {
-            process.sample_distance(distance);
+            guarded(Entry::Sample, || process.sample_distance(distance));
         }
         let conclusion = Conclusion { recording: &recording, closed };
         conclusion.reach(&mut up, process).inspect_err(|_| up.leave())
@@ -327,7 +373,8 @@ pub fn finish<U: Upcalls>(
 /// recover`.
 pub fn exit() {
     let (Some(process), Some(Part::Recorder(recording))) = (process::current(), take_part()) else {
-        if !STARTED.load(Ordering::Relaxed) {
+        let began = STARTED.load(Ordering::Relaxed) && guard::reason().is_none();
+        if !began && process::current().is_none() {
             report::not_measured();
         }
         return;
@@ -356,19 +403,24 @@ impl Conclusion<'_> {
     /// Why the archive is not complete, the same at all processes that can be reached. Everything is left for
     /// recovery then.
     fn reach(&self, up: &mut impl Upcalls, process: Option<&Process>) -> io::Result<()> {
-        let local = self.local(process);
+        // Each process takes all steps that others wait for, whatever goes wrong with its own part of them.
+        let (local, read) = match own(|| Ok(self.local(process))) {
+            Ok(local) => (local, Ok(())),
+            Err(error) => (Local::default(), Err(error)),
+        };
         let unified = unify::unify(up, local.shared.clone(), local.process.clone());
-        together::agree(up, everyone_is_there(&unified))?;
+        together::agree(up, read.and(everyone_is_there(&unified)))?;
         let unified = unified?;
         let collated = self.collate(up, &local, &unified);
         let placed = match &collated {
             // All that a process has is in a block, so it has no files of its own.
             Ok(_) if !self.recording.settings.trace => Ok(()),
-            Ok(_) => self.place(&local, &unified),
+            Ok(_) => own(|| self.place(&local, &unified)),
             // Rows that are in no block: `dwell` finds them where they are brought to, one file a thread.
-            Err(_) => self
-                .place(&local, &unified)
-                .and_then(|()| self.place_rows(&local, unified.first_location)),
+            Err(_) => own(|| {
+                self.place(&local, &unified)?;
+                self.place_rows(&local, unified.first_location)
+            }),
         };
         // The archive is complete when all files are in their places, so rank 0 writes its anchor after that; and
         // each process removes what it was made from after that.
@@ -376,10 +428,10 @@ impl Conclusion<'_> {
         let written = unified.global.as_ref().map_or(Ok(()), |global| {
             let received: u64 = unified.traffic.iter().map(|round| round.received).sum();
             let how = format!("{} rounds, {received} bytes received by rank 0", unified.rounds);
-            self.complete(global, &local, how, collated.as_ref().ok())
+            own(|| self.complete(global, &local, &how, collated.as_ref().ok()))
         });
         together::agree(up, written)?;
-        self.clean_up(&local, collated.is_ok());
+        guarded(Entry::Close, || self.clean_up(&local, collated.is_ok()));
         let cleaned = together::agree(up, Ok(()));
         if let Some(global) = &unified.global {
             let directory = &self.recording.agreement.directory;
@@ -486,10 +538,8 @@ impl Conclusion<'_> {
             (THREADS, threads),
             (UNSEEN, unseen),
         ]);
-        let stopped = process.and_then(Process::failure).map(|failure| match failure.errno {
-            0 => failure.what.to_string(),
-            errno => format!("{}: {}", failure.what, io::Error::from_raw_os_error(errno)),
-        });
+        // As the stream has it, unless there was no room for it.
+        let stopped = process.and_then(Process::failure).map(|failure| failure.to_string());
         for value in stopped.into_iter().chain(failure) {
             local.shared.add_property(Property { name: "STOPPED".into(), value });
         }
@@ -521,7 +571,7 @@ impl Conclusion<'_> {
         &self,
         global: &unify::Global,
         local: &Local,
-        unification: String,
+        unification: &str,
         collated: Option<&Collated>,
     ) -> io::Result<()> {
         let Recording { agreement, chunk, .. } = self.recording;
@@ -545,7 +595,7 @@ impl Conclusion<'_> {
         if let Some(unrecorded) = report::unrecorded(global) {
             options.properties.push((archive::UNRECORDED.into(), unrecorded));
         }
-        options.properties.push(("DWELL::UNIFICATION".into(), unification));
+        options.properties.push(("DWELL::UNIFICATION".into(), unification.into()));
         if let Some(Collated { rounds, traffic, .. }) = collated {
             let received: u64 = traffic.iter().map(|round| round.received).sum();
             let how = format!("{rounds} rounds, {received} bytes received by rank 0");
@@ -555,6 +605,11 @@ impl Conclusion<'_> {
         options.description = local.program.clone();
         complete(global, directory, options, agreement.ahead).map_err(other)
     }
+}
+
+/// Runs a part of the end that concerns the own process alone.
+fn own<T>(part: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    guarded(Entry::Close, part).unwrap_or_else(|| Err(guard::error()))
 }
 
 /// Whether rank 0 got the definitions of all processes, or another process learned where its own went.

@@ -63,11 +63,11 @@ fn body(row: &Row, call: &str) -> String {
             "let began = before_start();
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ {call} }};
-    guard::guarded(guard::Entry::Start, || start(&entry.hook, began));
+    guard::walled(|| start(&entry.hook, began));
     result"
         ),
         Operation::Finalise => format!(
-            "guard::guarded(guard::Entry::Finish, || finish(&entry.hook));
+            "guard::walled(|| finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ {call} }}"
         ),

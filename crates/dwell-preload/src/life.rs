@@ -3,16 +3,21 @@
 //! Many processes load it that are not to be measured: shells, `tee`, whatever a wrapper script
 //! starts. So loading does next to nothing, and no file is made before a runtime has started.
 
+use dwell_measure::guard::{Entry, guarded, keep_panics_silent};
+
 /// Called by the loader, before the program begins.
 extern "C" fn loaded() {
-    dwell_measure::clock::prepare();
-    // A library may ask for MPI before anyone starts it.
-    crate::mpi::hide_absent();
+    keep_panics_silent();
+    guarded(Entry::Load, || {
+        dwell_measure::clock::prepare();
+        // A library may ask for MPI before anyone starts it.
+        crate::mpi::hide_absent();
+    });
 }
 
 /// Called at the end of the process, unless it is killed.
 extern "C" fn unloaded() {
-    dwell_measure::run::exit();
+    guarded(Entry::Exit, dwell_measure::run::exit);
 }
 
 #[used]

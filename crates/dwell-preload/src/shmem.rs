@@ -59,6 +59,10 @@ static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// Takes part in the end of the recording when a process ends by `exit` or by returning from `main`.
 extern "C" fn at_exit() {
+    guard::walled(finish_at_exit);
+}
+
+fn finish_at_exit() {
     let is_child = STARTED_BY.load(Ordering::Relaxed) != std::process::id();
     // A process that exits inside a call of the runtime, such as shmem_global_exit, cannot make others.
     if is_child || thread::is_inside(Layer::Shmem) {
@@ -68,7 +72,8 @@ extern "C" fn at_exit() {
     // The exit is recorded as a call of shmem_finalize, which the runtime makes of it too. No line of the program made
     // that call, so it has no return address; what stands for one lies on the stack while the handler runs.
     let no_site = 0_usize;
-    dwell_measure::entry::called_from(no_site, (&raw const no_site).addr(), 0);
+    // SAFETY: the address is on the stack of this thread and stays in use until the call has been recorded.
+    unsafe { dwell_measure::entry::called_from(no_site, (&raw const no_site).addr(), 0) };
     run::finish(&entry.hook, Ending::Alone, Mailbox::open);
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use dwell_measure::call::Past;
 use dwell_measure::clock::Sample;
+use dwell_measure::guard::{Entry, guarded};
 use dwell_measure::hook::Hook;
 use dwell_measure::process;
 use dwell_measure::run::{self, Ending, Runtime};
@@ -25,7 +26,7 @@ static WORLD: AtomicBool = AtomicBool::new(false);
 pub(super) fn before_start() -> (Sample, u32) {
     let starts = STARTS.load(Ordering::Relaxed);
     if starts == 0 {
-        hide_absent();
+        guarded(Entry::Load, hide_absent);
     }
     (dwell_measure::clock::sample(), starts)
 }
