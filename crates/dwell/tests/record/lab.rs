@@ -57,6 +57,16 @@ impl Lab {
         Self { folder: tempfile::tempdir().unwrap(), library: library() }
     }
 
+    /// A lab whose library panics where it is asked to.
+    pub(crate) fn with_faults() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), library: library_with_faults() }
+    }
+
+    /// The root of the repository.
+    pub(crate) fn repository() -> PathBuf {
+        repository()
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -224,23 +234,35 @@ fn signal(process: u32, name: &str) {
     let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
 }
 
-/// Builds the library with the options of this test and tells where it is.
+/// The library with the options of this test.
 fn library() -> PathBuf {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
-    let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    build_once(&BUILT, "", &[])
+}
+
+/// The library that panics where it is asked to, apart from the one that people use.
+fn library_with_faults() -> PathBuf {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    build_once(&BUILT, "faults", &["--features", "test-faults"])
+}
+
+/// Builds a library in a folder of the directory for targets, and tells where it is.
+fn build_once(built: &Mutex<Option<PathBuf>>, within: &str, options: &[&str]) -> PathBuf {
+    let mut built = built.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(path) = &*built {
         return path.clone();
     }
     let program = Path::new(env!("CARGO_BIN_EXE_dwell"));
     let folder = program.parent().unwrap();
+    let target = folder.parent().unwrap().join(within);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "dwell-preload"]).current_dir(repository());
-    cargo.arg("--target-dir").arg(folder.parent().unwrap());
+    cargo.args(["build", "--quiet", "-p", "dwell-preload"]).args(options);
+    cargo.arg("--target-dir").arg(&target).current_dir(repository());
     if folder.ends_with("release") {
         cargo.arg("--release");
     }
     assert!(cargo.status().unwrap().success(), "the library could not be built");
-    let path = folder.join("libdwell.so");
+    let path = target.join(folder.file_name().unwrap()).join("libdwell.so");
     *built = Some(path.clone());
     path
 }

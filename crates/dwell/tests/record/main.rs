@@ -40,3 +40,4 @@ mod unify;
 mod unwind;
 mod user;
 mod waits;
+mod wall;

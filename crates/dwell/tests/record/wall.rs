@@ -1,0 +1,180 @@
+//! The fault wall: wherever the recorder panics, the program goes on as without Dwell, and the reason is kept.
+//!
+//! A library that is built for this panics where `DWELL_TEST_PANIC` says, at one process or at all of them. The
+//! program goes through every entry into the recorder, on OpenSHMEM and on each MPI library.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use dwell_measure::guard::Entry;
+
+use crate::lab::{Lab, Run};
+use crate::mpi::{Mpi, lines};
+
+/// A runtime, with the program compiled for it.
+struct Stage {
+    lab: Lab,
+    mpi: Option<Mpi>,
+    program: PathBuf,
+    bare: Run,
+}
+
+const SOURCE: &str = "tests/programs/guarded.c";
+
+/// Sets the variable for one process, or for all, and becomes the command.
+const ASK: &str = r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+if [ "$2" = all ] || [ "$2" = "$rank" ]; then export DWELL_TEST_PANIC="$1"; fi
+shift 2; exec "$@""#;
+
+/// Who panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    /// The last process; all others wait for it wherever processes wait for each other.
+    Last,
+    /// All processes at once, where one alone could not tell the others that it does not come.
+    All,
+}
+
+impl Stage {
+    fn shmem() -> Option<Self> {
+        Lab::open()?;
+        let lab = Lab::with_faults();
+        let include = format!("-I{}", Lab::repository().join("include").display());
+        let program = lab.compile(SOURCE, &["-DSHMEM", "-pthread", &include]);
+        Some(Self::set(lab, None, program))
+    }
+
+    fn mpi(mpi: Mpi) -> Self {
+        let lab = Lab::with_faults();
+        let include = format!("-I{}", Lab::repository().join("include").display());
+        let program = mpi.compile(&lab, SOURCE, &["-pthread", &include]);
+        Self::set(lab, Some(mpi), program)
+    }
+
+    fn set(lab: Lab, mpi: Option<Mpi>, program: PathBuf) -> Self {
+        let bare = Run { code: None, stdout: String::new(), stderr: String::new() };
+        let mut stage = Self { lab, mpi, program, bare };
+        stage.bare = stage.run(&[stage.program.as_os_str()]);
+        assert_eq!(stage.bare.code, Some(0), "{:?}", stage.bare);
+        stage
+    }
+
+    fn run(&self, command: &[&OsStr]) -> Run {
+        // Every process has a clock of its own, so that clocks are compared.
+        let clocks = ["env", "DWELL_TEST_SKEW=1000000,1000,0", "DWELL_CLOCK_PERIOD=1ms"];
+        let command = [&clocks.map(OsStr::new), command].concat();
+        match &self.mpi {
+            Some(mpi) => mpi.run(&self.lab, 2, &command),
+            None => self.lab.oshrun(2, &[], &command),
+        }
+    }
+
+    /// Runs the program measured, with a panic at the pass of an entry.
+    fn with_panic(&self, entry: Entry, pass: u32, who: Who) -> Run {
+        let experiment = self.lab.experiment();
+        let _ = std::fs::remove_dir_all(&experiment);
+        let asked = format!("{}:{pass}", entry.name());
+        let who = if who == Who::All { "all" } else { "1" };
+        let shell = ["sh", "-c", ASK, "sh", &asked, who].map(OsStr::new);
+        let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+        let what = [experiment.as_os_str(), self.program.as_os_str()];
+        self.run(&[&shell[..], &dwell, &what].concat())
+    }
+
+    /// The program does not notice, and the reason can be found.
+    fn check(&self, entry: Entry, pass: u32, who: Who) {
+        let run = self.with_panic(entry, pass, who);
+        let told = format!("{} pass {pass} {who:?} {:?}: {run:?}", entry.name(), self.mpi);
+        assert_eq!(run.code, self.bare.code, "{told}");
+        assert_eq!(lines(&run.stdout), lines(&self.bare.stdout), "{told}");
+        let (ours, others): (Vec<_>, Vec<_>) =
+            run.stderr.lines().partition(|line| line.starts_with("dwell:"));
+        let others: Vec<_> = others.into_iter().filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines(&others.join("\n")), lines(&self.bare.stderr), "{told}");
+        // A process that ends has nobody to tell.
+        if entry == Entry::Exit {
+            return;
+        }
+        let reason = format!("internal error, please report it: asked for at {}", entry.name());
+        let ours = ours.join("\n");
+        let recovers = ours.contains("dwell recover");
+        assert!(recovers || ours.contains(&reason), "{told}");
+        let experiment = self.lab.experiment();
+        if recovers {
+            let output = self.lab.dwell(&[OsStr::new("recover"), experiment.as_os_str()]);
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{told} {output:?}");
+        }
+        // Nothing begins where the start itself panics at all processes.
+        if entry != Entry::Start {
+            let output = self.lab.dwell(&[OsStr::new("info"), experiment.as_os_str()]);
+            let info = String::from_utf8_lossy(&output.stdout);
+            // What could not be brought to its place at the end is missing, and was told.
+            let missing = ours.contains("the events of rank 1 are not in the trace");
+            assert_eq!(output.status.code(), Some(i32::from(missing)), "{told} {output:?}");
+            assert!(missing || info.contains(&reason), "{told} {info}");
+        }
+    }
+}
+
+/// Who panics at an entry, and at which passes of it.
+fn plan(entry: Entry) -> (Who, &'static [u32]) {
+    match entry {
+        Entry::Start | Entry::Finish => (Who::All, &[1]),
+        Entry::Meet => (Who::All, &[1, 2, 5]),
+        Entry::Begin | Entry::Exit | Entry::Load => (Who::Last, &[1]),
+        Entry::Register => (Who::Last, &[1, 2]),
+        Entry::Before | Entry::After | Entry::Busy | Entry::Locked => (Who::Last, &[1, 2, 7, 40]),
+        Entry::User => (Who::Last, &[1, 6]),
+        Entry::Control => (Who::Last, &[1, 3]),
+        Entry::ThreadEnd => (Who::Last, &[1, 3]),
+        Entry::Sample => (Who::Last, &[1, 2]),
+        Entry::Close => (Who::Last, &[1, 2, 3, 4]),
+    }
+}
+
+fn sample(stage: &Stage, entries: &[Entry]) {
+    for entry in entries {
+        let (who, passes) = plan(*entry);
+        stage.check(*entry, passes[passes.len() / 2], who);
+    }
+}
+
+fn whole(stage: &Stage) {
+    for entry in Entry::ALL {
+        let (who, passes) = plan(*entry);
+        passes.iter().for_each(|pass| stage.check(*entry, *pass, who));
+    }
+}
+
+#[test]
+fn panics_on_openshmem() {
+    let Some(stage) = Stage::shmem() else { return };
+    sample(&stage, &[Entry::Begin, Entry::After, Entry::Locked, Entry::User, Entry::Finish]);
+}
+
+#[test]
+fn panics_on_mpi() {
+    let entries = [
+        [Entry::Before, Entry::Register, Entry::Meet, Entry::Close],
+        [Entry::Busy, Entry::ThreadEnd, Entry::Start, Entry::Load],
+    ];
+    for (mpi, entries) in Mpi::of_the_system().into_iter().zip(entries) {
+        sample(&Stage::mpi(mpi), &entries);
+    }
+}
+
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn panics_at_every_entry_on_openshmem() {
+    if let Some(stage) = Stage::shmem() {
+        whole(&stage);
+    }
+}
+
+#[test]
+#[ignore = "slow: cargo xtask proofs"]
+fn panics_at_every_entry_on_mpi() {
+    for mpi in Mpi::of_the_system() {
+        whole(&Stage::mpi(mpi));
+    }
+}
