@@ -144,19 +144,20 @@ mod tests {
 | crate | it is | may use |
 | --- | --- | --- |
 | `otf2` | archives | – |
-| `cubex` | reports | – |
+| `dwell-files` | files | – |
+| `cubex` | reports | files |
 | `dwell-model` | the model | – |
-| `dwell-measure` | the recorder | model, otf2 |
+| `dwell-measure` | the recorder | files, model, otf2 |
 | `dwell-preload` | the cdylib | model, measure |
 | `dwell-link` | generated C | model's tables |
-| `dwell-symbols` | addresses | model, otf2 |
-| `dwell-analyze` | replay | model, otf2, cubex |
+| `dwell-symbols` | addresses | files, model, otf2 |
+| `dwell-analyze` | replay | files, model, otf2, cubex |
 | `dwell-mpi` | over MPI | analyze, rsmpi |
-| `dwell-report` | queries | cubex, model |
-| `dwell-synth` | synthetic traces | model, otf2, cubex |
+| `dwell-report` | queries | cubex, files, model |
+| `dwell-synth` | synthetic traces | files, model, otf2, cubex |
 | `dwell-fortran` | coarrays | model |
 | `dwell-export` | Parquet | `dwell-model`, `otf2`, `dwell-analyze` |
-| `dwell-serve` | HTTP | model, report, otf2, analyze |
+| `dwell-serve` | HTTP | files, model, report, otf2, analyze |
 | `dwell` | the command line | all but preload |
 | `dwell-fuzz` | fuzz targets | otf2, cubex, fortran |
 | `xtask` | automation | – |
@@ -177,11 +178,14 @@ mod tests {
 
     #[test]
     fn a_difference_is_found_on_its_line() {
-        let text = DOCUMENT.replace("recorder | model, otf2 |", "recorder | model, cubex |");
+        let text =
+            DOCUMENT.replace("recorder | files, model, otf2 |", "recorder | files, model, cubex |");
         assert_eq!(
             problems(&text),
-            ["ARCHITECTURE.md:12: `dwell-measure` may use {cubex, dwell-model} here, \
-              and {dwell-model, otf2} in the check of dependencies"]
+            [
+                "ARCHITECTURE.md:13: `dwell-measure` may use {cubex, dwell-files, dwell-model} here, \
+              and {dwell-files, dwell-model, otf2} in the check of dependencies"
+            ]
         );
     }
 
@@ -189,7 +193,7 @@ mod tests {
     fn missing_double_and_unknown_rows_are_found() {
         let text = DOCUMENT.replace("| `xtask` | automation | – |\n", "");
         assert_eq!(problems(&text), ["ARCHITECTURE.md: no row for `xtask`"]);
-        let text = DOCUMENT.replace("`cubex` | reports", "`otf2` | reports");
+        let text = DOCUMENT.replace("`cubex` | reports | files", "`otf2` | reports | –");
         assert_eq!(
             problems(&text),
             ["ARCHITECTURE.md: several rows for `otf2`", "ARCHITECTURE.md: no row for `cubex`"]
