@@ -39,8 +39,8 @@ use rustix::io::Errno;
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// How a directory is opened: as a place to look into.
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+/// How a directory is opened: as a place that paths begin at. That needs no right to list it.
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
 /// How a new file is opened. With `EXCL` a link under the name is an error, too.
 const NEW: OFlags = OFlags::RDWR

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -132,4 +132,14 @@ fn long_files_are_not_read() {
     let case = Case::new();
     assert_eq!(read(case.path("victim"), 4).unwrap(), b"mine");
     assert!(read(case.path("victim"), 3).unwrap_err().to_string().contains("longer than 3 bytes"));
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_can_be_used() {
+    let case = Case::new();
+    fs::set_permissions(case.path("run"), fs::Permissions::from_mode(0o300)).unwrap();
+    let run = Folder::open(case.path("run")).unwrap();
+    run.write("a", "b").unwrap();
+    assert_eq!(run.read_bytes("a", 10).unwrap(), b"b");
+    fs::set_permissions(case.path("run"), fs::Permissions::from_mode(0o700)).unwrap();
 }
