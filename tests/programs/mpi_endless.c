@@ -1,5 +1,6 @@
 /* Makes calls without end, as far as budgets are concerned: THREADS threads, each CALLS barriers of a process with
- * itself, and then a barrier of all processes.
+ * itself, and then a barrier of all processes. No thread makes its second call before all have made their first, so that
+ * a budget which has no room for all threads is not used up by the first of them.
  *
  *   mpicc -O1 -g -pthread -o mpi_endless mpi_endless.c
  *   mpirun -np 2 ./mpi_endless THREADS CALLS
@@ -19,7 +20,9 @@ static int calls;
 static pthread_barrier_t done;
 
 static void *work(void *comm) {
-  for (int call = 0; call < calls; call++) MPI_Barrier(*(MPI_Comm *)comm);
+  MPI_Barrier(*(MPI_Comm *)comm);
+  pthread_barrier_wait(&done);
+  for (int call = 1; call < calls; call++) MPI_Barrier(*(MPI_Comm *)comm);
   pthread_barrier_wait(&done);
   pthread_barrier_wait(&done);
   return NULL;
@@ -52,6 +55,7 @@ int main(int argc, char **argv) {
     MPI_Comm_dup(MPI_COMM_SELF, &comms[thread]);
     pthread_create(&them[thread], NULL, work, &comms[thread]);
   }
+  pthread_barrier_wait(&done);
   pthread_barrier_wait(&done);
   printf("memory %d %ld\n", rank, memory());
   fflush(stdout);

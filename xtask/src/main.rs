@@ -41,7 +41,7 @@ enum Task {
     Ci(ci::Options),
     /// Install the packages that tests need
     Install,
-    /// Run what takes too long for every change: all random archives
+    /// Run what takes too long for every change: all random archives, and the tests of a release build
     Proofs,
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),

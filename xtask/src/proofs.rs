@@ -1,12 +1,21 @@
 //! `cargo xtask proofs`: what takes too long for every change, and of which CI runs a sample.
 
+use std::path::Path;
+
 use anyhow::Result;
 
+use crate::ci::linkage;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// Holds the search for waits against exhaustive searches of all random archives.
+/// Holds the search for waits against exhaustive searches of all random archives, and tests the library and
+/// the program as users have them: CI has them without optimisation.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let root = &workspace.root;
-    process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))
+    process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
+    let users = ["-p", "dwell", "-p", "dwell-preload"];
+    process::run(cargo(root).args(["build", "--release"]).args(users))?;
+    let program = workspace.target.join("release/dwell");
+    linkage::check(Path::new(&workspace.relative(&program)))?;
+    process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))
 }

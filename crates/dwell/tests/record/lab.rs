@@ -234,7 +234,9 @@ fn signal(process: u32, name: &str) {
     let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
 }
 
-/// The library with the options of this test.
+/// The library with the options of this test, or optimised as users have it if `DWELL_TEST_LIBRARY=release`. Of all that
+/// is tested here the library depends on optimisation most, and it is built in a fraction of the time that the command
+/// takes.
 fn library() -> PathBuf {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     build_once(&BUILT, "", &[])
@@ -255,14 +257,16 @@ fn build_once(built: &Mutex<Option<PathBuf>>, within: &str, options: &[&str]) ->
     let program = Path::new(env!("CARGO_BIN_EXE_dwell"));
     let folder = program.parent().unwrap();
     let target = folder.parent().unwrap().join(within);
+    let wanted = env::var_os("DWELL_TEST_LIBRARY").is_some_and(|value| value == "release");
+    let release = wanted || folder.ends_with("release");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "-p", "dwell-preload"]).args(options);
     cargo.arg("--target-dir").arg(&target).current_dir(repository());
-    if folder.ends_with("release") {
+    if release {
         cargo.arg("--release");
     }
     assert!(cargo.status().unwrap().success(), "the library could not be built");
-    let path = target.join(folder.file_name().unwrap()).join("libdwell.so");
+    let path = target.join(if release { "release" } else { "debug" }).join("libdwell.so");
     *built = Some(path.clone());
     path
 }
