@@ -38,7 +38,7 @@ pub(crate) struct Options {
 }
 
 /// A run of steps.
-struct Session<'a> {
+struct Run<'a> {
     workspace: &'a Workspace,
     quick: bool,
     require_advisories: bool,
@@ -54,7 +54,7 @@ struct Step {
     name: &'static str,
     /// Whether `--quick` runs it too.
     quick: bool,
-    run: fn(&mut Session<'_>) -> Result<()>,
+    run: fn(&mut Run<'_>) -> Result<()>,
 }
 
 #[rustfmt::skip]
@@ -82,7 +82,7 @@ const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "dwell-fuzz"];
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let began = Instant::now();
     let install = if options.quick { None } else { Some(install::Background::start(workspace)?) };
-    let mut session = Session {
+    let mut run = Run {
         workspace,
         quick: options.quick,
         require_advisories: options.require_advisories,
@@ -90,20 +90,20 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         times: Vec::new(),
         last_lines: Vec::new(),
     };
-    let result = session.run_steps();
+    let result = run.run_steps();
     println!("\n{:<12} {:>9}", "step", "seconds");
-    for (name, time) in &session.times {
+    for (name, time) in &run.times {
         println!("{name:<12} {:>9.1}", time.as_secs_f64());
     }
     println!("{:<12} {:>9.1}", "total", began.elapsed().as_secs_f64());
     println!("{}", if result.is_ok() { "ok" } else { "FAILED" });
-    for line in &session.last_lines {
+    for line in &run.last_lines {
         println!("{line}");
     }
     result
 }
 
-impl Session<'_> {
+impl Run<'_> {
     fn run_steps(&mut self) -> Result<()> {
         let quick = self.quick;
         for step in STEPS.iter().filter(|step| step.quick || !quick) {
@@ -166,8 +166,8 @@ fn build(workspace: &Workspace) -> Result<()> {
 const SHIPPED: [&str; 4] = ["-p", "dwell", "-p", "dwell-preload"];
 
 /// Licences, origins and vulnerabilities of dependencies. The last line of a run says what is known of the latter.
-fn deny(session: &mut Session<'_>) -> Result<()> {
-    session.last_lines.push(deny::check(session.workspace, session.require_advisories)?);
+fn deny(run: &mut Run<'_>) -> Result<()> {
+    run.last_lines.push(deny::check(run.workspace, run.require_advisories)?);
     Ok(())
 }
 
@@ -187,24 +187,24 @@ const REQUIRED: &[&str] = &[
 ];
 
 /// Everything, without optimisation and with checks for overflow.
-fn test(session: &mut Session<'_>) -> Result<()> {
-    let mut command = cargo(&session.workspace.root);
-    process::run(session.with_tools(command.arg("test").args(ALL_BUT_FUZZ)))
+fn test(run: &mut Run<'_>) -> Result<()> {
+    let mut command = cargo(&run.workspace.root);
+    process::run(run.with_tools(command.arg("test").args(ALL_BUT_FUZZ)))
 }
 
 /// The recorder as users have it. What stands between a program and its runtime depends on optimisation more than
 /// anything else: stubs in assembly, inlined hooks, fences for the compiler. The command that starts it and reads what it
 /// wrote is the one that was tested before; `cargo xtask proofs` has that optimised too.
-fn test_release(session: &mut Session<'_>) -> Result<()> {
-    let mut parts = cargo(&session.workspace.root);
+fn test_release(run: &mut Run<'_>) -> Result<()> {
+    let mut parts = cargo(&run.workspace.root);
     parts.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
-    process::run(session.with_tools(parts.args(["-p", "dwell-preload"])))?;
-    let mut whole = cargo(&session.workspace.root);
+    process::run(run.with_tools(parts.args(["-p", "dwell-preload"])))?;
+    let mut whole = cargo(&run.workspace.root);
     whole.args(["test", "-p", "dwell", "--test", "record"]).env("DWELL_TEST_LIBRARY", "release");
-    process::run(session.with_tools(&mut whole))
+    process::run(run.with_tools(&mut whole))
 }
 
-impl Session<'_> {
+impl Run<'_> {
     /// Sets the variables by which tests find the tools of others, and by which they may not do without.
     fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if !self.quick {
