@@ -27,6 +27,7 @@ use std::sync::OnceLock;
 
 use crate::entry;
 use crate::process::{self, Failure};
+use crate::stack;
 use crate::text::Text;
 use crate::thread;
 
@@ -112,6 +113,20 @@ pub fn walled<T>(action: impl FnOnce() -> T) -> Option<T> {
 #[inline(always)]
 pub fn guarded_option<T>(entry: Entry, action: impl FnOnce() -> Option<T>) -> Option<T> {
     guarded(entry, action).flatten()
+}
+
+/// The same on a stack of the recorder's own: for work that is rare, needs room, or calls functions of a runtime.
+#[cold]
+#[inline(never)]
+pub fn guarded_apart(entry: Entry, action: impl FnOnce()) {
+    guarded(entry, || stack::apart(stack::FOR_A_RUNTIME, action));
+}
+
+/// The same for what consists of parts that are [`guarded`] by themselves.
+#[cold]
+#[inline(never)]
+pub fn walled_apart(action: impl FnOnce()) {
+    walled(|| stack::apart(stack::FOR_A_RUNTIME, action));
 }
 
 /// Why the recorder panicked, if it did: the first reason is kept.

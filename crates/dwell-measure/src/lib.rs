@@ -11,6 +11,7 @@
 //! | [`hook`], [`call`] | what a hook says, and what is written for it | by generic operation, never by name |
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
 //! | [`mpi`] | what is recorded of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
+//! | [`stack`] | a stack of the recorder's own, for what is rare and needs room | the thread stays the same; unwinding passes |
 //! | [`process`] | what threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`meet`] | calls at which all processes are together, to compare clocks of nodes | counted alike by all, whatever is recorded |
@@ -45,6 +46,7 @@ mod report;
 pub mod run;
 pub mod settings;
 mod sites;
+pub mod stack;
 pub mod stream;
 mod symmetric;
 mod sync;

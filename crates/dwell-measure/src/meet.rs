@@ -32,6 +32,7 @@ use crate::guard::{Entry, guarded};
 use crate::patience::{Patience, Step};
 use crate::process;
 use crate::report;
+use crate::stack;
 use crate::sync;
 use crate::thread::as_region;
 use crate::together::{broadcast, numbers, reduce};
@@ -80,7 +81,8 @@ pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Patience) 
     entry::keeping_errno(|| {
         // Until all have left it, since it serves others.
         let patience = Patience::from_now(Step::CompareClocks, TIMEOUT.load(Ordering::Relaxed));
-        let met = as_region(REGION, layer, || meet(&mut open(patience)?, count));
+        let met = || meet(&mut open(patience)?, count);
+        let met = as_region(REGION, layer, || stack::apart(stack::FOR_A_RUNTIME, met));
         if let Err(error) = met {
             entry::count(false);
             if process::current().is_some_and(|process| process.rank() == 0) {

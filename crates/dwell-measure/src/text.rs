@@ -6,11 +6,12 @@ use std::fmt::{self, Write};
 pub(crate) struct Text<const N: usize> {
     bytes: [u8; N],
     len: usize,
+    is_cut: bool,
 }
 
 impl<const N: usize> Default for Text<N> {
     fn default() -> Self {
-        Self { bytes: [0; N], len: 0 }
+        Self { bytes: [0; N], len: 0, is_cut: false }
     }
 }
 
@@ -33,6 +34,11 @@ impl<const N: usize> Text<N> {
         }
     }
 
+    /// Whether something did not fit.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// With a zero behind it, for the C library.
     pub(crate) fn c_str(&self) -> &std::ffi::CStr {
         std::ffi::CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
@@ -46,6 +52,7 @@ impl<const N: usize> Write for Text<N> {
         let fits = room.len().min(text.len());
         room.iter_mut().zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
         self.len += fits;
+        self.is_cut |= fits < text.len();
         Ok(())
     }
 }
@@ -60,7 +67,9 @@ mod tests {
         text.format(format_args!("{}.{}", 12, 3));
         assert_eq!(text.as_str(), "12.3");
         assert_eq!(text.c_str(), c"12.3");
+        assert!(!text.is_cut());
         text.format(format_args!("aaßa"));
         assert_eq!(text.as_str(), "12.3aa");
+        assert!(text.is_cut());
     }
 }

@@ -49,8 +49,8 @@ use crate::unwind::Stack;
 mod user;
 
 pub use life::Closed;
+use life::{FilePath, register};
 pub(crate) use life::{FreeList, at_thread_end, close};
-use life::{events, register};
 pub(crate) use user::as_region;
 pub use user::{
     Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
@@ -221,6 +221,8 @@ pub(crate) struct Thread {
     context: (usize, u32, u32),
     pub(crate) mpi: crate::mpi::Own,
     pub(crate) id: u32,
+    /// Path of the file of its events. Here and not on the stack, where there may be no room for it.
+    path: FilePath,
     chunks: u64,
     calls: u64,
     /// Calls that were muted, and calls that there was no room for.
@@ -608,8 +610,7 @@ impl Thread {
 
     fn next_chunk(&mut self) -> io::Result<()> {
         let chunk = self.process.chunk(false)?;
-        let path = events(self.process, self.id);
-        let file = memory::open(path.c_str(), false)?;
+        let file = memory::open(self.path.c_str(), false)?;
         let next = Memory::of_file(&file, (self.chunks + 1) * chunk as u64, chunk)?;
         if let Some(encoder) = &mut self.encoder {
             let full = encoder.turn(next).map_err(io::Error::other)?;

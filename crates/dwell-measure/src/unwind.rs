@@ -25,6 +25,7 @@ use gimli::{
 use crate::lock::Lock;
 use crate::modules;
 use crate::sites::Sites;
+use crate::stack;
 
 /// Frames that are looked at, at most.
 pub(crate) const DEPTH: usize = 64;
@@ -138,7 +139,8 @@ impl Rules {
         if let Some(rule) = self.known.find(address) {
             return Rule(rule);
         }
-        let rule = look_up(address).unwrap_or(STOP);
+        let look_up = || look_up(address).unwrap_or(STOP);
+        let rule = stack::apart(stack::FOR_A_THREAD, look_up);
         self.turn.with(|()| self.known.add_numbered(address, || Some(rule.0)));
         rule
     }
@@ -150,7 +152,7 @@ fn read(stack: &Stack, at: usize) -> Option<usize> {
     stack.has(at).then(|| unsafe { std::ptr::read_volatile(at as *const usize) })
 }
 
-/// Room for what a table says, on the stack.
+/// Room for what a table says, on a stack of the recorder's own.
 struct Room;
 
 impl UnwindContextStorage<usize> for Room {

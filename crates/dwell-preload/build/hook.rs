@@ -63,11 +63,11 @@ fn body(row: &Row, call: &str) -> String {
             "let began = before_start();
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ {call} }};
-    guard::walled(|| start(&entry.hook, began));
+    guard::walled_apart(|| start(&entry.hook, began));
     result"
         ),
         Operation::Finalise => format!(
-            "guard::walled(|| finish(&entry.hook));
+            "guard::walled_apart(|| finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ {call} }}"
         ),

@@ -38,11 +38,11 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
             "let began = before_start();
     // SAFETY: what the program passed goes to the function it was meant for.
     let result = unsafe {{ real({given}) }};
-    if result == 0 {{ guard::walled(|| start(&entry.hook, began)); }}
+    if result == 0 {{ guard::walled_apart(|| start(&entry.hook, began)); }}
     result"
         ),
         Operation::Finalise => format!(
-            "guard::walled(|| finish(&entry.hook));
+            "guard::walled_apart(|| finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ real({given}) }}"
         ),
@@ -61,7 +61,7 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
             before = if controls { "before_level(a0 as i32);\n    " } else { counted(row).0 },
             after = if controls { "after_level(a0 as i32);\n    " } else { counted(row).1 },
             meet = meets.map_or(String::new(), |group| format!(
-                "guard::walled(|| meet(a{}));\n    ",
+                "guard::walled_apart(|| meet(a{}));\n    ",
                 group.0
             )),
             shape = shape(row),
@@ -178,11 +178,11 @@ fn fortran_hook(number: usize, row: &Row, name: &str, language: &str) -> String 
     unsafe {{ real({given}) }};
     // SAFETY: the function has stored its code there.
     if unsafe {{ code_at(a{code}) }} == 0 {{
-        guard::walled(|| start(&entry.hook, began));
+        guard::walled_apart(|| start(&entry.hook, began));
     }}"
         ),
         Operation::Finalise => format!(
-            "guard::walled(|| finish(&entry.hook));
+            "guard::walled_apart(|| finish(&entry.hook));
     // SAFETY: what the program passed goes to the function it was meant for.
     unsafe {{ real({given}) }}"
         ),

@@ -3,7 +3,7 @@
 //! Many processes load it that are not to be measured: shells, `tee`, whatever a wrapper script
 //! starts. So loading does next to nothing, and no file is made before a runtime has started.
 
-use dwell_measure::guard::{Entry, guarded, keep_panics_silent};
+use dwell_measure::guard::{Entry, guarded, guarded_apart, keep_panics_silent};
 
 /// Called by the loader, before the program begins.
 extern "C" fn loaded() {
@@ -17,7 +17,7 @@ extern "C" fn loaded() {
 
 /// Called at the end of the process, unless it is killed.
 extern "C" fn unloaded() {
-    guarded(Entry::Exit, dwell_measure::run::exit);
+    guarded_apart(Entry::Exit, dwell_measure::run::exit);
 }
 
 #[used]

@@ -2,6 +2,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
+use dwell_measure::stack;
+
 /// Libraries that are searched one by one.
 const LIBRARIES: usize = 512;
 
@@ -13,7 +15,12 @@ const LIBRARIES: usize = 512;
 pub(crate) fn find(name: &CStr) -> Option<*mut ()> {
     // SAFETY: the name ends in zero; looking it up changes nothing.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if next.is_null() { find_anywhere(name) } else { Some(next.cast()) }
+    if next.is_null() {
+        // The list of libraries is too large for the stack of a small thread.
+        stack::apart(stack::FOR_A_THREAD, || find_anywhere(name))
+    } else {
+        Some(next.cast())
+    }
 }
 
 fn find_anywhere(name: &CStr) -> Option<*mut ()> {

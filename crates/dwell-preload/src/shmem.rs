@@ -59,15 +59,15 @@ static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// Takes part in the end of the recording when a process ends by `exit` or by returning from `main`.
 extern "C" fn at_exit() {
-    guard::walled(finish_at_exit);
+    let is_child = STARTED_BY.load(Ordering::Relaxed) != std::process::id();
+    // A process that exits inside a call of the runtime, such as shmem_global_exit, cannot make others.
+    if is_child || guard::walled(|| thread::is_inside(Layer::Shmem)) != Some(false) {
+        return;
+    }
+    guard::walled_apart(finish_at_exit);
 }
 
 fn finish_at_exit() {
-    let is_child = STARTED_BY.load(Ordering::Relaxed) != std::process::id();
-    // A process that exits inside a call of the runtime, such as shmem_global_exit, cannot make others.
-    if is_child || thread::is_inside(Layer::Shmem) {
-        return;
-    }
     let Ok(entry) = entry("shmem_finalize") else { return };
     // The exit is recorded as a call of shmem_finalize, which the runtime makes of it too. No line of the program made
     // that call, so it has no return address; what stands for one lies on the stack while the handler runs.

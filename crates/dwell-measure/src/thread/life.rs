@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 use std::cell::UnsafeCell;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::io;
 use std::path::Path;
 use std::ptr;
@@ -22,6 +22,7 @@ use crate::guard::{self, guarded, pass};
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::Profile;
+use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
 
@@ -54,26 +55,33 @@ pub(super) fn register(now: *const Location) -> Option<*const Location> {
     words.location.set(NOT_RECORDED);
     pass(guard::Entry::Register);
     let process = process::current()?;
-    let location = keeping_errno(|| process.take_location(|id| Location::create(process, id)))?;
+    let create = || process.take_location(|id| Location::create(process, id));
+    let location = keeping_errno(|| stack::apart(stack::FOR_A_THREAD, create))?;
     process.at_thread_end(location);
     words.location.set(location);
     Some(location)
 }
+
+// Without optimisation the compiler copies it a few times before it is where it belongs.
+const _: () = assert!(size_of::<Location>() * 8 < stack::FOR_A_THREAD);
 
 impl Location {
     /// A new location, with its file.
     fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
         process.take_memory()?;
         let profile = if process.has_profile {
-            let mut path = Text::<1024>::default();
-            path.format(format_args!("{}/{}.{id}.rows", process.open_files(), process.rank()));
-            Some(Profile::create(path.c_str().to_owned())?)
+            let path = format!("{}/{}.{id}.rows", process.open_files(), process.rank());
+            Some(Profile::create(CString::new(path)?)?)
         } else {
             None
         };
+        let mut path = FilePath::default();
+        path.format(format_args!("{}/{}.{id}.evt", process.open_files(), process.rank()));
+        if path.is_cut() {
+            return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+        }
         let encoder = if process.has_trace {
             let chunk = process.chunk(true)?;
-            let path = events(process, id);
             let file = memory::open(path.c_str(), true)?;
             let first = Memory::of_file(&file, 0, chunk)?;
             if !first.survives() {
@@ -108,6 +116,7 @@ impl Location {
             context: (0, 0, 0),
             mpi: crate::mpi::Own::new(id),
             id,
+            path,
             chunks: 0,
             calls: 0,
             left_out: 0,
@@ -195,8 +204,7 @@ impl Thread {
         }
         let last = encoder.last_time();
         let finished = encoder.finish();
-        let path = events(self.process, self.id);
-        let file = memory::open(path.c_str(), false)?;
+        let file = memory::open(self.path.c_str(), false)?;
         finished.memory.save(&file, finished.used)?;
         let chunk = finished.memory.len() as u64;
         let bytes = self.chunks * chunk + finished.used as u64;
@@ -206,7 +214,7 @@ impl Thread {
             return Ok(Closed { events: self.mend()?, ..none });
         }
         let events = finished.events;
-        let path = Path::new(path.as_str());
+        let path = Path::new(self.path.as_str());
         let mut closed = ClosedLocation { location, events, times, bytes, cut: 0, open };
         leave_open(path, chunk, &mut closed, CUT).map_err(io::Error::other)?;
         Ok(Closed { events: closed.events, ..none })
@@ -215,8 +223,8 @@ impl Thread {
     /// Closes the file of events by what is in it, whatever the recorder was about to do when it panicked. Returns how
     /// many events there are.
     fn mend(&self) -> io::Result<u64> {
-        let (path, chunk) = (events(self.process, self.id), self.process.chunk_size());
-        let (path, location) = (Path::new(path.as_str()), LocationRef(self.id.into()));
+        let (path, chunk) = (Path::new(self.path.as_str()), self.process.chunk_size());
+        let location = LocationRef(self.id.into());
         let mut closed = close_events(path, location, chunk).map_err(io::Error::other)?;
         leave_open(path, chunk, &mut closed, CUT).map_err(io::Error::other)?;
         Ok(closed.events)
@@ -288,9 +296,5 @@ fn tid() -> u64 {
     unsafe { libc::gettid() }.cast_unsigned().into()
 }
 
-/// The path of the event file of a location.
-pub(super) fn events(process: &Process, id: u32) -> Text<1024> {
-    let mut path = Text::default();
-    path.format(format_args!("{}/{}.{id}.evt", process.open_files(), process.rank()));
-    path
-}
+/// The path of a file: as long as the system allows.
+pub(super) type FilePath = Text<{ libc::PATH_MAX as usize }>;

@@ -13,8 +13,8 @@ use super::abi::STATUS;
 use super::groups;
 use super::shape::{Args, Kind, Shape, Words};
 
-/// Requests of one call that need no memory of their own.
-const FEW: usize = 16;
+/// Requests of one call that need no memory of their own. They are on the stack, of which threads may have little.
+const FEW: usize = 8;
 
 /// A request: its handle, which the library overwrites, and what is known of it.
 type Known = (usize, Option<Request>);

@@ -187,6 +187,44 @@ fn disk_full_in_the_midst() {
     assert!(trace.counts.values().map(|count| count.calls).sum::<u64>() > 1000);
 }
 
+/// A directory below one of a name that long, with parts as long as file systems allow.
+fn long_path(lab: &Lab, length: usize) -> PathBuf {
+    let mut path = lab.path("long");
+    while path.as_os_str().len() < length {
+        let left = length - path.as_os_str().len();
+        path.push("d".repeat(left.saturating_sub(1).clamp(1, 200)));
+    }
+    path
+}
+
+#[test]
+fn long_paths() {
+    let Some(lab) = Lab::open() else { return };
+    let heat = lab.compile("examples/heat/heat.c", &[]);
+    let measured = |experiment: &PathBuf, profile: &str| {
+        let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", profile, "-o"].map(OsStr::new);
+        let [n, steps] = ["64", "50"].map(OsStr::new);
+        let command = [&dwell[..], &[experiment.as_os_str(), heat.as_os_str(), n, steps]].concat();
+        lab.oshrun(2, &[], &command)
+    };
+    // The system allows 4,095 bytes, and files in the directory have names too.
+    for length in [1_000, 1_630, 4_060] {
+        let experiment = long_path(&lab, length);
+        let run = measured(&experiment, "--profile=off");
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(messages(&run).join("\n").contains("Next: dwell analyze"), "{length}: {run:?}");
+        assert!(experiment.join("traces/1.evt").exists(), "{length}: {run:?}");
+    }
+    let run = measured(&long_path(&lab, 1_700), "--profile=on");
+    assert!(messages(&run).join("\n").contains("Next: dwell report"), "{run:?}");
+    // The directory can be made, and files in it cannot.
+    for length in [4_084, 4_200] {
+        let run = measured(&long_path(&lab, length), "--profile=off");
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(messages(&run).join("\n").contains("File name too long"), "{length}: {run:?}");
+    }
+}
+
 #[test]
 fn budget() {
     let Some(lab) = Lab::open() else { return };

@@ -33,6 +33,7 @@ mod profile;
 mod same;
 mod select;
 mod sites;
+mod stacks;
 mod trace;
 mod trial;
 mod ucx;
