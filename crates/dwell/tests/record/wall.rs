@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::process::Command;
 
 use dwell_measure::guard::Entry;
 
@@ -134,6 +135,41 @@ fn sample(stage: &Stage, entries: &[Entry]) {
 fn whole(stage: &Stage) {
     for entry in Entry::ALL {
         passes(*entry).iter().for_each(|pass| stage.check(*entry, *pass));
+    }
+}
+
+/// A measured program in Rust has a copy of the standard library of its own: its panics, hooks and messages are as
+/// without Dwell, and those of the recorder are silent.
+#[test]
+fn a_program_in_rust_keeps_its_panics() {
+    for mpi in Mpi::of_the_system() {
+        let lab = Lab::with_faults();
+        let program = lab.path("panics");
+        let mut linker = std::ffi::OsString::from("linker=");
+        linker.push(mpi.compiler());
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--edition", "2024", "-C"]).arg(linker).arg("-o").arg(&program);
+        let output =
+            rustc.arg(Lab::repository().join("tests/programs/panics.rs")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let bare = mpi.run(&lab, 1, &[program.as_os_str()]);
+        assert!(bare.stderr.contains("round 1 is odd"), "{bare:?}");
+        assert_ne!(bare.code, Some(0), "{bare:?}");
+        for asked in ["DWELL_TEST_PANIC=none:1", "DWELL_TEST_PANIC=before:3"] {
+            let run = mpi.measured_with(&lab, 1, &[OsStr::new(asked)], &[program.as_os_str()]);
+            assert_eq!(run.code, bare.code, "{asked} {run:?}");
+            assert_eq!(run.stdout, bare.stdout, "{asked} {run:?}");
+            // Numbers of threads and processes differ from run to run.
+            let program_said = |run: &Run| {
+                let said = |line: &&str| line.contains("panicked") || line.contains("round ");
+                let said = |line: &&str| said(line) || line.contains("hook");
+                let lines = run.stderr.lines().filter(said);
+                lines.map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect()
+            };
+            let (told, expected): (Vec<_>, Vec<_>) = (program_said(&run), program_said(&bare));
+            assert!(expected.len() >= 5, "{bare:?}");
+            assert_eq!(told, expected, "{asked} {run:?}");
+        }
     }
 }
 
