@@ -12,6 +12,9 @@
 !   total       co_sum                  enters it too
 !   get         = cell[1]               synchronises, if the transport needs it
 !
+! With three images, image 3 is late and image 2 waits for it:
+!   subset      sync all                does so too; images 1 and 2 called sync images before it, image 3 did not
+!
 ! What happens when is in caf_delays.c; here is what only Fortran can say.
 module waits
   use, intrinsic :: iso_fortran_env, only: event_type, lock_type
@@ -29,7 +32,9 @@ WAIT(lock, lock (gate[1]))
 WAIT(broadcast, call co_broadcast(cell, source_image=1))
 WAIT(total, call co_sum(cell))
 WAIT(get, cell = cell[1])
+WAIT(subset, sync all)
   ROUND(caf_barrier, sync all)
+  ROUND(caf_pair, sync images (3 - this_image()))
   ROUND(caf_get, cell = cell[1])
   ROUND(caf_post, event post (bell[2]))
   ROUND(caf_lock, lock (gate[1]))

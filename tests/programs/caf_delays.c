@@ -1,7 +1,7 @@
 /* When each image of caf_delays.F90 does what; image 1 is process 0 of delays.h. */
 #include "delays.h"
 
-void caf_barrier(void), caf_get(void), caf_post(void), caf_lock(void), caf_unlock(void);
+void caf_barrier(void), caf_pair(void), caf_get(void), caf_post(void), caf_lock(void), caf_unlock(void);
 
 #define ROUNDS_OF(mode) \
   void mode##_0(void), mode##_1(void), mode##_2(void), mode##_3(void), mode##_4(void); \
@@ -15,6 +15,7 @@ ROUNDS_OF(lock)
 ROUNDS_OF(broadcast)
 ROUNDS_OF(total)
 ROUNDS_OF(get)
+ROUNDS_OF(subset)
 
 static void event(void (*wait)(void)) {
   if (alone(wait)) caf_post();
@@ -33,6 +34,22 @@ static void get(void (*wait)(void)) {
   alone(wait);
 }
 
+/* Images 1 and 2 meet without image 3, which then is the last to come where all meet. */
+static void subset(void (*wait)(void)) {
+  if (me < 2) caf_pair();
+  if (me == 0) {
+    mark(AWAY);
+    caf_barrier();
+  } else if (me == 1) {
+    be_on_time(wait);
+  } else {
+    await(1, ENTERED);
+    compute(delay);
+    mark(RELEASED);
+    wait();
+  }
+}
+
 static const struct mode modes[] = {
     {"sync_all", 2, together, sync_all_wait},
     {"sync_images", 2, together, sync_images_wait},
@@ -41,6 +58,7 @@ static const struct mode modes[] = {
     {"broadcast", 2, together, broadcast_wait},
     {"total", 2, together, total_wait},
     {"get", 2, get, get_wait},
+    {"subset", 3, subset, subset_wait},
     {NULL},
 };
 

@@ -46,7 +46,8 @@
 //! which. A call that returns when its operation is complete at the target writes `RmaOpCompleteBlocking`
 //! and `RmaOpCompleteRemote`. Their collectives carry a [`SEQUENCE`] that counts on with those of the
 //! communicator. Locks are as below, at the process that has them. A signal is `RmaSync` with
-//! [`SYMMETRIC_OFFSET`]; `sync images` is `RmaGroupSync` with those who wait for each other.
+//! [`SYMMETRIC_OFFSET`]; `sync images` is `RmaGroupSync` with those who wait for each other, and is not counted as a
+//! collective.
 //!
 //! # Communicators of MPI
 //! Two with the same members are told apart by how they came about, which all members saw alike.

@@ -168,9 +168,12 @@ fn group(hook: &Hook, arguments: &Arguments<'_>, recorder: &mut Recorder) -> Opt
     crate::mpi::comm_of(recorder, handle)
 }
 
-/// Whether others take part in this call.
+/// Whether all members of the communicator make this call, so that it has a number among their collectives. `sync
+/// images` has none, even if it lists every image: images that it does not list would be one number behind.
 fn is_collective(arguments: &Arguments<'_>) -> bool {
-    arguments.places.group.is_collective() && !arguments.is_alone()
+    let group = arguments.places.group;
+    let listed = matches!(group, Group::Listed { .. });
+    group.is_collective() && !listed && !arguments.is_alone()
 }
 
 /// Records the operation of a call. Returns its number, unless a later call completes it.

@@ -53,7 +53,7 @@ pub struct End {
     pub root: Option<u32>,
     /// Bytes of one member.
     pub bytes: u64,
-    /// The how manieth on its communicator.
+    /// Sequence number of this collective on its communicator, counted from 0.
     pub sequence: u64,
 }
 

@@ -126,11 +126,11 @@ fn mpi_is_inside() {
     assert!(value("comms_rma_gets") >= 10.0, "{report}");
 }
 
-/// Does something with the program that waits.
-fn delays<T>(lab: &Lab, mpi: &Mpi, then: impl FnOnce(&Program<'_>) -> T) -> T {
+/// Calls `then` with the program that waits, on this many images.
+fn delays<T>(lab: &Lab, mpi: &Mpi, images: u32, then: impl FnOnce(&Program<'_>) -> T) -> T {
     let names = ["tests/programs/caf_delays.F90", "tests/programs/caf_delays.c"];
     let path = compile_all(lab, &names, &["-fno-inline", "-ffree-line-length-none"]);
-    let run = |words: &[&OsStr]| mpi.measured(lab, 2, &[&[path.as_os_str()], words].concat());
+    let run = |words: &[&OsStr]| mpi.measured(lab, images, &[&[path.as_os_str()], words].concat());
     let source = include_str!("../../../../tests/programs/caf_delays.F90");
     then(&Program { lab, source, waiter: "Rank 1", run: &run })
 }
@@ -140,7 +140,7 @@ fn delays<T>(lab: &Lab, mpi: &Mpi, then: impl FnOnce(&Program<'_>) -> T) -> T {
 fn waits_are_found_at_the_layer_of_the_source() {
     let Some((mpi, lab)) = open() else { return };
     let modes = ["sync_all", "sync_images", "event", "lock", "broadcast", "total", "get"];
-    let trials = delays(&lab, &mpi, |program| program.trials(&modes));
+    let trials = delays(&lab, &mpi, 2, |program| program.trials(&modes));
     trials.find("sync_all", "barrier_wait", "_gfortran_caf_sync_all", "Rank 0");
     trials.find("sync_images", "late_partner", "_gfortran_caf_sync_images", "Rank 0");
     trials.find("event", "late_signal", "_gfortran_caf_event_wait", "Rank 0");
@@ -155,20 +155,51 @@ fn waits_are_found_at_the_layer_of_the_source() {
 fn an_image_that_computes_serves_nobody() {
     let Some((mpi, lab)) = open() else { return };
     let mpi = mpi.with(&["-mca", "osc", "pt2pt"]);
-    let trials = delays(&lab, &mpi, |program| program.trials(&["get"]));
+    let trials = delays(&lab, &mpi, 2, |program| program.trials(&["get"]));
     trials.find("get", "wait_for_progress", "_gfortran_caf_get", "Rank 0");
+}
+
+/// Images 1 and 2 call `sync images` without image 3. The `sync all` that follows is one instance for all three
+/// images, in the coarray layer and in MPI below it.
+#[test]
+fn sync_all_is_matched_after_sync_images_of_some_images() {
+    let Some((mpi, lab)) = open() else { return };
+    let trials = delays(&lab, &mpi, 3, |program| program.trials(&["subset"]));
+    trials.find("subset", "barrier_wait", "_gfortran_caf_sync_all", "Rank 2");
+    let left_out = trials.late.findings["not_computed"].to_string();
+    assert!(!left_out.contains("collectives"), "{left_out}");
+
+    // The image that the program knows of waited at MPI as long as at the coarray layer.
+    let trial = delays(&lab, &mpi, 3, |program| program.trial(DELAY, &["subset"]));
+    let found = at_mpi(&lab);
+    let seconds = waited_in_barriers(&found, "subset_", "Rank 1");
+    let expected: f64 = trial.expected.values().sum();
+    assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
+    let left_out = found["not_computed"].to_string();
+    assert!(!left_out.contains("collectives"), "{left_out}");
 }
 
 /// At MPI, which is below, if that is asked for; and then nowhere else.
 #[test]
 fn waits_are_found_at_mpi_if_asked_for() {
     let Some((mpi, lab)) = open() else { return };
-    let trial = delays(&lab, &mpi, |program| program.trial(DELAY, &["sync_all"]));
+    let trial = delays(&lab, &mpi, 2, |program| program.trial(DELAY, &["sync_all"]));
+    let seconds = waited_in_barriers(&at_mpi(&lab), "sync_all_", "Rank 1");
+    let expected: f64 = trial.expected.values().sum();
+    assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
+}
+
+/// Findings of the recorded run if waits are judged at calls of MPI.
+fn at_mpi(lab: &Lab) -> Value {
     let experiment = lab.experiment();
     let command = ["analyze", "--layer", "mpi", "--json"].map(OsStr::new);
     let output = lab.dwell(&[&command[..], &[experiment.as_os_str()]].concat());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Seconds that a process waited in barriers of MPI below the functions of the program whose names begin so.
+fn waited_in_barriers(found: &Value, functions: &str, waiter: &str) -> f64 {
     let barriers = found["findings"].as_array().unwrap().iter();
     let mut seconds = 0.0;
     for finding in barriers.filter(|finding| finding["pattern"] == "barrier_wait") {
@@ -177,11 +208,12 @@ fn waits_are_found_at_mpi_if_asked_for() {
         assert!(region.starts_with("MPI_"), "{finding:#}");
         let mut calls = path.iter().rev().skip(1);
         let caller = calls.find_map(|call| call["caller"].as_str());
-        if caller.is_some_and(|caller| caller.starts_with("sync_all_")) {
+        if caller.is_some_and(|caller| caller.starts_with(functions)) {
             assert_eq!(region, "MPI_Barrier", "{finding:#}");
-            seconds += finding["seconds"].as_f64().unwrap();
+            let shares = finding["origins"].as_array().unwrap().iter();
+            let of = shares.filter(|share| share["who"] == waiter);
+            seconds += of.map(|share| share["seconds"].as_f64().unwrap()).sum::<f64>();
         }
     }
-    let expected: f64 = trial.expected.values().sum();
-    assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
+    seconds
 }
