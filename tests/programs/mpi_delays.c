@@ -28,6 +28,15 @@
  *   atomic         MPI_Win_flush after          enters a barrier, if the transport needs it
  *                  MPI_Fetch_and_op
  *
+ * With three ranks, rank 1 waits for rank 2, which is late:
+ *   neighbours     MPI_Neighbor_alltoall on a grid, in which rank 2 is its only neighbour; rank 0 comes last
+ *   graph          MPI_Wait for an MPI_Ineighbor_allgather on a graph, in which only rank 2 sends to it; rank 0 comes last
+ *   other_barrier  MPI_Barrier on an intercommunicator of rank 1 and ranks 0 and 2, as the following
+ *   other_sum      MPI_Allreduce
+ *   other_bcast    MPI_Bcast, whose root is rank 2
+ *   other_reduce   MPI_Reduce, whose root is rank 1
+ *   other_later    MPI_Wait for an MPI_Iallreduce
+ *
  * What is printed, and how the delay is made, says delays.h.
  */
 #include <mpi.h>
@@ -41,10 +50,15 @@ static double word, *memory;
 static MPI_Win win, made;
 static MPI_Request request;
 static MPI_Group peer;
+static MPI_Comm grid, graph, other_group;
 
 #define lock() MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win)
 
 #define ONE 1, MPI_DOUBLE /* of what windows hold */
+
+/* Roots on the intercommunicator: rank 2 is the second of its group, rank 1 is alone in its group. */
+static int from_two(void) { return me == 1 ? 1 : me == 2 ? MPI_ROOT : MPI_PROC_NULL; }
+static int to_one(void) { return me == 1 ? MPI_ROOT : 0; }
 
 WAIT(recv, MPI_Recv(&one, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE))
 WAIT(irecv, MPI_Wait(&request, MPI_STATUS_IGNORE))
@@ -67,6 +81,13 @@ WAIT(lock, (lock(), MPI_Get(&word, ONE, 0, 0, ONE, win), MPI_Win_unlock(0, win))
 WAIT(get, MPI_Win_flush(0, win))
 WAIT(rget, MPI_Wait(&request, MPI_STATUS_IGNORE))
 WAIT(atomic, MPI_Win_flush(0, win))
+WAIT(neighbours, MPI_Neighbor_alltoall(other, 1, MPI_INT, two, 1, MPI_INT, grid))
+WAIT(graph, MPI_Wait(&request, MPI_STATUS_IGNORE))
+WAIT(other_barrier, MPI_Barrier(other_group))
+WAIT(other_sum, MPI_Allreduce(&one, two, 1, MPI_INT, MPI_SUM, other_group))
+WAIT(other_bcast, MPI_Bcast(&one, 1, MPI_INT, from_two(), other_group))
+WAIT(other_reduce, MPI_Reduce(&one, two, 1, MPI_INT, MPI_SUM, to_one(), other_group))
+WAIT(other_later, MPI_Wait(&request, MPI_STATUS_IGNORE))
 
 static void receive(void (*wait)(void)) {
   if (alone(wait)) MPI_Send(&one, 1, MPI_INT, 1, 1, WORLD);
@@ -174,6 +195,56 @@ static void get(void (*wait)(void)) { outstanding(wait, GET); }
 static void rget(void (*wait)(void)) { outstanding(wait, RGET); }
 static void atomic(void (*wait)(void)) { outstanding(wait, ATOMIC); }
 
+/* Rank 1 needs rank 2 only, which comes after the delay; rank 0 comes after another. */
+static void chain(void (*wait)(void), int later) {
+  if (me == 1 && later) MPI_Ineighbor_allgather(&one, 1, MPI_INT, two, 1, MPI_INT, graph, &request);
+  if (me == 1) return be_on_time(wait);
+  if (me == 0) mark(AWAY);
+  await(me == 2 ? 1 : 2, me == 2 ? ENTERED : RELEASED);
+  compute(delay);
+  mark(RELEASED);
+  if (later) MPI_Ineighbor_allgather(&one, 1, MPI_INT, two, 1, MPI_INT, graph, &request);
+  wait();
+}
+
+static void on_grid(void (*wait)(void)) { chain(wait, 0); }
+static void on_graph(void (*wait)(void)) { chain(wait, 1); }
+
+/* Rank 2 comes last; rank 0 is on time, and calls from a place of its own. */
+static void two_groups(void (*wait)(void), void (*also)(void)) {
+  if (me == 1) return be_on_time(wait);
+  if (me == 0) {
+    mark(AWAY);
+    return also();
+  }
+  await(1, ENTERED);
+  compute(delay);
+  mark(RELEASED);
+  wait();
+}
+
+static void also_barrier(void) { MPI_Barrier(other_group); }
+static void also_sum(void) { MPI_Allreduce(&one, two, 1, MPI_INT, MPI_SUM, other_group); }
+static void also_bcast(void) { MPI_Bcast(&one, 1, MPI_INT, from_two(), other_group); }
+static void also_reduce(void) { MPI_Reduce(&one, two, 1, MPI_INT, MPI_SUM, to_one(), other_group); }
+
+static void other_barrier(void (*wait)(void)) { two_groups(wait, also_barrier); }
+static void other_sum(void (*wait)(void)) { two_groups(wait, also_sum); }
+static void other_bcast(void (*wait)(void)) { two_groups(wait, also_bcast); }
+static void other_reduce(void (*wait)(void)) { two_groups(wait, also_reduce); }
+
+static void other_later(void (*wait)(void)) {
+  if (me == 2) {
+    await(1, ENTERED);
+    compute(delay);
+    mark(RELEASED);
+  }
+  MPI_Iallreduce(&one, two, 1, MPI_INT, MPI_SUM, other_group, &request);
+  if (me == 0) mark(AWAY);
+  if (me == 1) be_on_time(wait);
+  else MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static const struct mode modes[] = {
     {"recv", 2, receive, recv_wait},
     {"irecv", 2, receive_later, irecv_wait},
@@ -196,10 +267,34 @@ static const struct mode modes[] = {
     {"get", 2, get, get_wait},
     {"rget", 2, rget, rget_wait},
     {"atomic", 2, atomic, atomic_wait},
+    {"neighbours", 3, on_grid, neighbours_wait},
+    {"graph", 3, on_graph, graph_wait},
+    {"other_barrier", 3, other_barrier, other_barrier_wait},
+    {"other_sum", 3, other_sum, other_sum_wait},
+    {"other_bcast", 3, other_bcast, other_bcast_wait},
+    {"other_reduce", 3, other_reduce, other_reduce_wait},
+    {"other_later", 3, other_later, other_later_wait},
     {NULL},
 };
 
 static void barrier(void) { MPI_Barrier(WORLD); }
+
+/* What three ranks meet on. */
+static void topologies(int rank) {
+  MPI_Comm part;
+  int length = 3, ends = 0, weight = 1;
+  /* In a row: 1, 2, 0. */
+  MPI_Comm_split(WORLD, 0, (rank + 2) % 3, &part);
+  MPI_Cart_create(part, 1, &length, &ends, 0, &grid);
+  MPI_Comm_free(&part);
+  /* 0 sends to 2, 2 to 1. */
+  int source = (rank + 1) % 3, target = (rank + 2) % 3;
+  MPI_Dist_graph_create_adjacent(WORLD, rank != 0, &source, &weight, rank != 1, &target, &weight, MPI_INFO_NULL, 0,
+                                 &graph);
+  MPI_Comm_split(WORLD, rank == 1, rank, &part);
+  MPI_Intercomm_create(part, 0, WORLD, rank == 1 ? 0 : 1, 1, &other_group);
+  MPI_Comm_free(&part);
+}
 
 int main(int argc, char **argv) {
   MPI_Group world;
@@ -208,12 +303,18 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(WORLD, &rank);
   MPI_Comm_size(WORLD, &size);
-  int partner = 1 - rank;
+  int partner = (rank + 1) % 2;
+  if (size == 3) topologies(rank);
   MPI_Comm_group(WORLD, &world);
   MPI_Group_incl(world, 1, &partner, &peer);
   MPI_Win_allocate(8, 8, MPI_INFO_NULL, WORLD, &mine, &win);
   run(argv, rank, size, modes, barrier);
   MPI_Win_free(&win);
+  if (size == 3) {
+    MPI_Comm_free(&grid);
+    MPI_Comm_free(&graph);
+    MPI_Comm_free(&other_group);
+  }
   MPI_Group_free(&peer);
   MPI_Group_free(&world);
   MPI_Finalize();

@@ -45,6 +45,8 @@ pub(crate) struct Actor {
     pub(crate) collectives: HashMap<u32, u64, Mixed>,
     /// Collectives that do not block.
     pub(crate) under: Under,
+    /// Collectives among neighbours, where nobody says who the neighbours are.
+    pub(crate) strangers: u64,
     /// When the last operation on a window and target was over, for fences and epochs of MPI.
     pub(crate) touched: HashMap<(u32, u32), u64, Mixed>,
 }
@@ -72,6 +74,7 @@ impl Actor {
             outside: progress::Outside::default(),
             collectives: HashMap::default(),
             under: Under::default(),
+            strangers: 0,
             touched: HashMap::default(),
         }
     }

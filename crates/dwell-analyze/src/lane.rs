@@ -118,6 +118,8 @@ pub(crate) struct Lane {
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
     pub(crate) poll: Option<Poll>,
+    /// The group of the neighbours in the collective that is open.
+    pub(crate) neighbours: Option<u32>,
     /// Time of the last event.
     pub(crate) now: u64,
     /// Time of the first event.
@@ -168,6 +170,7 @@ impl Lane {
             done: Vec::new(),
             notes: Vec::new(),
             poll: None,
+            neighbours: None,
             now: 0,
             first: None,
             events: 0,

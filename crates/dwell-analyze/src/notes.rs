@@ -72,6 +72,11 @@ pub(crate) fn collect(
         let why = "collectives that do not block began or ended in the archive, but not both";
         add("nonblocking_collective_wait", unfinished, why);
     }
+    let strangers: u64 = actors().map(|actor| actor.strangers).sum();
+    if strangers > 0 {
+        let why = "they are neighbourhood collectives, and the archive does not say who the neighbours are";
+        add("nxn_wait", strangers, why);
+    }
     let several: u64 = actors().map(|actor| actor.several_locks).sum();
     if several > 0 {
         let why = "they completed operations under several locks at once";

@@ -1,15 +1,16 @@
 //! Records that come seldom: synchronisation, locks, collectives, messages.
 
+use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveRoot, LockType, MeasurementMode, RmaSyncLevel, RmaSyncType};
 use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
-use otf2::{Attribute, Event, List};
+use otf2::{Attribute, AttributeValue, Event, List};
 
 use crate::lane::{Done, Frame, Note, Taken};
 use crate::matrix::Kind;
 use crate::metric::Quantity;
 use crate::paths::Counted;
-use crate::patterns::collectives::{Arrival, Touch, Way};
+use crate::patterns::collectives::{Among, Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, What};
 use crate::patterns::messages::{
     APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Receive, Sending,
@@ -78,9 +79,11 @@ impl Player<'_> {
                 let way = Way::of(role, it.collective_op, it.root, false);
                 self.collective(time, context, way, it.root, None, attributes);
             }
+            Event::MpiCollectiveBegin(_) => self.lane.neighbours = self.neighbours(attributes),
             Event::NonBlockingCollectiveRequest(it) => {
                 let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
-                self.actor.under.begin(self.lane.location, it.request_id.0, enter);
+                let among = self.among(attributes);
+                self.actor.under.begin(self.lane.location, it.request_id.0, enter, among);
             }
             Event::NonBlockingCollectiveComplete(it) => {
                 let Some(context) = self.world.system.comm(it.communicator) else {
@@ -171,11 +174,13 @@ impl Player<'_> {
         fence: Option<u32>,
         attributes: List<'_, Attribute>,
     ) {
+        let neighbours = self.lane.neighbours.take();
         let Some(frame) = self.lane.stack.last().copied() else { return };
         self.lane.paths.book(frame.path, Quantity::Collectives, 1);
-        if !frame.judged || self.is_between(context) {
+        if !frame.judged {
             return;
         }
+        self.actor.strangers += u64::from(way == Way::Neighbours && neighbours.is_none());
         let outside = self.outside(frame, context);
         let counted = self.actor.collectives.entry(context).or_insert(0);
         let sequence = number(attributes, self.world.attributes.sequence).unwrap_or(*counted);
@@ -198,15 +203,33 @@ impl Player<'_> {
             end: time,
             way,
             root: self.root(context, root),
+            neighbours,
             number: None,
             outside,
         };
         self.mail.arrivals.send(arrival.home(self.world), arrival);
     }
 
-    /// Whether a communicator connects two groups: who waits for whom there is not judged.
-    fn is_between(&self, context: u32) -> bool {
-        self.world.system.context(context).is_some_and(crate::system::Context::is_between)
+    /// The group of the neighbours that a record names, if it names one that is kept.
+    fn neighbours(&self, attributes: List<'_, Attribute>) -> Option<u32> {
+        let wanted = self.world.attributes.neighbours?;
+        let found = attributes.iter().find(|it| it.attribute == wanted)?;
+        let AttributeValue::Group(group) = found.value else { return None };
+        self.world.system.group(group).map(|_| group.0)
+    }
+
+    /// Whom a collective that begins now waits for. Only this record and the call it stands in say that.
+    fn among(&self, attributes: List<'_, Attribute>) -> Among {
+        let group = self.neighbours(attributes);
+        let region = self.lane.stack.last().map(|frame| frame.region);
+        let meaning = region.and_then(|region| self.world.roles.get(region).meaning);
+        match meaning.map(|meaning| meaning.operation) {
+            Some(Operation::Collective(which)) if which.shape() == Shape::Neighbours => {
+                Among::Neighbours(group)
+            }
+            _ if group.is_some() => Among::Neighbours(group),
+            _ => Among::Members,
+        }
     }
 
     /// What the open collective completed at targets outside of its group. Who is in the group is
@@ -250,7 +273,13 @@ impl Player<'_> {
         let Some(frame) = self.lane.stack.last().copied() else { return };
         self.lane.paths.book(frame.path, Quantity::Collectives, 1);
         let location = self.lane.location;
-        let Some((number, began)) = self.actor.under.find(location, request) else { return };
+        let found = self.actor.under.find(location, request);
+        let Some((number, began, among)) = found else { return };
+        let (way, neighbours) = match among {
+            Among::Members => (way, None),
+            Among::Neighbours(group) => (Way::Neighbours, group),
+        };
+        self.actor.strangers += u64::from(among == Among::Neighbours(None) && frame.judged);
         let arrival = Arrival {
             context,
             sequence: 0,
@@ -262,16 +291,14 @@ impl Player<'_> {
             end: time,
             way,
             root: self.root(context, root),
+            neighbours,
             number: Some(number),
             outside: None,
         };
-        let judged = frame.judged && !self.is_between(context);
+        let judged = frame.judged;
         let (world, mail) = (self.world, &mut *self.mail);
         for arrival in self.actor.under.end(number, judged.then_some(arrival)) {
             mail.arrivals.send(arrival.home(world), arrival);
-        }
-        if frame.judged && !judged {
-            return;
         }
         let what = Quantity::NonBlockingWait;
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);

@@ -78,9 +78,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Whether it connects two groups, of which each waits for the other.
-    pub(crate) fn is_between(&self) -> bool {
-        matches!(self.ranks, Ranks::Between(_))
+    /// The two groups that it connects, if it is an intercommunicator.
+    pub(crate) fn sides(&self) -> Option<&[Vec<Option<u32>>; 2]> {
+        match &self.ranks {
+            Ranks::Between(sides) => Some(sides),
+            _ => None,
+        }
     }
 
     /// Whether a process belongs to it.

@@ -52,6 +52,7 @@ pub(crate) struct Attributes {
     pub(crate) sequence: Option<AttributeRef>,
     pub(crate) cut: Option<AttributeRef>,
     pub(crate) skipped: Option<AttributeRef>,
+    pub(crate) neighbours: Option<AttributeRef>,
 }
 
 impl Attributes {
@@ -66,6 +67,7 @@ impl Attributes {
                 Some(archive::SIGNAL_OFFSET) => found.signal = Some(attribute.id),
                 Some(archive::SEQUENCE) => found.sequence = Some(attribute.id),
                 Some(archive::CUT) => found.cut = Some(attribute.id),
+                Some(archive::NEIGHBOURS) => found.neighbours = Some(attribute.id),
                 Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
                 _ => {}
             }

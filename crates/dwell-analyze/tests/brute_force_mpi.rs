@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity as Q, analyze};
 use mpi::{
-    EPOCHS, Events, FENCES, FIRST_GROUP, LOCKS, Program, REGIONS, WORLD, random_program, write,
+    BETWEEN, EPOCHS, Events, FENCES, FIRST_GROUP, LOCKS, NEIGHBOURS, Program, REGIONS, SOME, WORLD,
+    random_program, write,
 };
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
@@ -144,6 +145,16 @@ impl Search<'_> {
             CollectiveOp::Reduce if rank == root => latest(&|it| it != root),
             CollectiveOp::Reduce => 0,
             CollectiveOp::Scan => latest(&|it| it < rank),
+            CollectiveOp::Alltoall => {
+                let begins = |call: &&Call| {
+                    call.records.iter().any(|(_, record)| {
+                        matches!(record, Event::NonBlockingCollectiveRequest(it)
+                            if it.request_id == end.request_id)
+                    })
+                };
+                let list = neighbours(self.ranks[rank].iter().find(begins).unwrap());
+                latest(&|it| it != rank && list.contains(&it))
+            }
             _ => latest(&|_| true),
         }
     }
@@ -194,6 +205,63 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// The n-th collective that blocks of each member of a communicator is one collective.
+    fn meetings(&mut self) {
+        let end = |call: &Call| {
+            call.records.iter().find_map(|(time, record)| match record {
+                Event::MpiCollectiveEnd(it) => Some((*time, *it)),
+                _ => None,
+            })
+        };
+        let mut waits: Vec<(usize, Q, u64)> = Vec::new();
+        for comm in [WORLD, SOME, BETWEEN] {
+            let on = |call: &&Call| end(call).is_some_and(|it| it.1.communicator == comm);
+            let of = |rank: usize| -> Vec<&Call> { self.ranks[rank].iter().filter(on).collect() };
+            for number in 0..of(0).len() {
+                let all: Vec<(usize, &Call)> = (0..self.ranks.len())
+                    .filter_map(|rank| Some((rank, *of(rank).get(number)?)))
+                    .collect();
+                let root = all.iter().find_map(|(rank, call)| match end(call)?.1.root {
+                    CollectiveRoot::SelfRank => Some(*rank),
+                    CollectiveRoot::Rank(it) if comm == BETWEEN => {
+                        Some(if *rank == 0 { it as usize + 1 } else { 0 })
+                    }
+                    CollectiveRoot::Rank(it) => Some(it as usize),
+                    _ => None,
+                });
+                let between = comm == BETWEEN;
+                for &(rank, call) in &all {
+                    let until = end(call).unwrap().0;
+                    let apart = |it: usize| !between || (rank == 0) != (it == 0);
+                    let latest = |is: &dyn Fn(usize, &Call) -> bool| {
+                        let others = all.iter().filter(|it| is(it.0, it.1));
+                        others.map(|it| it.1.enter).max().unwrap_or(0)
+                    };
+                    let list = neighbours(call);
+                    let (what, last) = match call.name {
+                        "MPI_Barrier" if between => {
+                            (Q::BarrierWait, latest(&|_, it| it.enter < until))
+                        }
+                        "MPI_Barrier" => (Q::BarrierWait, latest(&|_, _| true)),
+                        "MPI_Allreduce" => (Q::NxnWait, latest(&|it, _| apart(it))),
+                        "MPI_Bcast" => {
+                            (Q::LateBroadcast, latest(&|it, _| Some(it) == root && apart(it)))
+                        }
+                        "MPI_Reduce" if Some(rank) == root => {
+                            (Q::EarlyReduce, latest(&|it, _| it != rank && apart(it)))
+                        }
+                        "MPI_Neighbor_alltoall" => {
+                            (Q::NxnWait, latest(&|it, _| list.contains(&it)))
+                        }
+                        _ => continue,
+                    };
+                    waits.push((rank, what, last.min(until).saturating_sub(call.enter)));
+                }
+            }
+        }
+        waits.into_iter().for_each(|(rank, what, amount)| self.add(rank, what, amount));
     }
 
     /// The n-th fence of each rank is one fence.
@@ -380,11 +448,22 @@ fn partners(call: &Call) -> Vec<usize> {
     (0..32).filter(|rank| mask >> rank & 1 == 1).collect()
 }
 
+/// The neighbours that a call names.
+fn neighbours(call: &Call) -> Vec<usize> {
+    let group = call.records.iter().find_map(|(_, record)| match record {
+        Event::RmaGroupSync(it) if it.win == NEIGHBOURS => Some(it.group.0),
+        _ => None,
+    });
+    let mask = group.map_or(0, |group| group - FIRST_GROUP);
+    (0..32).filter(|rank| mask >> rank & 1 == 1).collect()
+}
+
 fn search(lists: &[Events]) -> Vec<Sums> {
     let ranks: Vec<Vec<Call>> = lists.iter().map(calls).collect();
     let found = vec![Sums::new(); ranks.len()];
     let mut search = Search { ranks: &ranks, found };
     search.messages_and_collectives();
+    search.meetings();
     search.fences();
     search.epochs();
     search.locks();
@@ -395,6 +474,10 @@ const WAITS: &[Q] = &[
     Q::LateSender,
     Q::LateSenderWrongOrder,
     Q::LateReceiver,
+    Q::BarrierWait,
+    Q::NxnWait,
+    Q::LateBroadcast,
+    Q::EarlyReduce,
     Q::WaitAtFence,
     Q::EarlyFence,
     Q::LatePost,

@@ -22,13 +22,14 @@ use otf2::{AttributeValue, List, def};
 use crate::unify::{CommId, Global, Group, GroupId, Label};
 
 /// Attributes in the order of their ids: name, type, description.
-const ATTRIBUTES: [(&str, Type, &str); 6] = [
+const ATTRIBUTES: [(&str, Type, &str); 7] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
     (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
     (archive::SEQUENCE, Type::Uint64, "Number of the collective on its window"),
     (archive::CUT, Type::Uint8, "Its process ended inside the region"),
     (archive::SKIPPED, Type::Uint64, "Messages of the same kind before it that were not recorded"),
+    (archive::NEIGHBOURS, Type::Group, "The process and the neighbours that send to it"),
 ];
 
 /// Writes all global definitions of a run.

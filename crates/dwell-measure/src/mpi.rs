@@ -24,7 +24,7 @@ mod skipped;
 
 pub(crate) use above::ABOVE;
 pub use above::{End, LockRecord};
-pub use comms::{Comm, Members, Origin, Window, last_made};
+pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
 pub use recorder::{Collective, Completion, Envelope, Recorder, Transfer, begin, end};
 pub use requests::{Request, Requests, Status, What};
 
@@ -82,8 +82,9 @@ pub(crate) fn finalise<R>(hook: &'static Hook, barrier: impl FnOnce() -> R) -> R
             let Some(comm) = everyone else { return };
             let which = operation::Collective::Sync;
             let sequence = comm.collective();
-            let (root, is_root, sent, received) = (None, false, 0, 0);
-            let it = Collective { comm, which, root, is_root, sent, received, sequence };
+            let (root, is_root, sent, received, neighbours) = (None, false, 0, 0, None);
+            let it =
+                Collective { comm, which, root, is_root, sent, received, sequence, neighbours };
             recorder.collective_end(&it);
         });
     });

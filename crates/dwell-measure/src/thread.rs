@@ -67,6 +67,7 @@ pub(crate) mod attribute {
     pub(crate) const SEQUENCE: AttributeRef = AttributeRef(3);
     pub(crate) const CUT: AttributeRef = AttributeRef(4);
     pub(crate) const SKIPPED: AttributeRef = AttributeRef(5);
+    pub(crate) const NEIGHBOURS: AttributeRef = AttributeRef(6);
 }
 
 /// Marks a region that was left for the program, not by it.
@@ -532,8 +533,9 @@ impl Thread {
         )
     }
 
+    /// Writes an event with an attribute.
     #[inline(always)]
-    fn write_tagged(
+    pub(crate) fn write_tagged(
         &mut self,
         time: u64,
         tag: Attribute,

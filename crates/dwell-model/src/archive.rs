@@ -54,7 +54,8 @@
 //! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the
 //! number that the collective got when it was started. Collectives on windows are counted with those of
 //! the communicator that the window was made from. Bytes of a collective are what the process gives from
-//! its buffer and what it gets in its buffer; a buffer that is the other one gives nothing.
+//! its buffer and what it gets in its buffer; a buffer that is the other one gives nothing. The beginning of a
+//! neighbourhood collective names the neighbours of the process ([`NEIGHBOURS`]).
 //!
 //! # Attributes
 //! See the constants of this module.
@@ -109,6 +110,10 @@ pub const CUT: &str = "DWELL::CUT";
 /// Attribute of messages, an unsigned number: how many with the same partner, tag and communicator, in the
 /// same direction, came before it and were not recorded. Without the attribute there were none.
 pub const SKIPPED: &str = "DWELL::SKIPPED";
+
+/// Attribute of `MpiCollectiveBegin` and `NonBlockingCollectiveRequest` of a neighbourhood collective, a group: the process
+/// and the neighbours that send to it.
+pub const NEIGHBOURS: &str = "DWELL::NEIGHBOURS";
 
 /// Words behind the [`Meaning`] of a region whose calls were made and never recorded.
 pub const LEFT_OUT: &str = " recorded=never";

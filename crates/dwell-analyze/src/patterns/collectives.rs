@@ -16,6 +16,11 @@
 //! | one to all | enter of the root - e, not for the root | |
 //! | all to one | root only: last enter of the others - e | |
 //! | prefix | last enter of those of lower rank - e | |
+//! | neighbours | last enter of the neighbours that send to the process - e | |
+//!
+//! An intercommunicator connects two groups. There, *others* are the members of the other group: data comes from
+//! nobody else. Barriers, and making and freeing communicators, wait for members of both groups. Neither have a
+//! completion.
 //!
 //! A collective that does not block begins with the call that initiates it, and is waited for in the
 //! call that completes it: there, *last enter* is the last of the initiating calls. The home tells each
@@ -28,12 +33,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveOp, CollectiveRoot};
+use otf2::id::GroupRef;
 
 use crate::hash::Mixed;
 use crate::metric::Quantity;
 use crate::paths::Path;
 use crate::patterns::messages::{COLLECTIVES, OUTSIDE, Sent};
 use crate::role::Role;
+use crate::system::Context;
 use crate::transport::{Letter, Post};
 use crate::world::World;
 
@@ -56,6 +63,8 @@ pub(crate) enum Way {
     ToRoot,
     /// Each waits for those before it.
     Prefix,
+    /// Each waits for its neighbours in a topology.
+    Neighbours,
 }
 
 impl Way {
@@ -84,8 +93,10 @@ impl Way {
             Some(Operation::Deallocate | Operation::DestroyGroup) => return Self::Free,
             _ => {}
         }
-        let rooted = matches!(root, CollectiveRoot::Rank(_));
+        // On intercommunicators the root names itself, and members of its group name the group.
+        let rooted = !matches!(root, CollectiveRoot::None);
         match by_call {
+            Some(Shape::Neighbours) => return Self::Neighbours,
             Some(Shape::Barrier) => return Self::Barrier,
             Some(Shape::OneToAll) if rooted => return Self::FromRoot,
             Some(Shape::AllToOne) if rooted => return Self::ToRoot,
@@ -124,6 +135,8 @@ pub(crate) struct Arrival {
     pub(crate) way: Way,
     /// The process that is the root.
     pub(crate) root: Option<u32>,
+    /// The group of the process and the neighbours that send to it, if the archive has it.
+    pub(crate) neighbours: Option<u32>,
     /// If it does not block, its number at the process.
     pub(crate) number: Option<u32>,
     /// If it completed operations outside of the group, the number of the case: the process wants to
@@ -167,6 +180,15 @@ impl Touch {
     }
 }
 
+/// Which members of its communicator a member of a collective waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Among {
+    /// Any of them.
+    Members,
+    /// The neighbours that send to it: a group, if the archive has it.
+    Neighbours(Option<u32>),
+}
+
 /// A collective that does not block, from its beginning on.
 #[derive(Clone, Copy, Debug)]
 struct Started {
@@ -174,6 +196,7 @@ struct Started {
     request: u64,
     number: u32,
     began: u64,
+    among: Among,
     /// Once it is complete; `None` inside if nobody judges it.
     complete: Option<Option<Arrival>>,
 }
@@ -191,18 +214,18 @@ pub(crate) struct Under {
 
 impl Under {
     /// A call began a collective.
-    pub(crate) fn begin(&mut self, location: u32, request: u64, began: u64) {
+    pub(crate) fn begin(&mut self, location: u32, request: u64, began: u64, among: Among) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        self.started.push_back(Started { location, request, number, began, complete: None });
+        self.started.push_back(Started { location, request, number, began, among, complete: None });
     }
 
-    /// Number and beginning of a collective that ends.
-    pub(crate) fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64)> {
+    /// Number and beginning of a collective that ends, and whom its members wait for.
+    pub(crate) fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64, Among)> {
         let is = |it: &&Started| {
             it.location == location && it.request == request && it.complete.is_none()
         };
-        let found = self.started.iter().find(is).map(|it| (it.number, it.began));
+        let found = self.started.iter().find(is).map(|it| (it.number, it.began, it.among));
         self.strays += u64::from(found.is_none());
         found
     }
@@ -325,10 +348,105 @@ impl Instances {
     }
 }
 
+/// A member that others wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Late {
+    began: u64,
+    process: u32,
+}
+
+impl From<&Arrival> for Late {
+    fn from(it: &Arrival) -> Self {
+        Self { began: it.began, process: it.process }
+    }
+}
+
+/// For each member of an instance the member that it waits for. The list is sorted by (began, process, location), so
+/// that whoever is last does not depend on the order of arrival here.
+fn awaited(world: &World, list: &[Arrival], way: Way, root: Option<u32>) -> Vec<Option<Late>> {
+    let context = list.first().and_then(|it| world.system.context(it.context));
+    let is_root = |it: &Arrival| Some(it.process) == root;
+    if let Some(sides) = context.and_then(Context::sides) {
+        return awaited_between(list, way, root, sides);
+    }
+    match way {
+        Way::FromRoot => {
+            let of_root = list.iter().find(|it| is_root(it)).map(Late::from);
+            list.iter().map(|it| of_root.filter(|_| !is_root(it))).collect()
+        }
+        Way::ToRoot => {
+            let last = list.iter().rfind(|it| !is_root(it)).map(Late::from);
+            list.iter().map(|it| last.filter(|_| is_root(it))).collect()
+        }
+        Way::Prefix => prefix(list, |process| context.and_then(|it| it.rank(process))),
+        Way::Neighbours => neighbours(world, list),
+        _ => vec![list.last().map(Late::from); list.len()],
+    }
+}
+
+/// The same where two groups meet.
+fn awaited_between(
+    list: &[Arrival],
+    way: Way,
+    root: Option<u32>,
+    [one, _]: &[Vec<Option<u32>>; 2],
+) -> Vec<Option<Late>> {
+    let mut one: Vec<u32> = one.iter().copied().flatten().collect();
+    one.sort_unstable();
+    let side = |it: &Arrival| usize::from(one.binary_search(&it.process).is_err());
+    let last = [0, 1].map(|of| list.iter().rfind(|it| side(it) == of).map(Late::from));
+    let of_other = |it: &Arrival| last.get(1 - side(it)).copied().flatten();
+    let is_root = |it: &Arrival| Some(it.process) == root;
+    match way {
+        Way::FromRoot => {
+            let of_root = list.iter().find(|it| is_root(it));
+            let waits =
+                |it: &Arrival| of_root.filter(|root| side(root) != side(it)).map(Late::from);
+            list.iter().map(waits).collect()
+        }
+        Way::ToRoot => list.iter().map(|it| of_other(it).filter(|_| is_root(it))).collect(),
+        Way::All => list.iter().map(of_other).collect(),
+        // Whoever has left before a member of its own group came has not waited for that member.
+        _ => {
+            let before = |it: &Arrival| list.iter().rfind(|other| other.began < it.end);
+            list.iter().map(|it| before(it).map(Late::from)).collect()
+        }
+    }
+}
+
+/// For each member the last to come of those of lower rank.
+fn prefix(list: &[Arrival], rank: impl Fn(u32) -> Option<u32>) -> Vec<Option<Late>> {
+    let mut order: Vec<usize> = (0..list.len()).collect();
+    order.sort_by_cached_key(|at| list.get(*at).and_then(|it| rank(it.process)));
+    let mut awaited = vec![None; list.len()];
+    let mut latest: Option<Late> = None;
+    for at in order {
+        let (Some(it), Some(place)) = (list.get(at), awaited.get_mut(at)) else { continue };
+        *place = latest;
+        latest = latest.max(Some(it.into()));
+    }
+    awaited
+}
+
+/// For each member the last to come of the neighbours that send to it.
+fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
+    let mut all: Vec<Late> = list.iter().map(Late::from).collect();
+    all.sort_unstable_by_key(|it| (it.process, it.began));
+    let arrival = |process: u32| {
+        let end = all.partition_point(|it| it.process <= process);
+        all.get(..end)?.last().copied().filter(|it| it.process == process)
+    };
+    let last = |it: &Arrival| {
+        let group = world.system.group(GroupRef(it.neighbours?))?;
+        let others = group.iter().filter(|process| **process != it.process);
+        others.filter_map(|process| arrival(*process)).max()
+    };
+    list.iter().map(last).collect()
+}
+
 /// The rules. `partial` if some members are missing.
 fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>) {
     let Instance { arrivals: mut list, touches } = instance;
-    // Ties by process: whoever is last does not depend on the order of arrival here.
     list.sort_unstable_by_key(|it| (it.began, it.process, it.location));
     let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return };
     if partial {
@@ -339,8 +457,10 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
             out.bookings.send(it.process, booking);
         }
     }
+    let (way, root) = (first.way, list.iter().find_map(|it| it.root));
+    let awaited = awaited(world, &list, way, root);
     if first.number.is_some() {
-        return tell(world, &mut list, out.told);
+        return tell(&list, &awaited, out.told);
     }
     let first_end = list.iter().map(|it| it.end).min().unwrap_or(0);
     for it in &list {
@@ -365,9 +485,6 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
             );
         }
     }
-    let root = first.root;
-    let root_enter = list.iter().find(|it| Some(it.process) == root).map(|it| it.enter);
-    let last_other = list.iter().rfind(|it| Some(it.process) != root);
     let mut book = |it: &Arrival, what, amount: u64, blamed| {
         // Never more than the time in the collective.
         let amount = amount.min(it.end.saturating_sub(it.enter));
@@ -377,88 +494,52 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         }
         amount
     };
-    if first.way == Way::Prefix {
-        let rank = |it: &Arrival| {
-            world.system.context(it.context).and_then(|context| context.rank(it.process))
-        };
-        list.sort_by_cached_key(rank);
-        let mut latest: Option<Arrival> = None;
-        for it in &list {
-            if let Some(before) = latest {
-                let amount = before.enter.saturating_sub(it.enter);
-                book(it, Quantity::EarlyScan, amount, Some(before.process));
-            }
-            if latest.is_none_or(|before| before.enter < it.enter) {
-                latest = Some(*it);
-            }
-        }
-        return;
-    }
-    for it in &list {
-        let for_last = last.enter.saturating_sub(it.enter);
-        let late = Some(last.process);
-        let mut with_completion = |wait, completion| {
-            let waited = book(it, wait, for_last, late);
+    let between = world.system.context(first.context).and_then(Context::sides).is_some();
+    for (it, late) in list.iter().zip(awaited) {
+        let until = late.map_or(0, |late| late.began.saturating_sub(it.enter));
+        let waited = book(it, way.wait(), until, late.map(|late| late.process));
+        if let Some(completion) = way.completion().filter(|_| !between) {
             let rest = it.end.saturating_sub(it.enter) - waited;
             book(it, completion, (it.end - first_end).min(rest), None);
-        };
-        match first.way {
-            Way::Barrier => {
-                with_completion(Quantity::BarrierWait, Quantity::BarrierCompletion);
-            }
-            Way::All => with_completion(Quantity::NxnWait, Quantity::NxnCompletion),
-            Way::Fence => {
-                book(it, Quantity::WaitAtFence, for_last, late);
-                let touched = touches.iter().filter(|touch| touch.target == it.process);
-                let until = touched.map(|touch| touch.time).max().unwrap_or(0);
-                // Who acts on others has yet to come, so this is a part of the wait.
-                let pending = until.saturating_sub(it.enter).min(for_last);
-                book(it, Quantity::EarlyFence, pending, None);
-            }
-            Way::Create => {
-                book(it, Quantity::WaitAtCreate, for_last, late);
-            }
-            Way::Free => {
-                book(it, Quantity::WaitAtFree, for_last, late);
-            }
-            Way::FromRoot => {
-                if Some(it.process) != root {
-                    let amount = root_enter.map_or(0, |enter| enter.saturating_sub(it.enter));
-                    book(it, Quantity::LateBroadcast, amount, root);
-                }
-            }
-            Way::ToRoot => {
-                if Some(it.process) == root {
-                    let amount = last_other.map_or(0, |o| o.enter.saturating_sub(it.enter));
-                    book(it, Quantity::EarlyReduce, amount, last_other.map(|o| o.process));
-                }
-            }
-            Way::Prefix => {}
+        }
+        if way == Way::Fence {
+            let touched = touches.iter().filter(|touch| touch.target == it.process);
+            let over = touched.map(|touch| touch.time).max().unwrap_or(0);
+            // Who acts on others has yet to come, so this is a part of the wait.
+            let pending = over.saturating_sub(it.enter).min(until);
+            book(it, Quantity::EarlyFence, pending, None);
+        }
+    }
+}
+
+impl Way {
+    /// What waiting for others is called.
+    fn wait(self) -> Quantity {
+        match self {
+            Self::Barrier => Quantity::BarrierWait,
+            Self::Fence => Quantity::WaitAtFence,
+            Self::Create => Quantity::WaitAtCreate,
+            Self::Free => Quantity::WaitAtFree,
+            Self::All | Self::Neighbours => Quantity::NxnWait,
+            Self::FromRoot => Quantity::LateBroadcast,
+            Self::ToRoot => Quantity::EarlyReduce,
+            Self::Prefix => Quantity::EarlyScan,
+        }
+    }
+
+    /// What the time after the first member was through is called, if it has a name.
+    fn completion(self) -> Option<Quantity> {
+        match self {
+            Self::Barrier => Some(Quantity::BarrierCompletion),
+            Self::All => Some(Quantity::NxnCompletion),
+            _ => None,
         }
     }
 }
 
 /// Tells the members of a collective that does not block until when they had to wait, and for whom.
-fn tell(world: &World, list: &mut [Arrival], told: &mut Post<Sent>) {
-    let Some(&first) = list.first() else { return };
-    let (way, root) = (first.way, first.root);
-    if way == Way::Prefix {
-        list.sort_by_cached_key(|it| {
-            world.system.context(it.context).and_then(|context| context.rank(it.process))
-        });
-    }
-    let by_time = |it: &&Arrival| (it.began, it.process);
-    let last = list.iter().max_by_key(by_time).copied();
-    let last_other = list.iter().filter(|it| Some(it.process) != root).max_by_key(by_time).copied();
-    let of_root = list.iter().find(|it| Some(it.process) == root).copied();
-    for (at, it) in list.iter().enumerate() {
-        let is_root = Some(it.process) == root;
-        let for_whom = match way {
-            Way::FromRoot => of_root.filter(|_| !is_root),
-            Way::ToRoot => last_other.filter(|_| is_root),
-            Way::Prefix => list.get(..at).unwrap_or_default().iter().max_by_key(by_time).copied(),
-            _ => last,
-        };
+fn tell(list: &[Arrival], awaited: &[Option<Late>], told: &mut Post<Sent>) {
+    for (it, for_whom) in list.iter().zip(awaited) {
         let (receiver, serial) = (it.process, 0);
         told.send(
             receiver,

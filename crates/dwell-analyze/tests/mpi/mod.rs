@@ -2,19 +2,20 @@
 
 use otf2::enums::{
     CollectiveOp, CollectiveRoot, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType,
-    LockType, Paradigm, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag,
+    LockType, Paradigm, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag, Type,
 };
 use otf2::event::{
-    Enter, Leave, MpiIrecv, MpiIrecvRequest, MpiRecv, MpiSend, NonBlockingCollectiveComplete,
-    NonBlockingCollectiveRequest, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteNonBlocking,
-    RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock,
+    Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiRecv,
+    MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, RmaCollectiveEnd, RmaGet,
+    RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
+    RmaRequestLock,
 };
 use otf2::id::{
-    CommRef, GroupRef, LocationGroupRef, LocationRef, LockId, MatchingId, Rank, RegionRef,
-    RequestId, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
+    AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, LockId, MatchingId, Rank,
+    RegionRef, RequestId, RmaWinRef, StringRef, SystemTreeNodeRef, Time,
 };
 use otf2::write::ArchiveWriter;
-use otf2::{Event, List, def};
+use otf2::{Attribute, AttributeValue, Event, List, def};
 
 pub(crate) const REGIONS: &[(&str, RegionRole)] = &[
     ("main", RegionRole::Function),
@@ -24,6 +25,12 @@ pub(crate) const REGIONS: &[(&str, RegionRole)] = &[
     ("MPI_Waitall", RegionRole::Point2point),
     ("MPI_Ibarrier", RegionRole::Barrier),
     ("MPI_Iallreduce", RegionRole::CollAll2all),
+    ("MPI_Ineighbor_alltoall", RegionRole::CollAll2all),
+    ("MPI_Barrier", RegionRole::Barrier),
+    ("MPI_Allreduce", RegionRole::CollAll2all),
+    ("MPI_Bcast", RegionRole::CollOne2all),
+    ("MPI_Reduce", RegionRole::CollAll2one),
+    ("MPI_Neighbor_alltoall", RegionRole::CollAll2all),
     ("MPI_Win_fence", RegionRole::CollAll2all),
     ("MPI_Win_post", RegionRole::Rma),
     ("MPI_Win_start", RegionRole::Rma),
@@ -50,7 +57,11 @@ pub(crate) const EPOCHS: RmaWinRef = RmaWinRef(1);
 pub(crate) const LOCKS: RmaWinRef = RmaWinRef(2);
 pub(crate) const WORLD: CommRef = CommRef(0);
 /// The first ranks, at least two.
-const SOME: CommRef = CommRef(1);
+pub(crate) const SOME: CommRef = CommRef(1);
+/// Connects rank 0 and all others.
+pub(crate) const BETWEEN: CommRef = CommRef(2);
+/// No window: an `RmaGroupSync` on it is written as the attribute of the record behind it that names neighbours.
+pub(crate) const NEIGHBOURS: RmaWinRef = RmaWinRef(99);
 /// A group of the ranks that are bits of the number behind this.
 pub(crate) const FIRST_GROUP: u32 = 3;
 
@@ -63,8 +74,17 @@ pub(crate) fn write(directory: &std::path::Path, lists: &[Events]) {
     let mut counts = Vec::new();
     for (location, list) in (0..).map(LocationRef).zip(lists) {
         let mut writer = archive.events(location).unwrap();
+        let mut neighbours = None;
         for (time, event) in list {
-            writer.write(Time(*time), *event).unwrap();
+            match (event, neighbours.take()) {
+                (Event::RmaGroupSync(it), _) if it.win == NEIGHBOURS => neighbours = Some(it.group),
+                (event, Some(group)) => {
+                    let (attribute, value) = (AttributeRef(0), AttributeValue::Group(group));
+                    let list = [Attribute { attribute, value }];
+                    writer.write_with(Time(*time), List::from(&list[..]), *event).unwrap();
+                }
+                (event, None) => writer.write(Time(*time), *event).unwrap(),
+            }
         }
         counts.push(writer.finish().unwrap().events);
         archive.local_definitions(location).unwrap().finish().unwrap();
@@ -133,6 +153,13 @@ pub(crate) fn write(directory: &std::path::Path, lists: &[Events]) {
         let (parent, flags) = (CommRef::UNDEFINED, CommFlag::NONE);
         defs.write(def::Comm { id, name, group, parent, flags }).unwrap();
     }
+    let others = (1_u32 << lists.len()) - 2;
+    let [group_a, group_b] = [1, others].map(|mask| GroupRef(FIRST_GROUP + mask));
+    let (id, common_communicator, flags) = (BETWEEN, WORLD, CommFlag::NONE);
+    defs.write(def::InterComm { id, name, group_a, group_b, common_communicator, flags }).unwrap();
+    let text = defs.string("DWELL::NEIGHBOURS").unwrap();
+    let (id, kind) = (AttributeRef(0), Type::Group);
+    defs.write(def::Attribute { id, name: text, description: name, kind }).unwrap();
     for id in [FENCES, EPOCHS, LOCKS] {
         defs.write(def::RmaWin { id, name, comm: WORLD, flags: RmaWinFlag::NONE }).unwrap();
     }
@@ -362,6 +389,60 @@ impl Program {
         }
     }
 
+    /// Neighbours of a rank, itself among them: a group.
+    fn neighbours(&mut self, rank: usize) -> Event<'static> {
+        let mask = self.random.below(1 << self.ranks()) | 1 << rank;
+        let (sync_level, win) = (RmaSyncLevel::NONE, NEIGHBOURS);
+        RmaGroupSync { sync_level, win, group: GroupRef(FIRST_GROUP + mask as u32) }.into()
+    }
+
+    /// A collective that blocks: among all or some ranks, between two groups, or among neighbours.
+    fn meeting(&mut self) {
+        let (communicator, kinds): (_, &[_]) = match self.random.below(4) {
+            0 => (WORLD, &["MPI_Neighbor_alltoall"]),
+            1 => (SOME, &["MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce"]),
+            2 => (WORLD, &["MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce"]),
+            _ => (BETWEEN, &["MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce"]),
+        };
+        let name = kinds[self.random.below(kinds.len())];
+        let members = if communicator == SOME { some(self.ranks()) } else { self.ranks() };
+        let root = self.random.below(members);
+        let enters: Vec<u64> = (0..members).map(|rank| self.compute(rank)).collect();
+        let last = enters.iter().copied().max().unwrap();
+        for rank in 0..members {
+            let enter = enters[rank];
+            // Some do not wait for the last.
+            let until = if self.random.chance(3) { enter } else { last };
+            let end = until + self.random.time() / 3;
+            let mut records = Vec::new();
+            if name == "MPI_Neighbor_alltoall" {
+                records.push((enter, self.neighbours(rank)));
+            }
+            records.push((enter, MpiCollectiveBegin {}.into()));
+            let (collective_op, rooted) = match name {
+                "MPI_Barrier" => (CollectiveOp::Barrier, false),
+                "MPI_Bcast" => (CollectiveOp::Bcast, true),
+                "MPI_Reduce" => (CollectiveOp::Reduce, true),
+                "MPI_Allreduce" => (CollectiveOp::Allreduce, false),
+                _ => (CollectiveOp::Alltoall, false),
+            };
+            let root = match communicator {
+                _ if !rooted => CollectiveRoot::None,
+                BETWEEN if rank == root => CollectiveRoot::SelfRank,
+                BETWEEN if (rank == 0) == (root == 0) => CollectiveRoot::ThisGroup,
+                // Ranks of the other group are counted from 0.
+                BETWEEN => CollectiveRoot::Rank(root.saturating_sub(1) as u32),
+                _ => CollectiveRoot::Rank(root as u32),
+            };
+            let (size_sent, size_received) = (8, 8);
+            let event =
+                MpiCollectiveEnd { collective_op, communicator, root, size_sent, size_received };
+            records.push((end, event.into()));
+            let leave = end + self.random.time() / 3;
+            self.call(rank, name, records, leave);
+        }
+    }
+
     /// Collectives that do not block, completed in any order, some of them together with a message.
     fn collectives(&mut self) {
         let kinds = [
@@ -370,6 +451,7 @@ impl Program {
             CollectiveOp::Bcast,
             CollectiveOp::Reduce,
             CollectiveOp::Scan,
+            CollectiveOp::Alltoall,
         ];
         let list: Vec<(CommRef, CollectiveOp, usize)> = (0..1 + self.random.below(4))
             .map(|_| {
@@ -383,19 +465,25 @@ impl Program {
         let mut last = vec![0; list.len()];
         let mut requests: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.ranks()];
         for (rank, requests) in requests.iter_mut().enumerate() {
-            for (at, &(comm, ..)) in list.iter().enumerate() {
+            for (at, &(comm, op, _)) in list.iter().enumerate() {
                 if !takes_part(rank, comm, self.ranks()) {
                     continue;
                 }
                 self.requests += 1;
                 let request_id = RequestId(self.requests);
                 requests.push((at, self.requests));
-                let name = if self.random.chance(2) { "MPI_Ibarrier" } else { "MPI_Iallreduce" };
+                let mut name =
+                    if self.random.chance(2) { "MPI_Ibarrier" } else { "MPI_Iallreduce" };
                 let enter = self.compute(rank);
                 last[at] = enter.max(last[at]);
                 let leave = enter + self.random.time() / 3;
-                let event = NonBlockingCollectiveRequest { request_id };
-                self.call(rank, name, vec![(leave, event.into())], leave);
+                let mut records = Vec::new();
+                if op == CollectiveOp::Alltoall {
+                    name = "MPI_Ineighbor_alltoall";
+                    records.push((leave, self.neighbours(rank)));
+                }
+                records.push((leave, NonBlockingCollectiveRequest { request_id }.into()));
+                self.call(rank, name, records, leave);
             }
         }
         // A message, waited for in the same call.
@@ -536,7 +624,8 @@ impl Program {
 pub(crate) fn random_program(seed: u64) -> Vec<Events> {
     let mut program = Program::new(seed, 2 + (seed % 3) as usize);
     for _ in 0..1 + program.random.below(6) {
-        match program.random.below(5) {
+        match program.random.below(6) {
+            5 => program.meeting(),
             0 => program.messages(),
             1 => program.fence(),
             2 => program.epoch(),

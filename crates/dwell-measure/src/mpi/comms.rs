@@ -46,8 +46,22 @@ pub struct Comm {
     ranks: Option<Box<[u64]>>,
     /// Memory that layers above it have obtained together.
     memory: AtomicU64,
-    /// How many neighbours send to this process and receive from it, plus one; 0 before it was asked.
-    neighbours: [AtomicU32; 2],
+    /// Neighbours of this process in the topology, once they were asked for.
+    neighbours: OnceLock<Neighbours>,
+}
+
+/// Stands for a neighbour that is missing at the border of a grid.
+pub const NOBODY: u32 = u32::MAX;
+
+/// Neighbours of a process in the topology of a communicator.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbours {
+    /// How many send to it.
+    pub sources: u32,
+    /// How many receive from it.
+    pub targets: u32,
+    /// Number of the group of the process and those that send to it.
+    pub(super) group: Option<u32>,
 }
 
 /// Layers that stand above MPI and have windows of their own: coarrays and ARMCI.
@@ -85,19 +99,24 @@ impl Comm {
         Origin::of_group(mixed(&[self.identity, tag]), members)
     }
 
-    /// Degrees in the topology, asked once: neighbours that send to this process, and that receive.
-    pub fn neighbours(&self, ask: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
-        let [sources, targets] = &self.neighbours;
-        if let (Some(sources), Some(targets)) = (
-            sources.load(Ordering::Relaxed).checked_sub(1),
-            targets.load(Ordering::Relaxed).checked_sub(1),
-        ) {
-            return (sources, targets);
-        }
-        let (in_degree, out_degree) = ask();
-        targets.store(out_degree.saturating_add(1), Ordering::Relaxed);
-        sources.store(in_degree.saturating_add(1), Ordering::Relaxed);
-        (in_degree, out_degree)
+    /// Neighbours in the topology. They are asked for once: ranks of those that send to this process, and how many
+    /// receive from it.
+    pub fn neighbours(
+        &self,
+        process: &Process,
+        ask: impl FnOnce() -> (Vec<u32>, u32),
+    ) -> Neighbours {
+        *self.neighbours.get_or_init(|| {
+            let (sources, targets) = ask();
+            let known = sources.iter().filter(|rank| **rank < self.size);
+            let mut members: Vec<u64> = known.map(|rank| self.in_world(*rank)).collect();
+            // A group of the process alone says that nobody sends to it.
+            members.push(process.rank().into());
+            members.sort_unstable();
+            members.dedup();
+            let group = process.listed_group(&members);
+            Neighbours { sources: sources.len() as u32, targets, group }
+        })
     }
 }
 
@@ -348,7 +367,7 @@ impl Process {
                 (!same).then(|| members.local.clone().into_boxed_slice())
             },
             memory: AtomicU64::new(0),
-            neighbours: [const { AtomicU32::new(0) }; 2],
+            neighbours: OnceLock::new(),
         };
         let comm: &'static Comm = Box::leak(Box::new(comm));
         COMMS.remember(handle, comm);

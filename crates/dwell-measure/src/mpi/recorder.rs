@@ -12,8 +12,9 @@ use otf2::event::{
     RmaRequestLock, RmaWinCreate, RmaWinDestroy,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
+use otf2::{Attribute, AttributeValue};
 
-use super::comms::{Comm, Window};
+use super::comms::{Comm, Neighbours, Window};
 use super::requests::{Request, Status, What};
 use super::skipped::{self, Stream};
 use crate::hook::{self, Hook};
@@ -49,8 +50,10 @@ pub struct Collective {
     pub sent: u64,
     /// Bytes that it gets.
     pub received: u64,
-    /// The how manieth on its communicator.
+    /// Sequence number of this collective on its communicator, counted from 0.
     pub sequence: u64,
+    /// Neighbours of this process, if it is a neighbourhood collective.
+    pub neighbours: Option<Neighbours>,
 }
 
 /// A one-sided operation.
@@ -228,8 +231,8 @@ impl Recorder {
                     return (id, second);
                 }
             }
-            What::Collective(_) => {
-                self.thread.write(self.time, NonBlockingCollectiveRequest { request_id });
+            What::Collective(it) => {
+                self.write_beginning(it, NonBlockingCollectiveRequest { request_id });
             }
             What::Transfer { .. } | What::Comm { .. } | What::Nothing => {}
         }
@@ -319,6 +322,27 @@ impl Recorder {
     #[inline]
     pub fn collective_begin(&mut self) {
         self.thread.write(self.time, MpiCollectiveBegin {});
+    }
+
+    /// A collective operation of the program begins.
+    #[inline]
+    pub fn collective_begins(&mut self, it: &Collective) {
+        self.write_beginning(it, MpiCollectiveBegin {});
+    }
+
+    /// Writes the beginning of a collective operation, with the neighbours if only they take part.
+    #[inline]
+    fn write_beginning(&mut self, it: &Collective, event: impl AnyEvent + Counted + Copy) {
+        match it.neighbours.and_then(|it| it.group) {
+            Some(group) => {
+                let value = AttributeValue::Group(GroupRef(group));
+                let tag = Attribute { attribute: attribute::NEIGHBOURS, value };
+                self.thread.write_tagged(self.time, tag, event);
+            }
+            None => {
+                self.thread.write(self.time, event);
+            }
+        }
     }
 
     /// A collective operation ends.
@@ -515,11 +539,16 @@ impl Recorder {
 }
 
 impl Collective {
+    /// Whether one of the members is the root. Members of its group may not name it.
+    fn is_rooted(&self) -> bool {
+        matches!(self.which.shape(), operation::Shape::OneToAll | operation::Shape::AllToOne)
+    }
+
     fn root(&self) -> CollectiveRoot {
         match self.root {
             // Of one that connects two groups, the root says that it is.
             _ if self.comm.inter && self.is_root => CollectiveRoot::SelfRank,
-            None if self.comm.inter => CollectiveRoot::ThisGroup,
+            None if self.comm.inter && self.is_rooted() => CollectiveRoot::ThisGroup,
             Some(rank) => CollectiveRoot::Rank(rank),
             None => CollectiveRoot::None,
         }

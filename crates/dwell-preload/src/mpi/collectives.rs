@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
-use dwell_measure::mpi::{self, Collective, Comm, Recorder, What};
+use dwell_measure::mpi::{self, Collective, Comm, NOBODY, Neighbours, Recorder, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::{self, Mode, Operation, Shape as Way};
 use dwell_model::table::{Arg, Bytes};
@@ -32,7 +32,7 @@ impl Shape for Blocking {
             what = described(&args, recorder, hook.row.operation);
             if let Some(it) = &mut what {
                 it.sequence = it.comm.collective();
-                recorder.collective_begin();
+                recorder.collective_begins(it);
             }
         })?;
         Some((call, what))
@@ -91,19 +91,22 @@ fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> 
         None => false,
     };
     let idle = comm.inter && root == Some(args.abi.no_process);
-    let (sent, received) = if idle { (0, 0) } else { bytes(args, which, comm, handle, is_root) };
+    let neighbours = (which.shape() == Way::Neighbours)
+        .then(|| comm.neighbours(recorder.process(), || neighbours(args, handle, comm.rank)));
+    let (sent, received) =
+        if idle { (0, 0) } else { bytes(args, which, comm, neighbours, is_root) };
     let root = root.and_then(|root| u32::try_from(root).ok());
     if root.is_some_and(|root| root >= comm.size) {
         return None; // The library will refuse it, so it is none of those that are counted.
     }
-    Some(Collective { comm, which, root, is_root, sent, received, sequence: 0 })
+    Some(Collective { comm, which, root, is_root, sent, received, sequence: 0, neighbours })
 }
 
 fn bytes(
     args: &Args<'_>,
     which: operation::Collective,
     comm: &Comm,
-    handle: usize,
+    neighbours: Option<Neighbours>,
     is_root: bool,
 ) -> (u64, u64) {
     use operation::Collective as C;
@@ -169,8 +172,8 @@ fn bytes(
             let part = received(0);
             (members.saturating_mul(part), part)
         }
-        _ if which.shape() == Way::Neighbours => {
-            let (sources, targets) = comm.neighbours(|| neighbours(args, handle, comm.rank));
+        _ => {
+            let Some(Neighbours { sources, targets, .. }) = neighbours else { return (0, 0) };
             let times = |count: u32, bytes: u64| u64::from(count).saturating_mul(bytes);
             match which {
                 C::NeighbourAllGather => (sent(0), times(sources, received(0))),
@@ -179,29 +182,44 @@ fn bytes(
                 _ => (sent(targets), received(sources)),
             }
         }
-        _ => (0, 0),
     }
 }
 
-/// How many neighbours send to this process, and how many receive from it.
-fn neighbours(args: &Args<'_>, comm: usize, rank: u32) -> (u32, u32) {
+/// Ranks of the neighbours that send to this process, and how many receive from it. A rank may stand there several
+/// times; at the border of a grid [`NOBODY`] stands for the neighbour that is missing, for which the program has a
+/// place in its buffers.
+fn neighbours(args: &Args<'_>, comm: usize, rank: u32) -> (Vec<u32>, u32) {
     let (mut kind, mut first, mut second, mut weighted) = (0, 0, 0, 0);
-    let [grid, graph, neighbours] = args.abi.topologies;
-    // SAFETY: a communicator that the program is using, and places for the answers.
+    let [grid, graph, distributed] = args.abi.topologies;
+    let list = |count: c_int| vec![0; usize::try_from(count).unwrap_or(0)];
+    let mut sources: Vec<c_int> = Vec::new();
+    // SAFETY: a communicator that the program is using, and places for the answers, as many as are said.
     unsafe {
         if pmpi::topo_test(comm, &raw mut kind) != 0 {
-            return (0, 0);
+            return (Vec::new(), 0);
         }
         if kind == grid {
-            pmpi::cartdim_get(comm, &raw mut first);
-            (first, second) = (2 * first, 2 * first);
+            let mut dimensions = 0;
+            pmpi::cartdim_get(comm, &raw mut dimensions);
+            for dimension in 0..dimensions {
+                pmpi::cart_shift(comm, dimension, 1, &raw mut first, &raw mut second);
+                sources.extend([first, second]);
+            }
+            second = 2 * dimensions;
         } else if kind == graph {
-            pmpi::graph_neighbors_count(comm, rank.cast_signed(), &raw mut first);
-            second = first;
-        } else if kind == neighbours {
+            pmpi::graph_neighbors_count(comm, rank.cast_signed(), &raw mut second);
+            sources = list(second);
+            pmpi::graph_neighbors(comm, rank.cast_signed(), second, sources.as_mut_ptr());
+        } else if kind == distributed {
             let places = (&raw mut first, &raw mut second, &raw mut weighted);
             pmpi::dist_graph_neighbors_count(comm, places.0, places.1, places.2);
+            sources = list(first);
+            let (mut targets, mut weights) = (list(second), (list(first), list(second)));
+            let (from, to) = ((sources.as_mut_ptr(), weights.0.as_mut_ptr()), targets.as_mut_ptr());
+            let of_targets = weights.1.as_mut_ptr();
+            pmpi::dist_graph_neighbors(comm, first, from.0, from.1, second, to, of_targets);
         }
     }
-    (u32::try_from(first).unwrap_or(0), u32::try_from(second).unwrap_or(0))
+    let sources = sources.into_iter().map(|rank| u32::try_from(rank).unwrap_or(NOBODY));
+    (sources.collect(), u32::try_from(second).unwrap_or(0))
 }

@@ -70,6 +70,7 @@ functions! {
     request_f2c = "PMPI_Request_f2c"(handle: c_int) -> usize;
     type_f2c = "PMPI_Type_f2c"(handle: c_int) -> usize;
     win_f2c = "PMPI_Win_f2c"(handle: c_int) -> usize;
+    cart_shift = "PMPI_Cart_shift"(comm: usize, dimension: c_int, distance: c_int, source: *mut c_int, target: *mut c_int);
     cartdim_get = "PMPI_Cartdim_get"(comm: usize, dimensions: *mut c_int);
     comm_create_from_group = "PMPI_Comm_create_from_group"(group: usize, tag: *const c_char, info: usize, errors: usize, comm: *mut usize);
     comm_dup = "PMPI_Comm_dup"(comm: usize, new: *mut usize);
@@ -81,11 +82,13 @@ functions! {
     comm_set_errhandler = "PMPI_Comm_set_errhandler"(comm: usize, handler: usize);
     comm_size = "PMPI_Comm_size"(comm: usize, size: *mut c_int);
     comm_test_inter = "PMPI_Comm_test_inter"(comm: usize, flag: *mut c_int);
+    dist_graph_neighbors = "PMPI_Dist_graph_neighbors"(comm: usize, in_degree: c_int, sources: *mut c_int, source_weights: *mut c_int, out_degree: c_int, targets: *mut c_int, target_weights: *mut c_int);
     dist_graph_neighbors_count = "PMPI_Dist_graph_neighbors_count"(comm: usize, sources: *mut c_int, targets: *mut c_int, weighted: *mut c_int);
     error_class = "PMPI_Error_class"(code: c_int, class: *mut c_int);
     get_count_c = "PMPI_Get_count_c"(status: usize, datatype: usize, count: *mut i64);
     get_library_version = "PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
     get_version = "PMPI_Get_version"(major: *mut c_int, minor: *mut c_int);
+    graph_neighbors = "PMPI_Graph_neighbors"(comm: usize, rank: c_int, most: c_int, neighbors: *mut c_int);
     graph_neighbors_count = "PMPI_Graph_neighbors_count"(comm: usize, rank: c_int, count: *mut c_int);
     group_free = "PMPI_Group_free"(group: *mut usize);
     group_from_session_pset = "PMPI_Group_from_session_pset"(session: usize, name: *const c_char, group: *mut usize);

@@ -39,14 +39,34 @@ const ALIKE: &[&str] = &[
 /// What needs its target, on some transports.
 const SERVED: &[&str] = &["get", "rget", "atomic"];
 
-/// One library, and how it is started.
+/// Waits among three ranks.
+const AMONG_THREE: &[&str] = &[
+    "neighbours",
+    "graph",
+    "other_barrier",
+    "other_sum",
+    "other_bcast",
+    "other_reduce",
+    "other_later",
+];
+
+/// One library, and how it is started: two ranks.
 fn trials(compiler: &str, options: &'static [&'static str], modes: &[&str]) -> Option<Trials> {
+    trials_of(2, compiler, options, modes)
+}
+
+fn trials_of(
+    ranks: u32,
+    compiler: &str,
+    options: &'static [&'static str],
+    modes: &[&str],
+) -> Option<Trials> {
     let mpi = Mpi::named(compiler)?.with(options);
     let lab = Lab::bare();
     // A call at the end of a function must return to it, or it has another call path.
     let source = "tests/programs/mpi_delays.c";
     let path = mpi.compile(&lab, source, &["-fno-optimize-sibling-calls"]);
-    let run = |words: &[&OsStr]| mpi.measured(&lab, 2, &[&[path.as_os_str()], words].concat());
+    let run = |words: &[&OsStr]| mpi.measured(&lab, ranks, &[&[path.as_os_str()], words].concat());
     let source = include_str!("../../../../tests/programs/mpi_delays.c");
     let program = Program { lab: &lab, source, waiter: "Rank 1", run: &run };
     Some(program.trials(modes))
@@ -71,6 +91,16 @@ fn mpich() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     let modes = [ALIKE, SERVED].concat();
     TRIALS.get_or_init(|| trials(MPICH, &[], &modes)).as_ref()
+}
+
+/// Three ranks, on both libraries.
+fn three() -> impl Iterator<Item = &'static Trials> {
+    static OPEN: OnceLock<Option<Trials>> = OnceLock::new();
+    static OTHER: OnceLock<Option<Trials>> = OnceLock::new();
+    let options: &[&str] = &["-mca", "osc", "^rdma"];
+    let open = OPEN.get_or_init(|| trials_of(3, OPEN_MPI, options, AMONG_THREE));
+    let other = OTHER.get_or_init(|| trials_of(3, MPICH, &[], AMONG_THREE));
+    [open.as_ref(), other.as_ref()].into_iter().flatten()
 }
 
 fn both() -> impl Iterator<Item = &'static Trials> {
@@ -98,6 +128,26 @@ fn collectives() {
         trials.find("reduce", "early_reduce", "MPI_Reduce", "Rank 0");
         trials.find("scan", "early_scan", "MPI_Scan", "Rank 0");
         trials.find("ibarrier", "nonblocking_collective_wait", "MPI_Wait", "Rank 0");
+    }
+}
+
+/// Only the neighbours that send to a rank are waited for, although another comes later.
+#[test]
+fn neighbourhood_collectives() {
+    for trials in three() {
+        trials.find("neighbours", "nxn_wait", "MPI_Neighbor_alltoall", "Rank 2");
+        trials.find("graph", "nonblocking_collective_wait", "MPI_Wait", "Rank 2");
+    }
+}
+
+#[test]
+fn collectives_on_intercommunicators() {
+    for trials in three() {
+        trials.find("other_barrier", "barrier_wait", "MPI_Barrier", "Rank 2");
+        trials.find("other_sum", "nxn_wait", "MPI_Allreduce", "Rank 2");
+        trials.find("other_bcast", "late_broadcast", "MPI_Bcast", "Rank 2");
+        trials.find("other_reduce", "early_reduce", "MPI_Reduce", "Rank 2");
+        trials.find("other_later", "nonblocking_collective_wait", "MPI_Wait", "Rank 2");
     }
 }
 
