@@ -9,6 +9,12 @@
  *   irecv          MPI_Wait for an MPI_Irecv    sends
  *   wrong_order    MPI_Recv                     sends that message, after another which waits already
  *   ssend          MPI_Ssend                    receives
+ *   isend          MPI_Wait for a large         receives
+ *                  MPI_Isend
+ *   probe          MPI_Probe                    sends
+ *   mprobe         MPI_Mprobe                   sends
+ *   partitioned    MPI_Wait for an              calls MPI_Pready for the last partition (MPI 4)
+ *                  MPI_Precv_init
  *   barrier        MPI_Barrier                  enters it too
  *   allreduce      MPI_Allreduce                enters it too
  *   alltoall       MPI_Alltoall                 enters it too
@@ -47,6 +53,8 @@
 
 static int one = 1, two[2], other[2];
 static double word, *memory;
+static char large[1 << 22];
+static MPI_Message message;
 static MPI_Win win, made;
 static MPI_Request request;
 static MPI_Group peer;
@@ -64,6 +72,10 @@ WAIT(recv, MPI_Recv(&one, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE))
 WAIT(irecv, MPI_Wait(&request, MPI_STATUS_IGNORE))
 WAIT(wrong_order, MPI_Recv(&one, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE))
 WAIT(ssend, MPI_Ssend(&one, 1, MPI_INT, 0, 1, WORLD))
+WAIT(isend, MPI_Wait(&request, MPI_STATUS_IGNORE))
+WAIT(probe, MPI_Probe(0, 1, WORLD, MPI_STATUS_IGNORE))
+WAIT(mprobe, MPI_Mprobe(0, 1, WORLD, &message, MPI_STATUS_IGNORE))
+WAIT(partitioned, MPI_Wait(&request, MPI_STATUS_IGNORE))
 WAIT(barrier, MPI_Barrier(WORLD))
 WAIT(allreduce, MPI_Allreduce(&one, two, 1, MPI_INT, MPI_SUM, WORLD))
 WAIT(alltoall, MPI_Alltoall(other, 1, MPI_INT, two, 1, MPI_INT, WORLD))
@@ -107,6 +119,35 @@ static void wrong_order(void (*wait)(void)) {
 static void send(void (*wait)(void)) {
   if (alone(wait)) MPI_Recv(&one, 1, MPI_INT, 1, 1, WORLD, MPI_STATUS_IGNORE);
 }
+
+static void send_large(void (*wait)(void)) {
+  if (me == 1) MPI_Isend(large, sizeof large, MPI_CHAR, 0, 1, WORLD, &request);
+  if (alone(wait)) MPI_Recv(large, sizeof large, MPI_CHAR, 1, 1, WORLD, MPI_STATUS_IGNORE);
+}
+
+static void probe(void (*wait)(void)) {
+  receive(wait);
+  if (me == 1) MPI_Recv(&one, 1, MPI_INT, 0, 1, WORLD, MPI_STATUS_IGNORE);
+}
+
+static void mprobe(void (*wait)(void)) {
+  receive(wait);
+  if (me == 1) MPI_Mrecv(&one, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+}
+
+#if MPI_VERSION >= 4
+static void partitioned(void (*wait)(void)) {
+  if (me == 1) MPI_Precv_init(two, 2, 1, MPI_INT, 0, 1, WORLD, MPI_INFO_NULL, &request);
+  else MPI_Psend_init(other, 2, 1, MPI_INT, 1, 1, WORLD, MPI_INFO_NULL, &request);
+  MPI_Start(&request);
+  if (me == 0) MPI_Pready(1, request);
+  if (alone(wait)) {
+    MPI_Pready(0, request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&request);
+}
+#endif
 
 static void begin_later(void (*wait)(void)) {
   if (me == 0) be_late();
@@ -250,6 +291,12 @@ static const struct mode modes[] = {
     {"irecv", 2, receive_later, irecv_wait},
     {"wrong_order", 2, wrong_order, wrong_order_wait},
     {"ssend", 2, send, ssend_wait},
+    {"isend", 2, send_large, isend_wait},
+    {"probe", 2, probe, probe_wait},
+    {"mprobe", 2, mprobe, mprobe_wait},
+#if MPI_VERSION >= 4
+    {"partitioned", 2, partitioned, partitioned_wait},
+#endif
     {"barrier", 2, together, barrier_wait},
     {"allreduce", 2, together, allreduce_wait},
     {"alltoall", 2, together, alltoall_wait},

@@ -66,8 +66,8 @@ pub(crate) enum Note {
     Change(Option<u64>),
     /// It received a message or notification.
     Receive(crate::patterns::messages::Receive),
-    /// It sent a message, which may have waited for its receiver.
-    Send(crate::patterns::messages::Sending),
+    /// It sent a message or completed one, which may have waited for its receiver: the serial number of the send.
+    Send(u64),
     /// It acted on this window of this process.
     Touch(u32, u32),
 }
@@ -118,6 +118,8 @@ pub(crate) struct Lane {
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
     pub(crate) poll: Option<Poll>,
+    /// A call that found a message, which no receive followed yet.
+    pub(crate) probe: Option<crate::patterns::messages::Probe>,
     /// The group of the neighbours in the collective that is open.
     pub(crate) neighbours: Option<u32>,
     /// Time of the last event.
@@ -170,6 +172,7 @@ impl Lane {
             done: Vec::new(),
             notes: Vec::new(),
             poll: None,
+            probe: None,
             neighbours: None,
             now: 0,
             first: None,

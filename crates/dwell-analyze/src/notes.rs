@@ -67,6 +67,12 @@ pub(crate) fn collect(
         let why = "their messages were sent by calls that were not recorded";
         add("late_sender", unseen, why);
     }
+    let left = lanes(&replayed.shards).filter(|lane| lane.probe.is_some()).count() as u64;
+    let probes = left + actors().map(|actor| actor.messages.unreceived).sum::<u64>();
+    if probes > 0 {
+        let why = "they probed for messages, and no receive followed that says which";
+        add("late_sender", probes, why);
+    }
     let unfinished: u64 = actors().map(|actor| actor.under.unfinished() + actor.under.strays).sum();
     if unfinished > 0 {
         let why = "collectives that do not block began or ended in the archive, but not both";

@@ -18,7 +18,7 @@ use crate::metric::Quantity;
 use crate::outstanding::{Known, Op, Sort};
 use crate::paths::Path;
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
-use crate::patterns::messages::Receive;
+use crate::patterns::messages::{Probe, Receive, Waiter};
 use crate::patterns::progress::{self, Questions};
 use crate::patterns::signals::{Signal, Wait};
 use crate::regions::Regions;
@@ -304,10 +304,10 @@ impl Player<'_> {
         let lane = &mut *self.lane;
         let from = lane.notes.len().saturating_sub(frame.notes as usize);
         let notes: Vec<Note> = lane.notes.drain(from..).collect();
-        let (location, path, when) = (lane.location, frame.path, (frame.enter, time));
-        let (enter, leave) = when;
+        let (location, path, enter, leave) = (lane.location, frame.path, frame.enter, time);
         let (mut locks, mut released): (Vec<(LockKey, bool)>, _) = (Vec::new(), leave);
         let mut receives: Vec<Receive> = Vec::new();
+        let mut sends: Vec<u64> = Vec::new();
         for note in notes {
             match note {
                 Note::Lock(key, exclusive, taken) => {
@@ -330,16 +330,15 @@ impl Player<'_> {
                 Note::Touch(window, target) => {
                     self.actor.touched.insert((window, target), time);
                 }
-                Note::Send(sending) => {
-                    if receives.is_empty() {
-                        self.actor.messages.block(location, path, when, sending);
-                    }
-                }
+                // A call that completes operations on targets may have waited for these.
+                Note::Send(serial) if frame.done == 0 => sends.push(serial),
+                Note::Send(_) => {}
             }
         }
-        if !receives.is_empty() {
+        if !receives.is_empty() || !sends.is_empty() {
             receives.sort_by_key(|it| it.posted);
-            self.actor.messages.receive(location, path, when, &receives);
+            let waiter = Waiter { location, path, enter, leave };
+            self.actor.messages.end(waiter, &receives, &sends);
         }
         match *locks.as_slice() {
             [(key, exclusive)] => {
@@ -388,6 +387,14 @@ impl Player<'_> {
     /// A call asked whether something has happened. One after the other, with no other call between
     /// them, is a polling loop.
     fn tested(&mut self, time: u64, frame: Frame) {
+        let meaning = self.world.roles.get(frame.region).meaning;
+        if meaning.is_some_and(|meaning| meaning.operation == Operation::Probe) {
+            let (location, path, enter) = (self.lane.location, frame.path, frame.enter);
+            let probe = Probe { location, path, enter, leave: time };
+            let before = self.lane.probe.replace(probe);
+            self.actor.messages.unreceived += u64::from(before.is_some());
+            return;
+        }
         let Some(&above) = self.lane.stack.last() else { return };
         let length = time - frame.enter;
         let (path, caller, inside) = (frame.path, above.enter, above.inside);

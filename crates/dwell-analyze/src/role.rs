@@ -48,7 +48,7 @@ impl Traits {
     pub(crate) const SILENT: Self = Self(1 << 9);
     /// Acts on a window of MPI, whose fences and epochs want to know when that was over.
     pub(crate) const TOUCHES: Self = Self(1 << 12);
-    /// Asks whether something has happened.
+    /// Asks whether something has happened, or waits for a message without receiving it.
     pub(crate) const TESTS: Self = Self(1 << 13);
     /// Has more to be judged for when it ends than single operations.
     pub(crate) const ENDS: Self = Self(1 << 4 | 1 << 13);
@@ -87,6 +87,8 @@ impl Traits {
             );
         let mpi = meaning.layer == Layer::Mpi;
         let collective = matches!(operation, Operation::Collective(_));
+        let tests =
+            matches!(operation, Operation::TestChange | Operation::TestHandle | Operation::Probe);
         // Some components of MPI obtain a lock as late as in the flush.
         let locks = matches!(operation, Operation::Lock | Operation::Unlock)
             || mpi && operation == Operation::CompleteRemote;
@@ -98,7 +100,7 @@ impl Traits {
             .with(Self::COLLECTIVE, collective)
             .with(Self::BEGINS, collective && meaning.mode == Mode::NonBlocking)
             .with(Self::TOUCHES, mpi && operation.is_one_sided())
-            .with(Self::TESTS, matches!(operation, Operation::TestChange | Operation::TestHandle))
+            .with(Self::TESTS, tests)
             .with(Self::LOCK, locks)
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
             .with(Self::STATED, stated && !is_numbered(meaning.layer))

@@ -13,7 +13,7 @@ use crate::paths::Counted;
 use crate::patterns::collectives::{Among, Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, What};
 use crate::patterns::messages::{
-    APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Receive, Sending,
+    APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Posted, Receive,
     Sent,
 };
 use crate::player::Player;
@@ -119,19 +119,27 @@ impl Player<'_> {
             Event::MpiSend(it) => {
                 let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
                 let (to, tag, bytes) = (it.receiver, it.msg_tag, it.msg_length);
-                self.send(time, it.communicator, to, tag, bytes, true, skipped);
+                self.send(time, it.communicator, to, tag, bytes, None, skipped);
             }
             Event::MpiIsend(it) => {
                 let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
                 let (to, tag, bytes) = (it.receiver, it.msg_tag, it.msg_length);
-                self.send(time, it.communicator, to, tag, bytes, false, skipped);
+                let request = Some(it.request_id.0);
+                self.send(time, it.communicator, to, tag, bytes, request, skipped);
             }
             Event::MpiIrecvRequest(it) => {
                 let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
-                self.actor.messages.posted.insert(it.request_id.0, enter);
+                let probe = self.lane.probe.take();
+                self.actor.messages.posted.insert(it.request_id.0, Posted { enter, probe });
+            }
+            Event::MpiIsendComplete(it) => {
+                if let Some(serial) = self.actor.messages.started.remove(&it.request_id.0) {
+                    self.note(Note::Send(serial));
+                }
             }
             Event::MpiRequestCancelled(it) => {
                 self.actor.messages.posted.remove(&it.request_id.0);
+                self.actor.messages.started.remove(&it.request_id.0);
             }
             Event::MpiRecv(it) => {
                 let skipped = number(attributes, self.world.attributes.skipped).unwrap_or(0);
@@ -302,8 +310,8 @@ impl Player<'_> {
         }
         let what = Quantity::NonBlockingWait;
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
-        let skipped = 0;
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped }));
+        let (skipped, probe) = (0, None);
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
     }
 
     fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
@@ -434,8 +442,8 @@ impl Player<'_> {
     /// The open call waits for what a partner tells.
     fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
         let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
-        let (tag, skipped) = (0, 0);
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped }));
+        let (tag, skipped, probe) = (0, 0, None);
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
     }
 
     #[allow(clippy::too_many_arguments)] // The fields of a record.
@@ -446,7 +454,7 @@ impl Player<'_> {
         to: Rank,
         tag: u32,
         bytes: u64,
-        blocking: bool,
+        request: Option<u64>,
         skipped: u64,
     ) {
         let Some(frame) = self.lane.stack.last().copied() else { return };
@@ -484,13 +492,14 @@ impl Player<'_> {
             begin,
             time,
             serial,
-            blocking,
+            blocking: true,
             touched,
             skipped,
         };
         self.mail.sends.send(receiver, sent);
-        if blocking {
-            self.note(Note::Send(Sending { serial }));
+        match request {
+            None => self.note(Note::Send(serial)),
+            Some(request) => drop(self.actor.messages.started.insert(request, serial)),
         }
     }
 
@@ -500,7 +509,7 @@ impl Player<'_> {
         from: Rank,
         tag: u32,
         bytes: u64,
-        posted: Option<u64>,
+        posted: Option<Posted>,
         skipped: u64,
     ) {
         let Some(frame) = self.lane.stack.last().copied() else { return };
@@ -511,8 +520,9 @@ impl Player<'_> {
             return;
         };
         let Some(sender) = self.process(context, from) else { return };
-        let posted = posted.unwrap_or(frame.enter);
+        let here = || Posted { enter: frame.enter, probe: self.lane.probe.take() };
+        let Posted { enter: posted, probe } = posted.unwrap_or_else(here);
         let what = Quantity::LateSender;
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped }));
+        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
     }
 }

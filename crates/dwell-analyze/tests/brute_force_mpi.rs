@@ -17,8 +17,10 @@ use mpi::{
 };
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
-    NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, RmaCollectiveEnd, RmaGroupSync,
-    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock,
+    MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete,
+    MpiRecv, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest,
+    RmaCollectiveEnd, RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut,
+    RmaReleaseLock, RmaRequestLock,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 use otf2::{Archive, Event};
@@ -60,7 +62,8 @@ struct Message {
     begin: u64,
     from: usize,
     time: u64,
-    leave: u64,
+    /// The request that completes it, 0 if the call does.
+    request: u64,
     /// The how manieth of these ranks and this tag, and the tag.
     number: usize,
     tag: u32,
@@ -84,13 +87,16 @@ impl Search<'_> {
         for (from, calls) in self.ranks.iter().enumerate() {
             for call in calls {
                 for (time, record) in &call.records {
-                    let Event::MpiSend(it) = record else { continue };
-                    if it.receiver.0 as usize == to {
-                        let tag = it.msg_tag;
+                    let (receiver, tag, request) = match record {
+                        Event::MpiSend(it) => (it.receiver, it.msg_tag, 0),
+                        Event::MpiIsend(it) => (it.receiver, it.msg_tag, it.request_id.0),
+                        _ => continue,
+                    };
+                    if receiver.0 as usize == to {
                         let same = list.iter().filter(|it| it.from == from && it.tag == tag);
                         let number = same.count();
-                        let (begin, leave, time) = (call.enter, call.leave, *time);
-                        list.push(Message { begin, from, time, leave, number, tag });
+                        let (begin, time) = (call.enter, *time);
+                        list.push(Message { begin, from, time, request, number, tag });
                     }
                 }
             }
@@ -160,10 +166,25 @@ impl Search<'_> {
     }
 
     fn messages_and_collectives(&mut self) {
+        // When receives of messages were posted, by the rank that sent them, its call and the request.
+        let mut posts: Vec<(usize, u64, u64, u64)> = Vec::new();
+        // Until when each call waited for messages and collectives.
+        let mut untils: Vec<Vec<u64>> = Vec::new();
         for rank in 0..self.ranks.len() {
             let mut unread = self.sent_to(rank);
             let mut read: BTreeMap<(usize, u32), usize> = BTreeMap::new();
+            let mut until_of = Vec::new();
+            let mut probe: Option<Call> = None;
             for call in &self.ranks[rank].to_vec() {
+                if call.name == "MPI_Probe" {
+                    probe = Some(call.clone());
+                }
+                let posts_one = |(_, record): &(u64, Event<'static>)| {
+                    matches!(record, Event::MpiIrecvRequest(_))
+                };
+                if call.records.iter().any(posts_one) {
+                    assert!(probe.is_none(), "probes are for receives that block");
+                }
                 let (mut last, mut collective): (Option<Message>, u64) = (None, 0);
                 for (_, record) in &call.records {
                     let (from, tag, posted) = match record {
@@ -190,18 +211,45 @@ impl Search<'_> {
                     let message = unread.remove(unread.iter().position(is).unwrap());
                     *number += 1;
                     last = last.max(Some(message));
-                    if posted > message.begin && message.leave > posted {
-                        self.add(from, Q::LateReceiver, posted - message.begin);
+                    posts.push((from, message.begin, message.request, posted));
+                    if let (Event::MpiRecv(_), Some(probe)) = (record, probe.take())
+                        && message.begin < probe.leave
+                    {
+                        let late = message.begin.saturating_sub(probe.enter);
+                        self.add(rank, Q::LateSender, late);
                     }
                 }
                 let until = collective.clamp(call.enter, call.leave);
                 self.add(rank, Q::NonBlockingWait, until - call.enter);
+                until_of.push(until);
                 if let Some(message) = last {
                     let late = message.begin.min(call.leave).saturating_sub(until);
+                    *until_of.last_mut().unwrap() += late;
                     self.add(rank, Q::LateSender, late);
                     if unread.iter().any(|it| it.time < message.time) {
                         self.add(rank, Q::LateSenderWrongOrder, late);
                     }
+                }
+            }
+            untils.push(until_of);
+        }
+        for (rank, calls) in self.ranks.iter().enumerate() {
+            for (call, until) in calls.iter().zip(&untils[rank]) {
+                let mut last = 0;
+                for (_, record) in &call.records {
+                    let of = |&&(from, begin, request, _): &&(usize, u64, u64, u64)| match record {
+                        Event::MpiSend(_) => (from, begin, request) == (rank, call.enter, 0),
+                        Event::MpiIsendComplete(it) => (from, request) == (rank, it.request_id.0),
+                        _ => false,
+                    };
+                    let posted = posts.iter().find(of).map_or(0, |it| it.3);
+                    if posted > call.enter && posted < call.leave {
+                        last = last.max(posted);
+                    }
+                }
+                let late = last.saturating_sub(*until);
+                if late > 0 {
+                    *self.found[rank].entry(Q::LateReceiver).or_default() += late;
                 }
             }
         }
@@ -729,4 +777,141 @@ fn a_lock_that_is_waited_for_in_the_flush() {
     let inferred = [(Q::LockContention, 1 + 80), (Q::LockContentionInferred, 1 + 80)];
     assert_eq!(locks[1], expect(&inferred));
     assert_eq!(locks[0], expect(&[]));
+}
+
+fn sends(time: u64, to: u32) -> Events {
+    let (receiver, communicator) = (Rank(to), WORLD);
+    vec![(time, MpiSend { receiver, communicator, msg_tag: 0, msg_length: 8 }.into())]
+}
+
+fn receives(time: u64, from: u32) -> Events {
+    let (sender, communicator) = (Rank(from), WORLD);
+    vec![(time, MpiRecv { sender, communicator, msg_tag: 0, msg_length: 8 }.into())]
+}
+
+#[test]
+fn a_probe_waits_for_the_message_of_the_receive_behind_it() {
+    let waits = found(
+        2,
+        vec![
+            (0, "MPI_Probe", 10, 52, vec![]),
+            (0, "MPI_Recv", 55, 56, receives(56, 1)),
+            (1, "MPI_Send", 50, 51, sends(50, 0)),
+            // The message was there before the probe.
+            (1, "MPI_Send", 60, 61, sends(60, 0)),
+            (0, "MPI_Probe", 70, 71, vec![]),
+            (0, "MPI_Recv", 75, 76, receives(76, 1)),
+        ],
+    );
+    assert_eq!(waits[0], expect(&[(Q::LateSender, 40)]));
+    assert_eq!(waits[1], expect(&[]));
+}
+
+#[test]
+fn sends_that_a_later_call_completes() {
+    let start = |time, to, request| -> Events {
+        let (receiver, communicator, request_id) = (Rank(to), WORLD, RequestId(request));
+        let (msg_tag, msg_length) = (0, 8);
+        vec![(time, MpiIsend { receiver, communicator, msg_tag, msg_length, request_id }.into())]
+    };
+    let complete =
+        |time, request| (time, Event::from(MpiIsendComplete { request_id: RequestId(request) }));
+    let post = |time, request| -> Events {
+        vec![(time, MpiIrecvRequest { request_id: RequestId(request) }.into())]
+    };
+    let came = |time, from, request| {
+        let (sender, communicator, request_id) = (Rank(from), WORLD, RequestId(request));
+        let (msg_tag, msg_length) = (0, 8);
+        (time, Event::from(MpiIrecv { sender, communicator, msg_tag, msg_length, request_id }))
+    };
+    let waits = found(
+        3,
+        vec![
+            // Rank 0 waits from 20 to 60 for a message of rank 2, then until rank 1 receives at 90.
+            (0, "MPI_Irecv", 5, 6, post(5, 1)),
+            (0, "MPI_Isend", 10, 11, start(10, 1, 2)),
+            (0, "MPI_Waitall", 20, 95, vec![complete(95, 2), came(95, 2, 1)]),
+            (2, "MPI_Send", 60, 61, sends(60, 0)),
+            (1, "MPI_Recv", 90, 94, receives(94, 0)),
+            // A message that the library keeps a copy of: nobody waits.
+            (0, "MPI_Isend", 100, 101, start(100, 1, 3)),
+            (0, "MPI_Waitall", 102, 103, vec![complete(103, 3)]),
+            (1, "MPI_Recv", 110, 111, receives(111, 0)),
+        ],
+    );
+    assert_eq!(waits[0], expect(&[(Q::LateSender, 40), (Q::LateReceiver, 30)]));
+    assert_eq!((&waits[1], &waits[2]), (&expect(&[]), &expect(&[])));
+}
+
+fn meets(
+    (enter, end): (u64, u64),
+    neighbours: Option<u32>,
+    collective_op: CollectiveOp,
+    communicator: CommRef,
+    root: CollectiveRoot,
+) -> Events {
+    let (size_sent, size_received, sync_level) = (8, 8, RmaSyncLevel::NONE);
+    let group = |mask| GroupRef(FIRST_GROUP + mask);
+    let sync = |mask| RmaGroupSync { sync_level, win: NEIGHBOURS, group: group(mask) };
+    let mut records: Events = neighbours.map(|it| (enter, sync(it).into())).into_iter().collect();
+    records.push((enter, MpiCollectiveBegin {}.into()));
+    let event = MpiCollectiveEnd { collective_op, communicator, root, size_sent, size_received };
+    records.push((end, event.into()));
+    records
+}
+
+/// In a row: rank 0 is the neighbour of rank 1, rank 1 of both, rank 2 of rank 1. Rank 2 comes last.
+#[test]
+fn neighbours_wait_for_neighbours() {
+    let (op, none) = (CollectiveOp::Alltoall, CollectiveRoot::None);
+    let call = |rank, enter, leave, neighbours| {
+        let records = meets((enter, leave), Some(neighbours), op, WORLD, none);
+        (rank, "MPI_Neighbor_alltoall", enter, leave, records)
+    };
+    let calls = vec![call(0, 10, 35, 0b011), call(1, 30, 95, 0b111), call(2, 90, 96, 0b110)];
+    let waits = found(3, calls);
+    assert_eq!(waits[0], expect(&[(Q::NxnWait, 20)]));
+    assert_eq!(waits[1], expect(&[(Q::NxnWait, 60)]));
+    assert_eq!(waits[2], expect(&[]));
+}
+
+#[test]
+fn neighbours_that_nobody_names_are_not_computed() {
+    let (op, none) = (CollectiveOp::Alltoall, CollectiveRoot::None);
+    let call = |rank, enter, leave| {
+        let records = meets((enter, leave), None, op, WORLD, none);
+        (rank, "MPI_Neighbor_alltoall", enter, leave, records)
+    };
+    let directory = by_hand(2, vec![call(0, 10, 95), call(1, 90, 96)]);
+    let archive = Archive::open(directory.path()).unwrap();
+    let analysis = analyze(&archive, &Options::default(), &|_| {}).unwrap();
+    assert!(sums(&analysis).iter().all(Sums::is_empty));
+    let [left] = analysis.not_computed() else { panic!("{:?}", analysis.not_computed()) };
+    assert_eq!((left.pattern, left.calls), ("nxn_wait", 2));
+}
+
+/// Rank 0 meets ranks 1 and 2. Rank 2 comes at 90, rank 1 at 40, rank 0 at 10.
+#[test]
+fn two_groups_wait_for_each_other() {
+    let enters = [10, 40, 90];
+    let waits = |name, op, roots: [CollectiveRoot; 3]| {
+        let call = |rank: usize| {
+            let enter = enters[rank];
+            (rank, name, enter, 100, meets((enter, 99), None, op, BETWEEN, roots[rank]))
+        };
+        found(3, (0..3).map(call).collect())
+    };
+    let none = [CollectiveRoot::None; 3];
+    let all = waits("MPI_Allreduce", CollectiveOp::Allreduce, none);
+    assert_eq!(all, [expect(&[(Q::NxnWait, 80)]), expect(&[]), expect(&[])]);
+    let barrier = waits("MPI_Barrier", CollectiveOp::Barrier, none);
+    let (first, second) = (expect(&[(Q::BarrierWait, 80)]), expect(&[(Q::BarrierWait, 50)]));
+    assert_eq!(barrier, [first, second, expect(&[])]);
+    // The root is rank 1, the first of its group.
+    let roots = [CollectiveRoot::Rank(0), CollectiveRoot::SelfRank, CollectiveRoot::ThisGroup];
+    let broadcast = waits("MPI_Bcast", CollectiveOp::Bcast, roots);
+    assert_eq!(broadcast, [expect(&[(Q::LateBroadcast, 30)]), expect(&[]), expect(&[])]);
+    let roots = [CollectiveRoot::SelfRank, CollectiveRoot::Rank(0), CollectiveRoot::Rank(0)];
+    let reduction = waits("MPI_Reduce", CollectiveOp::Reduce, roots);
+    assert_eq!(reduction, [expect(&[(Q::EarlyReduce, 80)]), expect(&[]), expect(&[])]);
 }

@@ -7,6 +7,10 @@
 //! | answers | the receiver, once the send and everything before it is known |
 //! | books | late sender at the receiver; late receiver at the sender, which the receiver tells when it posted |
 //!
+//! A call that completes sends waits for the last of their receives that was posted before the call ended: a message that
+//! needs no receive, because the library keeps a copy, lets the call end before. Where a call completes both, what it waited
+//! for messages comes first. A probe waits for the message of the receive that follows it, which was posted after it.
+//!
 //! Sends and receives are matched in order for each context, sender and tag. A call that receives
 //! several messages waits for the last. *Wrong order* means that another message for the same process
 //! had been sent before and was not received yet.
@@ -84,21 +88,40 @@ pub(crate) struct Receive {
     pub(crate) what: Quantity,
     /// How many of its kind were received before it since the last, and not recorded.
     pub(crate) skipped: u64,
+    /// The probe that found the message.
+    pub(crate) probe: Option<Probe>,
 }
 
-/// A message sent by a call that may wait.
+/// A call that waited until there was a message, and did not receive it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sending {
-    pub(crate) serial: u64,
+pub(crate) struct Probe {
+    pub(crate) location: u32,
+    pub(crate) path: Path,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
 }
 
-/// A call that received, and what is known of its messages.
+/// A receive that was posted and is not complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    /// Enter of the call that posted it.
+    pub(crate) enter: u64,
+    pub(crate) probe: Option<Probe>,
+}
+
+/// A call that received messages, or completed sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiter {
+    pub(crate) location: u32,
+    pub(crate) path: Path,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+}
+
+/// A call, and what is known of its messages.
 #[derive(Debug)]
 struct Call {
-    location: u32,
-    path: Path,
-    enter: u64,
-    leave: u64,
+    waiter: Waiter,
     /// Receives whose sends are not known.
     missing: Vec<Missing>,
     /// The message that was sent last.
@@ -106,6 +129,22 @@ struct Call {
     what: Quantity,
     /// Who began last, of the collectives that the call completed.
     collective: Option<Sent>,
+    /// Until when it waited for messages and collectives, once that is booked.
+    until: Option<u64>,
+    /// Sends whose receives are not known.
+    sends: u32,
+    /// The last receive that was posted during the call, and by whom.
+    posted: Option<(u64, u32)>,
+}
+
+impl Call {
+    /// A receiver says when it posted the receive of one of the sends.
+    fn answer(&mut self, ready: Ready) {
+        let Waiter { enter, leave, .. } = self.waiter;
+        if ready.posted > enter && ready.posted < leave {
+            self.posted = self.posted.max(Some((ready.posted, ready.receiver)));
+        }
+    }
 }
 
 /// A receive whose send is not known.
@@ -115,6 +154,7 @@ struct Missing {
     posted: u64,
     /// How many messages that were received unseen come before it.
     skipped: u64,
+    probe: Option<Probe>,
 }
 
 /// What a receive finds.
@@ -154,29 +194,30 @@ fn take(queue: &mut VecDeque<Sent>, skipped: &mut u64) -> Taken {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Blocked {
-    location: u32,
-    path: Path,
-    enter: u64,
-    leave: u64,
-}
-
 /// The messages of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     /// Messages that were sent and not received.
     sent: HashMap<Key, VecDeque<Sent>, Mixed>,
-    /// Calls that received something and are not judged.
+    /// Calls that received something or completed sends, and are not judged.
     calls: BTreeMap<u64, Call>,
     next_call: u64,
-    /// Sends of this process that may have waited.
-    blocked: BTreeMap<u64, Blocked>,
-    ready: HashMap<u64, Ready, Mixed>,
+    /// The call that completed a send of this process, until the receiver has said when it posted its receive.
+    completed: HashMap<u64, u64, Mixed>,
+    /// What receivers said of sends that are not complete.
+    answered: HashMap<u64, Ready, Mixed>,
+    /// What receivers said and nobody has looked at.
+    ready: Vec<Ready>,
     next_serial: u64,
     /// Posted receives, by request.
-    pub(crate) posted: HashMap<u64, u64, Mixed>,
+    pub(crate) posted: HashMap<u64, Posted, Mixed>,
+    /// Sends that later calls complete, by request.
+    pub(crate) started: HashMap<u64, u64, Mixed>,
     fresh: Vec<Sent>,
+    /// Whether everything is known that receivers will ever say.
+    closing: bool,
+    /// Probes that no receive followed.
+    pub(crate) unreceived: u64,
     /// Receives whose sends were not recorded.
     pub(crate) unseen: u64,
 }
@@ -194,7 +235,7 @@ impl Inbox {
 
     /// Calls whose messages were never found: late senders, posts, and so on.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = Quantity> {
-        self.calls.values().map(|call| {
+        self.calls.values().filter(|call| !call.missing.is_empty()).map(|call| {
             let collective = call.missing.iter().any(|it| it.key.0 == COLLECTIVES);
             if collective { Quantity::NonBlockingWait } else { call.what }
         })
@@ -202,42 +243,36 @@ impl Inbox {
 
     /// Whether no sender waits to be told something, and nothing arrived that was not looked at.
     pub(crate) fn is_settled(&self) -> bool {
-        self.ready.is_empty() && self.fresh.is_empty()
+        let halfway = |call: &Call| call.sends > 0 && call.posted.is_some();
+        self.ready.is_empty() && self.fresh.is_empty() && !self.calls.values().any(halfway)
     }
 
-    /// A call ended that received something.
-    pub(crate) fn receive(
-        &mut self,
-        location: u32,
-        path: Path,
-        (enter, leave): (u64, u64),
-        list: &[Receive],
-    ) {
+    /// A call ended that received messages, or completed sends of these serial numbers.
+    pub(crate) fn end(&mut self, waiter: Waiter, list: &[Receive], sends: &[u64]) {
         let number = self.next_call;
         self.next_call += 1;
         let missing = |it: &Receive| Missing {
             key: (it.context, it.sender, it.tag),
             posted: it.posted,
             skipped: it.skipped,
+            probe: it.probe,
         };
         let missing = list.iter().map(missing).collect();
         let mut kinds = list.iter().map(|it| it.what);
         let what = kinds.find(|it| *it != Quantity::NonBlockingWait);
         let what = what.unwrap_or(Quantity::NonBlockingWait);
-        let (latest, collective) = (None, None);
-        let call = Call { location, path, enter, leave, missing, latest, what, collective };
+        let (latest, collective, until, posted) = (None, None, None, None);
+        let mut call = Call { waiter, missing, latest, what, collective, until, sends: 0, posted };
+        for serial in sends {
+            match self.answered.remove(serial) {
+                Some(ready) => call.answer(ready),
+                None => {
+                    self.completed.insert(*serial, number);
+                    call.sends += 1;
+                }
+            }
+        }
         self.calls.insert(number, call);
-    }
-
-    /// A call ended that sent and may have waited.
-    pub(crate) fn block(
-        &mut self,
-        location: u32,
-        path: Path,
-        (enter, leave): (u64, u64),
-        sending: Sending,
-    ) {
-        self.blocked.insert(sending.serial, Blocked { location, path, enter, leave });
     }
 
     pub(crate) fn arrive(&mut self, sent: Sent) {
@@ -245,7 +280,7 @@ impl Inbox {
     }
 
     pub(crate) fn ready(&mut self, ready: Ready) {
-        self.ready.insert(ready.serial, ready);
+        self.ready.push(ready);
     }
 
     /// Matches and judges. Everything before `horizon` is known.
@@ -261,17 +296,18 @@ impl Inbox {
         for it in self.fresh.drain(..) {
             self.sent.entry(it.key()).or_default().push_back(it);
         }
-        self.match_calls(me, horizon, replies, &mut book);
-        let (blocked, ready) = (&mut self.blocked, &mut self.ready);
-        ready.retain(|serial, ready| {
-            let Some(it) = blocked.remove(serial) else { return true };
-            if ready.posted > it.enter && it.leave > ready.posted {
-                let Blocked { location, path, enter, .. } = it;
-                let (what, amount) = (Quantity::LateReceiver, ready.posted - enter);
-                book(Booking { location, path, what, amount, blamed: Some(ready.receiver) });
+        for ready in self.ready.drain(..) {
+            let number = self.completed.remove(&ready.serial);
+            match number.and_then(|number| self.calls.get_mut(&number)) {
+                Some(call) => {
+                    call.answer(ready);
+                    call.sends -= 1;
+                }
+                None => drop(self.answered.insert(ready.serial, ready)),
             }
-            false
-        });
+        }
+        self.match_calls(me, horizon, replies, &mut book);
+        self.closing = horizon == u64::MAX;
     }
 
     /// Goes through the calls that received, in their order.
@@ -286,13 +322,13 @@ impl Inbox {
         let mut blocked: HashSet<Key> = HashSet::new();
         let mut over = Vec::new();
         for (&number, call) in &mut self.calls {
-            if call.leave >= horizon {
+            if call.waiter.leave >= horizon {
                 continue;
             }
             let (sent, latest, collective) =
                 (&mut self.sent, &mut call.latest, &mut call.collective);
             let unseen = &mut self.unseen;
-            call.missing.retain_mut(|Missing { key, posted, skipped }| {
+            call.missing.retain_mut(|Missing { key, posted, skipped, probe }| {
                 let (key, posted) = (*key, *posted);
                 let first = sent.get_mut(&key).filter(|_| !blocked.contains(&key));
                 let message = match first.map_or(Taken::Nothing, |queue| take(queue, skipped)) {
@@ -311,15 +347,23 @@ impl Inbox {
                 if latest.as_ref().is_none_or(later) {
                     *latest = Some(message);
                 }
+                if let Some(probe) = probe {
+                    judge_probe(probe, &message, book);
+                }
                 if message.blocking {
                     let (sender, serial) = (message.sender, message.serial);
                     replies.send(sender, Ready { sender, receiver: me, serial, posted });
                 }
                 false
             });
-            if call.missing.is_empty() {
+            if !call.missing.is_empty() {
+                continue;
+            }
+            let until = call.until.unwrap_or_else(|| judge_call(call, sent, book));
+            call.until = Some(until);
+            if call.sends == 0 || self.closing {
                 over.push(number);
-                judge_call(call, sent, book);
+                judge_sends(call, until, book);
             }
         }
         over.iter().for_each(|number| drop(self.calls.remove(number)));
@@ -330,51 +374,68 @@ impl Inbox {
         // A node of a tree is two thirds full, and each list has a header of the allocator.
         let queue = |it: &VecDeque<Sent>| it.capacity() * size_of::<Sent>() + 96;
         let calls = self.calls.len() * (size_of::<Call>() * 3 / 2 + 64);
-        let blocked = self.blocked.len() * size_of::<(u64, Blocked)>() * 3 / 2;
+        let numbers = self.completed.capacity() + self.started.capacity();
         self.sent.values().map(queue).sum::<usize>()
             + calls
-            + blocked
-            + self.ready.capacity() * size_of::<(u64, Ready)>()
-            + self.posted.capacity() * size_of::<(u64, u64)>()
+            + numbers * size_of::<(u64, u64)>()
+            + self.ready.capacity() * size_of::<Ready>()
+            + self.answered.capacity() * size_of::<(u64, Ready)>()
+            + self.posted.capacity() * size_of::<(u64, Posted)>()
             + self.fresh.capacity() * size_of::<Sent>()
     }
 }
 
-/// The rule for a call whose messages are all known. What is in `sent` is received later.
+/// The rule for a call whose messages are all known. What is in `sent` is received later. Returns until when it waited.
 fn judge_call(
     call: &Call,
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
     book: &mut impl FnMut(Booking),
-) {
-    let Call { location, path, leave, .. } = *call;
+) -> u64 {
+    let Waiter { location, path, leave, mut enter } = call.waiter;
     let mut add = |what, amount, it: &Sent| {
         if amount > 0 {
             let blamed = Some(it.sender);
             book(Booking { location, path, what, amount, blamed });
         }
     };
-    let mut enter = call.enter;
     if let Some(last) = &call.collective {
         let until = last.begin.min(leave).max(enter);
         add(Quantity::NonBlockingWait, until - enter, last);
         enter = until;
     }
-    let Some(latest) = call.latest else { return };
+    let Some(latest) = call.latest else { return enter };
     let amount = latest.begin.min(leave).saturating_sub(enter);
     if amount == 0 || call.what == Quantity::LatePost && latest.begin >= leave {
-        return;
+        return enter;
     }
     add(call.what, amount, &latest);
     if call.what == Quantity::EarlyWait {
         let idle = latest.begin.min(leave).saturating_sub(latest.touched.max(enter));
         add(Quantity::LateComplete, idle, &latest);
     }
-    if call.what != Quantity::LateSender {
-        return;
-    }
     let earlier = |it: &Sent| it.time < latest.time && it.context & APART == 0;
-    if sent.values().filter_map(VecDeque::front).any(earlier) {
+    if call.what == Quantity::LateSender && sent.values().filter_map(VecDeque::front).any(earlier) {
         add(Quantity::LateSenderWrongOrder, amount, &latest);
+    }
+    enter + amount
+}
+
+/// The rule for sends of a call, which waited for messages until some time.
+fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) {
+    let Some((posted, receiver)) = call.posted.filter(|(posted, _)| *posted > until) else {
+        return;
+    };
+    let Waiter { location, path, .. } = call.waiter;
+    let (what, amount) = (Quantity::LateReceiver, posted - until);
+    book(Booking { location, path, what, amount, blamed: Some(receiver) });
+}
+
+/// The rule for a probe whose message is known. One that was sent later is not the one that it found.
+fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
+    let Probe { location, path, enter, leave } = *probe;
+    if message.begin > enter && message.begin < leave {
+        let (what, amount) = (Quantity::LateSender, message.begin - enter);
+        book(Booking { location, path, what, amount, blamed: Some(message.sender) });
     }
 }
 

@@ -5,10 +5,10 @@ use otf2::enums::{
     LockType, Paradigm, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag, Type,
 };
 use otf2::event::{
-    Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiRecv,
-    MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest, RmaCollectiveEnd, RmaGet,
-    RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
-    RmaRequestLock,
+    Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
+    MpiIsendComplete, MpiRecv, MpiSend, NonBlockingCollectiveComplete,
+    NonBlockingCollectiveRequest, RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteNonBlocking,
+    RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock,
 };
 use otf2::id::{
     AttributeRef, CommRef, GroupRef, LocationGroupRef, LocationRef, LockId, MatchingId, Rank,
@@ -22,6 +22,8 @@ pub(crate) const REGIONS: &[(&str, RegionRole)] = &[
     ("MPI_Send", RegionRole::Point2point),
     ("MPI_Recv", RegionRole::Point2point),
     ("MPI_Irecv", RegionRole::Point2point),
+    ("MPI_Isend", RegionRole::Point2point),
+    ("MPI_Probe", RegionRole::Point2point),
     ("MPI_Waitall", RegionRole::Point2point),
     ("MPI_Ibarrier", RegionRole::Barrier),
     ("MPI_Iallreduce", RegionRole::CollAll2all),
@@ -277,23 +279,78 @@ impl Program {
         enter
     }
 
-    /// Some messages to one rank, received in any order.
+    /// A send that a later call completes; its enter and its request.
+    fn start_send(&mut self, from: usize, to: usize, tag: u32) -> (u64, u64) {
+        self.requests += 1;
+        let enter = self.compute(from);
+        let (receiver, request_id) = (Rank(to as u32), RequestId(self.requests));
+        let (communicator, msg_tag, msg_length) = (WORLD, tag, 8);
+        let event = MpiIsend { receiver, communicator, msg_tag, msg_length, request_id };
+        let leave = enter + self.random.time() / 3;
+        self.call(from, "MPI_Isend", vec![(enter, event.into())], leave);
+        (enter, self.requests)
+    }
+
+    /// Some messages to one rank, received in any order, some after a probe.
     fn messages(&mut self) {
         let (to, _) = self.two();
         let mut list = Vec::new();
+        let mut open: Vec<Vec<u64>> = vec![Vec::new(); self.ranks()];
         let ready = self.now[to] + self.random.time();
         for tag in 0..1 + self.random.below(3) as u32 {
             let from = (to + 1 + self.random.below(self.ranks() - 1)) % self.ranks();
-            list.push((from, tag, self.send(from, to, tag, ready)));
+            if self.random.chance(2) {
+                let (sent, request) = self.start_send(from, to, tag);
+                open[from].push(request);
+                list.push((from, tag, sent));
+            } else {
+                list.push((from, tag, self.send(from, to, tag, ready)));
+            }
         }
         self.random.shuffle(&mut list);
         self.now[to] = ready;
-        for (from, tag, sent) in list {
+        let mut posted = ready;
+        for &(from, tag, sent) in &list {
             let enter = self.compute(to);
+            if self.random.chance(3) {
+                let leave = enter.max(sent) + self.random.time() / 2;
+                self.call(to, "MPI_Probe", vec![], leave);
+            }
+            let enter = self.compute(to);
+            posted = enter;
             let (sender, communicator) = (Rank(from as u32), WORLD);
             let event = MpiRecv { sender, communicator, msg_tag: tag, msg_length: 8 };
             let leave = enter.max(sent) + self.random.time() / 2;
             self.call(to, "MPI_Recv", vec![(leave, event.into())], leave);
+        }
+        for rank in 0..self.ranks() {
+            let list: Vec<u64> = std::mem::take(&mut open[rank]);
+            if list.is_empty() {
+                continue;
+            }
+            let answer = self.random.chance(3).then(|| {
+                self.requests += 1;
+                let request = self.requests;
+                let event = MpiIrecvRequest { request_id: RequestId(request) };
+                self.short(rank, "MPI_Irecv", Some(event.into()));
+                (self.send(to, rank, 7, 0), request)
+            });
+            let enter = self.compute(rank);
+            let until = if self.random.chance(3) { enter } else { enter.max(posted) };
+            let until = until.max(answer.map_or(0, |it| it.0));
+            let leave = until + self.random.time() / 3;
+            let complete = |it: u64| MpiIsendComplete { request_id: RequestId(it) }.into();
+            let mut records: Vec<Event<'static>> = list.into_iter().map(complete).collect();
+            if let Some((_, request)) = answer {
+                let (sender, communicator, request_id) =
+                    (Rank(to as u32), WORLD, RequestId(request));
+                let (msg_tag, msg_length) = (7, 8);
+                let event = MpiIrecv { sender, communicator, msg_tag, msg_length, request_id };
+                records.push(event.into());
+            }
+            self.random.shuffle(&mut records);
+            let records = records.into_iter().map(|event| (leave, event)).collect();
+            self.call(rank, "MPI_Waitall", records, leave);
         }
     }
 

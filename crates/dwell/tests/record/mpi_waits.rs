@@ -20,6 +20,9 @@ const ALIKE: &[&str] = &[
     "irecv",
     "wrong_order",
     "ssend",
+    "isend",
+    "probe",
+    "mprobe",
     "barrier",
     "allreduce",
     "alltoall",
@@ -115,6 +118,9 @@ fn messages() {
         trials.find("wrong_order", "late_sender", "MPI_Recv", "Rank 0");
         trials.find_cause("wrong_order", "mpi_latesender_wo");
         trials.find("ssend", "late_receiver", "MPI_Ssend", "Rank 0");
+        trials.find("isend", "late_receiver", "MPI_Wait", "Rank 0");
+        trials.find("probe", "late_sender", "MPI_Probe", "Rank 0");
+        trials.find("mprobe", "late_sender", "MPI_Mprobe", "Rank 0");
     }
 }
 
