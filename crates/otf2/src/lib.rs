@@ -118,6 +118,8 @@ pub mod enums;
 #[cfg(feature = "std")]
 pub mod error;
 pub mod event;
+#[cfg(feature = "std")]
+pub mod files;
 pub mod id;
 pub mod map;
 mod mark;

@@ -8,6 +8,7 @@ use std::{fs, io};
 use crate::anchor::Anchor;
 use crate::chunk;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files;
 use crate::id::LocationRef;
 use crate::read::THUMBNAIL_CHUNK;
 use crate::store::{Directory, FileKind, Store};
@@ -229,6 +230,6 @@ impl ArchiveWriter {
             ..Anchor::default()
         };
         let path = self.store.describe(FileKind::Anchor);
-        fs::write(&path, anchor.to_bytes()).map_err(|error| Error::io(error).at(&path))
+        files::replace(&path, &anchor.to_bytes()).map_err(|error| Error::io(error).at(&path))
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::encode::{EncodeError, Encoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::AnyEvent;
+use crate::files;
 use crate::id::{LocationRef, Time};
 use crate::record::Any;
 use crate::snapshot::AnySnapshot;
@@ -43,7 +44,7 @@ impl TimedFile {
     ) -> Result<Self> {
         let encoder = Encoder::with_order(memory, order)
             .map_err(|error| Error::new(ErrorKind::Encode(error)).at(&path))?;
-        let file = File::create(&path).map_err(|error| Error::io(error).at(&path))?;
+        let file = files::create(&path).map_err(|error| Error::io(error).at(&path))?;
         Ok(Self { encoder, file, path, location, written: 0 })
     }
 

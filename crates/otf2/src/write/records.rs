@@ -12,6 +12,7 @@ use crate::chunk::{HEADER, Header, MAX_SIZE, control};
 use crate::def::{self, AnyDefinition, Definition};
 use crate::encode::EncodeError;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files;
 use crate::id::StringRef;
 use crate::marker::{AnyMarker, MarkerRecord};
 use crate::record::{Any, Record, framed, write_body};
@@ -72,7 +73,7 @@ impl<R> RecordWriter<R> {
         order: ByteOrder,
         counts: Option<Arc<Counts>>,
     ) -> Result<Self> {
-        let file = File::create(&path).map_err(|error| Error::io(error).at(&path))?;
+        let file = files::create(&path).map_err(|error| Error::io(error).at(&path))?;
         let mut writer = Self {
             file,
             path,
