@@ -254,7 +254,9 @@ fn close(
         if !path.exists() {
             continue; // It has no events.
         }
-        let closed = close_events(&path, location, chunk).and_then(|mut closed| {
+        let closed = close_events(&path, location, chunk).and_then(|(mut closed, damage)| {
+            let damage = damage.iter().map(|damage| format!("{}: {damage}", path.display()));
+            result.warnings.extend(damage);
             result.cut += closed.open.len() as u64;
             leave_open(&path, chunk, &mut closed, CUT).map(|()| closed)
         });

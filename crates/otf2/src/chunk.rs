@@ -15,6 +15,8 @@ use crate::wire::ByteOrder;
 
 /// Bytes of a chunk header.
 pub(crate) const HEADER: usize = 18;
+/// Where a chunk header states the number of the last event.
+pub(crate) const LAST: core::ops::Range<usize> = 10..18;
 /// Bytes of a timestamp record.
 pub(crate) const TIMESTAMP: usize = 9;
 

@@ -11,6 +11,9 @@
 //! any instant, a reader of the memory, or of the file behind it after the process was killed, finds
 //! complete events and then the end. The memory need not be zeroed beforehand.
 //!
+//! Right behind that the chunk header is made to state the number of the event. A chunk in which fewer are
+//! found later has lost some, and a writer that was killed between the two stores leaves one more.
+//!
 //! # Example
 //!
 //! ```
@@ -112,10 +115,8 @@ pub struct Encoder<M> {
     time: u64,
     /// Events from this time on get a timestamp: all in a new chunk, then those later than the last.
     stamp_from: u64,
-    /// Number of the first event of this chunk.
+    /// Number of the first event of this chunk. That of the last is in the chunk header and nowhere else.
     first: u64,
-    /// Events written so far.
-    events: u64,
 }
 
 impl<M: DerefMut<Target = [u8]>> Encoder<M> {
@@ -133,9 +134,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
     pub fn with_order(chunk: M, order: ByteOrder) -> Result<Self, EncodeError> {
         check_size(&chunk)?;
-        let mut encoder =
-            Self { chunk, pos: 0, order, time: 0, stamp_from: 0, first: 1, events: 0 };
-        encoder.open();
+        let mut encoder = Self { chunk, pos: 0, order, time: 0, stamp_from: 0, first: 1 };
+        encoder.open(0);
         Ok(encoder)
     }
 
@@ -146,14 +146,14 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
     pub fn resume(chunk: M, events: u64, time: Time) -> Result<Self, EncodeError> {
         let mut encoder = Self::new(chunk)?;
-        (encoder.events, encoder.time) = (events, time.0);
-        encoder.open();
+        encoder.time = time.0;
+        encoder.open(events);
         Ok(encoder)
     }
 
-    /// Starts the chunk with its header and an end right behind it.
-    fn open(&mut self) {
-        let header = Header { order: self.order, first: self.events + 1, last: self.events };
+    /// Starts the chunk, which comes after so many events, with its header and an end right behind it.
+    fn open(&mut self, events: u64) {
+        let header = Header { order: self.order, first: events + 1, last: events };
         let [mark, rest @ ..] = header.to_bytes();
         if let Some(([place, body @ ..], [end, ..])) = self.chunk.split_at_mut_checked(HEADER) {
             *place = 0;
@@ -163,12 +163,13 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         }
         self.pos = HEADER;
         self.stamp_from = 0;
-        self.first = self.events + 1;
+        self.first = events + 1;
     }
 
     /// Number of events written so far, in all chunks.
     pub fn events(&self) -> u64 {
-        self.events
+        let header = self.chunk.first_chunk().and_then(Header::read);
+        header.map_or(self.first.saturating_sub(1), |header| header.last)
     }
 
     /// Bytes of the current chunk that are in use.
@@ -267,8 +268,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             return Err(EncodeError::Unknown);
         }
         let start = self.pos;
-        let window = self.chunk.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<SPACE>());
-        let Some(window) = window else {
+        let Some((front, rest)) = self.chunk.split_at_mut_checked(start) else {
+            return Err(EncodeError::Full);
+        };
+        let Some(window) = rest.first_chunk_mut::<SPACE>() else {
             return Err(if start == HEADER { EncodeError::TooLarge } else { EncodeError::Full });
         };
         // All bytes are copied, whatever the length: that is fewer instructions than copying the
@@ -302,10 +305,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         if let Some(place) = window.first_mut() {
             publish(place, lead);
         }
+        count(front, self.order);
         self.pos = start + used;
         self.time = time;
         self.stamp_from = time.saturating_add(1);
-        self.events += 1;
         Ok(())
     }
 
@@ -353,8 +356,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         };
         let space = (TIMESTAMP + TAIL) + attributes.space() + framed(record.bound());
         let start = self.pos;
-        let Some(window) = self.chunk.get_mut(start..).and_then(|rest| rest.get_mut(..space))
-        else {
+        let Some((front, rest)) = self.chunk.split_at_mut_checked(start) else {
+            return Err(EncodeError::Full);
+        };
+        let Some(window) = rest.get_mut(..space) else {
             let fresh = start == HEADER;
             return Err(if fresh { EncodeError::TooLarge } else { EncodeError::Full });
         };
@@ -385,10 +390,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         if let Some(place) = window.first_mut() {
             publish(place, lead);
         }
+        count(front, order);
         self.pos = start + used;
         self.time = time;
         self.stamp_from = time.saturating_add(1);
-        self.events += 1;
         Ok(())
     }
 
@@ -400,9 +405,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// the old chunk then.
     pub fn turn(&mut self, chunk: M) -> Result<M, EncodeError> {
         check_size(&chunk)?;
+        let events = self.events();
         self.complete();
         let full = core::mem::replace(&mut self.chunk, chunk);
-        self.open();
+        self.open(events);
         Ok(full)
     }
 
@@ -411,38 +417,39 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     /// # Errors
     /// What `write` returns. The chunk is complete then, and no more can be written to it.
     pub fn reuse<E>(&mut self, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let events = self.events();
         self.complete();
         write(&self.chunk)?;
-        self.open();
+        self.open(events);
         Ok(())
     }
 
     /// Completes the last chunk.
     pub fn finish(mut self) -> Finished<M> {
-        self.seal();
+        let events = self.events();
         let used = self.pos + TAIL;
         if let Some([a, b]) = self.chunk.get_mut(self.pos..used) {
             *b = control::END_OF_BUFFER;
             publish(a, control::END_OF_FILE);
         }
-        Finished { memory: self.chunk, used, events: self.events }
+        Finished { memory: self.chunk, used, events }
     }
 
     /// Completes a chunk that others follow.
     fn complete(&mut self) {
-        self.seal();
         if let Some(rest) = self.chunk.get_mut(self.pos..) {
             rest.fill(control::END_OF_CHUNK);
         }
         self.pos = self.chunk.len();
     }
+}
 
-    /// Writes the number of the last event into the chunk header.
-    fn seal(&mut self) {
-        let header = Header { order: self.order, first: self.first, last: self.events };
-        if let Some(place) = self.chunk.first_chunk_mut() {
-            *place = header.to_bytes();
-        }
+/// Writes attributes as they stand before a record. None take no bytes.
+#[cfg(feature = "std")]
+pub(crate) fn write_attributes(attributes: List<'_, Attribute>, output: &mut Output<'_>) {
+    if let Some(id) = attributes.id() {
+        output.u8(id);
+        Before::write(attributes, output);
     }
 }
 
@@ -512,6 +519,25 @@ impl Before for List<'_, Attribute> {
     }
 }
 
+/// Counts an event in the header of a chunk, of which this is the beginning.
+#[inline(always)]
+fn count(front: &mut [u8], order: ByteOrder) {
+    if order == ByteOrder::Big {
+        return count_swapped(front);
+    }
+    if let Some(place) = front.get_mut(chunk::LAST).and_then(|place| place.first_chunk_mut()) {
+        *place = u64::from_le_bytes(*place).wrapping_add(1).to_le_bytes();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count_swapped(front: &mut [u8]) {
+    if let Some(place) = front.get_mut(chunk::LAST).and_then(|place| place.first_chunk_mut()) {
+        *place = u64::from_be_bytes(*place).wrapping_add(1).to_be_bytes();
+    }
+}
+
 fn check_size(chunk: &[u8]) -> Result<(), EncodeError> {
     if (chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&(chunk.len() as u64)) {
         Ok(())
@@ -565,11 +591,11 @@ mod tests {
                     assert_eq!(other, Err(EncodeError::Full));
                     break;
                 }
-                assert_eq!((plain.pos, plain.events), (quick.pos, quick.events));
+                assert_eq!((plain.pos, plain.events()), (quick.pos, quick.events()));
             }
             let end = quick.pos.min(plain.pos);
             assert!(end > 200 * 1024);
-            assert_eq!(plain.chunk[..end], quick.chunk[..end]);
+            assert_eq!(plain.chunk[HEADER..end], quick.chunk[HEADER..end]);
             assert_eq!(quick.write_prepared(Time(0), &left), Err(EncodeError::TimeWentBack));
         }
     }

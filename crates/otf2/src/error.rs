@@ -80,6 +80,11 @@ impl Error {
         Self(Box::new(Inner { kind, path: None, location: None, offset: None }))
     }
 
+    /// An error of the operating system with a file.
+    pub fn from_io(error: io::Error, path: &Path) -> Self {
+        Self::io(error).at(path)
+    }
+
     pub(crate) fn io(error: io::Error) -> Self {
         Self::new(match error.kind() {
             io::ErrorKind::NotFound => ErrorKind::Missing,

@@ -23,12 +23,12 @@ fn options() -> Options {
 /// The i-th event that the writer writes. Kinds and lengths vary, so that borders fall anywhere.
 fn event(i: u64) -> (Time, Event<'static>) {
     let event = match i % 3 {
-        0 => Enter { region: RegionRef(1 << (i % 31)) }.into(),
+        0 => Enter { region: RegionRef(1 << (i / 3 % 31)) }.into(),
         1 => {
             let (win, remote) = (RmaWinRef(0), Rank((i % 1000) as u32));
             RmaGet { win, remote, bytes: 1 << (i % 63), matching_id: MatchingId(i) }.into()
         }
-        _ => Leave { region: RegionRef((i % 5) as u32) }.into(),
+        _ => Leave { region: RegionRef(1 << (i / 3 % 31)) }.into(),
     };
     (Time(i / 4 * 10), event)
 }
@@ -140,28 +140,47 @@ fn accepted_by_otf2_print(directory: &Path) {
     }
 }
 
-/// A process may die between any two stores. Of those inside one event, the last is the commit mark;
-/// so the memory before it, with anything at all behind, reads as the events before.
+/// A process may die between any two stores. Of those inside one event, the commit mark is the last but
+/// the count in the chunk header; so the memory before it, with half an event behind, reads as the events before.
 #[test]
 fn an_uncommitted_event_is_not_there() {
-    let mut memory = vec![0xAA; CHUNK as usize]; // Dirty on purpose.
-    let mut encoder = Encoder::new(memory.as_mut_slice()).unwrap();
-    let mut ends = vec![encoder.used()];
-    for i in 0..200 {
-        let (time, event) = event(i);
-        encoder.write(time, event).unwrap();
-        ends.push(encoder.used());
-    }
+    let mut encoder = Encoder::new(vec![0; CHUNK as usize]).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("3.evt");
-    for (events, &end) in ends.iter().enumerate() {
-        let mut file = memory.clone();
-        file[end] = 0; // The first byte of the next event: not committed yet.
-        fs::write(&path, &file).unwrap();
-        let closed = close_events(&path, LOCATION, CHUNK).unwrap();
-        assert_eq!((closed.events, closed.bytes), (events as u64, end as u64 + 2));
+    for events in 0..200 {
+        let end = encoder.used();
+        let mut before = encoder.finish().memory;
+        before[end..end + 2].fill(0);
+        encoder = written(events + 1);
+        let mut file = before.clone();
+        let after = encoder.finish().memory;
+        // All of the next event but its first byte, and the end marks, which are none of it.
+        file[end + 1..].copy_from_slice(&after[end + 1..]);
+        let close = |file: &[u8]| {
+            fs::write(&path, file).unwrap();
+            close_events(&path, LOCATION, CHUNK).unwrap()
+        };
+        let (closed, damage) = close(&file);
+        assert_eq!(damage, []);
+        assert_eq!((closed.events, closed.bytes), (events, end as u64 + 2));
         assert_eq!(closed.cut, CHUNK - closed.bytes);
+        // The commit mark without the count.
+        file[end] = after[end];
+        let (closed, damage) = close(&file);
+        assert_eq!(damage, []);
+        assert_eq!(closed.events, events + 1);
+        encoder = written(events + 1);
     }
+}
+
+/// The first events, as their writer has them in memory.
+fn written(events: u64) -> Encoder<Vec<u8>> {
+    let mut encoder = Encoder::new(vec![0; CHUNK as usize]).unwrap();
+    for i in 0..events {
+        let (time, event) = event(i);
+        encoder.write(time, event).unwrap();
+    }
+    encoder
 }
 
 #[test]
@@ -202,13 +221,19 @@ fn files_without_events_become_empty() {
     let directory = directory.path();
     fs::create_dir(directory.join("traces")).unwrap();
     fs::write(directory.join("traces/0.evt"), []).unwrap();
-    fs::write(directory.join("traces/1.evt"), [0; 300_000]).unwrap();
+    fs::write(directory.join("traces/1.evt"), [0; 2 * CHUNK as usize]).unwrap();
     fs::write(directory.join("traces/2.evt"), [0xFF; 1000]).unwrap();
     let closed = close(directory, "traces", &options(), minimal_definitions).unwrap();
     assert_eq!(
         closed.locations.iter().map(|l| (l.events, l.bytes)).collect::<Vec<_>>(),
         [(0, 20); 3]
     );
+    // One of them held something, which is kept.
+    let places: Vec<_> =
+        closed.damage.iter().map(|(location, it)| (location.0, it.offset)).collect();
+    assert_eq!(places.first(), Some(&(1, CHUNK)));
+    assert!(places.contains(&(2, 0)), "{places:?}");
+    assert_eq!(fs::read(directory.join("traces/2.evt.damaged")).unwrap(), [0xFF; 1000]);
     accepted_by_otf2_print(directory);
 }
 
@@ -231,14 +256,15 @@ fn open_regions_are_left_and_marked() -> Result<(), Box<dyn std::error::Error>> 
     encoder.write(Time(4), Leave { region: RegionRef(9) })?;
     std::fs::write(&path, encoder.finish().memory)?;
 
-    let mut closed = close_events(&path, LocationRef(0), chunk as u64)?;
+    let (mut closed, _) = close_events(&path, LocationRef(0), chunk as u64)?;
     assert_eq!(closed.open, [RegionRef(7), RegionRef(8)]);
     let mark = Attribute { attribute: AttributeRef(4), value: AttributeValue::Uint8(1) };
     leave_open(&path, chunk as u64, &mut closed, mark)?;
     assert_eq!(closed.events, 6);
 
     // What was left stays so, and a reader sees everything.
-    let again = close_events(&path, LocationRef(0), chunk as u64)?;
+    let (again, damage) = close_events(&path, LocationRef(0), chunk as u64)?;
+    assert_eq!(damage, []);
     assert_eq!((again.events, again.open.len()), (6, 0));
     assert_eq!(again.bytes, closed.bytes);
     let options = otf2::write::Options { events_chunk: chunk as u64, ..Default::default() };

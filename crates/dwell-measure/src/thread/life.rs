@@ -225,7 +225,7 @@ impl Thread {
     fn mend(&self) -> io::Result<u64> {
         let (path, chunk) = (Path::new(self.path.as_str()), self.process.chunk_size());
         let location = LocationRef(self.id.into());
-        let mut closed = close_events(path, location, chunk).map_err(io::Error::other)?;
+        let (mut closed, _) = close_events(path, location, chunk).map_err(io::Error::other)?;
         leave_open(path, chunk, &mut closed, CUT).map_err(io::Error::other)?;
         Ok(closed.events)
     }

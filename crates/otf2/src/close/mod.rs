@@ -2,11 +2,22 @@
 //!
 //! What a killed process leaves behind is event files that are complete up to the commit mark (see
 //! [`encode`](crate::encode)), perhaps with reserved space behind it, and no anchor. [`close`] finds
-//! the last complete record of every file, cuts the file there, and writes what is missing: end
-//! marks, event counts, empty definition files, global definitions and the anchor. Nothing that is
-//! complete is lost, and what was closed once can be closed again without change.
+//! the last complete record of every file, ends the file there, and writes what is missing: end
+//! marks, empty definition files, global definitions and the anchor. Nothing that is complete is lost,
+//! and what was closed once can be closed again without change.
+//!
+//! An event file that is not what a killed process leaves is damaged. It is kept as it is under another
+//! name, `LOCATION.evt.damaged`, and the events that can still be read are written to a new one.
+//!
+//! * [`scan_events`] looks through an event file and says what is in it and what is wrong with it.
+//! * [`close_sound`] closes a sound file in place, [`mend_events`] makes a sound file from a damaged
+//!   one.
+//! * [`leave_open`] leaves the regions that were open.
 
-use std::fs::{self, File, OpenOptions};
+mod mend;
+mod scan;
+
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -17,13 +28,26 @@ use crate::def::{self, Definition};
 use crate::encode::{EncodeError, Encoder};
 use crate::enums::{LocationGroupType, LocationType};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, Leave};
+use crate::event::Leave;
+use crate::files;
 use crate::id::{LocationGroupRef, LocationRef, RegionRef, SystemTreeNodeRef, Time};
 use crate::record::Scope;
 use crate::store::{self, Directory, FileKind, Store};
-use crate::value::{Attribute, List};
-use crate::wire::{Input, Wire};
+use crate::value::Attribute;
+use crate::wire::Input;
 use crate::write::{ArchiveWriter, DefWriter, Options};
+
+pub use mend::mend_events;
+pub use scan::{Damage, Scan, What, scan_events};
+
+/// Attributes of events that were not written by the program but to mend its file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Marks {
+    /// Of events at a gap.
+    pub gap: Attribute,
+    /// Of the `Leave` of regions that were open at the end.
+    pub end: Attribute,
+}
 
 /// What was found in the event file of a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +71,8 @@ pub struct ClosedLocation {
 pub struct Closed {
     /// The locations, by id.
     pub locations: Vec<ClosedLocation>,
+    /// What was wrong with single event files, and where.
+    pub damage: Vec<(LocationRef, Damage)>,
     /// Whether there were global definitions; if not, the caller was asked for them.
     pub had_definitions: bool,
 }
@@ -72,7 +98,9 @@ pub fn close(
     let writer = ArchiveWriter::join(directory.as_ref(), name, options.clone())?;
     for location in event_files(&store.path().join(name))? {
         let path = store.describe(FileKind::Events(location));
-        closed.locations.push(close_events(&path, location, options.events_chunk)?);
+        let (events, damage) = close_events(&path, location, options.events_chunk)?;
+        closed.locations.push(events);
+        closed.damage.extend(damage.into_iter().map(|damage| (location, damage)));
         let path = store.describe(FileKind::LocalDefs(location));
         if path.exists() {
             close_definitions(&path, Scope::Local, options.defs_chunk)?;
@@ -150,27 +178,54 @@ fn event_files(directory: &Path) -> Result<Vec<LocationRef>> {
     Ok(locations)
 }
 
-/// Closes the event file of a location.
+/// Closes the event file of a location, whatever its state: in place if it is sound. If it is damaged, a new
+/// file has what can be read of it, and the damaged one is kept beside it as `NAME.damaged`.
 ///
 /// # Errors
-/// If the file cannot be read and written.
-pub fn close_events(path: &Path, location: LocationRef, chunk_size: u64) -> Result<ClosedLocation> {
-    let mut times: Option<(Time, Time)> = None;
-    let mut time = Time(0);
-    let mut open = Vec::new();
-    let file = Rewritten::close(path, chunk_size, Numbered::Yes, |chunk, at| {
-        let found = bundle(chunk, at, &mut time, |event| match event {
-            Event::Enter(enter) => open.push(enter.region),
-            Event::Leave(_) => drop(open.pop()),
-            _ => {}
-        });
-        if let Found::Record(_) = found {
-            times = Some((times.map_or(time, |(first, _)| first), time));
-        }
-        found
-    })?;
-    let (events, bytes, cut) = (file.records, file.bytes, file.cut);
-    Ok(ClosedLocation { location, events, times, bytes, cut, open })
+/// If the file is no regular file, or cannot be read and written.
+pub fn close_events(
+    path: &Path,
+    location: LocationRef,
+    chunk_size: u64,
+) -> Result<(ClosedLocation, Vec<Damage>)> {
+    let scan = scan_events(path, chunk_size, |_, _| true)?;
+    if scan.is_sound() {
+        return close_sound(path, location, &scan).map(|closed| (closed, Vec::new()));
+    }
+    let kept = files::damaged(path);
+    fs::rename(path, &kept).map_err(|error| Error::io(error).at(path))?;
+    let closed = mend_events(&kept, path, location, &scan, None)?;
+    Ok((closed, scan.damage().to_vec()))
+}
+
+/// Closes an event file in place that [`scan_events`] found sound: ends it behind its last event.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn close_sound(path: &Path, location: LocationRef, scan: &Scan) -> Result<ClosedLocation> {
+    let wrap = |error| Error::io(error).at(path);
+    let (chunk, at, header) = scan
+        .end
+        .unwrap_or_else(|| (0, HEADER, Header { order: Default::default(), first: 1, last: 0 }));
+    let base = chunk * scan.chunk_size;
+    let end = base + at as u64;
+    let file = files::open(path, true).map_err(wrap)?;
+    let sealed = Header { last: scan.events(), ..header };
+    let marks = [control::END_OF_FILE, control::END_OF_BUFFER];
+    // In this order, so that the file is sound after each step.
+    file.write_all_at(&sealed.to_bytes(), base)
+        .and_then(|()| file.write_all_at(&marks, end))
+        .and_then(|()| file.set_len(end + 2))
+        .map_err(wrap)?;
+    let open = scan.segments.last().map(|segment| segment.open.clone()).unwrap_or_default();
+    Ok(ClosedLocation {
+        location,
+        events: scan.events(),
+        times: scan.times(),
+        bytes: end + 2,
+        cut: scan.size.saturating_sub(end + 2),
+        open,
+    })
 }
 
 /// Leaves the regions that are still open in a closed event file, at the time of its last event. Each
@@ -198,7 +253,7 @@ pub fn leave_open(
         encoder.write_tagged(last, mark, Leave { region }).map_err(full)?;
     }
     let finished = encoder.finish();
-    let file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+    let file = files::open(path, true).map_err(fail)?;
     let bytes = finished.memory.get(..finished.used).unwrap_or_default();
     file.write_all_at(bytes, next).map_err(fail)?;
     file.write_all_at(&[control::END_OF_CHUNK; 2], end).map_err(fail)?;
@@ -215,8 +270,8 @@ struct Tally {
 
 fn close_definitions(path: &Path, scope: Scope, chunk_size: u64) -> Result<Tally> {
     let mut tally = Tally::default();
-    Rewritten::close(path, chunk_size, Numbered::No, |chunk, at| {
-        let Some(frame) = chunk.frame(at, control::FIRST_DEFINITION, |_| false) else {
+    close_records(path, chunk_size, |chunk, at| {
+        let Some(frame) = chunk.frame(at) else {
             return chunk.end(at);
         };
         match Definition::read(scope, chunk.id(at), chunk.input(frame.clone())) {
@@ -243,45 +298,6 @@ enum Found {
     Nothing,
 }
 
-/// An event with the timestamps and attributes before it.
-fn bundle(
-    chunk: &Chunk<'_>,
-    mut at: usize,
-    time: &mut Time,
-    see: impl FnOnce(&Event<'_>),
-) -> Found {
-    let mut stamp = *time;
-    let begin = at;
-    loop {
-        match chunk.id(at) {
-            control::TIMESTAMP => match chunk.input(at + 1..at + 9).u64() {
-                Ok(ticks) => (stamp, at) = (Time(ticks), at + 9),
-                Err(_) => return Found::Nothing,
-            },
-            control::ATTRIBUTES => {
-                let frame = chunk.frame(at, control::ATTRIBUTES, |_| false);
-                let list = frame.clone().map(|frame| chunk.input(frame.start + 1..frame.end));
-                match (frame, list.map(|mut list| List::<'_, Attribute>::read(&mut list))) {
-                    (Some(frame), Some(Ok(_))) => at = frame.end,
-                    _ => return Found::Nothing,
-                }
-            }
-            _ => break,
-        }
-    }
-    let Some(frame) = chunk.frame(at, control::FIRST_EVENT, Event::is_single) else {
-        return if at == begin { chunk.end(at) } else { Found::Nothing };
-    };
-    match Event::read(Scope::Global, chunk.id(at), chunk.input(frame.clone())) {
-        Ok(event) => {
-            see(&event);
-            *time = stamp;
-            Found::Record(frame.end)
-        }
-        Err(_) => Found::Nothing,
-    }
-}
-
 /// A chunk in memory.
 struct Chunk<'a> {
     bytes: &'a [u8],
@@ -297,20 +313,19 @@ impl<'a> Chunk<'a> {
         Input::new(self.bytes, range.start, range.end, self.header.order, None)
     }
 
-    /// Where a record stands from the last byte before its fields on, if there is one and it is
+    /// Where a definition stands from the last byte before its fields on, if there is one and it is
     /// complete.
-    fn frame(&self, at: usize, first_id: u8, single: fn(u8) -> bool) -> Option<Range<usize>> {
+    fn frame(&self, at: usize) -> Option<Range<usize>> {
         let &[id, length] = self.bytes.get(at..)?.first_chunk()?;
-        if id < first_id {
+        if id < control::FIRST_DEFINITION {
             return None;
         }
-        let frame = match (single(id), length) {
-            (true, 0xFF) => at + 1..at + 2,
-            (false, 0xFF) => {
+        let frame = match length {
+            0xFF => {
                 let length = self.input(at + 2..at + 10).u64().ok()?;
                 at + 9..(at + 10).checked_add(usize::try_from(length).ok()?)?
             }
-            (_, length) => at + 1..at + 2 + usize::from(length),
+            length => at + 1..at + 2 + usize::from(length),
         };
         (frame.end <= self.bytes.len()).then_some(frame)
     }
@@ -324,88 +339,57 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Whether chunk headers count records: only those of event files do.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Numbered {
-    Yes,
-    No,
+/// Walks over the chunks of a definition file as long as `look` finds records, and ends it there.
+fn close_records(
+    path: &Path,
+    chunk_size: u64,
+    look: impl FnMut(&Chunk<'_>, usize) -> Found,
+) -> Result<()> {
+    let wrap = |error| Error::io(error).at(path);
+    if !(chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&chunk_size) {
+        return Err(Error::new(ErrorKind::ChunkSize(chunk_size)).at(path));
+    }
+    let file = files::open(path, true).map_err(wrap)?;
+    walk(&file, chunk_size, look).map_err(wrap)
 }
 
-/// A file that was cut behind its last complete record.
-struct Rewritten {
-    records: u64,
-    bytes: u64,
-    cut: u64,
-}
-
-impl Rewritten {
-    /// Walks over the chunks of a file as long as `look` finds records, and ends it there.
-    fn close(
-        path: &Path,
-        chunk_size: u64,
-        numbered: Numbered,
-        look: impl FnMut(&Chunk<'_>, usize) -> Found,
-    ) -> Result<Self> {
-        let wrap = |error| Error::io(error).at(path);
-        if !(chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&chunk_size) {
-            return Err(Error::new(ErrorKind::ChunkSize(chunk_size)).at(path));
-        }
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(wrap)?;
-        Self::walk(&file, chunk_size, numbered, look).map_err(wrap)
-    }
-
-    fn walk(
-        file: &File,
-        chunk_size: u64,
-        numbered: Numbered,
-        mut look: impl FnMut(&Chunk<'_>, usize) -> Found,
-    ) -> io::Result<Self> {
-        let size = file.metadata()?.len();
-        let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
-        let mut records = 0;
-        // Where the file ends, as far as is known: at first, as a header and nothing else.
-        let mut last = (0, HEADER, Header { order: Default::default(), first: 1, last: 0 });
-        let mut offset = 0;
-        while offset < size {
-            let length = store::read_full(file, offset, &mut memory)?;
-            let bytes = memory.get(..length).unwrap_or_default();
-            let Some(header) = bytes.first_chunk().and_then(Header::read) else {
-                break; // Reserved and never begun.
-            };
-            let chunk = Chunk { bytes, header };
-            let (begin, mut at) = (records, HEADER);
-            let found = loop {
-                match look(&chunk, at) {
-                    Found::Record(end) => (records, at) = (records + 1, end),
-                    other => break other,
-                }
-            };
-            let sealed = match numbered {
-                Numbered::Yes => Header { first: begin + 1, last: records, ..header },
-                Numbered::No => header,
-            };
-            last = (offset, at, sealed);
-            if sealed != header {
-                file.write_all_at(&sealed.to_bytes(), offset)?;
+fn walk(
+    file: &File,
+    chunk_size: u64,
+    mut look: impl FnMut(&Chunk<'_>, usize) -> Found,
+) -> io::Result<()> {
+    let size = file.metadata()?.len();
+    let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
+    // Where the file ends, as far as is known: at first, as a header and nothing else.
+    let mut end = HEADER as u64;
+    let mut offset = 0;
+    while offset < size {
+        let length = store::read_full(file, offset, &mut memory)?;
+        let bytes = memory.get(..length).unwrap_or_default();
+        let Some(header) = bytes.first_chunk().and_then(Header::read) else {
+            break; // Reserved and never begun.
+        };
+        let chunk = Chunk { bytes, header };
+        let mut at = HEADER;
+        let found = loop {
+            match look(&chunk, at) {
+                Found::Record(end) => at = end,
+                other => break other,
             }
-            match found {
-                Found::EndOfFile => break,
-                // Not what a dying writer leaves: damage. Later chunks may be sound all the same.
-                Found::Nothing => {
-                    file.write_all_at(&[control::END_OF_CHUNK], offset + at as u64)?;
-                }
-                _ => {}
-            }
-            offset += chunk_size;
+        };
+        end = offset + at as u64;
+        match found {
+            Found::EndOfFile => break,
+            // Not what a dying writer leaves: damage. Later chunks may be sound all the same.
+            Found::Nothing => file.write_all_at(&[control::END_OF_CHUNK], end)?,
+            _ => {}
         }
-        let (base, end, header) = last;
-        if size < HEADER as u64 || base == 0 && records == 0 {
-            file.write_all_at(&header.to_bytes(), 0)?;
-        }
-        let end = base + end as u64;
-        file.write_all_at(&[control::END_OF_FILE, control::END_OF_BUFFER], end)?;
-        let bytes = end + 2;
-        file.set_len(bytes)?;
-        Ok(Self { records, bytes, cut: size.saturating_sub(bytes) })
+        offset += chunk_size;
     }
+    if end == HEADER as u64 {
+        let header = Header { order: Default::default(), first: 1, last: 0 };
+        file.write_all_at(&header.to_bytes(), 0)?;
+    }
+    file.write_all_at(&[control::END_OF_FILE, control::END_OF_BUFFER], end)?;
+    file.set_len(end + 2)
 }

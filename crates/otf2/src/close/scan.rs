@@ -1,0 +1,659 @@
+//! Looking through an event file whose writer died.
+//!
+//! A file is *sound* if it is what a living [`Encoder`](crate::encode::Encoder) may have left at some
+//! instant. Everything else is damage: a chunk header that is none, bytes that are no event, times
+//! that go back, a `Leave` of a region that is not the innermost, fewer events than a chunk header
+//! states, bytes behind the last event. Damage never ends the reading. Behind it the next place is
+//! looked for at which events follow one another again, in the same chunk or in a later one. The result
+//! is a list of [`Segment`]s, each of which is a row of events without a gap.
+
+use std::fs::File;
+use std::path::Path;
+use std::{fmt, io};
+
+use crate::chunk::{self, HEADER, Header, TIMESTAMP, control};
+use crate::encode::write_attributes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::files;
+use crate::id::{RegionRef, Time};
+use crate::record::{Any, Scope, write_body};
+use crate::store;
+use crate::value::{Attribute, List};
+use crate::wire::{ByteOrder, Input, Output, Wire};
+
+/// A place in a file where something is not as its writer left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where in the file, in bytes.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: What,
+}
+
+/// What may be wrong at a place in an event file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum What {
+    /// The file ends inside of a chunk, and without an end mark.
+    Cut,
+    /// There is no chunk header where one must be.
+    Header,
+    /// A chunk is empty, and others follow.
+    Blank,
+    /// A chunk header numbers its first event otherwise than the chunks before it say.
+    Number,
+    /// The bytes are no event.
+    Record,
+    /// The time of an event lies before that of the event in front of it, or far behind those that
+    /// follow.
+    Time,
+    /// A region is left that is not the one entered last.
+    Nesting,
+    /// There are bytes behind the last event.
+    Behind,
+    /// The chunk holds another number of events than its header states.
+    Count {
+        /// How many the header states.
+        stated: u64,
+        /// How many there are.
+        found: u64,
+    },
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: ", self.offset)?;
+        match self.what {
+            What::Cut => f.write_str("the file is cut off"),
+            What::Header => f.write_str("no chunk header"),
+            What::Blank => f.write_str("an empty chunk before others"),
+            What::Number => f.write_str("a chunk that does not continue the one before it"),
+            What::Record => f.write_str("bytes that are no event"),
+            What::Time => f.write_str("an event whose time is wrong"),
+            What::Nesting => f.write_str("a region is left that was not entered last"),
+            What::Behind => f.write_str("bytes behind the last event"),
+            What::Count { stated, found } => {
+                write!(f, "a chunk of {stated} events of which {found} are there")
+            }
+        }
+    }
+}
+
+/// Damage is listed up to here; the rest is counted.
+const LISTED: usize = 32;
+
+/// Bytes behind the last event of a chunk that was being written: what an encoder copies too much, and
+/// an event that was not complete.
+const SLACK: usize = 4096;
+
+/// Regions that may be open at once.
+const DEPTH: usize = 1 << 16;
+
+/// Events that must follow one another behind a gap.
+const AHEAD: usize = 3;
+
+/// Segments that are told apart. What is behind so many gaps is lost.
+const SEGMENTS: usize = 1 << 16;
+
+/// Chunks without anything in them behind which no more is looked for: a file may have a hole of any
+/// size.
+const BLANKS: u64 = 64;
+
+/// A row of events without a gap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// Where it begins: the chunk, and the byte in it.
+    pub(super) chunk: u64,
+    pub(super) at: usize,
+    pub(super) events: u64,
+    /// Times of the first and the last event.
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// Regions that it leaves without having entered them, the innermost first.
+    pub(super) unmatched: Vec<RegionRef>,
+    /// Regions that are open at its end, the outermost first.
+    pub(super) open: Vec<RegionRef>,
+}
+
+/// What is in an event file.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    pub(super) segments: Vec<Segment>,
+    damage: Vec<Damage>,
+    more_damage: u64,
+    /// How many events the last chunk header states, if it could be read.
+    stated: Option<u64>,
+    /// The last chunk that was begun: its number, where its events end, its header.
+    pub(super) end: Option<(u64, usize, Header)>,
+    pub(super) size: u64,
+    pub(super) chunk_size: u64,
+}
+
+impl Scan {
+    /// Whether the file is what a writer may have left.
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_empty()
+    }
+
+    /// Whether there is nothing in the file, not even the beginning of a chunk, or a chunk without events.
+    pub fn is_empty(&self) -> bool {
+        self.is_sound() && self.events() == 0
+    }
+
+    /// What is wrong with the file, in its order.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// How many places are damaged that [`Scan::damage`] does not list.
+    pub fn more_damage(&self) -> u64 {
+        self.more_damage
+    }
+
+    /// Number of events that were found.
+    pub fn events(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.events).sum()
+    }
+
+    /// How many events are lost for certain. `None` if nothing says how many there were.
+    pub fn lost(&self) -> Option<u64> {
+        if self.is_sound() {
+            return Some(0);
+        }
+        self.stated.map(|stated| stated.saturating_sub(self.events()))
+    }
+
+    /// Times of the first and the last event, uncorrected; `None` without events.
+    pub fn times(&self) -> Option<(Time, Time)> {
+        let (first, last) = (self.segments.first()?, self.segments.last()?);
+        Some((Time(first.first), Time(last.last)))
+    }
+
+    /// Number of chunks that the file has room for.
+    pub fn chunks(&self) -> u64 {
+        self.size.div_ceil(self.chunk_size.max(1))
+    }
+
+    fn report(&mut self, offset: u64, what: What) {
+        if self.damage.len() < LISTED {
+            self.damage.push(Damage { offset, what });
+        } else {
+            self.more_damage += 1;
+        }
+    }
+}
+
+/// Looks through an event file, and changes nothing. Its chunks must have `chunk_size` bytes. An event
+/// that is not `plausible`, for instance because it names a region that is not defined, is damage.
+///
+/// # Errors
+/// If the file is no regular file or cannot be read, or the chunk size is none.
+pub fn scan_events(
+    path: &Path,
+    chunk_size: u64,
+    plausible: impl FnMut(&Event<'_>, List<'_, Attribute>) -> bool,
+) -> Result<Scan> {
+    let wrap = |error| Error::io(error).at(path);
+    if !(chunk::MIN_SIZE..=chunk::MAX_SIZE).contains(&chunk_size) {
+        return Err(Error::new(ErrorKind::ChunkSize(chunk_size)).at(path));
+    }
+    let file = files::open(path, false).map_err(wrap)?;
+    let size = file.metadata().map_err(wrap)?.len();
+    let scan = Scan { size, chunk_size, ..Scan::default() };
+    let parser = Parser::new(plausible);
+    let scanner = Scanner { scan, parser, row: None, moment: None, found: 0, begin: (0, 0) };
+    scanner.run(&file).map_err(wrap)
+}
+
+/// What stands at a place in a chunk.
+pub(super) enum Here<'a> {
+    Event(Found<'a>),
+    EndOfChunk,
+    EndOfFile,
+    Nothing,
+}
+
+/// A complete event.
+pub(super) struct Found<'a> {
+    pub(super) end: usize,
+    pub(super) time: u64,
+    pub(super) stamped: bool,
+    pub(super) attributes: List<'a, Attribute>,
+    pub(super) event: Event<'a>,
+}
+
+/// Reads events, and holds them against what an encoder would have written.
+pub(super) struct Parser<P> {
+    plausible: P,
+    again: Vec<u8>,
+}
+
+impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
+    pub(super) fn new(plausible: P) -> Self {
+        Self { plausible, again: Vec::new() }
+    }
+
+    /// What stands at a place, if the event before it has this time.
+    pub(super) fn look<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        order: ByteOrder,
+        at: usize,
+        time: u64,
+    ) -> Here<'a> {
+        match bytes.get(at) {
+            None | Some(&control::END_OF_CHUNK) => return Here::EndOfChunk,
+            Some(&control::END_OF_FILE) => return Here::EndOfFile,
+            _ => {}
+        }
+        self.event(bytes, order, at, time).map_or(Here::Nothing, Here::Event)
+    }
+
+    fn event<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        order: ByteOrder,
+        mut at: usize,
+        mut time: u64,
+    ) -> Option<Found<'a>> {
+        let input = |from: usize, to: usize| Input::new(bytes, from, to, order, None);
+        let stamped = bytes.get(at) == Some(&control::TIMESTAMP);
+        if stamped {
+            time =
+                bytes.get(at + 1..at + TIMESTAMP).and_then(|_| input(at + 1, at + 9).u64().ok())?;
+            at += TIMESTAMP;
+        }
+        let begin = at;
+        let mut attributes = List::default();
+        if bytes.get(at) == Some(&control::ATTRIBUTES) {
+            let frame = frame(bytes, order, at, |_| false)?;
+            attributes = List::read(&mut input(frame.start + 1, frame.end)).ok()?;
+            at = frame.end;
+            if attributes.is_empty() {
+                return None;
+            }
+        }
+        let &id = bytes.get(at).filter(|id| **id >= control::FIRST_EVENT)?;
+        let frame = frame(bytes, order, at, Event::is_single)?;
+        // A single number says itself where it ends.
+        let event = Event::read(Scope::Global, id, input(frame.start, frame.end)).ok()?;
+        let framing = event.framing()?;
+        let room = attributes.bound().checked_add(event.bound())?.checked_add(64)?;
+        self.again.resize(room, 0);
+        let mut output = Output::new(&mut self.again, 0, order);
+        write_attributes(attributes, &mut output);
+        output.u8(id);
+        write_body(&event, framing, &mut output);
+        let length = output.pos();
+        let same = bytes.get(begin..begin + length)? == self.again.get(..length)?;
+        let end = begin + length;
+        (same && (self.plausible)(&event, attributes)).then_some(Found {
+            end,
+            time,
+            stamped,
+            attributes,
+            event,
+        })
+    }
+
+    /// Whether events follow one another from here, from this time on, or end as they should.
+    fn goes_on(&mut self, bytes: &[u8], order: ByteOrder, mut at: usize, mut time: u64) -> bool {
+        for passed in 0..AHEAD {
+            match self.look(bytes, order, at, time) {
+                Here::Event(found) if found.time >= time => (at, time) = (found.end, found.time),
+                Here::EndOfChunk | Here::EndOfFile => return passed > 0 && ends(bytes, at),
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Where a record stands from the last byte before its fields on, if there is one and it is complete.
+fn frame(
+    bytes: &[u8],
+    order: ByteOrder,
+    at: usize,
+    single: fn(u8) -> bool,
+) -> Option<std::ops::Range<usize>> {
+    let &[id, length] = bytes.get(at..)?.first_chunk()?;
+    let frame = match (single(id), length) {
+        (true, 0xFF) => at + 1..at + 2,
+        (false, 0xFF) => {
+            let length = Input::new(bytes, at + 2, at + 10, order, None).u64().ok()?;
+            at + 9..(at + 10).checked_add(usize::try_from(length).ok()?)?
+        }
+        (_, length) => at + 1..at + 2 + usize::from(length),
+    };
+    (frame.end <= bytes.len()).then_some(frame)
+}
+
+/// Whether nothing stands behind an end mark but what a writer may leave there.
+fn ends(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at..).unwrap_or_default().iter().skip(SLACK).all(|byte| *byte == 0)
+}
+
+/// Events with one time, to be taken back if the time turns out to be wrong.
+struct Moment {
+    /// Where the first of them is.
+    offset: u64,
+    /// Time of the event before them.
+    before: u64,
+    events: u64,
+    changes: Vec<Change>,
+}
+
+/// What an event did to the regions that are open.
+enum Change {
+    Entered,
+    Left(RegionRef),
+    Unmatched,
+}
+
+struct Scanner<P> {
+    scan: Scan,
+    parser: Parser<P>,
+    /// The segment that goes on, if one does.
+    row: Option<Segment>,
+    /// What came with the last time that was stated, as long as the segment goes on.
+    moment: Option<Moment>,
+    /// Events so far.
+    found: u64,
+    /// Where the chunk begins that is being read, and how many events came before it.
+    begin: (u64, u64),
+}
+
+/// How a chunk ended.
+enum End {
+    Chunk,
+    File,
+}
+
+impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
+    fn run(mut self, file: &File) -> io::Result<Scan> {
+        let (size, chunk_size) = (self.scan.size, self.scan.chunk_size);
+        let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
+        // Chunks since the last one that has something in it.
+        let mut blanks = 0;
+        let mut ended = None;
+        let mut last = None;
+        for chunk in 0..self.scan.chunks() {
+            let offset = chunk * chunk_size;
+            let length = store::read_full(file, offset, &mut memory)?;
+            let bytes = memory.get(..length).unwrap_or_default();
+            if bytes.iter().all(|byte| *byte == 0) {
+                blanks += 1;
+                if blanks > BLANKS {
+                    break;
+                }
+                continue;
+            }
+            if blanks > 0 {
+                self.gap(offset - blanks * chunk_size, What::Blank);
+            }
+            blanks = 0;
+            // The end of the file is not its end, if a chunk follows that continues it: its writer was
+            // about to say so.
+            if let Some((at, end)) = ended.take()
+                && !self.continues(bytes)
+            {
+                self.gap(at + end as u64, What::Behind);
+            }
+            if let Some((chunk, at, bytes_follow)) = last.take()
+                && bytes_follow
+            {
+                self.scan.report(chunk * chunk_size + at as u64, What::Behind);
+            }
+            let (at, end, header) = self.chunk(chunk, bytes);
+            // What stands behind the last event is known to be damage only if another chunk follows.
+            let behind = bytes.get(at..).unwrap_or_default();
+            let marks = match end {
+                End::Chunk => 0,
+                End::File => 2,
+            };
+            let dirty = behind.iter().skip(marks).any(|byte| *byte != 0);
+            last = Some((chunk, at, dirty));
+            if matches!(end, End::File) {
+                ended = Some((offset, at));
+            }
+            self.scan.end = Some((chunk, at, header));
+            self.check_end(offset, bytes, at, &end);
+        }
+        if blanks > 1 {
+            // One chunk at most is reserved before it is needed.
+            let used = self.scan.end.map_or(0, |(chunk, ..)| chunk + 1);
+            self.scan.report((used + 1) * chunk_size, What::Blank);
+        }
+        if blanks > 0 && size % chunk_size != 0 {
+            self.scan.report(size, What::Cut);
+        }
+        self.end_row();
+        Ok(self.scan)
+    }
+
+    /// Whether a chunk continues what was found before.
+    fn continues(&self, bytes: &[u8]) -> bool {
+        let header = bytes.first_chunk().and_then(Header::read);
+        header.is_some_and(|header| header.first == self.found + 1)
+    }
+
+    /// The last chunk ends where the file ends, if it has an end mark, or has its full size.
+    fn check_end(&mut self, offset: u64, bytes: &[u8], at: usize, end: &End) {
+        let is_last = offset + bytes.len() as u64 == self.scan.size;
+        if !is_last || bytes.len() as u64 == self.scan.chunk_size {
+            return;
+        }
+        let marks = [control::END_OF_FILE, control::END_OF_BUFFER];
+        let whole = matches!(end, End::File) && bytes.get(at..) == Some(&marks);
+        if !whole {
+            self.scan.report(self.scan.size, What::Cut);
+        }
+    }
+
+    /// Reads a chunk. Returns where its events end, how, and its header.
+    fn chunk(&mut self, chunk: u64, bytes: &[u8]) -> (usize, End, Header) {
+        let offset = chunk * self.scan.chunk_size;
+        let header = bytes.first_chunk().and_then(Header::read);
+        let before = self.found;
+        self.begin = (offset, before);
+        let stated = header.map(|header| header.last.wrapping_sub(header.first).wrapping_add(1));
+        // An event has two bytes at least.
+        let stated = stated.filter(|stated| *stated <= self.scan.chunk_size / 2);
+        match (header, stated) {
+            (None, _) => self.gap(offset, What::Header),
+            (Some(_), None) => self.gap(offset + 2, What::Number),
+            (Some(header), _) => {
+                // One event more than stated is the last of a writer that died: no chunk follows.
+                let expected = self.scan.stated.unwrap_or(before).saturating_add(1);
+                let follows = !self.scan.is_sound() || header.first == before + 1;
+                if header.first != expected || !follows {
+                    self.gap(offset + 2, What::Number);
+                }
+            }
+        }
+        let order = header.map_or(ByteOrder::Little, |header| header.order);
+        let (mut at, mut fresh) = (HEADER, true);
+        let end = loop {
+            let time = self.last_time();
+            let (what, mut place) = match self.parser.look(bytes, order, at, time) {
+                Here::Event(found) => match self.judge(bytes, order, &found, fresh) {
+                    Ok(()) => {
+                        let (end, time) = (found.end, found.time);
+                        if found.stamped {
+                            self.state(offset + at as u64);
+                        }
+                        self.accept(chunk, at, time, &found.event);
+                        (at, fresh) = (end, false);
+                        continue;
+                    }
+                    Err(What::Nesting) => {
+                        self.gap(offset + at as u64, What::Nesting);
+                        continue;
+                    }
+                    Err(what) => (what, at + 1),
+                },
+                Here::Nothing => (What::Record, at + 1),
+                here => {
+                    let complete = stated.is_none_or(|stated| self.found - self.begin.1 >= stated);
+                    if complete && ends(bytes, at) {
+                        break if matches!(here, Here::EndOfFile) { End::File } else { End::Chunk };
+                    }
+                    let what = if complete { What::Behind } else { What::Record };
+                    (what, at + 1)
+                }
+            };
+            // The next place at which events follow one another.
+            let next = loop {
+                match bytes.get(place) {
+                    None => break None,
+                    Some(_) if self.scan.segments.len() >= SEGMENTS => break None,
+                    Some(&control::TIMESTAMP) if self.parser.goes_on(bytes, order, place, time) => {
+                        break Some(place);
+                    }
+                    _ => place += 1,
+                }
+            };
+            match next {
+                Some(place) => {
+                    self.gap(offset + at as u64, what);
+                    (at, fresh) = (place, true);
+                }
+                None => {
+                    self.gap(offset + at as u64, what);
+                    break End::Chunk;
+                }
+            }
+        };
+        let found = self.found - self.begin.1;
+        if let Some(stated) = stated
+            && !(found == stated || found == stated + 1)
+        {
+            self.scan.report(offset + chunk::LAST.start as u64, What::Count { stated, found });
+        }
+        self.scan.stated = header.filter(|_| stated.is_some()).map(|header| header.last);
+        let assumed = Header { order, first: self.begin.1 + 1, last: self.found };
+        (at, end, header.unwrap_or(assumed))
+    }
+
+    /// Whether an event can follow those before it.
+    fn judge(
+        &mut self,
+        bytes: &[u8],
+        order: ByteOrder,
+        found: &Found<'_>,
+        fresh: bool,
+    ) -> Result<(), What> {
+        let last = self.last_time();
+        if found.stamped {
+            let follows = found.time > last || found.time == last && fresh;
+            if !follows && !self.take_back(bytes, order, found) {
+                return Err(What::Time);
+            }
+        } else if fresh {
+            return Err(What::Time); // The first event of a chunk has a time.
+        }
+        let row = self.row.as_ref();
+        let (open, unmatched) = row.map_or((0, 0), |row| (row.open.len(), row.unmatched.len()));
+        match found.event {
+            Event::Leave(leave) => match row.and_then(|row| row.open.last()) {
+                Some(region) if *region == leave.region => Ok(()),
+                // Behind a gap it is not known what was open.
+                None if !self.scan.segments.is_empty() || !self.scan.is_sound() => {
+                    if unmatched < DEPTH { Ok(()) } else { Err(What::Record) }
+                }
+                _ => Err(What::Nesting),
+            },
+            Event::Enter(_) if open >= DEPTH => Err(What::Record),
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins what comes with another time.
+    fn state(&mut self, offset: u64) {
+        let before = self.last_time();
+        let mut changes = self.moment.take().map(|moment| moment.changes).unwrap_or_default();
+        changes.clear();
+        self.moment = Some(Moment { offset, before, events: 0, changes });
+    }
+
+    /// If an event is earlier than the one before it, and others follow, then the time of the one before it
+    /// is wrong, provided that this one is not earlier than those before that. Takes back what has the wrong
+    /// time. Returns false if it is not so.
+    fn take_back(&mut self, bytes: &[u8], order: ByteOrder, found: &Found<'_>) -> bool {
+        let before = self.moment.as_ref().map(|moment| moment.before);
+        let fits = before.is_some_and(|before| found.time >= before);
+        if !fits || !self.parser.goes_on(bytes, order, found.end, found.time) {
+            return false;
+        }
+        let (Some(row), Some(moment)) = (&mut self.row, self.moment.take()) else { return false };
+        for change in moment.changes.iter().rev() {
+            match change {
+                Change::Entered => drop(row.open.pop()),
+                Change::Left(region) => row.open.push(*region),
+                Change::Unmatched => drop(row.unmatched.pop()),
+            }
+        }
+        row.events -= moment.events;
+        row.last = moment.before;
+        self.found -= moment.events;
+        if moment.offset < self.begin.0 {
+            self.begin.1 -= moment.events;
+        }
+        if row.events == 0 {
+            self.row = None;
+        }
+        self.gap(moment.offset, What::Time);
+        true
+    }
+
+    fn accept(&mut self, chunk: u64, at: usize, time: u64, event: &Event<'_>) {
+        let row = self.row.get_or_insert_with(|| Segment {
+            chunk,
+            at,
+            events: 0,
+            first: time,
+            last: time,
+            unmatched: Vec::new(),
+            open: Vec::new(),
+        });
+        row.events += 1;
+        row.last = time;
+        self.found += 1;
+        let change = match event {
+            Event::Enter(enter) => {
+                row.open.push(enter.region);
+                Some(Change::Entered)
+            }
+            Event::Leave(leave) => Some(match row.open.pop() {
+                Some(region) => Change::Left(region),
+                None => {
+                    row.unmatched.push(leave.region);
+                    Change::Unmatched
+                }
+            }),
+            _ => None,
+        };
+        if let Some(moment) = &mut self.moment {
+            moment.events += 1;
+            moment.changes.extend(change);
+        }
+    }
+
+    /// Time of the last event.
+    fn last_time(&self) -> u64 {
+        let row = self.row.as_ref().or(self.scan.segments.last());
+        row.map_or(0, |row| row.last)
+    }
+
+    /// Takes note of damage. What follows is not known to continue what came before.
+    fn gap(&mut self, offset: u64, what: What) {
+        self.scan.report(offset, what);
+        self.end_row();
+    }
+
+    fn end_row(&mut self) {
+        self.moment = None;
+        self.scan.segments.extend(self.row.take());
+    }
+}
