@@ -146,6 +146,8 @@ pub(crate) fn collect(
 
     let mut damage: Vec<String> = Vec::new();
     damage.extend(defs.warning().map(ToString::to_string));
+    let recovered = anchor.property(archive::DAMAGED);
+    damage.extend(recovered.map(|what| format!("recovered from damaged files: {what}")));
     let mut more = 0;
     for lane in lanes(&replayed.shards) {
         let place = world.system.places.get(lane.location as usize);
@@ -226,7 +228,9 @@ const NAMED: usize = 5;
 
 /// Which processes ended before the program did, and when.
 fn lost(world: &World, replayed: &Replayed) -> Option<String> {
-    let first = lanes(&replayed.shards).filter_map(|lane| lane.first).min().unwrap_or(0);
+    // A location without events has no first one.
+    let begun = lanes(&replayed.shards).filter(|lane| lane.events > 0);
+    let first = begun.filter_map(|lane| lane.first).min().unwrap_or(0);
     let actors = replayed.shards.iter().flat_map(|shard| &shard.actors);
     let dead = actors.filter(|actor| actor.lanes.iter().any(|lane| lane.cut.any));
     let ends: Vec<String> = dead

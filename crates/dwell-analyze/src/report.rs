@@ -605,28 +605,48 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
     cnodes
 }
 
+/// Name and class of a node of which nothing is known, for processes that stand beside nodes.
+const NOWHERE: (&str, &str) = ("unknown", "node");
+
+/// Nodes, processes and locations. A report numbers locations in the order of its tree, and an archive in the order of
+/// ranks. So a node whose ranks do not follow one another is there several times.
 fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
-    let mut nodes: BTreeMap<u32, SystemNodeId> = BTreeMap::new();
-    for definition in defs.iter() {
-        let Definition::SystemTreeNode(it) = definition else { continue };
-        let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
-        let parent = nodes.get(&it.parent.0).copied();
-        let (name, class) = (text(it.name), text(it.class_name));
-        let node = SystemNode { name: &name, class: &class, ..SystemNode::default() };
-        let id = builder.system_node(parent, node);
-        nodes.insert(it.id.0, id);
-    }
-    let mut stray = None;
+    let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+    let nodes: BTreeMap<u32, (u32, String, String)> = defs
+        .iter()
+        .filter_map(|definition| match definition {
+            Definition::SystemTreeNode(it) => Some(it),
+            _ => None,
+        })
+        .map(|it| (it.id.0, (it.parent.0, text(it.name), text(it.class_name))))
+        .collect();
+    let inner: BTreeSet<u32> = nodes.values().map(|node| node.0).collect();
+    // Where the last process stands, from the root on.
+    let mut open: Vec<(u32, SystemNodeId)> = Vec::new();
     for (rank, process) in (0..).zip(&world.system.processes) {
-        let parent = nodes.get(&process.parent.0).copied().unwrap_or_else(|| {
-            *stray.get_or_insert_with(|| {
-                let node =
-                    SystemNode { name: "machine", class: "machine", ..SystemNode::default() };
-                builder.system_node(None, node)
-            })
-        });
+        let mut chain = Vec::new();
+        if inner.contains(&process.parent.0) || !nodes.contains_key(&process.parent.0) {
+            chain.push(u32::MAX);
+        }
+        let mut at = process.parent.0;
+        // A damaged tree may be a circle.
+        while let Some((parent, ..)) = nodes.get(&at).filter(|_| chain.len() <= nodes.len()) {
+            chain.push(at);
+            at = *parent;
+        }
+        chain.reverse();
+        let same = open.iter().zip(&chain).take_while(|(open, id)| open.0 == **id).count();
+        open.truncate(same);
+        for &id in chain.iter().skip(same) {
+            let known = nodes.get(&id).map(|(_, name, class)| (name.as_str(), class.as_str()));
+            let (name, class) = known.unwrap_or(NOWHERE);
+            let node = SystemNode { name, class, ..SystemNode::default() };
+            let parent = open.last().map(|(_, node)| *node);
+            open.push((id, builder.system_node(parent, node)));
+        }
+        let Some((_, parent)) = open.last() else { continue };
         let group: GroupId =
-            builder.group(parent, Group { name: &process.name, rank, kind: "process" });
+            builder.group(*parent, Group { name: &process.name, rank, kind: "process" });
         let range = process.first as usize..(process.first + process.count) as usize;
         let places = world.system.places.get(range).unwrap_or_default();
         for (thread, place) in (0..).zip(places) {
