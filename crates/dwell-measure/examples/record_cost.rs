@@ -14,6 +14,7 @@ use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
 use dwell_measure::hook::{Facts, Hook};
 use dwell_measure::process::{Plan, Process};
+use dwell_measure::stream::RunId;
 use dwell_model::shmem;
 
 /// Where the symmetric heap is said to be.
@@ -26,6 +27,7 @@ fn main() -> std::io::Result<()> {
     let profile = arguments.next().is_some_and(|text| text == "profile");
     dwell_measure::clock::prepare();
     let plan = Plan {
+        run: RunId::random(),
         rank: 0,
         size: 2,
         open_files: &directory,

@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 
 use crate::clock;
 use crate::settings::Settings;
+use crate::stream::RunId;
 use crate::together::broadcast;
 use crate::unify::Upcalls;
 
 /// What rank 0 decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agreement {
+    /// Tells this run from all others, in scratch directories and in the streams of facts.
+    pub(crate) run: RunId,
     /// The experiment directory, absolute.
     pub(crate) directory: String,
     /// Tells the clock of one boot of one node from all others.
@@ -40,16 +43,21 @@ impl Agreement {
             Some(directory) => make_exactly(directory)?,
             None => make_new(&std::env::current_dir()?, &name())?,
         };
+        let run = RunId::random();
+        let file = run_file(&directory);
+        fs::write(&file, run.to_string()).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", file.display()))
+        })?;
         let directory = directory.to_str().ok_or_else(|| {
             io::Error::other(format!("{}: the path is not UTF-8", directory.display()))
         })?;
         let profile = settings.profile;
-        Ok(Self { directory: directory.into(), boot: boot(), ahead: ahead(), profile })
+        Ok(Self { run, directory: directory.into(), boot: boot(), ahead: ahead(), profile })
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Self { directory, boot, ahead, profile } = self;
-        format!("+{ahead}\n{boot}\n{profile}\n{directory}").into_bytes()
+        let Self { run, directory, boot, ahead, profile } = self;
+        format!("+{run}\n{ahead}\n{boot}\n{profile}\n{directory}").into_bytes()
     }
 
     fn decode(bytes: &[u8]) -> io::Result<Self> {
@@ -59,12 +67,13 @@ impl Agreement {
             return Err(io::Error::other(error.to_string()));
         }
         let text = text.strip_prefix('+').ok_or_else(damaged)?;
-        let mut parts = text.splitn(4, '\n');
+        let mut parts = text.splitn(5, '\n');
         let mut next = || parts.next().ok_or_else(damaged);
+        let run = RunId::parse(next()?).ok_or_else(damaged)?;
         let ahead = next()?.parse().map_err(|_| damaged())?;
         let boot = next()?.into();
         let profile = next()?.parse().map_err(|_| damaged())?;
-        Ok(Self { ahead, boot, profile, directory: next()?.into() })
+        Ok(Self { run, ahead, boot, profile, directory: next()?.into() })
     }
 
     /// What tells the clock of this process from others: that of a node, in one of its boots.
@@ -82,6 +91,11 @@ impl Agreement {
 /// Directory of the files that are being written.
 pub(crate) fn open_files(directory: &Path) -> PathBuf {
     directory.join("open")
+}
+
+/// The file that says which run a directory belongs to, as long as the run is not complete.
+pub(crate) fn run_file(directory: &Path) -> PathBuf {
+    open_files(directory).join("run")
 }
 
 /// Makes the directory that was asked for. It may be there, but must be empty.
@@ -202,9 +216,10 @@ mod tests {
     #[test]
     fn agreements_come_back() {
         let (directory, boot) = ("/a b/c".into(), "x".into());
-        let agreement = Agreement { directory, boot, ahead: u64::MAX, profile: true };
+        let run = RunId::random();
+        let agreement = Agreement { run, directory, boot, ahead: u64::MAX, profile: true };
         assert_eq!(Agreement::decode(&agreement.encode()).ok(), Some(agreement));
-        for text in ["", "?", "+", "+1", "+1\nx", "+one\nx\n/y"] {
+        for text in ["", "?", "+", "+a\n1", "+a\n1\nx", "+a\none\nx\ntrue\n/y"] {
             assert!(Agreement::decode(text.as_bytes()).is_err(), "{text:?}");
         }
         let refused = Agreement::decode(b"!disk full").map_err(|error| error.to_string());

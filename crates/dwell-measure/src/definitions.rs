@@ -22,12 +22,16 @@ use otf2::{AttributeValue, List, def};
 use crate::unify::{CommId, Global, Group, GroupId, Label};
 
 /// Attributes in the order of their ids: name, type, description.
-const ATTRIBUTES: [(&str, Type, &str); 7] = [
+pub(crate) const ATTRIBUTES: [(&str, Type, &str); 7] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
     (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
     (archive::SEQUENCE, Type::Uint64, "Number of the collective on its window"),
-    (archive::CUT, Type::Uint8, "Its process ended inside the region"),
+    (
+        archive::CUT,
+        Type::Uint8,
+        "Added by recovery: its process ended here (1), events are missing here (2)",
+    ),
     (archive::SKIPPED, Type::Uint64, "Messages of the same kind before it that were not recorded"),
     (archive::NEIGHBOURS, Type::Group, "The process and the neighbours that send to it"),
 ];
@@ -106,11 +110,12 @@ impl Writer<'_> {
             self.node(id, host, "node", SystemTreeNodeRef(0))?;
         }
         for id in 0..=hosts.len() as u32 {
-            let domain = [SystemTreeDomain::Machine, SystemTreeDomain::SharedMemory];
-            self.defs.write(def::SystemTreeNodeDomain {
-                system_tree_node: SystemTreeNodeRef(id),
-                system_tree_domain: domain[usize::from(id > 0)],
-            })?;
+            let system_tree_domain = match id {
+                0 => SystemTreeDomain::Machine,
+                _ => SystemTreeDomain::SharedMemory,
+            };
+            let system_tree_node = SystemTreeNodeRef(id);
+            self.defs.write(def::SystemTreeNodeDomain { system_tree_node, system_tree_domain })?;
         }
         let shmem = self.used_paradigms().contains(&Paradigm::Shmem.into());
         let title = if shmem { "PE" } else { "Rank" };

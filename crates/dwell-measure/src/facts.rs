@@ -4,8 +4,18 @@
 //! Ids are local to the process. At the end of a run the facts of all processes are
 //! [unified](crate::unify); after a crash `dwell recover` does the same from the files.
 //!
-//! On disk a fact is its tag, its length in two bytes, its fields: numbers with seven bits to a byte,
-//! text and bytes behind their length. A zero tag is the end.
+//! # A fact on disk
+//!
+//! | offset | code | field |
+//! |---:|---|---|
+//! | 0 | u8 | tag: which fact it is; 0 is the end of the block, `FF` fills the rest of it |
+//! | 1 | u16 | bytes of the fields, little endian |
+//! | 3 | u8 | check of the tag and the length |
+//! | 4 | u32 | sum of the tag and the fields, little endian ([FNV-1a](http://www.isthe.com/chongo/tech/comp/fnv)) |
+//! | 8 | | the fields in the order of [`Fact`]: numbers with seven bits to a byte, the lowest first; text and bytes behind their length |
+//!
+//! Any change of one byte is noticed. What follows a fact that is damaged is found again by its check
+//! and sum.
 
 use std::fmt;
 
@@ -27,8 +37,8 @@ pub enum Fact<'a> {
     Site { id: u64, address: u64 },
     /// A window: a context of `start + i·stride`, i below `size`, of the processes of a layer.
     Window { id: u64, paradigm: u64, start: u64, stride: u64, size: u64, context: u64 },
-    /// A thread, and the file that has its events.
-    Thread { id: u64, tid: u64 },
+    /// A thread, and which files it has: a bit for [`EVENTS`] and one for [`ROWS`].
+    Thread { id: u64, tid: u64, files: u64 },
     /// Both clocks at one moment: the recorder's nanoseconds, the system's, and how far apart the
     /// readings may be.
     Clock { recorder: u64, monotonic: u64, doubt: u64 },
@@ -55,9 +65,12 @@ pub enum Fact<'a> {
     Context { id: u64, address: u64, parent: u64 },
     /// A text that is the value of a parameter.
     Text { id: u64, text: &'a str },
-    /// Recording ended before the process did, and why. Written when it happened.
-    Stopped { why: &'a str },
 }
+
+/// Bit of a thread that has a file of events.
+pub const EVENTS: u64 = 1;
+/// Bit of a thread that has a file of rows of a profile.
+pub const ROWS: u64 = 2;
 
 impl<'a> Fact<'a> {
     fn tag(&self) -> u8 {
@@ -80,7 +93,6 @@ impl<'a> Fact<'a> {
             Self::Counter { .. } => 16,
             Self::Text { .. } => 17,
             Self::Context { .. } => 18,
-            Self::Stopped { .. } => 19,
         }
     }
 
@@ -105,11 +117,11 @@ impl<'a> Fact<'a> {
             Self::Window { id, paradigm, start, stride, size, context } => {
                 out.numbers(&[id, paradigm, start, stride, size, context])
             }
-            Self::Thread { id, tid } => out.numbers(&[id, tid]),
+            Self::Thread { id, tid, files } => out.numbers(&[id, tid, files]),
             Self::Clock { recorder, monotonic, doubt } => {
                 out.numbers(&[recorder, monotonic, doubt])
             }
-            Self::End { how: text } | Self::Stopped { why: text } => out.text(text),
+            Self::End { how } => out.text(how),
             Self::Members { group, paradigm, runs } => out.numbers(&[group, paradigm]).bytes(runs),
             Self::Comm { id, group, remote, identity, name } => {
                 out.numbers(&[id, group, remote, identity]).text(name)
@@ -129,8 +141,15 @@ impl<'a> Fact<'a> {
         };
         let (fits, end) = (out.fits, out.at);
         let length = u16::try_from(end - HEADER).ok()?;
-        into.get_mut(..HEADER)?.copy_from_slice(&[0, length as u8, (length >> 8) as u8]);
-        fits.then_some((self.tag(), end))
+        if !fits {
+            return None;
+        }
+        let tag = self.tag();
+        let (head, fields) = into.get_mut(..end)?.split_at_mut_checked(HEADER)?;
+        let [low, high] = length.to_le_bytes();
+        let [a, b, c, d] = sum(tag, fields).to_le_bytes();
+        head.copy_from_slice(&[0, low, high, check(tag, length), a, b, c, d]);
+        Some((tag, end))
     }
 
     fn decode(tag: u8, fields: &'a [u8]) -> Result<Self, Damage> {
@@ -159,8 +178,8 @@ impl<'a> Fact<'a> {
                 Self::Window { id, paradigm, start, stride, size, context }
             }
             7 => {
-                let [id, tid] = i.numbers()?;
-                Self::Thread { id, tid }
+                let [id, tid, files] = i.numbers()?;
+                Self::Thread { id, tid, files }
             }
             8 => {
                 let [recorder, monotonic, doubt] = i.numbers()?;
@@ -200,14 +219,27 @@ impl<'a> Fact<'a> {
                 let [id, address, parent] = i.numbers()?;
                 Self::Context { id, address, parent }
             }
-            19 => Self::Stopped { why: i.text()? },
             _ => return Err(Damage::Tag(tag)),
         })
     }
 }
 
-/// Bytes before the fields: the tag and the length.
-pub(crate) const HEADER: usize = 3;
+/// Bytes before the fields.
+pub(crate) const HEADER: usize = 8;
+
+/// The highest tag.
+const LAST_TAG: u8 = 18;
+
+fn check(tag: u8, length: u16) -> u8 {
+    let [low, high] = length.to_le_bytes();
+    tag.wrapping_mul(0x1D) ^ low.wrapping_mul(0x35) ^ high.wrapping_mul(0x4F) ^ 0xA5
+}
+
+/// FNV-1a. Two texts of one length that differ in one byte have different sums.
+fn sum(tag: u8, fields: &[u8]) -> u32 {
+    let step = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    fields.iter().fold(step(0x811C_9DC5, &tag), step)
+}
 
 /// Tag of a fact that fills the rest of a block of the stream.
 pub(crate) const FILLER: u8 = 0xFF;
@@ -217,10 +249,12 @@ pub(crate) const FILLER: u8 = 0xFF;
 pub enum Damage {
     /// A tag that this version does not know.
     Tag(u8),
-    /// A field goes beyond its fact, or a fact beyond its block.
+    /// A field goes beyond its fact.
     Short,
     /// Text that is not UTF-8.
     Text,
+    /// Bytes that are no fact.
+    Bytes,
 }
 
 impl fmt::Display for Damage {
@@ -229,28 +263,70 @@ impl fmt::Display for Damage {
             Self::Tag(tag) => write!(f, "a fact of unknown kind {tag}"),
             Self::Short => f.write_str("a fact that is cut short"),
             Self::Text => f.write_str("text that is not UTF-8"),
+            Self::Bytes => f.write_str("bytes that are no fact"),
         }
     }
 }
 
 impl std::error::Error for Damage {}
 
-/// Reads the facts of one block of a stream, up to its end.
-pub fn read(block: &[u8]) -> impl Iterator<Item = Result<Fact<'_>, Damage>> {
-    let mut rest = block;
+/// Facts whose sum is computed to find the next one behind damage, at most, in each block.
+const TRIES: usize = 4096;
+
+/// Reads the facts of one block of a stream, each with its place in the block. Behind damage the next
+/// fact is looked for.
+pub fn read(block: &[u8]) -> impl Iterator<Item = (usize, Result<Fact<'_>, Damage>)> {
+    let (mut at, mut tries) = (0, 0);
     std::iter::from_fn(move || {
-        let (&[tag, low, high], after) = rest.split_first_chunk::<HEADER>()?;
-        if tag == 0 || tag == FILLER {
+        if block.get(at).is_none_or(|tag| *tag == FILLER) {
             return None;
         }
-        let length = usize::from(u16::from_le_bytes([low, high]));
-        let Some((fields, after)) = after.split_at_checked(length) else {
-            rest = &[];
-            return Some(Err(Damage::Short));
-        };
-        rest = after;
-        Some(Fact::decode(tag, fields))
+        if let Some((tag, fields)) = framed(block, at) {
+            let place = at;
+            at += HEADER + fields.len();
+            return Some((place, Fact::decode(tag, fields)));
+        }
+        // Behind the last fact may be one that was not complete. If a complete one follows, bytes before
+        // it are damaged.
+        let is_end = block.get(at) == Some(&0);
+        let damaged = at;
+        at = (at + 1..block.len())
+            .filter(|next| is_framed(block, *next))
+            .take(TRIES.saturating_sub(tries))
+            .inspect(|_| tries += 1)
+            .find(|next| framed(block, *next).is_some())
+            .unwrap_or(block.len());
+        (at < block.len() || !is_end).then_some((damaged, Err(Damage::Bytes)))
     })
+}
+
+/// A fact as it stands in a block, from its tag and its fields, whatever these are. `None` if there are too
+/// many.
+pub fn frame(tag: u8, fields: &[u8]) -> Option<Vec<u8>> {
+    let length = u16::try_from(fields.len()).ok()?;
+    let [low, high] = length.to_le_bytes();
+    let [a, b, c, d] = sum(tag, fields).to_le_bytes();
+    Some([&[tag, low, high, check(tag, length), a, b, c, d], fields].concat())
+}
+
+/// Whether the tag and the length of a fact stand at a place.
+fn is_framed(block: &[u8], at: usize) -> bool {
+    let Some(&[tag, low, high, sign]) = block.get(at..).and_then(<[u8]>::first_chunk) else {
+        return false;
+    };
+    (1..=LAST_TAG).contains(&tag) && check(tag, u16::from_le_bytes([low, high])) == sign
+}
+
+/// The tag and the fields of the fact at a place, if a complete one is there.
+fn framed(block: &[u8], at: usize) -> Option<(u8, &[u8])> {
+    let (&[tag, low, high, sign, a, b, c, d], rest) =
+        block.get(at..)?.split_first_chunk::<HEADER>()?;
+    let length = u16::from_le_bytes([low, high]);
+    if tag == 0 || tag == FILLER || check(tag, length) != sign {
+        return None;
+    }
+    let fields = rest.get(..usize::from(length))?;
+    (sum(tag, fields) == u32::from_le_bytes([a, b, c, d])).then_some((tag, fields))
 }
 
 /// Writes runs of a group as [`Fact::Members`] has them, as many as fit, and returns how many did.
@@ -371,7 +447,7 @@ mod tests {
         },
         Fact::Site { id: 2, address: 0x5555_5555_5555 },
         Fact::Window { id: 1, paradigm: 13, start: 0, stride: 2, size: 4, context: 0 },
-        Fact::Thread { id: 0, tid: 77 },
+        Fact::Thread { id: 0, tid: 77, files: 3 },
         Fact::Clock { recorder: 127, monotonic: 128, doubt: 16_384 },
         Fact::End { how: "finalised" },
         Fact::Members { group: 2, paradigm: 4, runs: &[1, 2, 3] },
@@ -383,7 +459,6 @@ mod tests {
         Fact::Counter { id: 0, kind: 10, name: "residual", unit: "1" },
         Fact::Text { id: 200, text: "cg" },
         Fact::Context { id: 3, address: 0x1000, parent: 2 },
-        Fact::Stopped { why: "no space for events" },
     ];
 
     /// All of them, as they stand in a block.
@@ -402,8 +477,9 @@ mod tests {
     #[test]
     fn facts_come_back() {
         let block = block();
-        let back: Result<Vec<_>, _> = read(&block).collect();
+        let back: Result<Vec<_>, _> = read(&block).map(|(_, fact)| fact).collect();
         assert_eq!(back.as_deref(), Ok(ALL));
+        assert_eq!(ALL.iter().map(Fact::tag).max(), Some(LAST_TAG));
     }
 
     #[test]
@@ -436,11 +512,19 @@ mod tests {
         for cut in 0..block.len() {
             assert!(read(&block[..cut]).count() <= ALL.len());
         }
-        for at in 0..block.len() {
-            for flip in 1..=255 {
+        let end = block.len() - HEADER;
+        for at in 0..end {
+            for flip in [1, 2, 0x80, 0xFF, block[at]].into_iter().filter(|flip| *flip != 0) {
                 let mut block = block.clone();
                 block[at] ^= flip;
-                let _ = read(&block).count();
+                let (good, bad): (Vec<_>, Vec<_>) = read(&block).partition(|(_, it)| it.is_ok());
+                let good: Vec<_> = good.into_iter().filter_map(|(_, fact)| fact.ok()).collect();
+                // The fact with that byte is lost and no other. Bytes at the very end may be one that
+                // was never complete: the count of facts tells.
+                assert_eq!(good.len(), ALL.len() - 1, "{at}");
+                assert!(good.iter().all(|fact| ALL.contains(fact)), "{at}");
+                let last = good.iter().all(|fact| Some(fact) != ALL.last());
+                assert!(bad.len() == 1 || last && flip != 0 && block[at] == 0, "{at}: {bad:?}");
             }
         }
     }

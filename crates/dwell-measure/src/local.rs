@@ -9,10 +9,11 @@ use std::path::Path;
 
 use dwell_model::archive;
 use otf2::enums::{MappingType, Paradigm, RegionRole};
+use otf2::files;
 use otf2::id::Time;
 
-use crate::facts::{self, Damage, Fact};
-use crate::stream;
+use crate::facts::{self, Fact};
+use crate::stream::{self, Headed};
 use crate::sync::{Course, Distance};
 use crate::unify::{
     Comm, CommId, Counter, Group, GroupId, Host, Label, Maps, Module, ModuleId, Parameter, Process,
@@ -39,8 +40,12 @@ pub struct Local {
     residual: u64,
     /// How the process ended, if it knew.
     pub end: Option<String>,
-    /// What was wrong with the stream.
-    pub damage: Vec<Damage>,
+    /// What the head of the stream says.
+    pub head: Headed,
+    /// Which files each thread has, as [`Fact::Thread`] says; 0 of threads that were not told.
+    pub files: Vec<u64>,
+    /// What was wrong with the stream, and where.
+    pub damage: Vec<String>,
     /// From ids in events to those in `shared`, where equal definitions are one.
     regions: Vec<u32>,
     sites: Vec<u32>,
@@ -52,6 +57,8 @@ pub struct Local {
     counters: Vec<u32>,
     texts: Vec<u32>,
     modules: Vec<Loaded>,
+    /// How many ids of each space the events name: see [`Local::name`].
+    named: [usize; SPACES.len()],
     numbers: Vec<(String, String)>,
 }
 
@@ -63,17 +70,63 @@ struct Loaded {
     id: ModuleId,
 }
 
+/// Spaces of ids that events name and processes number for themselves, in the order of [`Local::tables`].
+const SPACES: [MappingType; 8] = [
+    MappingType::String,
+    MappingType::Region,
+    MappingType::Group,
+    MappingType::Comm,
+    MappingType::RmaWin,
+    MappingType::Metric,
+    MappingType::Parameter,
+    MappingType::CallingContext,
+];
+
+/// How many threads a process has, and how many ids of each space its events name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(crate) threads: u64,
+    ids: [usize; SPACES.len()],
+}
+
+/// Damage of a stream is listed up to here.
+const LISTED: usize = 8;
+
 impl Local {
     /// Reads a stream.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file is no regular file, cannot be read, or is no stream of facts.
     pub fn read(path: &Path) -> io::Result<Self> {
+        Self::parse(&files::read(path, stream::MOST)?)
+    }
+
+    /// The same from the bytes of the stream.
+    ///
+    /// # Errors
+    /// If they are no stream of facts.
+    pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let mut local = Self::default();
-        stream::read(path, |fact| match fact {
-            Ok(fact) => local.learn(&fact),
-            Err(damage) => local.damage.push(damage),
+        let mut facts = 0;
+        let mut damage = Vec::new();
+        let mut more = 0;
+        local.head = stream::parse(bytes, |offset, fact| match fact {
+            Ok(fact) => {
+                facts += 1;
+                local.learn(&fact);
+            }
+            Err(it) if damage.len() < LISTED => damage.push(format!("byte {offset}: {it}")),
+            Err(_) => more += 1,
         })?;
+        if more > 0 {
+            damage.push(format!("{more} more places"));
+        }
+        // A process may have died after a fact and before it was counted.
+        let stated = local.head.facts;
+        if facts < stated || facts > stated.saturating_add(1) {
+            damage.push(format!("{stated} facts were written and {facts} are there"));
+        }
+        local.damage = damage;
         let mut times =
             local.clock.iter().map(|(time, ahead)| Time(time.wrapping_add_signed(*ahead)));
         local.process.begin = times.clone().next().unwrap_or(Time(0));
@@ -133,17 +186,21 @@ impl Local {
                 let window = self.window(paradigm as u8, start, stride, size, context as u32);
                 put(&mut self.windows, id, window);
             }
-            Fact::Thread { id, .. } => {
+            Fact::Thread { id, files, .. } => {
                 let label = match id {
                     0 => Label::Main,
                     id => Label::Numbered(id as u32),
                 };
                 let threads = &mut self.process.threads;
                 if let Ok(id) = usize::try_from(id)
-                    && id < MOST
+                    && id < THREADS
                 {
                     threads.resize_with(threads.len().max(id + 1), Thread::default);
-                    threads[id].label = label;
+                    self.files.resize(threads.len(), 0);
+                    if let (Some(thread), Some(has)) = (threads.get_mut(id), self.files.get_mut(id))
+                    {
+                        (thread.label, *has) = (label, files);
+                    }
                 }
             }
             Fact::Clock { recorder, monotonic, .. } => {
@@ -158,9 +215,6 @@ impl Local {
                 self.distances.push(Distance { monotonic, offset, residual, half, near });
             }
             Fact::End { how } => self.end = Some(how.into()),
-            Fact::Stopped { why } => {
-                self.shared.add_property(Property { name: "STOPPED".into(), value: why.into() });
-            }
             Fact::Members { group, paradigm, runs } => self.members(group, paradigm as u8, runs),
             Fact::Comm { id, group, remote, identity, name } => {
                 let at = |id: Option<u64>| {
@@ -256,7 +310,57 @@ impl Local {
 
     /// The tables that translate ids in the events of this process: kind, and global ids in the
     /// order of the local ones. `maps` are from `shared` to the archive.
-    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); 8] {
+    ///
+    /// Ids that events name and no fact defines are in the tables as undefined: an id that is in no table
+    /// would be taken for one of the archive.
+    pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); SPACES.len()] {
+        let mut tables = self.defined(maps);
+        for ((_, ids), named) in tables.iter_mut().zip(self.named) {
+            ids.resize(ids.len().max(named), u64::from(u32::MAX));
+        }
+        tables
+    }
+
+    /// Takes note that an event names an id of a space. Returns whether a fact defines it, or may have: if
+    /// facts were lost, nobody knows which.
+    pub(crate) fn name(&mut self, space: MappingType, id: u64) -> bool {
+        let ids = match space {
+            MappingType::String => &self.texts,
+            MappingType::Region => &self.regions,
+            MappingType::Group => &self.groups,
+            MappingType::Comm => &self.comms,
+            MappingType::RmaWin => &self.windows,
+            MappingType::Metric => &self.counters,
+            MappingType::Parameter => &self.parameters,
+            MappingType::CallingContext if self.stacks.is_empty() => &self.sites,
+            MappingType::CallingContext => &self.stacks,
+            _ => return true,
+        };
+        let Ok(id) = usize::try_from(id) else { return false };
+        let defined = ids.get(id).is_some_and(|id| *id != u32::MAX);
+        if !defined && (self.damage.is_empty() || id >= MOST) {
+            return false;
+        }
+        let place = SPACES.iter().position(|it| *it == space);
+        if let Some(named) = place.and_then(|at| self.named.get_mut(at)) {
+            *named = (*named).max(id + 1);
+        }
+        true
+    }
+
+    /// What was [named](Local::name) so far, to be told to a copy that is read again.
+    pub(crate) fn named(&self) -> Named {
+        Named { threads: self.process.threads.len() as u64, ids: self.named }
+    }
+
+    /// See [`Local::named`].
+    pub(crate) fn name_again(&mut self, named: Option<&Named>) {
+        if let Some(named) = named {
+            self.named = named.ids;
+        }
+    }
+
+    fn defined(&self, maps: &Maps) -> [(MappingType, Vec<u64>); SPACES.len()] {
         let through = |ids: &[u32], map: &dyn Fn(u32) -> u32| -> Vec<u64> {
             ids.iter().map(|id| u64::from(map(*id))).collect()
         };
@@ -331,8 +435,11 @@ impl Local {
     }
 }
 
-/// Threads that a stream may have.
+/// Definitions of one kind that a stream may have.
 const MOST: usize = 1 << 20;
+
+/// Threads that a process may have: as many as the recorder records. Each is given two files.
+const THREADS: usize = 4096;
 
 fn at(map: &[u32], id: u32) -> u32 {
     map.get(id as usize).copied().unwrap_or(u32::MAX)
@@ -343,7 +450,9 @@ fn put(list: &mut Vec<u32>, id: u64, value: u32) {
     match usize::try_from(id) {
         Ok(id) if id < MOST => {
             list.resize(list.len().max(id + 1), u32::MAX);
-            list[id] = value;
+            if let Some(place) = list.get_mut(id) {
+                *place = value;
+            }
         }
         _ => {}
     }

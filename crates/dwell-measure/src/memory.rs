@@ -13,6 +13,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU64;
 
 /// A stretch of memory, mapped, owned and unmapped on drop.
 #[derive(Debug)]
@@ -73,6 +74,15 @@ impl Memory {
             Some(offset) => file.write_all_at(self.get(..used).unwrap_or(self), offset),
             None => Ok(()),
         }
+    }
+
+    /// The memory as words that all threads may use, for the rest of the life of the process.
+    pub(crate) fn leak_words(self) -> &'static [AtomicU64] {
+        let memory = std::mem::ManuallyDrop::new(self);
+        let (at, words) = (memory.at.as_ptr().cast::<AtomicU64>(), memory.len / size_of::<u64>());
+        // SAFETY: the mapping is aligned to a page, is never unmapped from here on, and has that many
+        // words; any bits are a number, and nobody has another reference to it.
+        unsafe { std::slice::from_raw_parts(at, words) }
     }
 
     /// Whether a kill leaves what is in this memory in its file.

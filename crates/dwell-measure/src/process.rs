@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::layer::Layer;
 use otf2::enums::{Paradigm, RegionRole};
@@ -24,10 +24,9 @@ use crate::modules::{MOST, Range};
 use crate::profile;
 use crate::settings::TAIL;
 use crate::sites::Sites;
-use crate::stream::{BLOCK, Stream};
+use crate::stream::{BLOCK, Head, RunId, Stream};
 use crate::symmetric::Symmetric;
 use crate::sync::Distance;
-use crate::text::Text;
 use crate::thread::{self, Closed, FreeList, Location};
 use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
@@ -71,6 +70,8 @@ pub struct Process {
     memory: u64,
     memory_taken: AtomicU64,
     stream: Lock<Definitions>,
+    /// Numbers that survive a kill: calls that are lost, why recording stopped.
+    pub(crate) head: Head,
     pub(crate) sites: Sites,
     /// Numbers of the regions of the program's own code, by address or by a hash of their names.
     code: Sites,
@@ -83,13 +84,8 @@ pub struct Process {
     thread_count: AtomicUsize,
     free: Lock<FreeList>,
     key: libc::pthread_key_t,
-    /// Threads that could not be recorded, and the calls that they made.
-    unrecorded: AtomicU32,
-    unrecorded_calls: AtomicU64,
     last_sample: AtomicU64,
     failure: Lock<Option<Failure>>,
-    /// Whether the stream does not have the failure yet.
-    untold: AtomicBool,
 }
 
 /// The stream, and what was defined in it.
@@ -141,6 +137,8 @@ pub fn current() -> Option<&'static Process> {
 /// What a process needs to begin.
 #[derive(Clone, Debug)]
 pub struct Plan<'p> {
+    /// The run that it belongs to.
+    pub run: RunId,
     /// Its rank and their number.
     pub rank: u32,
     /// Number of processes.
@@ -185,8 +183,10 @@ impl Process {
     /// If files cannot be made, or memory is short.
     pub fn prepare(plan: &Plan<'_>) -> io::Result<&'static Self> {
         let path = Path::new(plan.open_files).join(format!("{}.facts", plan.rank));
+        let stream = Stream::create(&path, plan.run, plan.rank.into(), plan.size.into())?;
+        let head = stream.head();
         let definitions = Definitions {
-            stream: Stream::create(&path)?,
+            stream,
             regions: PROGRAM.0 + 1,
             groups: 0,
             comms: 0,
@@ -222,6 +222,7 @@ impl Process {
             memory: plan.memory,
             memory_taken: AtomicU64::new(0),
             stream: Lock::new(definitions),
+            head,
             sites: Sites::new()?,
             code: Sites::new()?,
             names: Sites::new()?,
@@ -231,11 +232,8 @@ impl Process {
             thread_count: AtomicUsize::new(0),
             free: Lock::new(FreeList::EMPTY),
             key,
-            unrecorded: AtomicU32::new(0),
-            unrecorded_calls: AtomicU64::new(0),
             last_sample: AtomicU64::new(0),
             failure: Lock::new(None),
-            untold: AtomicBool::new(false),
         })))
     }
 
@@ -396,11 +394,12 @@ impl Process {
     pub(crate) fn fail(&self, what: &'static str, error: &io::Error) {
         let errno = error.raw_os_error().unwrap_or(0);
         let over_budget = errno == 0 && error.kind() == io::ErrorKind::QuotaExceeded;
-        if over_budget {
+        if over_budget || matches!(errno, libc::ENOSPC | libc::EDQUOT | libc::EFBIG) {
             // Calls are still counted, so that it is known how many are missing.
             entry::hush(Quiet::Spent, true);
         } else {
             entry::turn(false);
+            self.head.loses_calls_uncounted();
         }
         let what = match error.kind() {
             _ if over_budget => "the size given by --max-size or --max-total is used up",
@@ -416,43 +415,19 @@ impl Process {
         self.keep(why);
     }
 
-    /// Keeps why the recording ended, if it is the first reason, and writes it to the stream.
+    /// Keeps why the recording ended, if it is the first reason, and writes it to the head of the stream.
     fn keep(&self, why: Failure) {
-        let is_first = self.failure.with(|failure| match failure {
-            Some(_) => false,
-            none => {
-                *none = Some(why);
-                true
+        self.failure.with(|failure| {
+            if failure.is_none() {
+                *failure = Some(why);
+                self.head.stopped(why.what, why.errno);
             }
         });
-        if is_first {
-            self.untold.store(true, Ordering::Release);
-            // Whoever uses the stream now writes it there at the end: that may be who called this.
-            self.stream.try_with(|definitions| self.tell(definitions));
-        }
-    }
-
-    /// Writes down why the recording ended early, unless the stream has it.
-    fn tell(&self, definitions: &mut Definitions) {
-        if self.untold.swap(false, Ordering::Acquire)
-            && let Some(failure) = self.failure()
-        {
-            let mut why = Text::<512>::default();
-            why.format(format_args!("{failure}"));
-            // Without room for it there is nobody left to tell.
-            let _ = definitions.stream.append(&Fact::Stopped { why: why.as_str() });
-        }
     }
 
     /// Uses the stream and what was defined in it.
     fn definitions<R>(&self, action: impl FnOnce(&mut Definitions) -> R) -> R {
-        self.stream.with(|definitions| {
-            let result = action(definitions);
-            if self.untold.load(Ordering::Relaxed) {
-                self.tell(definitions);
-            }
-            result
-        })
+        self.stream.with(action)
     }
 
     /// Why the recording ended early, if it did.
@@ -462,13 +437,12 @@ impl Process {
 
     /// Threads that were not recorded, and the calls that they made.
     pub fn unrecorded(&self) -> (u64, u64) {
-        let threads = self.unrecorded.load(Ordering::Relaxed);
-        (threads.into(), self.unrecorded_calls.load(Ordering::Relaxed))
+        self.head.missed()
     }
 
     /// Counts a call of a thread that is not recorded.
     pub(crate) fn misses_call(&self) {
-        self.unrecorded_calls.fetch_add(1, Ordering::Relaxed);
+        self.head.misses_call();
     }
 
     fn places(&self) -> &[AtomicPtr<Location>] {
@@ -497,9 +471,8 @@ impl Process {
                 // Without its first thread there is nothing to record; without another there is.
                 if id == 0 {
                     self.fail("no file for events", &error);
-                    entry::turn(false);
                 }
-                self.unrecorded.fetch_add(1, Ordering::Relaxed);
+                self.head.misses_thread();
                 None
             }
         }
@@ -550,6 +523,7 @@ mod tests {
 
     fn plan(folder: &Path) -> Plan<'_> {
         Plan {
+            run: RunId::default(),
             rank: 0,
             size: 1,
             open_files: folder.to_str().unwrap_or_default(),
@@ -588,8 +562,7 @@ mod tests {
         process.definitions(|_| process.fail("no space for definitions", &full));
         process.stop(Failure { what: "a second reason", errno: 0 });
         let local = Local::read(&folder.path().join("0.facts"))?;
-        let told: Vec<&str> = local.shared.properties().iter().map(|it| &*it.value).collect();
-        assert_eq!(told, [format!("no space for definitions: {full}")]);
+        assert_eq!(local.head.stopped, Some(format!("no space for definitions: {full}")));
         Ok(())
     }
 

@@ -4,21 +4,39 @@
 //! on its node. They are closed, unified with the same code as at the end of a run, and put in their
 //! places. Regions that were open are left at the last event of their location, and marked
 //! ([`CUT`](dwell_model::archive::CUT)). If recovery itself is interrupted it can be started again.
+//!
+//! # Damage
+//! A file is sound if its process may have left it so. Everything else is damage: it is told with file
+//! and byte offset, in the result and in the archive ([`DAMAGED`](dwell_model::archive::DAMAGED)). No byte of a
+//! damaged file is changed: it is kept as `NAME.damaged`, and a new file has what could be read. Events whose
+//! facts are lost are left out, since nothing says what their numbers mean.
+//!
+//! # Trust
+//! The directories may come from someone else. Files are opened only if they are regular files, no link is
+//! followed, and what is written is written to new files. Numbers are bounded before lists are made of
+//! them. Processes of another run are left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use otf2::close::{close_events, leave_open};
-use otf2::id::{LocationRef, Time};
+use dwell_model::archive;
+use otf2::close::scan_events;
+use otf2::files;
+use otf2::id::LocationRef;
 
 use crate::agree;
 use crate::collate;
-use crate::local::Local;
+use crate::local::{Local, Named};
 use crate::run;
-use crate::thread::CUT;
-use crate::unify::Offline;
+use crate::unify::{Offline, Property};
+
+mod find;
+mod threads;
+
+use find::{Found, Run};
+use threads::Closing;
 
 /// What was found and done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,10 +51,14 @@ pub struct Recovered {
     pub events: u64,
     /// Regions that were open and are left now.
     pub cut: u64,
+    /// Events that were damaged, as far as it is known how many there were.
+    pub lost_events: u64,
     /// Ranks that left nothing.
     pub missing: Vec<std::ops::Range<u64>>,
-    /// What was wrong with single files.
-    pub warnings: Vec<String>,
+    /// What was damaged, missing or left alone, with file and byte offset.
+    pub damage: Vec<String>,
+    /// Why recording stopped before the processes died, if it did, and how many calls were lost then.
+    pub stopped: Vec<String>,
 }
 
 /// Why an archive cannot be recovered.
@@ -44,10 +66,12 @@ pub struct Recovered {
 pub enum Error {
     /// It is complete already.
     Complete(PathBuf),
-    /// No process left anything there.
-    Nothing(PathBuf),
+    /// No process left anything there that can be read. What is wrong with what is there.
+    Nothing(PathBuf, Vec<String>),
     /// A process of the run is still there.
-    Alive(u32),
+    Alive(u64),
+    /// There are files of several runs; one of each.
+    SeveralRuns(Vec<PathBuf>),
     /// Something could not be read or written.
     Io(PathBuf, io::Error),
 }
@@ -62,16 +86,28 @@ impl fmt::Display for Error {
                     path.display()
                 )
             }
-            Self::Nothing(path) => write!(
-                f,
-                "{}: no process left anything here; if files were kept on the nodes, name their \
-                 directory with --from",
-                path.display()
-            ),
+            Self::Nothing(path, damage) => {
+                for damage in damage {
+                    writeln!(f, "{damage}")?;
+                }
+                write!(
+                    f,
+                    "{}: no process left anything here; if files were kept on the nodes, name their \
+                     directory with --from",
+                    path.display()
+                )
+            }
             Self::Alive(pid) => write!(
                 f,
                 "process {pid} of this run is still recording; end it, or wait until it has ended"
             ),
+            Self::SeveralRuns(files) => {
+                f.write_str(
+                    "there are processes of several runs; recover each into a directory of \
+                             its own. One file of each run:",
+                )?;
+                files.iter().try_for_each(|path| write!(f, " {}", path.display()))
+            }
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -79,97 +115,206 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A process, and where its files are.
-struct Found {
-    facts: PathBuf,
-    folder: PathBuf,
+/// What is told about files, with their names as seen from the experiment directory.
+struct Notes {
+    directory: PathBuf,
+    list: Vec<String>,
+    more: u64,
+}
+
+/// Notes are kept up to here; the rest is counted.
+const LISTED: usize = 1000;
+
+impl Notes {
+    fn damage(&mut self, path: &Path, what: &str) {
+        if self.list.len() >= LISTED {
+            self.more += 1;
+            return;
+        }
+        let path = path.strip_prefix(&self.directory).unwrap_or(path).display().to_string();
+        // Errors of the format name the file themselves.
+        let what = what.strip_prefix(&path).map_or(what, |rest| rest.trim_start_matches(": "));
+        self.list.push(format!("{path}: {what}"));
+    }
+
+    fn all(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.list.push(format!("{} more", self.more));
+        }
+        self.list
+    }
 }
 
 /// Makes an archive in `directory` from what processes left there and in the directories `from`.
 ///
 /// # Errors
-/// If the archive is complete, there is nothing, or files cannot be read and written.
+/// If the archive is complete, there is nothing, a process still runs, there are several runs, or files
+/// cannot be read and written.
 pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
+    let told = |error| Error::Io(directory.into(), error);
     let anchor = directory.join("traces.otf2");
-    if anchor.exists() {
+    if fs::symlink_metadata(&anchor).is_ok() {
         return Err(Error::Complete(anchor));
     }
-    let mut result = Recovered::default();
-    let found = find(directory, from, &mut result.warnings)?;
-    if found.is_empty() {
-        return Err(Error::Nothing(directory.into()));
+    let mut notes = Notes { directory: directory.into(), list: Vec::new(), more: 0 };
+    let found = find::find(directory, from, &mut notes)?;
+    if found.processes.is_empty() {
+        return Err(Error::Nothing(directory.into(), notes.all()));
     }
-
-    if let Some(pid) = found.values().find_map(|found| recording(&found.facts)) {
+    if let Some(pid) = found.processes.values().find_map(recording) {
         return Err(Error::Alive(pid));
     }
 
-    // Blocks of an end that was not reached: what they have is still in the rows that they were made from.
-    collate::remove_blocks(&directory.join(run::PROFILE))
-        .map_err(|error| Error::Io(directory.into(), error))?;
-
-    // First all are read and their event files closed; locations are numbered by that. A rank that
-    // left nothing is there nevertheless, with a location that has no events.
-    let mut offline = Offline::default();
-    let mut first = 0;
-    let (mut chunk, mut ahead, mut program) = (otf2::chunk::EVENTS_SIZE, 0, String::new());
-    for (rank, found) in ranks(&found)? {
-        let mut local = read(rank, found)?;
-        if let Some(Found { facts, folder }) = found {
-            let damage = local.damage.iter().map(|damage| format!("{}: {damage}", facts.display()));
-            result.warnings.extend(damage);
-            chunk = local.number("CHUNK").unwrap_or(chunk);
-            ahead = local.number("CLOCK_AHEAD").unwrap_or(ahead);
-            program.clone_from(&local.program);
-            result.of = result.of.max(local.size);
-            result.processes += 1;
-            close(&mut local, folder, directory, first, chunk, &mut result);
-        } else {
-            note_missing(&mut result.missing, rank);
+    // Nothing has been changed up to here.
+    fs::create_dir_all(directory).map_err(told)?;
+    for folder in ["traces", run::PROFILE] {
+        let folder = directory.join(folder);
+        if folder.ends_with("traces") || fs::symlink_metadata(&folder).is_ok() {
+            files::directory(&folder).map_err(|error| Error::Io(folder.clone(), error))?;
         }
-        first += local.process.threads.len() as u64;
-        offline.add(&local.shared, local.process);
     }
-    result.locations = first;
-    let mut global = offline.finish();
+    // Blocks of an end that was not reached: what they have is still in the rows that they were made from.
+    collate::remove_blocks(&directory.join(run::PROFILE)).map_err(told)?;
 
-    let mut options = run::options(chunk, global.locations());
+    let mut recovered = Recovered { of: found.size, ..Recovered::default() };
+    let (offline, shape) = close_all(directory, &found, &mut recovered, &mut notes)?;
+    strays(&found, &shape, &mut notes);
+    let mut global = offline.finish();
+    recovered.locations = global.locations();
+
+    let mut options = run::options(shape.chunk, global.locations());
     options.properties = run::properties(&global, "recovered");
     options.properties.extend(run::clock_properties(&global));
-    options.description = program;
+    options.properties.extend(run::loss_properties(&global));
+    recovered.stopped = told_about_stops(&options.properties);
+    for ranks in &recovered.missing {
+        notes.list.push(format!("nothing of rank {}", range(ranks)));
+    }
+    if recovered.missing.iter().map(|ranks| ranks.end - ranks.start).sum::<u64>() > STAND_INS {
+        let text = format!(
+            "no files for those of more than {STAND_INS} missing processes: other tools may refuse this archive"
+        );
+        notes.list.push(text);
+    }
+    if !notes.list.is_empty() {
+        options.properties.push((archive::DAMAGED.into(), in_short(&notes)));
+    }
+    options.description = shape.program;
     let mut first = 0;
-    for (rank, found) in ranks(&found)? {
-        let local = read(rank, found)?;
-        let folder = found.map_or(directory, |found| &found.folder);
-        let told = |error| Error::Io(folder.into(), error);
-        let maps = global.locate(&local.shared).map_err(told)?;
-        run::place(&local, LocationRef(first), &maps, directory, folder, &options).map_err(told)?;
-        run::place_rows(&local, LocationRef(first), directory, folder).map_err(told)?;
-        first += local.process.threads.len() as u64;
+    let mut stand_ins = 0;
+    for (rank, threads) in (0..).zip(&shape.threads) {
+        let process = found.processes.get(&rank);
+        stand_ins += u64::from(process.is_none());
+        if process.is_some() || stand_ins <= STAND_INS {
+            let mut local = read(rank, process)?;
+            local.name_again(shape.named.get(&rank));
+            let folder = process.map_or(directory, |found| &found.folder);
+            let told = |error| Error::Io(folder.into(), error);
+            let maps = global.locate(&local.shared).map_err(told)?;
+            let (first, to) = (LocationRef(first), directory);
+            run::place(&local, first, &maps, to, folder, &options).map_err(told)?;
+            run::place_rows(&local, first, to, folder).map_err(told)?;
+        }
+        first += threads;
     }
-    run::complete(&global, directory, options, ahead)
+    run::complete(&global, directory, options, shape.ahead)
         .map_err(|error| Error::Io(anchor.clone(), io::Error::other(error.to_string())))?;
-    // The archive is complete; what it was made from is not needed any more.
-    for Found { facts, .. } in found.values() {
-        let _ = fs::remove_file(facts);
+    // The archive is complete; what it was made from is not needed any more, but for what was damaged.
+    for (rank, Found { facts, .. }) in &found.processes {
+        if shape.damaged.contains(rank) {
+            let _ = fs::rename(facts, files::damaged(facts));
+        } else {
+            let _ = fs::remove_file(facts);
+        }
     }
+    let _ = fs::remove_file(agree::run_file(directory));
     let _ = fs::remove_dir(agree::open_files(directory));
-    Ok(result)
+    recovered.damage = notes.all();
+    Ok(recovered)
 }
 
-/// Every rank of the run, with what it left.
-fn ranks(found: &BTreeMap<u64, Found>) -> Result<Vec<(u64, Option<&Found>)>, Error> {
-    let mut size = found.keys().next_back().map_or(0, |rank| rank + 1);
-    if let Some(any) = found.values().next() {
-        size = size.max(read(0, Some(any))?.size);
+/// Missing processes that are given files. Other tools want two for each, but a run may have a million.
+const STAND_INS: u64 = 1024;
+
+/// What is known of a run once the files of all processes are closed.
+#[derive(Default)]
+struct Shape {
+    /// Threads of each rank.
+    threads: Vec<u64>,
+    chunk: u64,
+    ahead: u64,
+    program: String,
+    /// Ranks whose facts were damaged.
+    damaged: BTreeSet<u64>,
+    /// How many ids of each space the events of a rank name.
+    named: BTreeMap<u64, Named>,
+}
+
+/// Reads the facts of all processes and closes their event files; locations are numbered by that. A rank
+/// that left nothing is there nevertheless, with a location that has no events.
+fn close_all(
+    directory: &Path,
+    found: &Run,
+    recovered: &mut Recovered,
+    notes: &mut Notes,
+) -> Result<(Offline, Shape), Error> {
+    let mut offline = Offline::default();
+    let mut shape = Shape { chunk: otf2::chunk::EVENTS_SIZE, ..Shape::default() };
+    let mut first = 0;
+    for rank in 0..found.size {
+        let process = found.processes.get(&rank);
+        let mut local = read(rank, process)?;
+        if let Some(Found { facts, folder, .. }) = process {
+            local.damage.iter().for_each(|damage| notes.damage(facts, damage));
+            if !local.damage.is_empty() {
+                shape.damaged.insert(rank);
+            }
+            shape.chunk = local.number("CHUNK").unwrap_or(shape.chunk);
+            shape.ahead = local.number("CLOCK_AHEAD").unwrap_or(shape.ahead);
+            if !local.program.is_empty() {
+                shape.program.clone_from(&local.program);
+            }
+            recovered.processes += 1;
+            let chunk = shape.chunk;
+            Closing { local: &mut local, folder, directory, first, chunk }.close(recovered, notes);
+            shape.named.insert(rank, local.named());
+        } else {
+            note_missing(&mut recovered.missing, rank);
+        }
+        first += local.process.threads.len() as u64;
+        shape.threads.push(local.process.threads.len() as u64);
+        offline.add(&local.shared, local.process);
     }
-    // A damaged size must not become a list of that many.
-    let size = size.min(MOST);
-    Ok((0..size).map(|rank| (rank, found.get(&rank))).collect())
+    Ok((offline, shape))
 }
 
-/// Processes that a run may have.
-const MOST: u64 = 1 << 24;
+/// Files of threads that no facts mention: those of ranks without facts, and of threads whose fact is lost. A
+/// thread that was about to begin has no events yet.
+fn strays(found: &Run, shape: &Shape, notes: &mut Notes) {
+    for (folder, threads) in &found.files {
+        for &(rank, id) in threads {
+            let path = folder.join(format!("{rank}.{id}.evt"));
+            let mine = found.processes.get(&rank).is_some_and(|it| it.folder == *folder);
+            if mine && shape.named.get(&rank).is_some_and(|named| id < named.threads) {
+                continue;
+            }
+            let unused = mine
+                && scan_events(&path, shape.chunk, |_, _| true).is_ok_and(|scan| scan.is_empty());
+            if unused {
+                let _ = fs::remove_file(&path);
+                continue;
+            }
+            let why = match found.unreadable.get(&rank) {
+                _ if mine => "no fact says which thread these belong to; left out",
+                Some(_) => {
+                    "the facts of this rank cannot be read, so nothing says what these mean; left out"
+                }
+                None => "no facts of this rank are here; left out",
+            };
+            notes.damage(&folder.join(format!("{rank}.{id}.*")), why);
+        }
+    }
+}
 
 /// What a process wrote down, on the clock of the archive.
 fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
@@ -183,8 +328,20 @@ fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     local.process.stand_in();
     local.shift(local.number("CLOCK_SHIFT").unwrap_or(0));
     let [residual, half, near] = local.doubt();
-    local.process.numbers =
-        run::numbers(&[(run::RESIDUAL, residual), (run::HALF, half), (run::NEAR, near)]);
+    let (lost, uncounted) = local.head.lost;
+    let (threads, unseen) = local.head.missed;
+    local.process.numbers = run::numbers(&[
+        (run::LOST, lost),
+        (run::UNCOUNTED, uncounted.into()),
+        (run::RESIDUAL, residual),
+        (run::HALF, half),
+        (run::NEAR, near),
+        (run::THREADS, threads),
+        (run::UNSEEN, unseen),
+    ]);
+    if let Some(value) = local.head.stopped.clone() {
+        local.shared.add_property(Property { name: "STOPPED".into(), value });
+    }
     Ok(local)
 }
 
@@ -195,81 +352,44 @@ fn note_missing(missing: &mut Vec<std::ops::Range<u64>>, rank: u64) {
     }
 }
 
+fn range(ranks: &std::ops::Range<u64>) -> String {
+    match ranks.end - ranks.start {
+        1 => ranks.start.to_string(),
+        _ => format!("{} to {}", ranks.start, ranks.end - 1),
+    }
+}
+
 /// The process of this machine that has a stream of facts mapped, if it is still there.
-fn recording(facts: &Path) -> Option<u32> {
-    let pid = Local::read(facts).ok()?.process.pid;
+fn recording(Found { facts, pid, .. }: &Found) -> Option<u64> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let facts = facts.canonicalize().ok()?;
-    maps.lines().any(|line| line.ends_with(facts.to_str().unwrap_or("?"))).then_some(pid)
+    maps.lines().any(|line| line.ends_with(facts.to_str().unwrap_or("?"))).then_some(*pid)
 }
 
-/// Processes by rank.
-fn find(
-    directory: &Path,
-    from: &[PathBuf],
-    warnings: &mut Vec<String>,
-) -> Result<BTreeMap<u64, Found>, Error> {
-    let mut found = BTreeMap::new();
-    let own = agree::open_files(directory);
-    for folder in std::iter::once(&own).chain(from) {
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && *folder == own => continue,
-            Err(error) => return Err(Error::Io(folder.clone(), error)),
-        };
-        for entry in entries {
-            let facts = entry.map_err(|error| Error::Io(folder.clone(), error))?.path();
-            let rank = facts.file_stem().and_then(|name| name.to_str()?.parse().ok());
-            let (Some(rank), true) = (rank, facts.extension().is_some_and(|end| end == "facts"))
-            else {
-                continue;
-            };
-            let folder = folder.clone();
-            if found.insert(rank, Found { facts, folder }).is_some() {
-                warnings.push(format!("rank {rank} is there twice; the last one is used"));
-            }
+/// Bytes of the property that lists damage.
+const SHORT: usize = 2000;
+
+/// All notes as the value of a property, as far as there is room.
+fn in_short(notes: &Notes) -> String {
+    let mut text = String::new();
+    for (count, note) in notes.list.iter().enumerate() {
+        if !text.is_empty() {
+            text += "; ";
         }
+        if text.len() + note.len() > SHORT && count > 0 {
+            let more = notes.list.len() - count;
+            return text + &format!("{} more", more as u64 + notes.more);
+        }
+        text += note;
     }
-    Ok(found)
+    text
 }
 
-/// Closes the event files of a process and says so in its row.
-fn close(
-    local: &mut Local,
-    folder: &Path,
-    directory: &Path,
-    first: u64,
-    chunk: u64,
-    result: &mut Recovered,
-) {
-    let rank = local.process.rank;
-    let ahead = local.clock.last().map_or(0, |(_, ahead)| *ahead);
-    for (id, thread) in (0..).zip(&mut local.process.threads) {
-        let location = LocationRef(first + id);
-        let mut path = folder.join(format!("{rank}.{id}.evt"));
-        if !path.exists() {
-            // Its process died, or an earlier recovery, after it had brought the file to its place.
-            path = directory.join("traces").join(format!("{}.evt", location.0));
-        }
-        if !path.exists() {
-            continue; // It has no events.
-        }
-        let closed = close_events(&path, location, chunk).and_then(|(mut closed, damage)| {
-            let damage = damage.iter().map(|damage| format!("{}: {damage}", path.display()));
-            result.warnings.extend(damage);
-            result.cut += closed.open.len() as u64;
-            leave_open(&path, chunk, &mut closed, CUT).map(|()| closed)
-        });
-        match closed {
-            Ok(closed) => {
-                thread.events = closed.events;
-                result.events += closed.events;
-                if let Some((_, last)) = closed.times {
-                    let last = Time(last.0.wrapping_add_signed(ahead));
-                    local.process.end = local.process.end.max(last);
-                }
-            }
-            Err(error) => result.warnings.push(error.to_string()),
-        }
-    }
+/// What the archive says about calls that it does not have, for people.
+fn told_about_stops(properties: &[(String, String)]) -> Vec<String> {
+    let property = |name| properties.iter().find(|known| known.0 == name).map(|known| &known.1);
+    let stopped = property(archive::STOPPED).map(|why| format!("recording stopped early: {why}"));
+    let lost = property(archive::LOST).map(|lost| format!("{lost} are lost"));
+    let unrecorded = property(archive::UNRECORDED).map(|it| format!("not recorded: {it}"));
+    [stopped, lost, unrecorded].into_iter().flatten().collect()
 }

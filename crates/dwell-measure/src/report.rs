@@ -96,10 +96,14 @@ fn is_first() -> bool {
     rank.is_none_or(|rank| rank == "0")
 }
 
-/// Says why the archive of a run is not complete, and what completes it.
-pub(crate) fn incomplete(directory: &str, why: &io::Error) {
+/// Says why the archive of a run is not complete, and what completes it: the files of the processes are in the experiment
+/// directory, or on each node in `scratch`.
+pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Error) {
     let shown = shown(directory);
-    say(&format!("the trace in {shown} is not complete: {why}. Next: dwell recover {shown}"));
+    let from = scratch.map_or(String::new(), |scratch| {
+        format!(" --from {} (of each node)", visible(&scratch.to_string_lossy()))
+    });
+    say(&format!("the trace in {shown} is not complete: {why}. Next: dwell recover {shown}{from}"));
 }
 
 /// A directory as the user would name it, relative to the current one where it lies inside. It has the name of the
@@ -136,20 +140,31 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
         if processes == 1 { "" } else { "es" },
         size(total(global, run::BYTES)),
     );
-    let (left_out, lost) = (total(global, run::LEFT_OUT), total(global, run::LOST));
+    let left_out = total(global, run::LEFT_OUT);
     if left_out > 0 {
         text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
     }
     for why in stopped {
         text += &format!("\ndwell: recording stopped early: {why}");
     }
-    if lost > 0 {
-        text += &format!("\ndwell: {lost} calls are lost");
+    if let Some(lost) = lost(global) {
+        text += &format!("\ndwell: {lost} are lost");
     }
     if let Some(unrecorded) = unrecorded(global) {
         text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);
+}
+
+/// How many calls are lost because recording had stopped, in words, if there are any.
+pub(crate) fn lost(global: &Global) -> Option<String> {
+    let uncounted = total(global, run::UNCOUNTED) > 0;
+    match (total(global, run::LOST), uncounted) {
+        (0, false) => None,
+        (0, true) => Some("an unknown number of calls".into()),
+        (calls, false) => Some(format!("{calls} calls")),
+        (calls, true) => Some(format!("{calls} calls and an unknown number of others")),
+    }
 }
 
 /// Threads that were not recorded, if there are any, and calls that they made.

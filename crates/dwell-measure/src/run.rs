@@ -18,7 +18,7 @@ use dwell_model::archive;
 use dwell_model::layer::Layer;
 use otf2::id::LocationRef;
 use otf2::write::{ArchiveWriter, EventWriter, Options};
-use otf2::{def, map};
+use otf2::{def, files, map};
 
 use crate::agree::{self, Agreement};
 use crate::call::{self, Past};
@@ -63,6 +63,13 @@ struct Recording {
     open_files: PathBuf,
     /// What this process failed at before it began.
     failure: Option<String>,
+}
+
+impl Recording {
+    /// Where this process has its files, if not in the experiment directory.
+    fn scratch(&self) -> Option<&Path> {
+        self.settings.scratch.is_some().then_some(self.open_files.as_path())
+    }
 }
 
 /// What this process does at the end of the run, once it has been able to talk to the others.
@@ -208,9 +215,11 @@ fn begin(
     let directory = Path::new(&agreement.directory);
     let open_files = match &settings.scratch {
         Some(scratch) => {
-            let name = directory.file_name().unwrap_or_default();
-            let scratch = scratch.join(name);
-            fs::create_dir_all(&scratch)?;
+            let name = directory.file_name().unwrap_or_default().to_string_lossy();
+            let scratch = scratch.join(format!("{name}-{}", agreement.run));
+            fs::create_dir_all(&scratch).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", scratch.display()))
+            })?;
             scratch
         }
         None => agree::open_files(directory),
@@ -219,6 +228,7 @@ fn begin(
     let program = agree::program();
     let (rank, size) = (up.rank(), up.size());
     let process = Process::prepare(&Plan {
+        run: agreement.run,
         rank: rank as u32,
         size: size as u32,
         open_files: path,
@@ -364,7 +374,7 @@ fn finish_together<U: Upcalls>(
         let _ = process.define(&Fact::End { how: "incomplete" });
     }
     if speaks(process.map_or(0, Process::rank).into(), &error) {
-        report::incomplete(&recording.agreement.directory, &error);
+        report::incomplete(&recording.agreement.directory, recording.scratch(), &error);
     }
     false
 }
@@ -386,7 +396,7 @@ pub fn exit() {
     let _ = process.define(&Fact::End { how: "exit" });
     if process.rank() == 0 {
         let why = io::Error::other("the program ended without ending its runtime");
-        report::incomplete(&recording.agreement.directory, &why);
+        report::incomplete(&recording.agreement.directory, recording.scratch(), &why);
     }
 }
 
@@ -435,6 +445,7 @@ impl Conclusion<'_> {
         let cleaned = together::agree(up, Ok(()));
         if let Some(global) = &unified.global {
             let directory = &self.recording.agreement.directory;
+            let _ = fs::remove_file(agree::run_file(Path::new(directory)));
             let _ = fs::remove_dir(agree::open_files(Path::new(directory)));
             // Empty, if there is only a profile.
             let _ = fs::remove_dir(Path::new(directory).join("traces"));
@@ -527,10 +538,12 @@ impl Conclusion<'_> {
         let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
         let [residual, half, near] = local.doubt();
         let (threads, unseen) = process.map(Process::unrecorded).unwrap_or_default();
+        let (lost, uncounted) = process.map(|process| process.head.lost()).unwrap_or_default();
         local.process.numbers = numbers(&[
             (CALLS, calls),
             (LEFT_OUT, left_out),
-            (LOST, sum(|closed| closed.lost)),
+            (LOST, lost),
+            (UNCOUNTED, u64::from(uncounted || failure.is_some())),
             (RESIDUAL, residual),
             (HALF, half),
             (NEAR, near),
@@ -538,7 +551,6 @@ impl Conclusion<'_> {
             (THREADS, threads),
             (UNSEEN, unseen),
         ]);
-        // As the stream has it, unless there was no room for it.
         let stopped = process.and_then(Process::failure).map(|failure| failure.to_string());
         for value in stopped.into_iter().chain(failure) {
             local.shared.add_property(Property { name: "STOPPED".into(), value });
@@ -586,15 +598,11 @@ impl Conclusion<'_> {
             options.properties.push(("DWELL::BYPASSED".into(), value));
         }
         options.properties.extend(clock_properties(global));
-        for (at, name) in [(LEFT_OUT, "DWELL::LEFT_OUT"), (LOST, archive::LOST)] {
-            let calls = report::total(global, at);
-            if calls > 0 {
-                options.properties.push((name.into(), format!("{calls} calls")));
-            }
+        let left_out = report::total(global, LEFT_OUT);
+        if left_out > 0 {
+            options.properties.push(("DWELL::LEFT_OUT".into(), format!("{left_out} calls")));
         }
-        if let Some(unrecorded) = report::unrecorded(global) {
-            options.properties.push((archive::UNRECORDED.into(), unrecorded));
-        }
+        options.properties.extend(loss_properties(global));
         options.properties.push(("DWELL::UNIFICATION".into(), unification.into()));
         if let Some(Collated { rounds, traffic, .. }) = collated {
             let received: u64 = traffic.iter().map(|round| round.received).sum();
@@ -641,16 +649,25 @@ pub(crate) const BYTES: usize = 6;
 /// Threads that were not recorded, and calls that they made.
 pub(crate) const THREADS: usize = 7;
 pub(crate) const UNSEEN: usize = 8;
+/// 1 if calls were lost that nobody counted.
+pub(crate) const UNCOUNTED: usize = 9;
 
 /// Numbers in their places, nothing where there is none.
 pub(crate) fn numbers(told: &[(usize, u64)]) -> Vec<u64> {
-    let mut numbers = vec![0; UNSEEN + 1];
+    let mut numbers = vec![0; UNCOUNTED + 1];
     for &(place, number) in told {
         if let Some(slot) = numbers.get_mut(place) {
             *slot = number;
         }
     }
     numbers
+}
+
+/// What an archive says about calls that it does not have.
+pub(crate) fn loss_properties(global: &unify::Global) -> impl Iterator<Item = (String, String)> {
+    let lost = report::lost(global).map(|lost| (archive::LOST.into(), lost));
+    let unrecorded = report::unrecorded(global);
+    lost.into_iter().chain(unrecorded.map(|it| (archive::UNRECORDED.into(), it)))
 }
 
 /// What an archive says about the clocks of its nodes, if there are several, and how fast messages are.
@@ -698,8 +715,8 @@ pub fn place(
         let from = open_files.join(format!("{}.{id}.evt", local.process.rank));
         let to = directory.join("traces").join(format!("{}.evt", location.0));
         // Recovery may come a second time, and find it there; a location that stands in has none.
-        let there = !from.exists() && to.exists();
-        if !there && !from.exists() {
+        let there = !files::is_regular(&from) && files::is_regular(&to);
+        if !there && !files::is_regular(&from) {
             archive.events(location).and_then(EventWriter::finish).map_err(other)?;
         } else if !there {
             bring(&from, &to)?;
@@ -726,7 +743,7 @@ pub fn place(
 pub const PROFILE: &str = "profile";
 
 /// The rows of a thread, while they are written.
-fn rows(local: &Local, id: u64, open_files: &Path) -> PathBuf {
+pub(crate) fn rows(local: &Local, id: u64, open_files: &Path) -> PathBuf {
     open_files.join(format!("{}.{id}.rows", local.process.rank))
 }
 
@@ -742,9 +759,9 @@ pub fn place_rows(
 ) -> io::Result<()> {
     for id in 0..local.process.threads.len() as u64 {
         let from = rows(local, id, open_files);
-        if from.exists() {
+        if files::is_regular(&from) {
             let folder = directory.join(PROFILE);
-            fs::create_dir_all(&folder)?;
+            files::directory(&folder)?;
             bring(&from, &folder.join(format!("{}.rows", first.0 + id)))?;
         }
     }
@@ -766,7 +783,7 @@ pub fn parts<'a>(
     };
     (0..local.process.threads.len() as u64).filter_map(move |id| {
         let path = rows(local, id, open_files);
-        let bytes = match fs::read(path) {
+        let bytes = match files::read(&path, collate::MOST_ROWS) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => return Some(Err(error)),
@@ -783,7 +800,11 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
         let text = format!("{} to {}: {error}", from.display(), to.display());
         return Err(io::Error::new(error.kind(), text));
     }
-    fs::copy(from, to)?;
+    // What is there under the name of the copy is replaced, and not written to if it is a link.
+    let unfinished = files::unfinished(to);
+    let mut copy = files::create(&unfinished)?;
+    io::copy(&mut files::open(from, false)?, &mut copy)?;
+    fs::rename(&unfinished, to)?;
     fs::remove_file(from)
 }
 

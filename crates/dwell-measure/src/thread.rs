@@ -226,9 +226,8 @@ pub(crate) struct Thread {
     path: FilePath,
     chunks: u64,
     calls: u64,
-    /// Calls that were muted, and calls that there was no room for.
+    /// Calls that were muted.
     left_out: u64,
-    lost: u64,
     /// Regions that were left when there was no room to say so.
     unleft: [RegionRef; DEPTH],
     unleft_count: usize,
@@ -432,7 +431,7 @@ impl Thread {
         } else if self.enter_region(time, region, site) {
             self.enter_path(time, region, site)
         } else {
-            self.lost += 1;
+            self.process.head.loses_call();
             return false;
         };
         if let Some(place) = self.frames.get_mut(self.depth) {
@@ -616,6 +615,7 @@ impl Thread {
         let next = Memory::of_file(&file, (self.chunks + 1) * chunk as u64, chunk)?;
         if let Some(encoder) = &mut self.encoder {
             let full = encoder.turn(next).map_err(io::Error::other)?;
+            self.process.head.has_chunk();
             full.save(&file, chunk)?;
             self.chunks += 1;
         }

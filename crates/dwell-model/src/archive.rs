@@ -104,7 +104,9 @@ pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
 /// this window or communicator it is, counted from 0. By it instances are matched even if some were not recorded.
 pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 
-/// Attribute of `Leave`, 1 if the process ended inside the region: the time is that of its last event.
+/// Attribute of events that recovery added. 1 on a `Leave`: the process ended inside the region, and the time
+/// is that of its last event. 2 on `Leave`, `Enter` and `MeasurementOnOff` around a gap: the events between were
+/// damaged, and the region was left or entered among them.
 pub const CUT: &str = "DWELL::CUT";
 
 /// Attribute of messages, an unsigned number: how many with the same partner, tag and communicator, in the
@@ -149,6 +151,10 @@ pub const LOST: &str = "DWELL::LOST";
 
 /// Property of an archive: threads that could not be recorded, and how many calls they made.
 pub const UNRECORDED: &str = "DWELL::UNRECORDED";
+
+/// Property of an archive that was recovered: what was damaged, missing or left out, with file and byte offset.
+/// Several are separated by `; `. Without the property nothing was.
+pub const DAMAGED: &str = "DWELL::DAMAGED";
 
 /// Operations on more bytes than this carry no [`SYMMETRIC_OFFSET`]: nobody waits on them.
 pub const SMALL: u64 = 64;

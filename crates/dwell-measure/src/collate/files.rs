@@ -10,10 +10,7 @@ use dwell_model::profile::block::{HEAD, Head, LOCATION, Place};
 use otf2::Archive;
 use otf2::id::LocationRef;
 
-use super::{ENOUGH, Heap, part};
-
-/// Rows and blocks are read whole: a longer file is none.
-const MOST: u64 = 1 << 32;
+use super::{ENOUGH, Heap, MOST_ROWS, part};
 
 /// Writes a block into a folder, under the number of its first location.
 ///
@@ -79,7 +76,7 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
             u32::try_from(mapped).unwrap_or(u32::MAX)
         };
         let path = folder.path().join(&name);
-        let bytes = match folder.read_bytes(&name, MOST) {
+        let bytes = match folder.read_bytes(&name, MOST_ROWS) {
             Ok(bytes) => bytes,
             // Neither a link nor a pipe has rows, and others need not suffer for it.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {

@@ -42,5 +42,8 @@ pub use tree::{Collated, Heap, Write, collate};
 /// Bytes of parts that are worth a file.
 pub const ENOUGH: usize = 4 << 20;
 
+/// Bytes that the rows of a thread may have: more than a recorder writes.
+pub const MOST_ROWS: u64 = 64 << 20;
+
 /// Memory that collation may take in a process: two blocks of parts, their lines in order, and the file.
 pub const MEMORY: u64 = 8 * ENOUGH as u64;

@@ -18,7 +18,7 @@ impl Thread {
     pub(super) fn mute(&mut self) {
         self.set_muted(true);
         if entry::is_quiet_for(Quiet::Spent) {
-            self.lost += 1;
+            self.process.head.loses_call();
         } else {
             self.left_out += 1;
         }

@@ -17,7 +17,7 @@ use super::{
     Busy, CUT, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
 };
 use crate::entry::{self, keeping_errno, words};
-use crate::facts::Fact;
+use crate::facts::{self, Fact};
 use crate::guard::{self, guarded, pass};
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
@@ -39,8 +39,6 @@ pub struct Closed {
     pub bypassed: u64,
     /// Calls that were not to be recorded.
     pub left_out: u64,
-    /// Calls that there was no room for.
-    pub lost: u64,
 }
 
 /// Gives the calling thread a location. If that panics the thread is not recorded.
@@ -88,11 +86,15 @@ impl Location {
                 let (name, value) = ("SURVIVAL", "not here: the file system cannot reserve space");
                 process.define(&Fact::Property { name, value })?;
             }
-            Some(Encoder::new(first).map_err(io::Error::other)?)
+            let encoder = Encoder::new(first).map_err(io::Error::other)?;
+            process.head.has_chunk();
+            Some(encoder)
         } else {
             None
         };
-        process.define(&Fact::Thread { id: id.into(), tid: tid() })?;
+        let files = if encoder.is_some() { facts::EVENTS } else { 0 }
+            | if profile.is_some() { facts::ROWS } else { 0 };
+        process.define(&Fact::Thread { id: id.into(), tid: tid(), files })?;
         let place = std::mem::ManuallyDrop::new(Memory::anonymous(size_of::<Self>())?);
         let at = place.as_ptr().cast_mut().cast::<Self>();
         let thread = Thread {
@@ -120,7 +122,6 @@ impl Location {
             chunks: 0,
             calls: 0,
             left_out: 0,
-            lost: 0,
             unleft: [process::PROGRAM; DEPTH],
             unleft_count: 0,
         };
@@ -159,9 +160,9 @@ impl Location {
 impl Thread {
     /// What is known of its calls, and no events.
     fn told(&self, location: &Location) -> Closed {
-        let Self { id, calls, left_out, lost, .. } = *self;
+        let Self { id, calls, left_out, .. } = *self;
         let bypassed = location.bypassed.load(Ordering::Relaxed);
-        Closed { id, calls, events: 0, bypassed, left_out, lost }
+        Closed { id, calls, events: 0, bypassed, left_out }
     }
 
     /// Ends the events and returns how many there are, how many calls, and the time of the last.
@@ -216,7 +217,11 @@ impl Thread {
         let events = finished.events;
         let path = Path::new(self.path.as_str());
         let mut closed = ClosedLocation { location, events, times, bytes, cut: 0, open };
-        leave_open(path, chunk, &mut closed, CUT).map_err(io::Error::other)?;
+        if leave_open(path, chunk, &mut closed, CUT).is_err() {
+            // On a full disk regions stay open, but no event is lost.
+            file.set_len(bytes)?;
+            closed.events = events;
+        }
         Ok(Closed { events: closed.events, ..none })
     }
 

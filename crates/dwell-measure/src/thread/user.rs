@@ -210,7 +210,7 @@ impl Thread {
                 }
             };
             if !written {
-                self.lost += 1;
+                self.process.head.loses_call();
                 return;
             }
             let parent = self.row_or_program(time);

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dwell_model::archive;
+use dwell_model::archive::{self, DAMAGED};
 use otf2::id::LocationRef;
 use otf2::read::{Definitions, EventReader, EventRecord, Visitor, WINDOW};
 use otf2::store::FileKind;
@@ -24,7 +24,7 @@ use crate::terminal::{self, visible};
 /// Arguments of `dwell info`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code: 0 if the archive is sound, 1 if something in it is damaged, 2 if it \
+    after_help = "Exit code: 0 if the archive is sound, 1 if something in it is damaged or was when it was recovered, 2 if it \
     cannot be read at all.\n\nExample: dwell info run/traces.otf2 --json | jq .events"
 )]
 pub(crate) struct Args {
@@ -243,6 +243,9 @@ fn summarise(
 ) -> anyhow::Result<Info> {
     if let Some(warning) = definitions.warning() {
         tally.report(warning);
+    }
+    if let Some(damaged) = archive.anchor().property(DAMAGED) {
+        tally.report(&format_args!("recovered from damaged files: {damaged}"));
     }
     let mut kinds = BTreeMap::<&'static str, u64>::new();
     for definition in definitions.iter() {

@@ -18,8 +18,11 @@ use crate::terminal::{line, note};
     after_help = "Every event that a process recorded before it died is kept, with its definitions. \
     Calls that were open are ended at the last event of their thread and marked with the attribute \
     DWELL::CUT. Recovering can be interrupted and started again.\n\n\
-    Exit code: 0 if all processes left something, 1 if some did not or a file was damaged, 2 if \
-    nothing could be recovered."
+    A file that is not as its process left it is damaged. It is kept as NAME.damaged, events behind the \
+    damage are found again where that is possible, and the archive says what is missing \
+    (DWELL::DAMAGED).\n\n\
+    Exit code: 0 if all processes left something and nothing was damaged, 1 if not, 2 if nothing could \
+    be recovered."
 )]
 pub(crate) struct Args {
     /// The experiment directory. Without it, the newest `dwell-*` directory
@@ -34,9 +37,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::or_latest(args.directory.as_deref())?;
     let found = recover::recover(directory, &args.from)?;
-    for warning in &found.warnings {
-        note!("{warning}");
-    }
     line!(
         "{} events of {} of {} processes, {} threads; {} open calls were ended and marked",
         grouped(found.events),
@@ -45,20 +45,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         grouped(found.locations),
         grouped(found.cut),
     )?;
-    for ranks in &found.missing {
-        note!("nothing of rank {}", range(ranks));
+    for text in &found.stopped {
+        line!("{text}")?;
+    }
+    for text in &found.damage {
+        note!("{text}");
+    }
+    if found.lost_events > 0 {
+        note!("{} events are lost for certain", grouped(found.lost_events));
     }
     sites::resolve(directory);
     let profile = profile::make(directory)?;
     let next = if profile.is_some() && found.events == 0 { "report" } else { "analyze" };
     line!("Next: dwell {next} {}", directory.display())?;
-    let whole = found.warnings.is_empty() && found.missing.is_empty();
-    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-fn range(ranks: &std::ops::Range<u64>) -> String {
-    match ranks.end - ranks.start {
-        1 => ranks.start.to_string(),
-        _ => format!("{} to {}", ranks.start, ranks.end - 1),
-    }
+    Ok(if found.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -1,0 +1,196 @@
+//! Who left something: the streams of facts of one run, and the files that belong to none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use otf2::files;
+
+use super::{Error, Notes};
+use crate::agree;
+use crate::stream::{Headed, RunId};
+
+/// Processes that a run may have. A damaged number must not become a list of that many.
+pub(super) const MOST: u64 = 1 << 20;
+
+/// Bytes of the head of a stream that are looked at.
+const HEAD: u64 = 4096;
+
+/// A process, and where its files are.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) facts: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) pid: u64,
+}
+
+/// What is there of a run.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) size: u64,
+    pub(super) processes: BTreeMap<u64, Found>,
+    /// Ranks and threads of the event files and rows in each folder.
+    pub(super) files: BTreeMap<PathBuf, BTreeSet<(u64, u64)>>,
+    /// Ranks of streams that could not be read.
+    pub(super) unreadable: BTreeMap<u64, PathBuf>,
+}
+
+/// A stream of facts whose head could be read.
+struct Candidate {
+    rank: u64,
+    facts: PathBuf,
+    folder: PathBuf,
+    head: Headed,
+}
+
+/// Looks for the processes of the run that a directory belongs to, there and in the directories `from`.
+pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Result<Run, Error> {
+    let own = agree::open_files(directory);
+    let mut run = Run {
+        size: 0,
+        processes: BTreeMap::new(),
+        files: BTreeMap::new(),
+        unreadable: BTreeMap::new(),
+    };
+    let mut candidates = Vec::new();
+    for folder in std::iter::once(&own).chain(from) {
+        let is_own = *folder == own;
+        if is_own && fs::symlink_metadata(folder).is_ok_and(|it| it.is_symlink()) {
+            let error = io::Error::other("a link, which is not followed");
+            return Err(Error::Io(folder.clone(), error));
+        }
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_own => continue,
+            Err(error) => return Err(Error::Io(folder.clone(), error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry.map_err(|error| Error::Io(folder.clone(), error))?.file_name());
+        }
+        names.sort_unstable();
+        for name in &names {
+            if let Some(thread) = thread_of(name) {
+                run.files.entry(folder.clone()).or_default().insert(thread);
+            }
+            candidates.extend(candidate(folder, name, &mut run, notes));
+        }
+    }
+    let id = which_run(directory, &own, &candidates)?;
+    let (ours, others): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|it| Some(it.head.run) == id);
+    for other in others {
+        notes.damage(&other.facts, &format!("of another run, {}; left as it is", other.head.run));
+    }
+    run.size = size(&ours);
+    if run.size > MOST {
+        let text =
+            format!("{} processes are said to be in this run; {MOST} are the most", run.size);
+        return Err(Error::Io(directory.into(), io::Error::other(text)));
+    }
+    for Candidate { rank, facts, folder, head } in ours {
+        if head.rank != rank {
+            notes.damage(&facts, &format!("the facts of rank {}; left as it is", head.rank));
+        } else if head.size != run.size || rank >= run.size {
+            let text = format!("rank {rank} of a run of {} processes", head.size);
+            notes.damage(&facts, &format!("{text}, but this run had {}; left as it is", run.size));
+        } else if let Some(known) = run.processes.get(&rank) {
+            let known = known.facts.display();
+            notes.damage(&facts, &format!("rank {rank} once more, beside {known}; left as it is"));
+        } else {
+            run.processes.insert(rank, Found { facts, folder, pid: head.pid });
+        }
+    }
+    // What is elsewhere and sound needs no excuse.
+    run.unreadable.retain(|rank, _| !run.processes.contains_key(rank));
+    Ok(run)
+}
+
+/// A file that is named as the facts of a rank, if it is one.
+fn candidate(folder: &Path, name: &OsStr, run: &mut Run, notes: &mut Notes) -> Option<Candidate> {
+    let facts = folder.join(name);
+    if facts.extension() != Some(OsStr::new("facts")) {
+        return None;
+    }
+    let Some(rank) = number(facts.file_stem()?) else {
+        notes.damage(&facts, "not named after a rank; left as it is");
+        return None;
+    };
+    match head(&facts) {
+        Ok(head) => Some(Candidate { rank, facts, folder: folder.into(), head }),
+        Err(error) => {
+            notes.damage(&facts, &error.to_string());
+            run.unreadable.insert(rank, facts);
+            None
+        }
+    }
+}
+
+fn head(path: &Path) -> io::Result<Headed> {
+    let mut bytes = Vec::new();
+    files::open(path, false)?.take(HEAD).read_to_end(&mut bytes)?;
+    Headed::read(&bytes).ok_or_else(|| {
+        io::Error::other(match bytes.first() {
+            None => "the file is empty",
+            Some(_) => "byte 0: no facts of a process as this version of Dwell writes them",
+        })
+    })
+}
+
+/// The run that a directory belongs to: the one that its file says, or that all streams there belong to, or
+/// all that were found.
+fn which_run(
+    directory: &Path,
+    own: &Path,
+    candidates: &[Candidate],
+) -> Result<Option<RunId>, Error> {
+    let said = files::read(&agree::run_file(directory), 64).ok();
+    let said = said.and_then(|text| RunId::parse(std::str::from_utf8(&text).ok()?.trim()));
+    if said.is_some() {
+        return Ok(said);
+    }
+    let runs = |inside: bool| -> BTreeMap<RunId, &Path> {
+        let wanted = candidates.iter().filter(|it| !inside || it.folder == own);
+        wanted.map(|it| (it.head.run, it.facts.as_path())).collect()
+    };
+    for runs in [runs(true), runs(false)] {
+        match runs.len() {
+            0 => {}
+            1 => return Ok(runs.into_keys().next()),
+            _ => {
+                let files = runs.into_values().map(Path::to_owned).collect();
+                return Err(Error::SeveralRuns(files));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// How many processes the run had, as most of them say.
+fn size(ours: &[Candidate]) -> u64 {
+    let mut votes: BTreeMap<u64, u64> = BTreeMap::new();
+    for candidate in ours {
+        *votes.entry(candidate.head.size).or_default() += 1;
+    }
+    // The smaller one of equals: the last that is largest is taken.
+    votes.into_iter().rev().max_by_key(|(_, count)| *count).map_or(0, |(size, _)| size)
+}
+
+/// The rank and the thread whose events or rows a file has, going by its name: `3.0.evt`, `3.0.rows`,
+/// or one of these that was kept as damaged.
+fn thread_of(name: &OsStr) -> Option<(u64, u64)> {
+    let name = name.to_str()?;
+    let name = name.strip_suffix(".damaged").unwrap_or(name);
+    let name = name.strip_suffix(".evt").or_else(|| name.strip_suffix(".rows"))?;
+    let (rank, thread) = name.split_once('.')?;
+    Some((number(OsStr::new(rank))?, number(OsStr::new(thread))?))
+}
+
+/// A number as Dwell writes it: no sign and no zeros before it.
+fn number(text: &OsStr) -> Option<u64> {
+    let text = text.to_str()?;
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}

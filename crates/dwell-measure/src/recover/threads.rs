@@ -1,0 +1,235 @@
+//! The files of a process: events and rows of its threads, closed, or mended if they are damaged.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use dwell_model::profile::{self as rows, RECORD, Row};
+use otf2::close::{Marks, Scan, close_sound, leave_open, mend_events, scan_events};
+use otf2::enums::MappingType;
+use otf2::id::{LocationRef, RefKind, Time};
+use otf2::{Attribute, AttributeValue, Event, List, Value, files};
+
+use super::{Notes, Recovered};
+use crate::collate::MOST_ROWS;
+use crate::definitions;
+use crate::facts;
+use crate::local::Local;
+use crate::run;
+use crate::thread::CUT;
+
+/// Marks of what is added to a damaged file.
+const MARKS: Marks = Marks {
+    gap: Attribute { attribute: CUT.attribute, value: AttributeValue::Uint8(2) },
+    end: CUT,
+};
+
+/// A process whose files are closed.
+pub(super) struct Closing<'c> {
+    pub(super) local: &'c mut Local,
+    pub(super) folder: &'c Path,
+    pub(super) directory: &'c Path,
+    /// The location of its first thread.
+    pub(super) first: u64,
+    pub(super) chunk: u64,
+}
+
+impl Closing<'_> {
+    /// Closes the files of all threads, and says in the rows of the process what they have.
+    pub(super) fn close(&mut self, result: &mut Recovered, notes: &mut Notes) {
+        let rank = self.local.process.rank;
+        let mut chunks = 0;
+        for id in 0..self.local.process.threads.len() {
+            let has = self.local.files.get(id).copied().unwrap_or(0);
+            match self.events(id, result, notes) {
+                Some(count) => chunks += count,
+                None if has & facts::EVENTS != 0 => {
+                    let path = self.folder.join(format!("{rank}.{id}.evt"));
+                    notes.damage(&path, "the events of this thread are missing");
+                }
+                None => {}
+            }
+            self.rows(id, has & facts::ROWS != 0, notes);
+        }
+        let stated = self.local.head.chunks;
+        let survives = self.local.shared.properties().iter().all(|it| it.name != "SURVIVAL");
+        if survives && chunks < stated {
+            let text = format!("{stated} chunks of events were begun, and its files have {chunks}");
+            notes.damage(&self.folder.join(format!("{rank}.*.evt")), &text);
+        } else if !survives && self.local.end.is_none() {
+            let text = "the file system could not reserve space, so that up to a chunk of events of \
+                        each thread is lost";
+            notes.damage(&self.folder.join(format!("{rank}.*.evt")), text);
+        }
+    }
+
+    /// Where the events of a thread are: where the process left them, or in their place in the archive. The
+    /// second path is what they are read from: the same, unless an earlier recovery kept them as damaged.
+    fn source(&self, id: usize) -> Option<(PathBuf, PathBuf)> {
+        let left = self.folder.join(format!("{}.{id}.evt", self.local.process.rank));
+        let placed = self.directory.join("traces").join(format!("{}.evt", self.first + id as u64));
+        [left, placed].into_iter().find_map(|path| {
+            let kept = files::damaged(&path);
+            if files::is_regular(&kept) {
+                return Some((path, kept));
+            }
+            fs::symlink_metadata(&path).is_ok().then(|| (path.clone(), path))
+        })
+    }
+
+    /// Closes the events of a thread. Returns how many chunks they take, or nothing if there are none.
+    fn events(&mut self, id: usize, result: &mut Recovered, notes: &mut Notes) -> Option<u64> {
+        let (place, path) = self.source(id)?;
+        let location = LocationRef(self.first + id as u64);
+        let local = &mut *self.local;
+        let scanned = scan_events(&path, self.chunk, |event, attributes| {
+            is_defined(local, event, attributes)
+        });
+        let scan = match scanned {
+            Ok(scan) => scan,
+            Err(error) => {
+                notes.damage(&path, &error.to_string());
+                return Some(0);
+            }
+        };
+        for damage in scan.damage() {
+            notes.damage(&place, &damage.to_string());
+        }
+        if scan.more_damage() > 0 {
+            notes.damage(&place, &format!("{} more places", scan.more_damage()));
+        }
+        if let Some(lost) = scan.lost() {
+            result.lost_events += lost;
+        } else {
+            notes.damage(&place, "nothing says how many events it had");
+        }
+        match self.put_in_order(&place, &path, location, &scan) {
+            Ok((events, cut)) => {
+                result.cut += cut;
+                result.events += events;
+                if let Some(thread) = self.local.process.threads.get_mut(id) {
+                    thread.events = events;
+                }
+                if let Some((_, last)) = scan.times() {
+                    let ahead = self.local.clock.last().map_or(0, |(_, ahead)| *ahead);
+                    let last = Time(last.0.wrapping_add_signed(ahead));
+                    self.local.process.end = self.local.process.end.max(last);
+                }
+            }
+            Err(error) => notes.damage(&path, &error.to_string()),
+        }
+        Some(scan.chunks())
+    }
+
+    /// Closes a sound file in place, or writes a new one from a damaged one, which is kept. Returns the number of
+    /// events, and of calls that were open.
+    fn put_in_order(
+        &self,
+        place: &Path,
+        path: &Path,
+        location: LocationRef,
+        scan: &Scan,
+    ) -> otf2::Result<(u64, u64)> {
+        let wrap = |error| otf2::Error::from_io(error, path);
+        let kept = files::damaged(place);
+        if scan.is_sound() && path == place {
+            unshare(path).map_err(wrap)?;
+            let mut closed = close_sound(path, location, scan)?;
+            let cut = closed.open.len() as u64;
+            leave_open(path, self.chunk, &mut closed, CUT)?;
+            return Ok((closed.events, cut));
+        }
+        if path == place {
+            fs::rename(path, &kept).map_err(wrap)?;
+        }
+        let closed = mend_events(&kept, place, location, scan, Some(MARKS))?;
+        Ok((closed.events, closed.cut))
+    }
+
+    /// Looks through the rows of a thread.
+    fn rows(&mut self, id: usize, expected: bool, notes: &mut Notes) {
+        let path = run::rows(self.local, id as u64, self.folder);
+        let placed = format!("{}.rows", self.first + id as u64);
+        let placed = self.directory.join(run::PROFILE).join(placed);
+        let path = if files::is_regular(&placed) { placed } else { path };
+        let bytes = match files::read(&path, MOST_ROWS) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !expected => return,
+            Err(error) => return notes.damage(&path, &error.to_string()),
+        };
+        if rows::header(&bytes).is_none() {
+            return notes.damage(&path, "byte 0: no rows of a profile");
+        }
+        let mut records = bytes.chunks(RECORD);
+        let used = records.by_ref().take_while(|record| record.iter().any(|byte| *byte != 0));
+        let used = used.count() * RECORD;
+        if records.any(|record| record.iter().any(|byte| *byte != 0)) {
+            notes.damage(&path, &format!("byte {used}: rows are missing before others"));
+        }
+        let local = &mut *self.local;
+        let mut undefined = 0_u64;
+        let mut name = |space, id: u32| undefined += u64::from(!local.name(space, id.into()));
+        for (_, row) in rows::rows(&bytes) {
+            match row {
+                Row::Path(row) if row.parameter.is_none() => {
+                    name(MappingType::Region, row.region);
+                    row.site.into_iter().for_each(|it| name(MappingType::CallingContext, it));
+                }
+                Row::Path(row) => {
+                    let parameter = row.parameter.map(|it| it.parameter);
+                    parameter.into_iter().for_each(|it| name(MappingType::Parameter, it));
+                }
+                Row::Partner(row) if row.kind == rows::MESSAGE => {
+                    name(MappingType::Comm, row.context);
+                }
+                Row::Partner(row) => name(MappingType::RmaWin, row.context),
+                Row::Counter(row) => name(MappingType::Metric, row.counter),
+            }
+        }
+        if undefined > 0 {
+            notes.damage(&path, &format!("{undefined} rows name what is not defined"));
+        }
+    }
+}
+
+/// Whether the facts of a process define all that an event names.
+fn is_defined(local: &mut Local, event: &Event<'_>, attributes: List<'_, Attribute>) -> bool {
+    let mut defined = true;
+    let mut see = |value: Value<'_>| {
+        if let Value::Ref(kind, id) = value
+            && let Some(space) = space(kind)
+        {
+            defined &= local.name(space, id);
+        }
+    };
+    event.fields(&mut |_, value| see(value));
+    attributes.iter().for_each(|attribute| see(attribute.value.show()));
+    let known = |it: Attribute| (it.attribute.0 as usize) < definitions::ATTRIBUTES.len();
+    defined && attributes.iter().all(known)
+}
+
+fn space(kind: RefKind) -> Option<MappingType> {
+    Some(match kind {
+        RefKind::String => MappingType::String,
+        RefKind::Region => MappingType::Region,
+        RefKind::Group => MappingType::Group,
+        RefKind::Comm => MappingType::Comm,
+        RefKind::RmaWin => MappingType::RmaWin,
+        RefKind::Metric => MappingType::Metric,
+        RefKind::Parameter => MappingType::Parameter,
+        RefKind::CallingContext => MappingType::CallingContext,
+        _ => return None,
+    })
+}
+
+/// Gives a file that has other names as well bytes of its own, so that those others stay as they are.
+fn unshare(path: &Path) -> io::Result<()> {
+    let mut file = files::open(path, false)?;
+    if file.metadata()?.nlink() < 2 {
+        return Ok(());
+    }
+    let unfinished = files::unfinished(path);
+    io::copy(&mut file, &mut files::create(&unfinished)?)?;
+    fs::rename(&unfinished, path)
+}
