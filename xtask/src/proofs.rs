@@ -8,13 +8,17 @@ use crate::ci::linkage;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// Holds the search for waits against exhaustive searches of all random archives, and tests the library and
-/// the program as users have them: CI has them without optimisation.
+/// Holds the search for waits against exhaustive searches of all random archives, recovers runs that are killed
+/// and damaged at random, and tests the library and the program as users have them: CI has them without
+/// optimisation.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let root = &workspace.root;
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
     let users = ["-p", "dwell", "-p", "dwell-preload"];
     process::run(cargo(root).args(["build", "--release"]).args(users))?;
+    // What is killed and damaged at random must be as users have it, too.
+    let kills = ["--test", "record", "--", "--ignored", "damage::proof"];
+    process::run(cargo(root).args(["test", "--release", "-p", "dwell"]).args(kills))?;
     let program = workspace.target.join("release/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))?;
     process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))

@@ -7,7 +7,7 @@ use crate::lab::{Lab, Run};
 use crate::trace::{Counts, Trace, said};
 
 /// What every process said it had done, in its file `said.<rank>`.
-fn done(lab: &Lab, processes: u64) -> Counts {
+pub(crate) fn done(lab: &Lab, processes: u64) -> Counts {
     let mut all = Counts::new();
     for rank in 0..processes {
         let text = fs::read_to_string(lab.path(&format!("said.{rank}"))).unwrap_or_default();

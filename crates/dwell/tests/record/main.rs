@@ -9,6 +9,7 @@ mod budgets;
 mod caf;
 mod clocks;
 mod crash;
+mod damage;
 mod ends;
 mod events;
 mod faults;
