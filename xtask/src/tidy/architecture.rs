@@ -159,7 +159,7 @@ mod tests {
 | `dwell-export` | Parquet | `dwell-model`, `otf2`, `dwell-analyze` |
 | `dwell-serve` | HTTP | files, model, report, otf2, analyze |
 | `dwell` | the command line | all but preload |
-| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran |
+| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, measure |
 | `xtask` | automation | – |
 
 | x | y | z |
