@@ -216,7 +216,7 @@ fn a_damaged_page_is_told_and_the_events_behind_it_are_kept() {
             assert_eq!(mark, otf2::AttributeValue::Uint8(2));
         }
     }
-    assert_eq!(switched, 2);
+    assert_eq!(switched, 2, "{recovered:?}");
 }
 
 #[test]

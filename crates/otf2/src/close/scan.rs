@@ -474,9 +474,11 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         }
         let order = header.map_or(ByteOrder::Little, |header| header.order);
         let (mut at, mut fresh) = (HEADER, true);
+        // Whether events of this chunk are missing, so that it cannot have as many as its header states.
+        let mut gapped = false;
         let end = loop {
             let time = self.last_time();
-            let (what, mut place) = match self.parser.look(bytes, order, at, time) {
+            let (what, place) = match self.parser.look(bytes, order, at, time) {
                 Here::Event(found) => match self.judge(bytes, order, &found, fresh) {
                     Ok(()) => {
                         let (end, time) = (found.end, found.time);
@@ -496,33 +498,20 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
                 Here::Nothing => (What::Record, at + 1),
                 here => {
                     let complete = stated.is_none_or(|stated| self.found - self.begin.1 >= stated);
-                    if complete && ends(bytes, at) {
+                    let mut last =
+                        || gapped && self.next_place(bytes, order, at + 1, time).is_none();
+                    if ends(bytes, at) && (complete || last()) {
                         break if matches!(here, Here::EndOfFile) { End::File } else { End::Chunk };
                     }
                     let what = if complete { What::Behind } else { What::Record };
                     (what, at + 1)
                 }
             };
-            // The next place at which events follow one another.
-            let next = loop {
-                match bytes.get(place) {
-                    None => break None,
-                    Some(_) if self.scan.segments.len() >= SEGMENTS => break None,
-                    Some(&control::TIMESTAMP) if self.parser.goes_on(bytes, order, place, time) => {
-                        break Some(place);
-                    }
-                    _ => place += 1,
-                }
-            };
+            let next = self.next_place(bytes, order, place, time);
+            self.gap(offset + at as u64, what);
             match next {
-                Some(place) => {
-                    self.gap(offset + at as u64, what);
-                    (at, fresh) = (place, true);
-                }
-                None => {
-                    self.gap(offset + at as u64, what);
-                    break End::Chunk;
-                }
+                Some(place) => (at, fresh, gapped) = (place, true, true),
+                None => break End::Chunk,
             }
         };
         let found = self.found - self.begin.1;
@@ -534,6 +523,23 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         self.scan.stated = header.filter(|_| stated.is_some()).map(|header| header.last);
         let assumed = Header { order, first: self.begin.1 + 1, last: self.found };
         (at, end, header.unwrap_or(assumed))
+    }
+
+    /// The next place in a chunk, from `place` on, at which events follow one another.
+    fn next_place(
+        &mut self,
+        bytes: &[u8],
+        order: ByteOrder,
+        place: usize,
+        time: u64,
+    ) -> Option<usize> {
+        if self.scan.segments.len() >= SEGMENTS {
+            return None;
+        }
+        (place..bytes.len()).find(|place| {
+            bytes.get(*place) == Some(&control::TIMESTAMP)
+                && self.parser.goes_on(bytes, order, *place, time)
+        })
     }
 
     /// Whether an event can follow those before it.
