@@ -31,6 +31,8 @@
  *   lock           lock, get and unlock         gives the lock back
  *   get            MPI_Win_flush after MPI_Get  enters a barrier, if the transport needs it
  *   rget           MPI_Wait for an MPI_Rget     enters a barrier, if the transport needs it
+ *   first_rget     MPI_Rget, the first          enters a barrier, if the library waits there for its lock
+ *                  operation on rank 0
  *   atomic         MPI_Win_flush after          enters a barrier, if the transport needs it
  *                  MPI_Fetch_and_op
  *
@@ -92,6 +94,7 @@ WAIT(wait, MPI_Win_wait(win))
 WAIT(lock, (lock(), MPI_Get(&word, ONE, 0, 0, ONE, win), MPI_Win_unlock(0, win)))
 WAIT(get, MPI_Win_flush(0, win))
 WAIT(rget, MPI_Wait(&request, MPI_STATUS_IGNORE))
+WAIT(first_rget, MPI_Rget(&word, ONE, 0, 0, ONE, win, &request))
 WAIT(atomic, MPI_Win_flush(0, win))
 WAIT(neighbours, MPI_Neighbor_alltoall(other, 1, MPI_INT, two, 1, MPI_INT, grid))
 WAIT(graph, MPI_Wait(&request, MPI_STATUS_IGNORE))
@@ -232,6 +235,15 @@ static void outstanding(void (*wait)(void), enum what what) {
   MPI_Win_unlock_all(win);
 }
 
+static void first_rget(void (*wait)(void)) {
+  if (me == 1) MPI_Win_lock_all(0, win);
+  alone(wait);
+  if (me == 1) {
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+  }
+}
+
 static void get(void (*wait)(void)) { outstanding(wait, GET); }
 static void rget(void (*wait)(void)) { outstanding(wait, RGET); }
 static void atomic(void (*wait)(void)) { outstanding(wait, ATOMIC); }
@@ -313,6 +325,7 @@ static const struct mode modes[] = {
     {"lock", 2, contend, lock_wait},
     {"get", 2, get, get_wait},
     {"rget", 2, rget, rget_wait},
+    {"first_rget", 2, first_rget, first_rget_wait},
     {"atomic", 2, atomic, atomic_wait},
     {"neighbours", 3, on_grid, neighbours_wait},
     {"graph", 3, on_graph, graph_wait},

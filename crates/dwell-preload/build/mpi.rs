@@ -314,6 +314,7 @@ fn shape(row: &Row) -> &'static str {
             "groups::Create"
         }
         Operation::DestroyGroup => "groups::Free",
+        _ if row.name().starts_with("MPI_Pready") => "completion::Ready",
         _ => "Plain",
     }
 }

@@ -15,7 +15,7 @@ use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef
 use otf2::{Attribute, AttributeValue};
 
 use super::comms::{Comm, Neighbours, Window};
-use super::requests::{Request, Status, What};
+use super::requests::{Request, Requests, Status, What};
 use super::skipped::{self, Stream};
 use crate::hook::{self, Hook};
 use crate::process::Process;
@@ -234,9 +234,20 @@ impl Recorder {
             What::Collective(it) => {
                 self.write_beginning(it, NonBlockingCollectiveRequest { request_id });
             }
+            // The partition that is ready last sends it.
+            What::Partitioned { .. } => {}
             What::Transfer { .. } | What::Comm { .. } | What::Nothing => {}
         }
         (id, 0)
+    }
+
+    /// Partitions of a message are ready. If they are the last, this call sends the message.
+    pub fn partitions_ready(&mut self, handle: usize, count: u32) {
+        let Some((it, id)) = Requests::ready(handle, count) else { return };
+        if id == UNSEEN {
+            return skipped::add((true, it.comm.number, it.partner, it.tag));
+        }
+        self.start_send(&it, id);
     }
 
     fn start_send(&mut self, it: &Envelope, id: u64) {
@@ -260,7 +271,7 @@ impl Recorder {
             _ if status.cancelled => {
                 self.thread.write(time, MpiRequestCancelled { request_id });
             }
-            What::Send(_) => {
+            What::Send(_) | What::Partitioned { .. } => {
                 self.thread.write(time, MpiIsendComplete { request_id });
             }
             What::Receive(comm) => self.received(comm, request.id, status),

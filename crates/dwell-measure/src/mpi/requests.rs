@@ -24,6 +24,15 @@ pub struct Status {
 pub enum What {
     /// A message is being sent.
     Send(Envelope),
+    /// A message is being sent in partitions, and leaves when all of them are ready.
+    Partitioned {
+        /// The message.
+        sent: Envelope,
+        /// How many partitions it has.
+        partitions: u32,
+        /// How many of them are ready.
+        ready: u32,
+    },
     /// A message will be received.
     Receive(&'static Comm),
     /// Both, with numbers of their own.
@@ -115,6 +124,19 @@ impl Requests {
                     (what, id, second, true);
             }
         });
+    }
+
+    /// More partitions of a message are ready. Returns the message and its number if these were the last.
+    pub fn ready(handle: usize, count: u32) -> Option<(Envelope, u64)> {
+        REQUESTS.0.with(|map| {
+            let request = map.get_mut(handle).filter(|request| request.active)?;
+            let What::Partitioned { sent, partitions, ready } = &mut request.what else {
+                return None;
+            };
+            let before = *ready;
+            *ready = ready.saturating_add(count);
+            (before < *partitions && *ready >= *partitions).then_some((*sent, request.id))
+        })
     }
 
     /// Forgets a request that the program gave back.

@@ -7,7 +7,7 @@ use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{self, Recorder, Request, Requests, Status, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
-use dwell_model::table::{self, Watch};
+use dwell_model::table::{self, Arg, Watch};
 
 use super::abi::STATUS;
 use super::groups;
@@ -263,9 +263,37 @@ impl Shape for Again {
 
 fn start(recorder: &mut Recorder, handle: usize) {
     let Some(mut what) = Requests::described(handle) else { return };
-    if let What::Collective(it) = &mut what {
-        it.sequence = it.comm.collective();
+    match &mut what {
+        What::Collective(it) => it.sequence = it.comm.collective(),
+        What::Partitioned { ready, .. } => *ready = 0,
+        _ => {}
     }
     let (id, second) = recorder.start(&what);
     Requests::started(handle, what, id, second);
+}
+
+/// Partitions of a message that are ready.
+pub(crate) struct Ready;
+
+impl Shape for Ready {
+    type Room = ();
+    type State = Call;
+
+    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+        let args = Args::of(words);
+        mpi::begin(hook, |recorder| {
+            // One partition; the first and the last of some; how many, and a list of them. The request comes behind.
+            let (count, at) = match hook.row.name() {
+                "MPI_Pready_range" => (args.int(Arg(1)) - args.int(Arg(0)) + 1, Arg(2)),
+                "MPI_Pready_list" => (args.int(Arg(0)), Arg(2)),
+                _ => (1, Arg(1)),
+            };
+            let count = u32::try_from(count).unwrap_or(0);
+            recorder.partitions_ready(args.handle(Kind::Request, at), count);
+        })
+    }
+
+    fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
+        mpi::end(call, |_| ());
+    }
 }

@@ -7,7 +7,7 @@ use dwell_measure::hook::Hook;
 use dwell_measure::mpi::{self, Comm, Envelope, Recorder, Request, Requests, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::{Mode, Operation};
-use dwell_model::table::Arg;
+use dwell_model::table::{Arg, Bytes};
 
 use super::abi::STATUS;
 use super::groups::comm_of;
@@ -146,7 +146,13 @@ impl Shape for Start {
         let mut recorder = Recorder::enter(hook)?;
         let (args, on) = (Args::of(words), &mut recorder);
         let what = match args.operation() {
-            Operation::Send => sent(&args, on).map(What::Send),
+            Operation::Send => sent(&args, on).map(|sent| match args.places.bytes {
+                Bytes::Parts { parts, .. } => {
+                    let partitions = u32::try_from(args.int(parts)).unwrap_or(0);
+                    What::Partitioned { sent, partitions, ready: 0 }
+                }
+                _ => What::Send(sent),
+            }),
             Operation::Exchange => {
                 let (sent, comm) = (sent(&args, on), receives(&args, on));
                 let any = sent.is_some() || comm.is_some();

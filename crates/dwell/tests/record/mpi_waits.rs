@@ -89,10 +89,10 @@ fn open_mpi_in_software() -> Option<&'static Trials> {
     TRIALS.get_or_init(|| trials(OPEN_MPI, &["-mca", "osc", "pt2pt"], &modes)).as_ref()
 }
 
-/// Debian's MPICH, whose operations their target has to serve.
+/// Debian's MPICH, whose operations their target has to serve. It has partitioned messages, Open MPI 4 has none.
 fn mpich() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
-    let modes = [ALIKE, SERVED].concat();
+    let modes = [ALIKE, SERVED, &["partitioned"]].concat();
     TRIALS.get_or_init(|| trials(MPICH, &[], &modes)).as_ref()
 }
 
@@ -122,6 +122,13 @@ fn messages() {
         trials.find("probe", "late_sender", "MPI_Probe", "Rank 0");
         trials.find("mprobe", "late_sender", "MPI_Mprobe", "Rank 0");
     }
+}
+
+/// A partitioned message is sent when its last partition is ready, however early it was started.
+#[test]
+fn partitioned_messages() {
+    let Some(trials) = mpich() else { return };
+    trials.find("partitioned", "late_sender", "MPI_Wait", "Rank 0");
 }
 
 #[test]
