@@ -236,12 +236,12 @@ static void outstanding(void (*wait)(void), enum what what) {
 }
 
 static void first_rget(void (*wait)(void)) {
-  if (me == 1) MPI_Win_lock_all(0, win);
+  MPI_Win_lock_all(0, win); /* some libraries wait for rank 0 here */
+  MPI_Barrier(WORLD);
   alone(wait);
-  if (me == 1) {
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Win_unlock_all(win);
-  }
+  if (me == 1) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Barrier(WORLD);
+  MPI_Win_unlock_all(win);
 }
 
 static void get(void (*wait)(void)) { outstanding(wait, GET); }

@@ -1,6 +1,6 @@
 //! A process while its events pass by: its locations and its own facts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::hash::Mixed;
 use crate::lane::Lane;
@@ -35,6 +35,8 @@ pub(crate) struct Actor {
     pub(crate) messages: messages::Inbox,
     /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
+    /// Windows and targets that were acted on since a lock there was asked for.
+    pub(crate) acted: HashSet<(u32, u32), Mixed>,
     /// Calls that may have waited for several of these.
     pub(crate) several_locks: u64,
     /// Calls that took or gave back a lock, where nobody says who owns it.
@@ -69,6 +71,7 @@ impl Actor {
             signals: signals::Inbox::default(),
             messages: messages::Inbox::default(),
             asked: HashMap::default(),
+            acted: HashSet::default(),
             several_locks: 0,
             ownerless: 0,
             outside: progress::Outside::default(),

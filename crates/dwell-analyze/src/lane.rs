@@ -5,6 +5,7 @@ use otf2::read::EventReader;
 
 use crate::outstanding::{Known, Sort};
 use crate::paths::{Path, Paths};
+use crate::polling::Run;
 use crate::regions::Span;
 use crate::role::Traits;
 
@@ -62,6 +63,8 @@ pub(crate) struct Done {
 pub(crate) enum Note {
     /// It may have waited for a lock; whether that is exclusive.
     Lock(crate::patterns::locks::LockKey, bool, Taken),
+    /// It is the first operation on this target since the lock was asked for, and may have waited for the lock.
+    First(crate::patterns::locks::LockKey, bool, u32),
     /// It waited for a change at an address, if that is known.
     Change(Option<u64>),
     /// It received a message or notification.
@@ -70,19 +73,6 @@ pub(crate) enum Note {
     Send(u64),
     /// It acted on this window of this process.
     Touch(u32, u32),
-}
-
-/// A call that asked whether something has happened.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Poll {
-    pub(crate) path: Path,
-    /// Enter of the call around it, and time in calls from there, this one included.
-    pub(crate) caller: u64,
-    pub(crate) inside: u64,
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
-    /// Whether it came after another.
-    pub(crate) again: bool,
 }
 
 /// When a lock was obtained.
@@ -117,7 +107,7 @@ pub(crate) struct Lane {
     pub(crate) judged: u32,
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
-    pub(crate) poll: Option<Poll>,
+    pub(crate) polls: Option<Run>,
     /// A call that found a message, which no receive followed yet.
     pub(crate) probe: Option<crate::patterns::messages::Probe>,
     /// The group of the neighbours in the collective that is open.
@@ -171,7 +161,7 @@ impl Lane {
             judged: 0,
             done: Vec::new(),
             notes: Vec::new(),
-            poll: None,
+            polls: None,
             probe: None,
             neighbours: None,
             now: 0,

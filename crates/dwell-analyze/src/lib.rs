@@ -36,6 +36,7 @@ mod outstanding;
 mod paths;
 mod patterns;
 mod player;
+mod polling;
 mod profile;
 mod regions;
 mod replay;

@@ -10,7 +10,7 @@ use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
 
 use crate::actor::Actor;
-use crate::lane::{Done, Frame, Lane, Note, Poll, Taken};
+use crate::lane::{Done, Frame, Lane, Note, Taken};
 use crate::leaf::{Issue, Leaf};
 use crate::mail::Mail;
 use crate::matrix::{Kind, Matrix};
@@ -21,6 +21,7 @@ use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
 use crate::patterns::messages::{Probe, Receive, Waiter};
 use crate::patterns::progress::{self, Questions};
 use crate::patterns::signals::{Signal, Wait};
+use crate::polling::{Run, Test};
 use crate::regions::Regions;
 use crate::role::{Traits, is_numbered};
 use crate::world::{World, number};
@@ -28,6 +29,8 @@ use crate::world::{World, number};
 impl Sort {
     /// Lock calls are a kind of their own.
     const LOCK: u8 = 4;
+    /// So are operations that wait for their lock before they begin.
+    const FIRST: u8 = 5;
 
     pub(crate) fn of(layer: Option<Layer>, kind: u8) -> Self {
         let layer = layer.map_or(0, |layer| layer as u8 + 1);
@@ -308,6 +311,7 @@ impl Player<'_> {
         let (mut locks, mut released): (Vec<(LockKey, bool)>, _) = (Vec::new(), leave);
         let mut receives: Vec<Receive> = Vec::new();
         let mut sends: Vec<u64> = Vec::new();
+        let mut first = None;
         for note in notes {
             match note {
                 Note::Lock(key, exclusive, taken) => {
@@ -326,6 +330,7 @@ impl Player<'_> {
                 Note::Change(offset) => {
                     self.actor.signals.wait(Wait { location, path, enter, leave, offset });
                 }
+                Note::First(key, exclusive, target) => first = Some((key, exclusive, target)),
                 Note::Receive(receive) => receives.push(receive),
                 Note::Touch(window, target) => {
                     self.actor.touched.insert((window, target), time);
@@ -339,6 +344,14 @@ impl Player<'_> {
             receives.sort_by_key(|it| it.posted);
             let waiter = Waiter { location, path, enter, leave };
             self.actor.messages.end(waiter, &receives, &sends);
+        }
+        if let Some((key, exclusive, target)) = first {
+            let waiting = Waiting { location, path, enter, leave, exclusive };
+            let (what, process) = (What::Wait(waiting), self.actor.index);
+            self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
+            let sort = Sort::of(layer, Sort::FIRST);
+            let done = Done { target, start: enter, sort, known: Known::default() };
+            progress::ask_lock(self.actor, (key, waiting), done, &mut self.mail.ones);
         }
         match *locks.as_slice() {
             [(key, exclusive)] => {
@@ -384,8 +397,7 @@ impl Player<'_> {
         self.finish_ops()
     }
 
-    /// A call asked whether something has happened. One after the other, with no other call between
-    /// them, is a polling loop.
+    /// A call probed for a message, or asked whether something has happened.
     fn tested(&mut self, time: u64, frame: Frame) {
         let meaning = self.world.roles.get(frame.region).meaning;
         if meaning.is_some_and(|meaning| meaning.operation == Operation::Probe) {
@@ -396,20 +408,15 @@ impl Player<'_> {
             return;
         }
         let Some(&above) = self.lane.stack.last() else { return };
-        let length = time - frame.enter;
-        let (path, caller, inside) = (frame.path, above.enter, above.inside);
-        let mut poll = Poll { path, caller, inside, enter: frame.enter, leave: time, again: false };
-        if let Some(last) = self.lane.poll {
-            // Time in calls from there tells whether there was another.
-            poll.again = (last.path, last.caller, last.inside + length) == (path, caller, inside);
-            if poll.again {
-                let from = if last.again { last.leave } else { last.enter };
-                let calls = if last.again { 1 } else { 2 };
-                self.lane.paths.book(path, Quantity::PollingCalls, calls);
-                self.lane.paths.book(path, Quantity::PollingTime, time - from);
-            }
-        }
-        self.lane.poll = Some(poll);
+        let Frame { path, enter, .. } = frame;
+        let (caller, inside) = (above.enter, above.inside);
+        let test = Test { path, enter, leave: time, caller, inside };
+        let paths = &mut self.lane.paths;
+        let run = Run::after(self.lane.polls.take(), test, |path, time| {
+            paths.book(path, Quantity::PollingCalls, 1);
+            paths.book(path, Quantity::PollingTime, time);
+        });
+        self.lane.polls = Some(run);
     }
 
     /// The context of a window.
@@ -509,6 +516,19 @@ impl Player<'_> {
         if frame.traits.has(Traits::TOUCHES) && !itself {
             frame.notes += 1;
             self.lane.notes.push(Note::Touch(window, target));
+            if !self.actor.asked.is_empty() && self.actor.acted.insert((window, target)) {
+                let of = |owner| {
+                    let key = LockKey { window, owner, lock: 0 };
+                    self.actor.asked.get(&key).map(|exclusive| (key, *exclusive))
+                };
+                let lock = of(target).or_else(|| of(LockKey::ALL));
+                if let Some((key, exclusive)) =
+                    lock.filter(|_| self.world.roles.get(frame.region).requests)
+                {
+                    frame.notes += 1;
+                    self.lane.notes.push(Note::First(key, exclusive, target));
+                }
+            }
         }
         if !frame.issued && frame.traits.has(Traits::ONE_SIDED) {
             self.actor.sure_or_wide(frame, itself);

@@ -87,8 +87,10 @@ impl Traits {
             );
         let mpi = meaning.layer == Layer::Mpi;
         let collective = matches!(operation, Operation::Collective(_));
-        let tests =
-            matches!(operation, Operation::TestChange | Operation::TestHandle | Operation::Probe);
+        let tests = matches!(
+            operation,
+            Operation::TestChange | Operation::TestHandle | Operation::TestProbe | Operation::Probe
+        );
         // Some components of MPI obtain a lock as late as in the flush.
         let locks = matches!(operation, Operation::Lock | Operation::Unlock)
             || mpi && operation == Operation::CompleteRemote;
@@ -121,6 +123,8 @@ pub(crate) struct Role {
     pub(crate) traits: Traits,
     pub(crate) meaning: Option<Meaning>,
     pub(crate) epoch: Option<Epoch>,
+    /// A one-sided operation of MPI with a request: some libraries wait in it until they have the lock.
+    pub(crate) requests: bool,
 }
 
 /// A call that opens or closes an epoch of a window of MPI.
@@ -148,7 +152,7 @@ impl Epoch {
 }
 
 impl Role {
-    const NONE: Self = Self { traits: Traits(0), meaning: None, epoch: None };
+    const NONE: Self = Self { traits: Traits(0), meaning: None, epoch: None, requests: false };
 
     pub(crate) fn layer(&self) -> Option<Layer> {
         self.meaning.map(|it| it.layer)
@@ -229,7 +233,12 @@ impl Roles {
                 let epoch = Epoch::of(text(region.name));
                 let traits = Traits::of(meaning, stated.is_some());
                 let traits = traits.with(Traits::EPOCH, epoch.is_some());
-                *role = Role { traits, meaning, epoch };
+                // A loop that waits for a change of a shared window calls this.
+                let traits = traits.with(Traits::TESTS, is_win_sync(text(region.name)));
+                let one_sided = traits.has(Traits::TOUCHES);
+                let name = text(region.name);
+                let requests = one_sided && name.trim_start_matches('P').starts_with("MPI_R");
+                *role = Role { traits, meaning, epoch, requests };
             }
         }
         let wait_change = roles.iter().any(|role| role.traits.has(Traits::WAIT_CHANGE));
@@ -277,6 +286,10 @@ impl Roles {
         layers.dedup();
         layers
     }
+}
+
+fn is_win_sync(name: &str) -> bool {
+    name.strip_prefix('P').unwrap_or(name) == "MPI_Win_sync"
 }
 
 /// What a function of another tool's archive means.

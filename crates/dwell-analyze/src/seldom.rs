@@ -359,6 +359,9 @@ impl Player<'_> {
         }
         let (what, process) = (What::Release { time }, self.actor.index);
         self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
+        self.actor.acted.retain(|(window, target)| {
+            *window != key.window || key.owner != LockKey::ALL && key.owner != *target
+        });
         // Nobody said when the lock was obtained: it may have been in this call.
         if let Some(exclusive) = self.actor.asked.remove(&key) {
             self.note(Note::Lock(key, exclusive, Taken::Before(time)));

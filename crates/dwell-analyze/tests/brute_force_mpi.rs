@@ -19,7 +19,7 @@ use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
     MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete,
     MpiRecv, MpiSend, NonBlockingCollectiveComplete, NonBlockingCollectiveRequest,
-    RmaCollectiveEnd, RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut,
+    RmaCollectiveEnd, RmaGet, RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut,
     RmaReleaseLock, RmaRequestLock,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
@@ -777,6 +777,55 @@ fn a_lock_that_is_waited_for_in_the_flush() {
     let inferred = [(Q::LockContention, 1 + 80), (Q::LockContentionInferred, 1 + 80)];
     assert_eq!(locks[1], expect(&inferred));
     assert_eq!(locks[0], expect(&[]));
+}
+
+fn get(time: u64, target: u32, id: u64) -> Events {
+    let (win, remote, matching_id) = (LOCKS, Rank(target), MatchingId(id));
+    vec![(time, RmaGet { win, remote, bytes: 8, matching_id }.into())]
+}
+
+/// The first operation with a request waits until it has the lock; the second does not.
+#[test]
+fn a_first_operation_that_waits_for_its_lock() {
+    let (win, lock_id) = (LOCKS, LockId(0));
+    let ask = |time, remote, lock_type| -> Events {
+        vec![(time, RmaRequestLock { win, remote, lock_id, lock_type }.into())]
+    };
+    let release =
+        |time, remote| -> Events { vec![(time, RmaReleaseLock { win, remote, lock_id }.into())] };
+    let all = Rank(u32::MAX);
+    // Nobody else has the lock, but rank 0 is away until 90.
+    let directory = by_hand(
+        2,
+        vec![
+            (1, "MPI_Win_lock_all", 10, 11, ask(10, all, LockType::Shared)),
+            (1, "MPI_Rget", 20, 92, get(20, 0, 1)),
+            (1, "MPI_Rget", 93, 94, get(93, 0, 2)),
+            (1, "MPI_Win_unlock_all", 95, 96, release(96, all)),
+            (0, "MPI_Recv", 90, 131, vec![]),
+        ],
+    );
+    for cut in [Cut::Budget, Cut::EveryEvent] {
+        let analysis = analysed(directory.path(), cut, 1);
+        assert_eq!(analysis.at_location(1, Q::ProgressLow), 70, "{cut:?}");
+        assert_eq!(analysis.at_location(1, Q::LockContention), 0, "{cut:?}");
+    }
+    // Rank 0 has the lock of rank 2, which serves everyone, until 60.
+    let exclusive = LockType::Exclusive;
+    let waits = found(
+        3,
+        vec![
+            (0, "MPI_Win_lock", 10, 11, ask(10, Rank(2), exclusive)),
+            (0, "MPI_Win_unlock", 55, 60, release(60, Rank(2))),
+            (1, "MPI_Win_lock", 12, 13, ask(12, Rank(2), exclusive)),
+            (1, "MPI_Rget", 20, 62, get(20, 2, 1)),
+            (1, "MPI_Win_unlock", 70, 71, release(71, Rank(2))),
+            (2, "MPI_Recv", 5, 131, vec![]),
+        ],
+    );
+    let inferred = [(Q::LockContention, 1 + 40), (Q::LockContentionInferred, 1 + 40)];
+    assert_eq!(waits[1], expect(&inferred));
+    assert_eq!(waits[0], expect(&[]));
 }
 
 fn sends(time: u64, to: u32) -> Events {

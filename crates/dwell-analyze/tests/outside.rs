@@ -30,6 +30,8 @@ const REGIONS: &[(&str, &str)] = &[
     ("quiet", "layer=shmem operation=complete_remote progress=always completes=remote"),
     ("test", "layer=shmem operation=test_change progress=never"),
     ("wait", "layer=shmem operation=wait_change progress=always"),
+    ("iprobe", "layer=mpi operation=test_probe progress=always"),
+    ("MPI_Win_sync", "layer=mpi operation=order progress=never"),
 ];
 
 /// All processes, and the first of them.
@@ -220,6 +222,42 @@ fn a_loop_of_tests_is_polling() {
         let [polling] = analysis.polling() else { panic!("{:?}", analysis.polling()) };
         assert_eq!((polling.calls, polling.nanoseconds), (3 + 2, 22 + 7));
         assert_eq!(polling.path.last().unwrap().region, "test");
+        assert!(analysis.findings().is_empty(), "{:?}", analysis.findings());
+    }
+}
+
+/// Calls at several sites that come again in turn are one loop; a site that comes once is not part of one.
+#[test]
+fn a_loop_may_ask_at_several_sites() {
+    let ask = |name, enter| call(name, enter, enter + 2, vec![]);
+    let calls = vec![
+        // From 10 to 42, of which 10 to 22 and 32 to 42 end with calls of other names.
+        ask("test", 10),
+        ask("iprobe", 20),
+        ask("test", 30),
+        ask("iprobe", 40),
+        // Asks once.
+        ask("MPI_Win_sync", 50),
+        call("put", 55, 56, put(55, 1, 1, 8)),
+        // Each asks once.
+        ask("test", 60),
+        ask("iprobe", 62),
+        call("put", 65, 66, put(65, 1, 2, 8)),
+        ask("MPI_Win_sync", 70),
+        ask("MPI_Win_sync", 79),
+    ];
+    let lists = [main_of(calls, 100), main_of(vec![], 100)];
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &lists, 2);
+    for cut in [Cut::Budget, Cut::EveryEvent] {
+        let analysis = analysed(directory.path(), cut, 1);
+        let found: Vec<(&str, u64, u64)> = analysis
+            .polling()
+            .iter()
+            .map(|it| (it.path.last().unwrap().region.as_str(), it.calls, it.nanoseconds))
+            .collect();
+        let expected = [("iprobe", 2, 10 + 10), ("test", 2, 2 + 10), ("MPI_Win_sync", 2, 11)];
+        assert_eq!(found, expected, "{cut:?}");
         assert!(analysis.findings().is_empty(), "{:?}", analysis.findings());
     }
 }

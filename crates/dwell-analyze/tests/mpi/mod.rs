@@ -41,6 +41,7 @@ pub(crate) const REGIONS: &[(&str, RegionRole)] = &[
     ("MPI_Win_test", RegionRole::Rma),
     ("MPI_Put", RegionRole::Rma),
     ("MPI_Get", RegionRole::Rma),
+    ("MPI_Rget", RegionRole::Rma),
     ("MPI_Win_lock", RegionRole::Rma),
     ("MPI_Win_lock_all", RegionRole::Rma),
     ("MPI_Win_flush", RegionRole::Rma),
@@ -323,8 +324,7 @@ impl Program {
             let leave = enter.max(sent) + self.random.time() / 2;
             self.call(to, "MPI_Recv", vec![(leave, event.into())], leave);
         }
-        for rank in 0..self.ranks() {
-            let list: Vec<u64> = std::mem::take(&mut open[rank]);
+        for (rank, list) in open.into_iter().enumerate() {
             if list.is_empty() {
                 continue;
             }
@@ -466,8 +466,7 @@ impl Program {
         let root = self.random.below(members);
         let enters: Vec<u64> = (0..members).map(|rank| self.compute(rank)).collect();
         let last = enters.iter().copied().max().unwrap();
-        for rank in 0..members {
-            let enter = enters[rank];
+        for (rank, enter) in enters.into_iter().enumerate() {
             // Some do not wait for the last.
             let until = if self.random.chance(3) { enter } else { last };
             let end = until + self.random.time() / 3;

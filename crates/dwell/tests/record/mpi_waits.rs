@@ -40,7 +40,7 @@ const ALIKE: &[&str] = &[
 ];
 
 /// What needs its target, on some transports.
-const SERVED: &[&str] = &["get", "rget", "atomic"];
+const SERVED: &[&str] = &["get", "rget", "first_rget", "atomic"];
 
 /// Waits among three ranks.
 const AMONG_THREE: &[&str] = &[
@@ -199,6 +199,18 @@ fn progress_in_software() {
         trials.find("get", "wait_for_progress", "MPI_Win_flush", "Rank 0");
         trials.find("rget", "wait_for_progress", "MPI_Wait", "Rank 0");
         trials.find("atomic", "wait_for_progress", "MPI_Win_flush", "Rank 0");
+    }
+}
+
+/// Open MPI's component pt2pt waits in the first operation with a request until it has the lock; MPICH and shared
+/// memory do not.
+#[test]
+fn operations_that_wait_for_their_lock() {
+    if let Some(trials) = open_mpi_in_software() {
+        trials.find("first_rget", "wait_for_progress", "MPI_Rget", "Rank 0");
+    }
+    for trials in both() {
+        trials.at_once("first_rget", "wait_for_progress", "MPI_Rget");
     }
 }
 
