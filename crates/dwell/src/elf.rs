@@ -58,6 +58,19 @@ pub(crate) fn inspect(path: &Path) -> Result<Program> {
     Ok(Program::Dynamic { libraries: needed(&file, &bytes), imports, defines })
 }
 
+impl Program {
+    /// Whether the library of coarrays is a part of the program itself, as the wrapper `caf` links it. Its functions are
+    /// then found in the program, before those of a preloaded library.
+    pub(crate) fn contains_coarrays(&self) -> bool {
+        let Self::Dynamic { defines, .. } = self else { return false };
+        defines.iter().any(|name| name == "_gfortran_caf_init")
+    }
+}
+
+/// What to do about a program that [contains coarrays](Program::contains_coarrays).
+pub(crate) const COARRAYS_INSIDE: &str = "the library of coarrays is linked into it statically: only its calls of MPI will be recorded, not \
+     those of coarrays. Link the shared library instead: gfortran -fcoarray=lib ... -lcaf_openmpi";
+
 /// Name of the C library whose loader this is, by the name of its file, if it is none that `libdwell.so` can be
 /// loaded by. Loaders of unknown names are taken for glibc's, which some distributions install elsewhere.
 fn other_libc(loader: &[u8]) -> Option<&'static str> {

@@ -118,7 +118,11 @@ impl Checks {
 
     fn program(&mut self, program: &str) -> Result<()> {
         let path = elf::which(program).with_context(|| format!("{program}: no such program"))?;
-        match elf::inspect(&path)? {
+        let found = elf::inspect(&path)?;
+        if found.contains_coarrays() {
+            self.line(program, elf::COARRAYS_INSIDE);
+        }
+        match found {
             Program::Static => self.bad(
                 program,
                 "is linked statically: its calls cannot be seen. Link it dynamically.",

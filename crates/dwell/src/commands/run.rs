@@ -66,6 +66,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 "dwell: {name} is not recorded: its C library is {libc}, and Dwell measures programs with glibc"
             );
         }
+        Some(Ok(program)) if program.contains_coarrays() => {
+            eprintln!("dwell: {name}: {}", elf::COARRAYS_INSIDE);
+        }
         // The system says it better when it cannot be executed.
         Some(Ok(_) | Err(_)) => {}
     }

@@ -78,6 +78,33 @@ fn a_halo_with_four_ways_to_synchronise() {
     same_and_counted(&mpi, &lab, 4, &command);
 }
 
+/// The wrapper `caf` links the static library, whose functions cannot be hooked. Dwell says so, and what to do.
+#[test]
+fn a_static_library_of_coarrays_is_named() {
+    let Some((mpi, lab)) = open() else { return };
+    if Command::new("caf").arg("--version").output().is_err() {
+        return eprintln!("skipped: there is no caf");
+    }
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let program = lab.path("static");
+    let mut caf = Command::new("caf");
+    caf.arg(home.join("tests/programs/caf_features.f90")).arg("-o").arg(&program);
+    let output = caf.current_dir(lab.path("")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = mpi.measured(&lab, 2, &[program.as_os_str(), OsStr::new("transfer")]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let output = lab.dwell(&[OsStr::new("doctor"), program.as_os_str()]);
+    for text in [run.stderr, String::from_utf8_lossy(&output.stdout).into_owned()] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("linked into it statically"), "{text}");
+        assert!(text.contains("-lcaf_openmpi"), "{text}");
+    }
+    // Nobody says so of a program that has the shared library.
+    let program = compile(&lab, "tests/programs/caf_features.f90");
+    let output = lab.dwell(&[OsStr::new("doctor"), program.as_os_str()]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("statically"), "{output:?}");
+}
+
 /// Calls of MPI stand inside calls of coarrays, and no call of coarrays inside another.
 #[test]
 fn mpi_is_inside() {
