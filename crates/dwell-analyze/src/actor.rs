@@ -6,6 +6,7 @@ use crate::hash::Mixed;
 use crate::lane::Lane;
 use crate::outstanding::Outstanding;
 use crate::patterns::collectives::Under;
+use crate::patterns::evidence::Ledger;
 use crate::patterns::locks::LockKey;
 use crate::patterns::{messages, progress, signals};
 use crate::regions::{Regions, Span};
@@ -31,6 +32,8 @@ pub(crate) struct Actor {
     pub(crate) wide: Regions,
     pub(crate) outstanding: Outstanding,
     pub(crate) cases: Cases,
+    /// Waits for the progress of others that are not judged yet.
+    pub(crate) ledger: Ledger,
     pub(crate) signals: signals::Inbox,
     pub(crate) messages: messages::Inbox,
     /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
@@ -68,6 +71,7 @@ impl Actor {
             wide: Regions::default(),
             outstanding: Outstanding::default(),
             cases: Cases::default(),
+            ledger: Ledger::default(),
             signals: signals::Inbox::default(),
             messages: messages::Inbox::default(),
             asked: HashMap::default(),
@@ -110,6 +114,7 @@ impl Actor {
         self.sure.bytes()
             + self.wide.bytes()
             + self.outstanding.bytes()
+            + self.ledger.bytes()
             + self.messages.bytes()
             + self.signals.bytes()
     }

@@ -57,14 +57,30 @@ pub struct Share {
     pub at_most: u64,
 }
 
-/// Time that looks like a wait, between nodes that were seen to progress without their targets. It is
-/// no finding, and it is not 0.
+/// Time of a call path that looks like waits for progress, in operations like those that were seen to need no
+/// help of their targets. The trace does not explain it, so it is no wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unconfirmed {
-    /// Id of the pattern.
+    /// Id of the pattern that it looks like.
     pub pattern: &'static str,
-    /// How long, over all locations.
+    /// The layer.
+    pub layer: Layer,
+    /// How long the targets were in no call that progresses, over all locations.
     pub nanoseconds: u64,
+    /// How often the call path was taken.
+    pub visits: u64,
+    /// Time on the call path.
+    pub path_nanoseconds: u64,
+    /// The calls, the outermost first.
+    pub path: Vec<Step>,
+    /// Number of the call path in the report.
+    pub call_path: u32,
+    /// At how many locations.
+    pub locations: u64,
+    /// Whose time it is, at most [`LISTED`].
+    pub origins: Vec<Share>,
+    /// On whom the operations were, at most [`LISTED`].
+    pub targets: Vec<Share>,
 }
 
 /// Calls that ask again and again whether something has happened. The process computes meanwhile, so
@@ -151,12 +167,49 @@ const WAITS: &[(Q, Option<Q>)] = &[
     (Q::NonBlockingWait, None),
 ];
 
+/// Time without an explanation that looks like waits for progress.
+const UNCONFIRMED: &[(Q, Option<Q>)] =
+    &[(Q::ProgressUnconfirmed, None), (Q::ProgressMultiUnconfirmed, None)];
+
 /// Ranks everything that was found.
 pub(crate) fn rank(
     defs: &Definitions,
     world: &World,
     replayed: &Replayed,
     tree: &Tree,
+) -> Vec<Finding> {
+    list(defs, world, replayed, tree, WAITS)
+}
+
+/// Call paths with time that looks like waits for progress but is unexplained, the longest first.
+pub(crate) fn unconfirmed(
+    defs: &Definitions,
+    world: &World,
+    replayed: &Replayed,
+    tree: &Tree,
+) -> Vec<Unconfirmed> {
+    let one = |it: Finding| Unconfirmed {
+        pattern: it.pattern,
+        layer: it.layer,
+        nanoseconds: it.nanoseconds,
+        visits: it.visits,
+        path_nanoseconds: it.path_nanoseconds,
+        path: it.path,
+        call_path: it.call_path,
+        locations: it.locations,
+        origins: it.origins,
+        targets: it.targets,
+    };
+    list(defs, world, replayed, tree, UNCONFIRMED).into_iter().map(one).collect()
+}
+
+/// Call paths with any of these quantities, the longest first.
+fn list(
+    defs: &Definitions,
+    world: &World,
+    replayed: &Replayed,
+    tree: &Tree,
+    quantities: &[(Q, Option<Q>)],
 ) -> Vec<Finding> {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let mut blame = BTreeMap::new();
@@ -167,7 +220,7 @@ pub(crate) fn rank(
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
         let totals = Totals::of(&lanes, &fold);
-        for &(what, upper) in WAITS {
+        for &(what, upper) in quantities {
             if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
@@ -217,7 +270,7 @@ pub(crate) fn rank(
                 process.map(|it| it.name.clone())
             };
             let finding = Finding {
-                pattern: what.pattern().unwrap_or_default(),
+                pattern: pattern(what),
                 metric: crate::report::name_of(layer, class, what),
                 layer,
                 nanoseconds: sums.least,
@@ -238,6 +291,16 @@ pub(crate) fn rank(
     let by_length = |it: &Finding| std::cmp::Reverse((it.nanoseconds, it.at_most));
     findings.sort_by_key(|(number, it)| (by_length(it), *number, it.pattern));
     findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// The id of the pattern that a quantity is, or looks like.
+fn pattern(what: Q) -> &'static str {
+    let alike = match what {
+        Q::ProgressUnconfirmed => Q::ProgressLow,
+        Q::ProgressMultiUnconfirmed => Q::ProgressMultiLow,
+        other => other,
+    };
+    alike.pattern().unwrap_or_default()
 }
 
 /// Polling loops, the longest first.

@@ -3,7 +3,7 @@
 use otf2::id::RegionRef;
 use otf2::read::EventReader;
 
-use crate::outstanding::{Known, Sort};
+use crate::outstanding::{Class, Known};
 use crate::paths::{Path, Paths};
 use crate::polling::Run;
 use crate::regions::Span;
@@ -54,7 +54,7 @@ impl Frame {
 pub(crate) struct Done {
     pub(crate) target: u32,
     pub(crate) start: u64,
-    pub(crate) sort: Sort,
+    pub(crate) class: Class,
     pub(crate) known: Known,
 }
 
@@ -119,8 +119,8 @@ pub(crate) struct Lane {
     /// Events counted, and events read, if its source is not open.
     pub(crate) events: u64,
     pub(crate) read: u64,
-    /// Window and context used last.
-    pub(crate) window: Option<(u32, u32)>,
+    /// The window used last, its context and its memory.
+    pub(crate) window: Option<(u32, u32, u16)>,
     pub(crate) damage: Damage,
     /// When recording was off.
     pub(crate) off: Option<u64>,

@@ -10,7 +10,7 @@ use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::lane::{Done, Frame};
 use crate::matrix::Kind;
-use crate::outstanding::{Known, Op, Sort};
+use crate::outstanding::{Class, Known, Op};
 use crate::paths::Path;
 use crate::patterns::progress::Ask;
 use crate::player::Player;
@@ -226,16 +226,18 @@ impl Player<'_> {
                 if target == self.actor.index {
                     return true;
                 }
-                let Issue { kind, returns, window, id, .. } = issue;
-                let sort = Sort::of(self.world.roles.layer(self.leaf.region), kind as u8);
+                let Issue { kind, returns, window, id, sent, received, .. } = issue;
+                let layer = self.world.roles.layer(self.leaf.region);
+                let class = Class::of(layer, kind, self.memory(), sent.max(received));
                 let complete = self.leaf.act == Act::Done;
                 if complete && returns {
-                    self.ask_one(path, (enter, time), target, enter, sort);
+                    self.ask_one(path, (enter, time), target, enter, class);
                     return false;
                 }
                 let learned = false;
                 let (serial, start, location) = (0, enter, self.lane.location);
-                let op = Op { serial, id, location, window, target, start, sort, returns, learned };
+                let op =
+                    Op { serial, id, location, window, target, start, class, returns, learned };
                 match complete {
                     true => self.actor.outstanding.add_last(op),
                     false => self.actor.outstanding.add(op),
@@ -254,7 +256,7 @@ impl Player<'_> {
                 } else if op.learned {
                     self.ask_known(path, (enter, time), &op);
                 } else {
-                    self.ask_one(path, (enter, time), op.target, op.start, op.sort);
+                    self.ask_one(path, (enter, time), op.target, op.start, op.class);
                 }
                 false
             }
@@ -268,18 +270,18 @@ impl Player<'_> {
         (enter, leave): (u64, u64),
         target: u32,
         start: u64,
-        sort: Sort,
+        class: Class,
     ) {
         let location = self.lane.location;
-        self.mail.asks.send(target, Ask { start, enter, leave, target, location, path, sort });
+        self.mail.asks.send(target, Ask { start, enter, leave, target, location, path, class });
     }
 
     /// What served the operation is known in part.
     #[inline(never)]
     fn ask_known(&mut self, path: Path, (enter, time): (u64, u64), op: &Op) {
         let known: Known = self.actor.outstanding.known(op);
-        let Op { target, start, sort, .. } = *op;
-        self.lane.done.push(Done { target, start, sort, known });
+        let Op { target, start, class, .. } = *op;
+        self.lane.done.push(Done { target, start, class, known });
         self.ask(time, Frame { enter, path, done: 1, ..Frame::EMPTY });
     }
 }

@@ -160,6 +160,7 @@ pub struct Analysis {
     replayed: Replayed,
     tree: Tree,
     findings: Vec<Finding>,
+    unconfirmed: Vec<Unconfirmed>,
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
@@ -200,11 +201,23 @@ pub fn analyze(
     let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
     let tree = Tree::join(&world, &replayed.shards);
     let findings = findings::rank(&defs, &world, &replayed, &tree);
+    let unconfirmed = findings::unconfirmed(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
     let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
     let residual = residual.and_then(|text| text.parse().ok());
-    Ok(Analysis { defs, world, replayed, tree, findings, polling, not_computed, damage, residual })
+    Ok(Analysis {
+        defs,
+        world,
+        replayed,
+        tree,
+        findings,
+        unconfirmed,
+        polling,
+        not_computed,
+        damage,
+        residual,
+    })
 }
 
 /// Name of the extra member of a report that lists pairs, as comma-separated values.
@@ -229,17 +242,10 @@ impl Analysis {
         &self.findings
     }
 
-    /// What looks like waits for progress, but is in doubt: see [`Self::independent_pairs`].
-    pub fn unconfirmed(&self) -> Vec<Unconfirmed> {
-        let both = [
-            (Quantity::ProgressLow, Quantity::ProgressUnconfirmed),
-            (Quantity::ProgressMultiLow, Quantity::ProgressMultiUnconfirmed),
-        ];
-        let one = |(wait, doubtful): (Quantity, Quantity)| Unconfirmed {
-            pattern: wait.pattern().unwrap_or_default(),
-            nanoseconds: self.total(doubtful),
-        };
-        both.map(one).into_iter().filter(|it| it.nanoseconds > 0).collect()
+    /// Call paths with time that looks like waits for progress but has no explanation, the longest first: operations
+    /// of the same class were seen to need no help of their targets.
+    pub fn unconfirmed(&self) -> &[Unconfirmed] {
+        &self.unconfirmed
     }
 
     /// Loops over calls that test, the longest first.
@@ -263,10 +269,10 @@ impl Analysis {
         &self.damage
     }
 
-    /// Pairs of nodes, origin and target, between which operations were seen to progress without the
-    /// target. Waits for progress there are unconfirmed from then on, and no findings.
+    /// Pairs of nodes, origin and target, between which some operations were seen to progress without their
+    /// targets.
     pub fn independent_pairs(&self) -> usize {
-        self.replayed.proofs.pairs()
+        patterns::evidence::pairs(&self.replayed.independent)
     }
 
     /// How many events were read.

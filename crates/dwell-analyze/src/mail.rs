@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::patterns::collectives::{Arrival, Booking, Touch};
+use crate::patterns::evidence::{Evidence, Found};
 use crate::patterns::locks::LockLetter;
 use crate::patterns::messages::{Ready, Sent};
-use crate::patterns::progress::{Ask, AskOne, Proofs, Seen, Served, Waited, Watch};
+use crate::patterns::progress::{Ask, AskOne, Seen, Served, Waited, Watch};
 use crate::patterns::signals::Signal;
 use crate::transport::{Batches, Pool, Post, Sharding, Transport};
 
@@ -83,6 +84,7 @@ mail! {
         waited: Waited,
         served: Served,
         seen: Seen,
+        evidence: Evidence,
         bookings: Booking,
         told: Sent,
         ready: Ready,
@@ -100,7 +102,6 @@ pub(crate) struct Pools {
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) replies: Replies,
-    pub(crate) proofs: Proofs,
-    /// Earliest end of a call whose question could not be answered yet.
-    pub(crate) undecided: u64,
+    /// Operations that needed no help of their targets.
+    pub(crate) evidence: Found,
 }

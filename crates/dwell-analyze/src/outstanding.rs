@@ -6,13 +6,69 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use dwell_model::layer::Layer;
+
 use crate::hash::Mixed;
+use crate::matrix::Kind;
 use crate::regions::Span;
 use crate::spill::{Spill, Stored};
 
-/// Layer and kind of an operation: what progresses alike.
+/// Operations that progress alike: their layer, kind, memory, and size within a factor of 8.
+///
+/// | bits | are |
+/// |---|---|
+/// | 0 to 2 | kind of the operation |
+/// | 3 to 7 | layer, counted from 1 |
+/// | 8 to 15 | 0 for operations that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
+/// | 16 to 31 | number of the memory, the last for all that have no number of their own |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Sort(pub(crate) u8);
+pub(crate) struct Class(pub(crate) u32);
+
+impl Class {
+    /// Kind of calls that take a lock.
+    const LOCK: u8 = 4;
+    /// Kind of operations that wait for their lock before they begin.
+    const FIRST: u8 = 5;
+
+    /// The class of an operation.
+    #[inline]
+    pub(crate) fn of(layer: Option<Layer>, kind: Kind, memory: u16, bytes: u64) -> Self {
+        let size = bytes.checked_ilog2().map_or(0, |log| 1 + log / 3);
+        Self(u32::from(memory) << 16 | size << 8 | Self::head(layer, kind as u8))
+    }
+
+    /// The class of calls that take a lock.
+    pub(crate) fn lock(layer: Option<Layer>) -> Self {
+        Self(Self::head(layer, Self::LOCK))
+    }
+
+    /// The class of operations that wait for their lock before they begin.
+    pub(crate) fn first(layer: Option<Layer>) -> Self {
+        Self(Self::head(layer, Self::FIRST))
+    }
+
+    fn head(layer: Option<Layer>, kind: u8) -> u32 {
+        let layer = layer.map_or(0, |layer| layer as u32 + 1);
+        layer << 3 | u32::from(kind)
+    }
+
+    /// The kind of communication; a lock counts as an atomic.
+    pub(crate) fn kind(self) -> Kind {
+        match self.0 & 7 {
+            0 => Kind::Put,
+            1 => Kind::Get,
+            3 => Kind::Message,
+            _ => Kind::Atomic,
+        }
+    }
+
+    /// Whether an operation of the class can show that the network needs nobody: calls that take a lock
+    /// and operations that move no byte cannot.
+    #[inline]
+    pub(crate) fn can_prove(self) -> bool {
+        self.0 & 0xFF00 != 0 && self.0 & 7 < u32::from(Self::LOCK)
+    }
+}
 
 /// What is known already of the region that serves an operation: for regions that serve for sure, and
 /// with those that may.
@@ -34,7 +90,7 @@ pub(crate) struct Op {
     pub(crate) target: u32,
     /// When its call was entered.
     pub(crate) start: u64,
-    pub(crate) sort: Sort,
+    pub(crate) class: Class,
     /// Whether completion at the origin waits for the target.
     pub(crate) returns: bool,
     /// Whether something is known of what served it.

@@ -15,7 +15,7 @@ use crate::leaf::{Issue, Leaf};
 use crate::mail::Mail;
 use crate::matrix::{Kind, Matrix};
 use crate::metric::Quantity;
-use crate::outstanding::{Known, Op, Sort};
+use crate::outstanding::{Class, Known, Op};
 use crate::paths::Path;
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
 use crate::patterns::messages::{Probe, Receive, Waiter};
@@ -25,28 +25,6 @@ use crate::polling::{Run, Test};
 use crate::regions::Regions;
 use crate::role::{Traits, is_numbered};
 use crate::world::{World, number};
-
-impl Sort {
-    /// Lock calls are a kind of their own.
-    const LOCK: u8 = 4;
-    /// So are operations that wait for their lock before they begin.
-    const FIRST: u8 = 5;
-
-    pub(crate) fn of(layer: Option<Layer>, kind: u8) -> Self {
-        let layer = layer.map_or(0, |layer| layer as u8 + 1);
-        Self(layer << 3 | kind)
-    }
-
-    /// The kind of communication; a lock counts as an atomic.
-    pub(crate) fn kind(self) -> Kind {
-        match self.0 & 7 {
-            0 => Kind::Put,
-            1 => Kind::Get,
-            3 => Kind::Message,
-            _ => Kind::Atomic,
-        }
-    }
-}
 
 /// One location of a process, with everything that its events act on.
 pub(crate) struct Player<'a> {
@@ -349,8 +327,8 @@ impl Player<'_> {
             let waiting = Waiting { location, path, enter, leave, exclusive };
             let (what, process) = (What::Wait(waiting), self.actor.index);
             self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
-            let sort = Sort::of(layer, Sort::FIRST);
-            let done = Done { target, start: enter, sort, known: Known::default() };
+            let class = Class::first(layer);
+            let done = Done { target, start: enter, class, known: Known::default() };
             progress::ask_lock(self.actor, (key, waiting), done, &mut self.mail.ones);
         }
         match *locks.as_slice() {
@@ -362,8 +340,8 @@ impl Player<'_> {
                 let target = key.owner;
                 let from = self.lane.done.len().saturating_sub(frame.done as usize);
                 let completed = self.lane.done.drain(from..).max_by_key(|it| it.start);
-                let sort = Sort::of(layer, Sort::LOCK);
-                let lock = Done { target, start: enter, sort, known: Known::default() };
+                let class = Class::lock(layer);
+                let lock = Done { target, start: enter, class, known: Known::default() };
                 let done = completed.unwrap_or(lock);
                 // MPI has locks on all processes, which are no single process's.
                 let mpi = layer == Some(Layer::Mpi);
@@ -423,16 +401,22 @@ impl Player<'_> {
     #[inline(always)]
     pub(crate) fn context(&mut self, win: RmaWinRef) -> Option<u32> {
         match self.lane.window {
-            Some((known, context)) if known == win.0 => Some(context),
+            Some((known, context, _)) if known == win.0 => Some(context),
             _ => {
-                let context = self.world.system.window(win);
-                match context {
-                    Some(context) => self.lane.window = Some((win.0, context)),
+                let found = self.world.system.window(win);
+                match found {
+                    Some((context, memory)) => self.lane.window = Some((win.0, context, memory)),
                     None => self.lane.damage.undefined += 1,
                 }
-                context
+                found.map(|(context, _)| context)
             }
         }
+    }
+
+    /// The memory of the window whose context was asked for last.
+    #[inline(always)]
+    pub(crate) fn memory(&self) -> u16 {
+        self.lane.window.map_or(u16::MAX, |(_, _, memory)| memory)
     }
 
     #[inline(always)]
@@ -554,7 +538,7 @@ impl Player<'_> {
                 window,
                 target,
                 start,
-                sort: Sort::of(layer, kind as u8),
+                class: Class::of(layer, kind, self.memory(), sent.max(received)),
                 returns,
                 learned: false,
             });
@@ -597,8 +581,8 @@ impl Player<'_> {
         while let Some(op) = self.actor.outstanding.take(self.lane.location, window, id) {
             if op.returns {
                 let known = self.actor.outstanding.known(&op);
-                let Op { target, start, sort, .. } = op;
-                self.lane.done.push(Done { target, start, sort, known });
+                let Op { target, start, class, .. } = op;
+                self.lane.done.push(Done { target, start, class, known });
                 if let Some(frame) = self.lane.stack.last_mut() {
                     frame.done += 1;
                 }
@@ -656,8 +640,8 @@ impl Player<'_> {
         let outstanding = &mut self.actor.outstanding;
         let done = self.ops.drain(..).map(|op| {
             let known = outstanding.known(&op);
-            let Op { target, start, sort, .. } = op;
-            Done { target, start, sort, known }
+            let Op { target, start, class, .. } = op;
+            Done { target, start, class, known }
         });
         let before = self.lane.done.len();
         self.lane.done.extend(done);

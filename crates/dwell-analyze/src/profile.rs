@@ -655,7 +655,7 @@ fn party(world: &World, me: u32, row: &PartnerRow) -> Option<(u32, Kind)> {
     let kind = *Kind::ALL.get(row.kind as usize)?;
     let context = match kind {
         Kind::Message => world.system.comm(CommRef(row.context))?,
-        _ => world.system.window(RmaWinRef(row.context))?,
+        _ => world.system.window(RmaWinRef(row.context))?.0,
     };
     let process = world.system.context(context)?.ranks.process(row.rank, me)?;
     Some((world.parties.party(process), kind))

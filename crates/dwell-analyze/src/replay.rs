@@ -4,10 +4,12 @@
 //! even after every event, gives the same result, since a question is answered only when what has been
 //! read decides it, and nothing is forgotten that a question can still need.
 
+use std::collections::BTreeSet;
+
 use otf2::Archive;
 
 use crate::mail::{Desk, Mail, Pools, Replies};
-use crate::patterns::progress::Proofs;
+use crate::patterns::evidence::{Found, Nodes};
 use crate::shard::{Floors, Shard, Stage};
 use crate::transport::{Post, Transport};
 use crate::world::World;
@@ -42,7 +44,8 @@ const LAST_ROUNDS: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Replayed {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) proofs: Proofs,
+    /// Classes of operations between nodes that were seen to need no target.
+    pub(crate) independent: BTreeSet<Nodes>,
     pub(crate) windows: u64,
     pub(crate) events: u64,
 }
@@ -128,7 +131,6 @@ pub(crate) fn replay<T: Transport>(
     let mut windows = Windows::new(world, cut, room, length);
     let processes = world.system.processes.len().max(1) as u64;
     let most_open = (room / 4 / processes / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
-    let mut proofs = Proofs::default();
     let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
     let mut ended_before = 0;
     let pools = Pools::default();
@@ -174,17 +176,12 @@ pub(crate) fn replay<T: Transport>(
                     waited: Post::with_pool(sharding, &pools.waited),
                     ..Replies::new(sharding)
                 },
-                proofs: Proofs::default(),
-                undecided: u64::MAX,
+                evidence: Found::default(),
             },
             &|shard: &mut Shard, desk: &mut Desk| {
                 shard.answer(world, horizon, floors, news, &pools, desk);
             },
         );
-        let undecided = desks.iter().map(|desk| desk.undecided).min().unwrap_or(u64::MAX);
-        let undecided = transport.least(undecided);
-        let found = desks.iter().flat_map(|desk| desk.proofs.list()).collect();
-        transport.share(found).into_iter().for_each(|proof| proofs.add(proof));
         let replies = desks.into_iter().map(|desk| desk.replies).collect();
         let answered = Replies::exchange(transport, sharding, replies);
         for (shard, answers) in shards.iter_mut().zip(answered) {
@@ -192,13 +189,14 @@ pub(crate) fn replay<T: Transport>(
             shard.answers = answers;
         }
         transport.run(&mut shards, &|| (), &|shard: &mut Shard, (): &mut ()| {
-            shard.book(world, floors, undecided, &proofs, &pools, most_open);
+            shard.book(world, floors, &pools, most_open);
         });
 
         if horizon == u64::MAX {
             rounds += 1;
             if rounds == LAST_ROUNDS || !shards.iter().any(Shard::is_busy) {
-                return Replayed { shards, proofs, windows: count, events };
+                let independent = conclude(transport, world, &mut shards);
+                return Replayed { shards, independent, windows: count, events };
             }
         } else if floors.next == u64::MAX {
             horizon = u64::MAX;
@@ -206,6 +204,18 @@ pub(crate) fn replay<T: Transport>(
             horizon = windows.next(horizon, floors.next, used);
         }
     }
+}
+
+/// Judges waits for progress, which needs the evidence of all processes. Returns what there is evidence of.
+fn conclude<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) -> BTreeSet<Nodes> {
+    let of = |shard: &mut Shard, found: &mut BTreeSet<Nodes>| {
+        found.append(&mut shard.evidence(world));
+    };
+    let found = transport.run(shards, &BTreeSet::new, &of);
+    let nodes: BTreeSet<Nodes> =
+        transport.share(found.into_iter().flatten().collect()).into_iter().collect();
+    transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.conclude(world, &nodes));
+    nodes
 }
 
 /// Which processes have no events left.

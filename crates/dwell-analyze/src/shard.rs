@@ -4,6 +4,8 @@
 //! questions and facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and
 //! forgets what nobody can ask for any more.
 
+use std::collections::BTreeSet;
+
 use otf2::Archive;
 
 use crate::actor::Actor;
@@ -14,11 +16,10 @@ use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
 use crate::matrix::Matrix;
 use crate::outstanding::Op;
 use crate::patterns::collectives::{Answers, Booking, Instances};
+use crate::patterns::evidence::{self, Nodes};
 use crate::patterns::locks::{self, LockLetter, Locks, What};
 use crate::patterns::messages::OUTSIDE;
-use crate::patterns::progress::{
-    self, Ask, AskOne, Judged, Outcome, Proofs, Questions, Waited, Watch,
-};
+use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Questions, Watch};
 use crate::player::Player;
 use crate::role::Traits;
 use crate::world::World;
@@ -72,8 +73,6 @@ pub(crate) struct Shard {
     pub(crate) answers: Answered,
     asks: Vec<Ask>,
     ones: Vec<AskOne>,
-    held: Vec<Waited>,
-    held_locks: Vec<Judged>,
     pub(crate) instances: Instances,
     locks: Locks,
     /// Letters that answers gave rise to, for the next window.
@@ -94,8 +93,6 @@ impl Shard {
             answers: Answered::default(),
             asks: Vec::new(),
             ones: Vec::new(),
-            held: Vec::new(),
-            held_locks: Vec::new(),
             instances: Instances::default(),
             locks: Locks::default(),
             later: Vec::new(),
@@ -175,11 +172,6 @@ impl Shard {
                     .send(target, Watch { start, serial, target, process, window, known });
             }
         }
-        for held in &self.held_locks {
-            if let Judged::Locked(waited, ..) = held {
-                self.floors.locks = self.floors.locks.min(waited.enter());
-            }
-        }
         stage.floors = stage.floors.min(self.floors);
     }
 
@@ -202,13 +194,10 @@ impl Shard {
         let mut one = |ask: &Ask, desk: &mut Desk| {
             let Some(actor) = home(ask.target) else { return };
             let origin = world.process(ask.location);
-            match progress::answer(world, actor, ask, origin, horizon, &mut desk.proofs) {
+            match progress::answer(world, actor, ask, origin, horizon, &mut desk.evidence) {
                 Outcome::Answered(Some(waited)) => desk.replies.waited.send(origin, waited),
                 Outcome::Answered(None) => {}
-                Outcome::Pending => {
-                    desk.undecided = desk.undecided.min(ask.leave);
-                    again.push(*ask);
-                }
+                Outcome::Pending => again.push(*ask),
                 Outcome::Unanswerable => missed += 1,
             }
         };
@@ -226,12 +215,9 @@ impl Shard {
             let mut reply = |served: progress::Served| {
                 desk.replies.served.send(served.process, served);
             };
-            match progress::answer_one(world, actor, &ask, horizon, &mut desk.proofs) {
+            match progress::answer_one(world, actor, &ask, horizon, &mut desk.evidence) {
                 Outcome::Answered(served) => reply(served),
-                Outcome::Pending => {
-                    desk.undecided = desk.undecided.min(ask.leave());
-                    again.push(ask);
-                }
+                Outcome::Pending => again.push(ask),
                 Outcome::Unanswerable => {
                     missed += 1;
                     reply(ask.unanswered());
@@ -240,9 +226,7 @@ impl Shard {
         }
         self.ones = again;
         self.gaps.progress += missed;
-        for actor in &self.actors {
-            desk.undecided = desk.undecided.min(actor.outside.undecided());
-        }
+        desk.evidence.send(&mut desk.replies.evidence);
         for watch in inbox.watches.into_iter().flatten() {
             let Some(actor) = home(watch.target) else { continue };
             if let Some(seen) = progress::watch(world, actor, &watch, horizon) {
@@ -301,55 +285,37 @@ impl Shard {
         }
     }
 
-    /// Books answers. Questions about calls that ended at `undecided` or later may still prove
-    /// something, so waits that began then are held back. Of a process, `most_open` operations under
-    /// way are kept in memory.
-    pub(crate) fn book(
-        &mut self,
-        world: &World,
-        floors: Floors,
-        undecided: u64,
-        proofs: &Proofs,
-        pools: &Pools,
-        most_open: usize,
-    ) {
+    /// Books answers. Of a process, `most_open` operations under way are kept in memory.
+    pub(crate) fn book(&mut self, world: &World, floors: Floors, pools: &Pools, most_open: usize) {
         let answers = std::mem::take(&mut self.answers);
         let first = self.first;
         let home = |process: u32| process.wrapping_sub(first) as usize;
         let of = |location: u32| home(world.process(location));
-        let held = std::mem::take(&mut self.held);
-        let (actors, blame, matrix) = (&mut self.actors, &mut self.blame, &mut self.matrix);
-        let mut one = |waited: Waited, actors: &mut [Actor], held: &mut Vec<Waited>| {
-            if waited.enter() >= undecided {
-                held.push(waited);
-            } else if let Some(actor) = actors.get_mut(of(waited.location)) {
-                progress::book(world, actor, &waited, proofs, blame, matrix);
-            }
-        };
-        for waited in held {
-            one(waited, actors, &mut self.held);
-        }
+        let actors = &mut self.actors;
         for batch in answers.waited {
-            batch.iter().for_each(|waited| one(*waited, actors, &mut self.held));
+            for waited in &batch {
+                if let Some(actor) = actors.get_mut(of(waited.location)) {
+                    progress::keep(actor, waited);
+                }
+            }
             pools.waited.take(batch);
         }
-        let mut locked = std::mem::take(&mut self.held_locks);
         for served in answers.served.into_iter().flatten() {
             let Some(actor) = actors.get_mut(home(served.process)) else { continue };
             match progress::gather(actor, &served) {
-                Some(Judged::Wait(waited)) => one(waited, actors, &mut self.held),
-                Some(other) => locked.push(other),
+                Some(Judged::Wait(waited)) => progress::keep(actor, &waited),
+                Some(Judged::Locked(waited, key, waiting)) => {
+                    let process = actor.index;
+                    let what = What::Progress(waiting, waited);
+                    self.later.push(LockLetter { key, process, what });
+                }
                 None => {}
             }
         }
-        for judged in locked {
-            let Judged::Locked(waited, key, waiting) = judged else { continue };
-            if waited.enter() >= undecided {
-                self.held_locks.push(Judged::Locked(waited, key, waiting));
-                continue;
+        for evidence in answers.evidence.into_iter().flatten() {
+            if let Some(actor) = actors.get_mut(home(evidence.origin)) {
+                actor.ledger.learn(&evidence);
             }
-            let process = world.process(waited.location);
-            self.later.push(LockLetter { key, process, what: What::Progress(waiting, waited) });
         }
         for seen in answers.seen.into_iter().flatten() {
             if let Some(actor) = actors.get_mut(home(seen.process)) {
@@ -384,6 +350,8 @@ impl Shard {
         let asks = self.asks.iter().map(|ask| ask.start);
         let ones = self.ones.iter().map(AskOne::start);
         let floor = asks.chain(ones).fold(floors.regions, u64::min);
+        // Evidence needs to know of regions that ended shortly before an operation.
+        let floor = floor.saturating_sub(world.longest_latency());
         for actor in actors {
             actor.sure.forget(floor);
             actor.wide.forget(floor);
@@ -391,11 +359,21 @@ impl Shard {
         }
     }
 
+    /// The classes of operations of which there is evidence here.
+    pub(crate) fn evidence(&self, world: &World) -> BTreeSet<Nodes> {
+        evidence::nodes(world, &self.actors)
+    }
+
+    /// Judges the waits for progress of all processes, by the evidence of all shards.
+    pub(crate) fn conclude(&mut self, world: &World, nodes: &BTreeSet<Nodes>) {
+        for actor in &mut self.actors {
+            evidence::conclude(world, actor, nodes, &mut self.blame, &mut self.matrix);
+        }
+    }
+
     /// Whether there are letters or questions left that another round could settle.
     pub(crate) fn is_busy(&self) -> bool {
         !self.later.is_empty()
-            || !self.held.is_empty()
-            || !self.held_locks.is_empty()
             || self.actors.iter().any(|it| !it.messages.is_settled() || !it.outside.is_empty())
     }
 
@@ -407,7 +385,6 @@ impl Shard {
             + self.locks.bytes()
             + self.asks.capacity() * size_of::<Ask>()
             + self.ones.capacity() * size_of::<AskOne>()
-            + self.held.capacity() * size_of::<Waited>()
     }
 }
 

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::outstanding::{Known, Op, Sort};
+use crate::outstanding::{Class, Known, Op};
 use crate::regions::Span;
 
 /// An operation with what is known of it.
@@ -167,7 +167,7 @@ fn several(file: &File, run: &Run, from: usize, count: usize) -> Option<Vec<Stor
 fn encode((op, known): &Stored) -> [u8; SIZE] {
     let span = |span: Option<Span>| span.map_or((u64::MAX, 0), |span| (span.begin, span.end));
     let (sure, wide) = (span(known.sure), span(known.wide));
-    let flags = u64::from(op.sort.0) | u64::from(op.returns) << 8;
+    let flags = u64::from(op.class.0) | u64::from(op.returns) << 32;
     let places = u64::from(op.window) | u64::from(op.target) << 32;
     let words = [
         op.serial,
@@ -205,8 +205,8 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
         window: places as u32,
         target: (places >> 32) as u32,
         start,
-        sort: Sort(flags as u8),
-        returns: flags & 1 << 8 != 0,
+        class: Class(flags as u32),
+        returns: flags & 1 << 32 != 0,
         learned: false,
     };
     (op, known)
@@ -225,7 +225,7 @@ mod tests {
             window,
             target,
             start,
-            sort: Sort(9),
+            class: Class(0x1_0209),
             returns: serial.is_multiple_of(2),
             learned: false,
         };

@@ -120,7 +120,8 @@ pub(crate) struct System {
     groups: HashMap<u32, Vec<u32>>,
     contexts: Vec<Context>,
     comms: HashMap<u32, u32>,
-    windows: HashMap<u32, u32>,
+    /// Context and memory of each window.
+    windows: HashMap<u32, (u32, u16)>,
 }
 
 impl System {
@@ -223,7 +224,8 @@ impl System {
         }
         for (win, comm) in windows {
             if let Some(&context) = self.comms.get(&comm.0) {
-                self.windows.insert(win.0, context);
+                let memory = u16::try_from(win.0).unwrap_or(u16::MAX);
+                self.windows.insert(win.0, (context, memory));
             }
         }
     }
@@ -265,8 +267,8 @@ impl System {
         self.groups.get(&group.0).map(Vec::as_slice)
     }
 
-    /// Number of the context of a window.
-    pub(crate) fn window(&self, win: RmaWinRef) -> Option<u32> {
+    /// Numbers of the context and of the memory of a window.
+    pub(crate) fn window(&self, win: RmaWinRef) -> Option<(u32, u16)> {
         self.windows.get(&win.0).copied()
     }
 

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity as Q, analyze};
 use otf2::enums::{
@@ -428,12 +428,11 @@ fn search(made: &Made) -> (Vec<Sums>, u64) {
     let first = |target: usize, start: u64| {
         made.regions[target].iter().copied().find(|region| region.1 > start)
     };
-    let mut proofs: BTreeMap<(char, usize, usize), u64> = BTreeMap::new();
+    let mut evidence: BTreeSet<(char, usize, usize)> = BTreeSet::new();
     for it in &made.waiters {
         for (&target, &(start, kind)) in &it.targets {
             if first(target, start).is_none_or(|region| region.0 >= it.leave) {
-                let proof = proofs.entry((kind, it.rank, target)).or_insert(it.leave);
-                *proof = it.leave.min(*proof);
+                evidence.insert((kind, it.rank, target));
             }
         }
     }
@@ -455,8 +454,7 @@ fn search(made: &Made) -> (Vec<Sums>, u64) {
         let Some(&(_, _, target, kind)) = regions.iter().max_by_key(|it| (it.0, it.2)) else {
             continue;
         };
-        let proof = proofs.get(&(kind, it.rank, target));
-        let confirmed = proof.is_none_or(|time| *time > it.enter);
+        let confirmed = !evidence.contains(&(kind, it.rank, target));
         let what = match (it.targets.len() > 1, confirmed) {
             (false, true) => Q::ProgressLow,
             (false, false) => Q::ProgressUnconfirmed,

@@ -4,7 +4,7 @@
 
 mod support;
 
-use dwell_analyze::{Analysis, Confidence, Quantity};
+use dwell_analyze::{Analysis, Confidence, Quantity, Share};
 use otf2::enums::{CollectiveOp, CollectiveRoot, MeasurementMode, RmaAtomicType, RmaSyncLevel};
 use otf2::event::{
     Enter, Leave, MeasurementOnOff, RmaAtomic, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
@@ -191,11 +191,11 @@ fn a_request_that_comes_when_the_barrier_is_over() {
 /// that targets are not needed, and the wait after it is one.
 #[test]
 fn a_region_that_grazes_a_request_may_have_served_it() {
-    let target = |end: u64| thread().call(QUIET, 90, end).call(QUIET, 600, 640).end();
+    let target = |end: u64| thread().call(QUIET, 80, end).call(QUIET, 600, 640).end();
     let blocking = thread().get(0, 1, 100, 150).get(1, 1, 500, 620).end();
     let puts = thread().put(0, 1, 8, 100).quiet(0, 140, 150).put(1, 1, 8, 490).quiet(1, 500, 620);
     for origin in [blocking, puts.end()] {
-        for (end, confirmed) in [(106, true), (95, false)] {
+        for (end, confirmed) in [(106, true), (95, true), (90, false)] {
             let processes = [vec![origin.clone()], vec![target(end)]];
             requests_that_take_time(2, &processes, |analysis| {
                 let found = [Quantity::ProgressLow, Quantity::ProgressUnconfirmed];
@@ -204,6 +204,76 @@ fn a_region_that_grazes_a_request_may_have_served_it() {
             });
         }
     }
+}
+
+/// What a get shows that nobody served holds for gets of its class only: the second get waits 100 ns, and the first
+/// was over while the target was away.
+#[test]
+fn evidence_holds_for_its_class() {
+    let away = || thread().call(QUIET, 600, 640).end();
+    let get =
+        |thread: Thread, (id, window): (u64, u32), target: u32, bytes: u64, (enter, leave)| {
+            let (on, remote, matching_id) = (RmaWinRef(window), Rank(target), MatchingId(id));
+            thread
+                .at(enter, Enter { region: GET })
+                .at(enter, RmaGet { win: on, remote, bytes, matching_id })
+                .at(leave, RmaOpCompleteBlocking { win: on, matching_id })
+                .at(leave, Leave { region: GET })
+        };
+    let found = |first: (u32, u32, u64), second: (u32, u32, u64), per_node: usize| {
+        let (window, target, bytes) = first;
+        let origin = get(thread(), (0, window), target, bytes, (100, 150));
+        let (window, target, bytes) = second;
+        let origin = get(origin, (1, window), target, bytes, (500, 620)).end();
+        let processes = [vec![origin], vec![away()], vec![away()]];
+        let groups = [vec![0, 1, 2]];
+        let mut found = None;
+        let world = World {
+            regions: REGIONS,
+            processes: &processes,
+            per_node,
+            groups: &groups,
+            latency: [0; 2],
+        };
+        let seen = std::cell::RefCell::new(&mut found);
+        world.analyzed(|analysis| {
+            let what = [Quantity::ProgressLow, Quantity::ProgressUnconfirmed];
+            **seen.borrow_mut() = Some(what.map(|it| analysis.at_location(0, it)));
+        });
+        found.unwrap()
+    };
+    let (waits, unexplained) = ([100, 0], [0, 100]);
+    let plain = (0, 1, 64);
+    assert_eq!(found(plain, plain, 1), unexplained);
+    // Sizes from 64 to 511 bytes are alike.
+    assert_eq!(found((0, 1, 511), plain, 1), unexplained);
+    assert_eq!(found((0, 1, 512), plain, 1), waits);
+    assert_eq!(found((0, 1, 63), plain, 1), waits);
+    // A get of no bytes never left its process.
+    assert_eq!(found((0, 1, 0), plain, 1), waits);
+    assert_eq!(found((0, 1, 0), (0, 1, 0), 1), waits);
+    // Another memory, the own process.
+    assert_eq!(found((1, 1, 64), plain, 1), waits);
+    assert_eq!(found((0, 0, 64), plain, 1), waits);
+    // Another target, on another node and on the same.
+    assert_eq!(found((0, 2, 64), plain, 1), waits);
+    assert_eq!(found((0, 2, 64), plain, 3), unexplained);
+}
+
+/// Time without an explanation has a call path, and says whose it is and on whom.
+#[test]
+fn unexplained_time_has_a_place() {
+    let origin = thread().get(0, 1, 100, 150).get(1, 1, 500, 620).end();
+    let target = thread().call(QUIET, 600, 640).end();
+    analyzed(&[vec![origin], vec![target]], |analysis| {
+        assert_eq!(analysis.findings(), []);
+        let [it] = analysis.unconfirmed() else { panic!("{:?}", analysis.unconfirmed()) };
+        assert_eq!((it.pattern, it.nanoseconds, it.visits), ("wait_for_progress", 100, 2));
+        assert_eq!(it.path.last().unwrap().region, "shmem_get");
+        let who = |list: &[Share]| list.iter().map(|it| it.who.clone()).collect::<Vec<_>>();
+        assert_eq!(who(&it.origins), ["process 0"]);
+        assert_eq!(who(&it.targets), ["process 1"]);
+    });
 }
 
 #[test]

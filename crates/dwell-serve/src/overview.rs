@@ -240,10 +240,11 @@ fn notes(run: &Run) -> Vec<Note> {
     for it in list("unconfirmed") {
         let what = text(it, "pattern").unwrap_or_default().replace('_', " ");
         let reason = text(it, "reason").unwrap_or_default();
-        note(
-            "unconfirmed",
-            format!("{what}: {} more look like it, but {reason}.", seconds_text(seconds(it))),
-        );
+        let steps = it.get("path").and_then(Value::as_array);
+        let region = steps.and_then(|it| it.last()).and_then(|it| text(it, "region"));
+        let place = region.map_or(String::new(), |region| format!(" in {region}"));
+        let time = seconds_text(seconds(it));
+        note("unconfirmed", format!("{what}: {time} more{place} look like it, but {reason}."));
     }
     for it in list("not_computed") {
         let what = text(it, "pattern").unwrap_or_default().replace('_', " ");

@@ -11,14 +11,14 @@
 //! begin(r) - e. With several targets, the wait is the part of [e, latest begin(r)] that no r covers,
 //! where regions that ended by e or began at or after x do not count. Both rules agree for one target.
 //!
-//! Calls that may or may not progress give two answers; the smaller and the larger are booked as
-//! bounds. An operation that no region could have served proves that the pair of nodes progresses
-//! without the target; what is judged a wait after that is booked as unconfirmed.
+//! Calls that may or may not progress give two answers; the smaller and the larger are the bounds. An operation
+//! that no region could have served is evidence about its class, and waits are kept until their class is judged:
+//! see [`evidence`](crate::patterns::evidence).
 //!
 //! # Requests that are on their way
 //! A region that ends before a request can have arrived does not serve it. How long that takes is known from
 //! the fastest of all messages, so some are slower, and none is much faster. An operation that such a region
-//! grazed proves nothing.
+//! grazed is no evidence.
 //!
 //! # Collectives
 //! A collective may complete operations on targets outside of its group. Until the last of the group
@@ -34,9 +34,9 @@ use std::collections::BTreeMap;
 
 use crate::actor::Actor;
 use crate::lane::Done;
-use crate::metric::Quantity;
-use crate::outstanding::{Known, Sort};
+use crate::outstanding::{Class, Known};
 use crate::paths::Path;
+use crate::patterns::evidence::{Found as Evidence, Key, Sum};
 use crate::patterns::locks::{LockKey, Waiting};
 use crate::regions::{Found, Regions, Span};
 use crate::transport::{Letter, Post};
@@ -51,7 +51,7 @@ pub(crate) struct Ask {
     pub(crate) target: u32,
     pub(crate) location: u32,
     pub(crate) path: Path,
-    pub(crate) sort: Sort,
+    pub(crate) class: Class,
 }
 
 impl Letter for Ask {}
@@ -65,7 +65,7 @@ pub(crate) struct AskOne {
     process: u32,
     case: u32,
     index: u32,
-    sort: Sort,
+    class: Class,
     known: Known,
 }
 
@@ -91,8 +91,7 @@ pub(crate) struct Waited {
     pub(crate) location: u32,
     path: Path,
     target: u32,
-    sort: Sort,
-    enter: u64,
+    class: Class,
     low: u64,
     high: u64,
     /// Several targets; `target` is the one that came last.
@@ -126,50 +125,6 @@ pub(crate) struct Seen {
 
 impl Letter for Seen {}
 
-/// Operations of this sort from one node to another have progressed without the target since then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Proof {
-    sort: Sort,
-    from: u32,
-    to: u32,
-    time: u64,
-}
-
-impl Letter for Proof {}
-
-/// All proofs so far: the earliest of each.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Proofs {
-    earliest: BTreeMap<(Sort, u32, u32), u64>,
-}
-
-impl Proofs {
-    pub(crate) fn add(&mut self, proof: Proof) {
-        let time = self.earliest.entry((proof.sort, proof.from, proof.to)).or_insert(u64::MAX);
-        *time = proof.time.min(*time);
-    }
-
-    /// Whether operations of a sort had progressed by themselves between two nodes before a call.
-    fn holds(&self, sort: Sort, nodes: impl Fn() -> (u32, u32), enter: u64) -> bool {
-        if self.earliest.is_empty() {
-            return false;
-        }
-        let (from, to) = nodes();
-        self.earliest.get(&(sort, from, to)).is_some_and(|time| *time <= enter)
-    }
-
-    /// How many pairs of nodes have one.
-    pub(crate) fn pairs(&self) -> usize {
-        let pairs = self.earliest.keys().map(|&(_, from, to)| (from, to));
-        pairs.collect::<std::collections::BTreeSet<_>>().len()
-    }
-
-    pub(crate) fn list(&self) -> Vec<Proof> {
-        let proof = |(&(sort, from, to), &time)| Proof { sort, from, to, time };
-        self.earliest.iter().map(proof).collect()
-    }
-}
-
 /// A call with several targets, until all have answered.
 #[derive(Debug)]
 pub(crate) struct Case {
@@ -186,7 +141,7 @@ pub(crate) struct Case {
 #[derive(Clone, Copy, Debug)]
 struct Target {
     process: u32,
-    sort: Sort,
+    class: Class,
     known: Known,
 }
 
@@ -242,16 +197,14 @@ impl Outside {
         self.open.is_empty()
     }
 
-    /// The earliest start of an operation that has yet to ask for regions.
+    /// The earliest time from which regions are still needed: the start of an operation that has yet to ask
+    /// for the region that served it, or the enter of its collective.
     pub(crate) fn start(&self) -> u64 {
-        let done = self.open.values().flat_map(|it| &it.done);
-        let open = done.filter(|it| it.known.sure.is_none() || it.known.wide.is_none());
-        open.map(|it| it.start).min().unwrap_or(u64::MAX)
-    }
-
-    /// The earliest time that a collective which has yet to ask may prove something for.
-    pub(crate) fn undecided(&self) -> u64 {
-        self.open.values().map(|it| it.enter).min().unwrap_or(u64::MAX)
+        let of = |it: &Behind| {
+            let unknown = |it: &&Done| it.known.sure.is_none() || it.known.wide.is_none();
+            it.done.iter().filter(unknown).map(|it| it.start).fold(it.enter, u64::min)
+        };
+        self.open.values().map(of).min().unwrap_or(u64::MAX)
     }
 }
 
@@ -296,8 +249,8 @@ pub(crate) fn ask(
     if let [only] = *done
         && only.known == Known::default()
     {
-        let Done { target, start, sort, .. } = only;
-        questions.asks.send(target, Ask { start, enter, leave, target, location, path, sort });
+        let Done { target, start, class, .. } = only;
+        questions.asks.send(target, Ask { start, enter, leave, target, location, path, class });
         return;
     }
     ask_many(actor, location, path, (enter, leave), done, questions);
@@ -324,19 +277,19 @@ fn ask_many(
         && last.len() == 1
         && only.known == Known::default()
     {
-        let Done { target, start, sort, .. } = only;
-        questions.asks.send(target, Ask { start, enter, leave, target, location, path, sort });
+        let Done { target, start, class, .. } = only;
+        questions.asks.send(target, Ask { start, enter, leave, target, location, path, class });
         return;
     }
     let number = actor.cases.next();
     let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
     for (index, one) in (0..).zip(last.values()) {
-        let Done { target, start, sort, known } = *one;
-        targets.push(Target { process: target, sort, known });
+        let Done { target, start, class, known } = *one;
+        targets.push(Target { process: target, class, known });
         if known.sure.is_none() || known.wide.is_none() {
             missing += 1;
             let process = actor.index;
-            let ask = AskOne { start, leave, target, process, case: number, index, sort, known };
+            let ask = AskOne { start, leave, target, process, case: number, index, class, known };
             questions.ones.send(target, ask);
         }
     }
@@ -358,10 +311,10 @@ pub(crate) fn ask_lock(
     ones: &mut Post<AskOne>,
 ) {
     let Waiting { location, path, enter, leave, .. } = waiting;
-    let Done { target, start, sort, known } = done;
+    let Done { target, start, class, known } = done;
     let (case, process) = (actor.cases.next(), actor.index);
-    ones.send(target, AskOne { start, leave, target, process, case, index: 0, sort, known });
-    let targets = vec![Target { process: target, sort, known }];
+    ones.send(target, AskOne { start, leave, target, process, case, index: 0, class, known });
+    let targets = vec![Target { process: target, class, known }];
     let lock = Some((key, waiting));
     actor.cases.put(case, Case { location, path, enter, leave, missing: 1, targets, lock });
 }
@@ -400,29 +353,24 @@ fn look_up(
     Outcome::Answered(Reply { sure, wide })
 }
 
-/// Takes an operation that no region served as a proof, unless one ended while the request was on its way, from
-/// `start` until `after`: none came later. A target never forgets its last region, so that is there to be found.
-/// Returns whether this is decided.
+/// Whether an operation lies wholly inside a stretch in which its target was in no region, with the time that a
+/// request takes to spare on both sides; `None` if that is not decided yet. A target never forgets its last
+/// region, so one that ended shortly before is there to be found.
 #[inline]
-fn prove(
-    regions: &Regions,
-    (start, after): (u64, u64),
-    proof: Proof,
+fn alone(
+    world: &World,
+    actor: &Actor,
+    (start, leave, origin): (u64, u64, u32),
     horizon: u64,
-    proofs: &mut Proofs,
-) -> bool {
-    let grazed = match start == after {
-        true => false,
-        false => match regions.first(start, proof.time, horizon) {
-            Found::Region(span) => span.begin < proof.time && span.end <= after,
-            Found::Nothing => false,
-            Found::Unknown => return false,
-        },
-    };
-    if !grazed {
-        proofs.add(proof);
+) -> Option<bool> {
+    let spare = world.latency(origin, actor.index);
+    let (from, until) = (start.saturating_sub(spare), leave.saturating_add(spare));
+    let regions = if world.wide { &actor.wide } else { &actor.sure };
+    match regions.first(from, until, horizon) {
+        Found::Region(span) => Some(span.begin >= until),
+        Found::Nothing => Some(true),
+        Found::Unknown => None,
     }
-    true
 }
 
 /// The wait of a call for one target.
@@ -449,9 +397,9 @@ pub(crate) fn answer(
     ask: &Ask,
     origin: u32,
     horizon: u64,
-    proofs: &mut Proofs,
+    evidence: &mut Evidence,
 ) -> Outcome<Option<Waited>> {
-    let Ask { start, enter, leave, target, location, path, sort } = *ask;
+    let Ask { start, enter, leave, target, location, path, class } = *ask;
     let after = start.saturating_add(world.latency(origin, target));
     let known = Known::default();
     let reply = match look_up(actor, (after, leave), known, horizon, world.wide) {
@@ -460,13 +408,15 @@ pub(crate) fn answer(
         Outcome::Unanswerable => return Outcome::Unanswerable,
     };
     if reply.wide.begin >= leave {
-        let regions = if world.wide { &actor.wide } else { &actor.sure };
-        let (from, to) = (world.system.node(origin), world.system.node(target));
-        let proof = Proof { sort, from, to, time: leave };
-        if !prove(regions, (start, after), proof, horizon, proofs) {
-            return Outcome::Pending;
-        }
-        return Outcome::Answered(None);
+        return match class.can_prove().then(|| alone(world, actor, (start, leave, origin), horizon))
+        {
+            Some(None) => Outcome::Pending,
+            Some(Some(true)) => {
+                evidence.add(origin, target, class);
+                Outcome::Answered(None)
+            }
+            _ => Outcome::Answered(None),
+        };
     }
     let (one, two) = (wait(reply.sure, enter, leave), wait(reply.wide, enter, leave));
     let (low, high) = (one.min(two), one.max(two));
@@ -474,8 +424,7 @@ pub(crate) fn answer(
         location,
         path,
         target,
-        sort,
-        enter,
+        class,
         low,
         high,
         multi: false,
@@ -488,9 +437,9 @@ pub(crate) fn answer_one(
     actor: &Actor,
     ask: &AskOne,
     horizon: u64,
-    proofs: &mut Proofs,
+    evidence: &mut Evidence,
 ) -> Outcome<Served> {
-    let AskOne { start, leave, target, process, case, index, sort, known } = *ask;
+    let AskOne { start, leave, target, process, case, index, class, known } = *ask;
     let served = |sure, wide| Served { process, case, index, sure, wide, blind: false };
     let after = start.saturating_add(world.latency(process, target));
     let reply = match look_up(actor, (after, leave), known, horizon, world.wide) {
@@ -498,12 +447,11 @@ pub(crate) fn answer_one(
         Outcome::Pending => return Outcome::Pending,
         Outcome::Unanswerable => return Outcome::Unanswerable,
     };
-    if reply.wide.begin >= leave {
-        let regions = if world.wide { &actor.wide } else { &actor.sure };
-        let (from, to) = (world.system.node(process), world.system.node(target));
-        let proof = Proof { sort, from, to, time: leave };
-        if !prove(regions, (start, after), proof, horizon, proofs) {
-            return Outcome::Pending;
+    if reply.wide.begin >= leave && class.can_prove() {
+        match alone(world, actor, (start, leave, process), horizon) {
+            None => return Outcome::Pending,
+            Some(true) => evidence.add(process, target, class),
+            Some(false) => {}
         }
     }
     Outcome::Answered(served(reply.sure, reply.wide))
@@ -516,10 +464,6 @@ impl AskOne {
 
     pub(crate) fn start(&self) -> u64 {
         self.start
-    }
-
-    pub(crate) fn leave(&self) -> u64 {
-        self.leave
     }
 
     /// The answer where there is none: this target does not count.
@@ -592,8 +536,7 @@ fn judge(case: &Case) -> Option<Waited> {
         location: case.location,
         path: case.path,
         target: latest.process,
-        sort: latest.sort,
-        enter: case.enter,
+        class: latest.class,
         low,
         high,
         multi: case.targets.len() > 1,
@@ -617,11 +560,6 @@ fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64
 }
 
 impl Waited {
-    /// When the call began that waited.
-    pub(crate) fn enter(&self) -> u64 {
-        self.enter
-    }
-
     /// What is left of it, by what is left of a length of time; `None` if nothing.
     pub(crate) fn rest(self, left: impl Fn(u64) -> u64) -> Option<Self> {
         let (one, two) = (left(self.low), left(self.high));
@@ -630,43 +568,11 @@ impl Waited {
     }
 }
 
-/// Books a wait at its origin.
-pub(crate) fn book(
-    world: &World,
-    actor: &mut Actor,
-    waited: &Waited,
-    proofs: &Proofs,
-    blame: &mut crate::blame::Blame,
-    matrix: &mut crate::matrix::Matrix,
-) {
-    let Waited { location, path, target, sort, enter, low, high, multi } = *waited;
-    let (me, actor_row) = (actor.index, actor.row);
-    let unconfirmed =
-        proofs.holds(sort, || (world.system.node(me), world.system.node(target)), enter);
-    let Some(lane) = actor.lane_mut(world, location) else { return };
-    let (least, more, doubtful) = if multi {
-        (
-            Quantity::ProgressMultiLow,
-            Quantity::ProgressMultiMargin,
-            Quantity::ProgressMultiUnconfirmed,
-        )
-    } else {
-        (Quantity::ProgressLow, Quantity::ProgressMargin, Quantity::ProgressUnconfirmed)
-    };
-    if unconfirmed {
-        lane.paths.book(path, doubtful, high);
-        return;
-    }
-    lane.paths.book(path, least, low);
-    lane.paths.book(path, more, high - low);
-    let signature = lane.paths.get(path).map_or(0, |node| node.signature);
-    blame.add(signature, least, world.parties.party(target), low);
-    if high > low {
-        blame.add(signature, more, world.parties.party(target), high - low);
-    }
-    if let Some(cell) = matrix.cell(actor_row, world.parties.party(target), sort.kind()) {
-        cell.wait += high;
-    }
+/// The origin keeps a wait until its class is judged.
+pub(crate) fn keep(actor: &mut Actor, waited: &Waited) {
+    let Waited { location, path: Path(path), target, class, low, high, multi } = *waited;
+    let key = Key { location, path, target, class, multi };
+    actor.ledger.wait(key, Sum { low, high });
 }
 
 #[cfg(test)]

@@ -123,8 +123,9 @@ impl Actor {
     fn operation(&mut self, processes: usize) {
         // Itself now and then.
         let remote = Rank(self.rng.below(processes as u64) as u32);
-        let win = RmaWinRef(self.rng.below(2) as u32);
-        let bytes = 1 << self.rng.below(12);
+        let win = RmaWinRef(u32::from(self.rng.below(4) == 0));
+        // Few sizes, so that operations of one class meet, and now and then none at all.
+        let bytes = [0, 8, 8, 8, 63, 64][self.rng.below(6) as usize];
         match self.rng.below(12) {
             0..=2 => self.call("get", |it| {
                 let matching_id = it.fresh();

@@ -113,8 +113,20 @@ fn lock_of(call: &Call) -> Option<Lock> {
     })
 }
 
-/// Operations that a call waited for: target, start of the last one there, its kind.
-type Targets = BTreeMap<usize, (u64, char)>;
+/// What progresses alike: kind, window, and how often the bytes can be divided by 8. `None` for no bytes.
+type Class = (char, u32, Option<u32>);
+
+fn class(kind: char, window: u32, mut bytes: u64) -> Class {
+    let mut eights = None;
+    while bytes > 0 {
+        eights = Some(eights.map_or(0, |it| it + 1));
+        bytes /= 8;
+    }
+    (kind, window, eights)
+}
+
+/// Operations that a call waited for: target, start of the last one there, its class.
+type Targets = BTreeMap<usize, (u64, Class)>;
 
 /// The same, and during which time: a call that others take part in waits for targets only after the last
 /// of them has come, and until the first is through.
@@ -128,7 +140,7 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
         window: u32,
         target: usize,
         start: u64,
-        kind: char,
+        class: Class,
     }
     let mut between: BTreeMap<usize, Stretch> = BTreeMap::new();
     for parts in instances(trace).values() {
@@ -144,25 +156,26 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
                 let when = between.get(&call.number).copied();
                 (Targets::new(), when.unwrap_or((call.enter, call.leave)))
             });
-            let mut wait = |target: usize, start: u64, kind: char| {
-                let known = targets.entry(target).or_insert((start, kind));
+            let mut wait = |target: usize, start: u64, class: Class| {
+                let known = targets.entry(target).or_insert((start, class));
                 if known.0 <= start {
-                    *known = (start, kind);
+                    *known = (start, class);
                 }
             };
             match *record {
-                Record::Issue { id, window, target, kind, .. } if target != process => {
+                Record::Issue { id, window, target, kind, bytes, .. } if target != process => {
                     let (location, start) = (call.location, call.enter);
-                    outstanding.push(Op { location, id, window, target, start, kind });
+                    let class = class(kind, window, bytes);
+                    outstanding.push(Op { location, id, window, target, start, class });
                 }
                 Record::Complete { id, window } => {
                     // Fetched data are there; what was put may still be on its way.
                     let this =
                         |op: &Op| (op.location, op.window, op.id) == (call.location, window, id);
-                    let at = outstanding.iter().position(|op| this(op) && op.kind != 'p');
+                    let at = outstanding.iter().position(|op| this(op) && op.class.0 != 'p');
                     if let Some(at) = at {
                         let op = outstanding.remove(at);
-                        wait(op.target, op.start, op.kind);
+                        wait(op.target, op.start, op.class);
                     }
                 }
                 Record::CompleteAll { window } => {
@@ -173,12 +186,12 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
                         });
                         let group = group.map(|group| &trace.windows[group]);
                         if group.is_none_or(|group| !group.contains(&op.target)) {
-                            wait(op.target, op.start, op.kind);
+                            wait(op.target, op.start, op.class);
                         }
                     }
                 }
                 Record::Acquire { owner, .. } if owner != process => {
-                    wait(owner, call.enter, 'l');
+                    wait(owner, call.enter, class('l', 0, 0));
                 }
                 _ => {}
             }
@@ -228,18 +241,17 @@ impl Found {
         };
 
         // What progressed without its target.
-        let mut proofs: BTreeMap<(char, usize, usize), u64> = BTreeMap::new();
+        let mut evidence: BTreeMap<(Class, usize, usize), u64> = BTreeMap::new();
         for (&call, (targets, (_, leave))) in &waiters {
             let call = &trace.calls[call];
-            for (&target, &(start, kind)) in targets {
-                let gone = |from: u64| first(&wide[target], from).is_none_or(|r| r.0 >= *leave);
+            for (&target, &(start, class)) in targets {
                 let come = there(call.process, target, start);
+                let spare = come - start;
+                let near = |r: &Stretch| r.1 + spare > start && r.0 < leave + spare;
                 if blind(target, come, *leave) {
                     self.blind += 1;
-                } else if gone(start) && gone(come) {
-                    let pair = (kind, node(call.process), node(target));
-                    let proof = proofs.entry(pair).or_insert(*leave);
-                    *proof = *leave.min(proof);
+                } else if class.2.is_some() && !wide[target].iter().any(near) {
+                    *evidence.entry((class, call.process, target)).or_default() += 1;
                 }
             }
         }
@@ -266,14 +278,17 @@ impl Found {
             // The target that came last decides whether it is confirmed.
             let last = targets
                 .iter()
-                .filter_map(|(&target, &(start, kind))| {
-                    serving(&sure, target, start).map(|r| (r.0, target, kind))
+                .filter_map(|(&target, &(start, class))| {
+                    serving(&sure, target, start).map(|r| (r.0, target, class))
                 })
                 .max();
-            let of_first = || targets.iter().next().map(|(&target, &(_, kind))| (0, target, kind));
-            let (_, target, kind) = last.or_else(of_first).unwrap();
-            let proof = proofs.get(&(kind, node(call.process), node(target)));
-            let confirmed = proof.is_none_or(|time| *time > enter);
+            let of_first = || targets.iter().next().map(|(&target, it)| (0, target, it.1));
+            let (_, target, class) = last.or_else(of_first).unwrap();
+            // Other processes of the same nodes have evidence for those that have none.
+            let nodes = (node(call.process), node(target));
+            let near =
+                |it: &&(Class, usize, usize)| it.0 == class && (node(it.1), node(it.2)) == nodes;
+            let confirmed = !evidence.keys().any(|it| near(&it));
             // What was contention is no wait for progress.
             if let Some(lock) = lock_of(call) {
                 let held = held_by_others(trace, call.process, lock);

@@ -142,7 +142,7 @@ impl Trace {
                         window: it.win.0,
                         target: it.remote.0 as usize,
                         kind: 'g',
-                        bytes: 0,
+                        bytes: it.bytes,
                         offset: None,
                     },
                     Event::RmaPut(it) => Record::Issue {

@@ -11,7 +11,7 @@
 //! | `length_seconds`, `time_seconds` | from the first event to the last; over all locations |
 //! | `clock_residual_seconds` | how far clocks of different nodes may be apart after correction; null for one node |
 //! | `findings` | the waits, the longest first: by `seconds`, then by `seconds_at_most` |
-//! | `unconfirmed` | what looks like waits for progress but is in doubt: `pattern`, `seconds`, `reason` |
+//! | `unconfirmed` | time that looks like waits for progress but is unexplained, for each call path: `pattern`, `layer`, `seconds`, `reason`, `visits`, `path_seconds`, `path`, `call_path`, `locations`, `origins`, `targets` |
 //! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `path`, `locations` |
 //! | `not_computed` | `pattern`, `calls` (0 for all) and `reason` |
 //! | `damage` | what is wrong with the archive |
@@ -272,10 +272,24 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
     if doubtful > 0 {
         let _ = writeln!(
             text,
-            "\nunconfirmed: {} more look like waits for progress, but {}",
+            "\nunexplained: {} more look like waits for progress, but {}",
             seconds(doubtful as f64 / 1e9),
             WHY_UNCONFIRMED
         );
+        for it in analysis.unconfirmed().iter().take(UNCONFIRMED_LISTED) {
+            let _ = writeln!(
+                text,
+                "  {} in {}; who: {}; on whom: {}",
+                seconds(it.nanoseconds as f64 / 1e9),
+                call_text(&it.path),
+                share_text(&it.origins),
+                share_text(&it.targets)
+            );
+        }
+        let rest = analysis.unconfirmed().len().saturating_sub(UNCONFIRMED_LISTED);
+        if rest > 0 {
+            let _ = writeln!(text, "  and {rest} more call paths in findings.json");
+        }
     }
     if let Some(longest) = analysis.polling().first() {
         let loops = analysis.polling();
@@ -301,9 +315,12 @@ fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String
     text
 }
 
-/// Why waits are in doubt.
+/// Why time that looks like waits for progress is unexplained.
 const WHY_UNCONFIRMED: &str =
-    "operations between the same nodes were seen to progress without their target";
+    "operations of the same kind, memory and size were seen to need no help of their targets";
+
+/// How many call paths with unexplained time the summary lists.
+const UNCONFIRMED_LISTED: usize = 3;
 
 /// What a program reads. All times are seconds.
 fn document(analysis: &Analysis) -> Value {
@@ -364,7 +381,19 @@ fn document(analysis: &Analysis) -> Value {
         .iter()
         .map(|it| {
             let seconds = it.nanoseconds as f64 / 1e9;
-            json!({ "pattern": it.pattern, "seconds": seconds, "reason": reason })
+            json!({
+                "pattern": it.pattern,
+                "layer": it.layer.name(),
+                "seconds": seconds,
+                "reason": reason,
+                "visits": it.visits,
+                "path_seconds": it.path_nanoseconds as f64 / 1e9,
+                "path": it.path.iter().map(step).collect::<Vec<_>>(),
+                "call_path": it.call_path,
+                "locations": it.locations,
+                "origins": shares(&it.origins),
+                "targets": shares(&it.targets),
+            })
         })
         .collect();
     let polling: Vec<Value> = analysis

@@ -1,0 +1,199 @@
+//! Evidence that the network carries operations without their targets, and what follows from it.
+//!
+//! An operation that moved at least one byte to or from another process, and that lies wholly inside a stretch
+//! of time in which its target was in no call that progresses, was carried by the network alone. That is
+//! evidence for operations of its [`Class`] between the same two processes, and for no others: static data may
+//! need the target where the symmetric heap does not, and large operations where small ones do not.
+//!
+//! Waits for progress of a class with evidence have another cause that the trace does not show, so they are
+//! booked as unexplained time. A pair of processes without evidence of its own takes the evidence of other
+//! pairs of processes on the same two nodes.
+//!
+//! Evidence is found at the target and counted at the origin, where waits are kept as sums for each call path,
+//! target and class until all events have been read. Then each class is judged. So a verdict depends neither
+//! on the order of events nor on windows.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::actor::Actor;
+use crate::blame::Blame;
+use crate::hash::Mixed;
+use crate::matrix::Matrix;
+use crate::metric::Quantity;
+use crate::outstanding::Class;
+use crate::paths::Path;
+use crate::transport::{Letter, Post};
+use crate::world::World;
+
+/// A process with more partners than this is judged by the nodes of its partners.
+const MOST_PARTNERS: usize = 1024;
+
+/// How many operations of a class one process showed to another to need no help.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    pub(crate) origin: u32,
+    target: u32,
+    class: Class,
+    count: u64,
+}
+
+impl Letter for Evidence {}
+
+/// Evidence that was found in a window.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    counts: HashMap<(u32, u32, Class), u64, Mixed>,
+}
+
+impl Found {
+    /// Counts an operation that no call of its target can have served.
+    #[inline(never)]
+    pub(crate) fn add(&mut self, origin: u32, target: u32, class: Class) {
+        *self.counts.entry((origin, target, class)).or_default() += 1;
+    }
+
+    /// Sends everything to the origins.
+    pub(crate) fn send(&mut self, post: &mut Post<Evidence>) {
+        for ((origin, target, class), count) in self.counts.drain() {
+            post.send(origin, Evidence { origin, target, class, count });
+        }
+    }
+}
+
+/// A call path of a location, and whom it waited for with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) location: u32,
+    pub(crate) path: u32,
+    pub(crate) target: u32,
+    pub(crate) class: Class,
+    /// Whether the call waited for several targets; `target` is the one that came last.
+    pub(crate) multi: bool,
+}
+
+/// Waits that are not judged yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+}
+
+/// Waits of a process for the progress of others, and evidence about these.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    waits: HashMap<Key, Sum, Mixed>,
+    evidence: HashMap<(u32, Class), u64, Mixed>,
+}
+
+impl Ledger {
+    /// Keeps a wait until its class is judged.
+    #[inline]
+    pub(crate) fn wait(&mut self, key: Key, wait: Sum) {
+        let sum = self.waits.entry(key).or_default();
+        sum.low += wait.low;
+        sum.high += wait.high;
+    }
+
+    /// Counts evidence.
+    pub(crate) fn learn(&mut self, evidence: &Evidence) {
+        let Evidence { target, class, count, .. } = *evidence;
+        *self.evidence.entry((target, class)).or_default() += count;
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.waits.capacity() * size_of::<(Key, Sum)>()
+            + self.evidence.capacity() * size_of::<((u32, Class), u64)>()
+    }
+}
+
+/// A class of operations between two nodes of which some process has evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nodes {
+    from: u32,
+    to: u32,
+    class: Class,
+}
+
+impl Letter for Nodes {}
+
+/// Pairs of nodes of which there is evidence.
+pub(crate) fn pairs(nodes: &BTreeSet<Nodes>) -> usize {
+    nodes.iter().map(|it| (it.from, it.to)).collect::<BTreeSet<_>>().len()
+}
+
+/// The classes of which the processes of a shard have evidence, by their nodes.
+pub(crate) fn nodes(world: &World, actors: &[Actor]) -> BTreeSet<Nodes> {
+    let of = |actor: &Actor| {
+        let from = world.system.node(actor.index);
+        let node = move |&(target, class): &(u32, Class)| {
+            let to = world.system.node(target);
+            Nodes { from, to, class }
+        };
+        actor.ledger.evidence.keys().map(node).collect::<Vec<_>>()
+    };
+    actors.iter().flat_map(of).collect()
+}
+
+/// Judges all classes of a process, and books its waits.
+pub(crate) fn conclude(
+    world: &World,
+    actor: &mut Actor,
+    nodes: &BTreeSet<Nodes>,
+    blame: &mut Blame,
+    matrix: &mut Matrix,
+) {
+    let ledger = std::mem::take(&mut actor.ledger);
+    let waited = ledger.waits.keys().map(|key| key.target);
+    let proven = ledger.evidence.keys().map(|&(target, _)| target);
+    let partners = waited.chain(proven).collect::<BTreeSet<_>>().len();
+    // Who is judged: a process, or a node where there are too many.
+    let peer = |target: u32| match partners > MOST_PARTNERS {
+        true => world.system.node(target),
+        false => target,
+    };
+    let mut evidence: BTreeMap<(u32, Class), u64> = BTreeMap::new();
+    for (&(target, class), count) in &ledger.evidence {
+        *evidence.entry((peer(target), class)).or_default() += count;
+    }
+    let from = world.system.node(actor.index);
+    let independent = |target: u32, class: Class| {
+        let near = Nodes { from, to: world.system.node(target), class };
+        evidence.contains_key(&(peer(target), class)) || nodes.contains(&near)
+    };
+    let row = actor.row;
+    for (key, sum) in ledger.waits {
+        let Key { location, path, target, class, multi } = key;
+        let Some(lane) = actor.lane_mut(world, location) else { continue };
+        let path = Path(path);
+        let signature = lane.paths.get(path).map_or(0, |node| node.signature);
+        let party = world.parties.party(target);
+        let mut book = |what: Quantity, amount: u64| {
+            if amount > 0 {
+                lane.paths.book(path, what, amount);
+                blame.add(signature, what, party, amount);
+            }
+        };
+        let [least, more, unexplained] = quantities(multi);
+        if independent(target, class) {
+            book(unexplained, sum.high);
+            continue;
+        }
+        book(least, sum.low);
+        book(more, sum.high - sum.low);
+        if let Some(cell) = matrix.cell(row, party, class.kind()) {
+            cell.wait += sum.high;
+        }
+    }
+    actor.ledger.evidence = ledger.evidence;
+}
+
+/// What waits for one or several targets are booked as: the lower bound, by how much the upper bound is higher,
+/// and time that has no explanation.
+fn quantities(multi: bool) -> [Quantity; 3] {
+    use Quantity as Q;
+    match multi {
+        false => [Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed],
+        true => [Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed],
+    }
+}
