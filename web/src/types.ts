@@ -64,7 +64,7 @@ region: string,
  */
 path: Array<string>, file: string | null, line: number | null, caller: string | null, seconds: number, at_most: number, share: number,
 /**
- * exact, lower bound, between bounds, inferred; nothing if the report does not say.
+ * exact, by rule, lower bound, between bounds, inferred; nothing if the report does not say.
  */
 confidence: string | null,
 /**

@@ -17,9 +17,11 @@ use crate::world::World;
 pub enum Confidence {
     /// It follows from the records.
     Exact,
+    /// It follows from the rule for when targets serve others, and nothing else supports it.
+    ByRule,
     /// Some of those who take part are missing from the archive: it is at least this.
     LowerBound,
-    /// Some calls may or may not have served others: it lies between two bounds.
+    /// Which call of the target served the operation is not known: it lies between two bounds.
     BetweenBounds,
     /// What was waited for, or when it was had, was not recorded and had to be inferred.
     Inferred,
@@ -30,6 +32,7 @@ impl Confidence {
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
+            Self::ByRule => "by rule",
             Self::LowerBound => "lower bound",
             Self::BetweenBounds => "between bounds",
             Self::Inferred => "inferred",
@@ -243,6 +246,8 @@ fn list(
                 Confidence::Inferred
             } else if sums.most > sums.least {
                 Confidence::BetweenBounds
+            } else if sums.by_rule.saturating_mul(100) > sums.most {
+                Confidence::ByRule
             } else if collective && sums.partial > 0 {
                 Confidence::LowerBound
             } else {
@@ -370,6 +375,8 @@ struct Sums {
     most: u64,
     inferred: u64,
     partial: u64,
+    /// The part that rests on the rule alone.
+    by_rule: u64,
     visits: u64,
     locations: u64,
     /// Both bounds.
@@ -393,6 +400,7 @@ impl Sums {
                 _ => 0,
             };
             sums.partial += get(Q::PartialCollectives);
+            sums.by_rule += if what == Q::ProgressLow { get(Q::ProgressByRule) } else { 0 };
             sums.visits += node.visits;
             if most > 0 {
                 locations.insert(at.0);

@@ -68,7 +68,6 @@ mail! {
         asks: Ask,
         ones: AskOne,
         watches: Watch,
-        waited: Waited,
         arrivals: Arrival,
         touches: Touch,
         signals: Signal,

@@ -28,13 +28,15 @@ pub enum Quantity {
     ProgressLow,
     /// By how much the upper bound of that is higher.
     ProgressMargin,
-    /// The same, where the pair of nodes is known to progress without the target.
+    /// Time that looks like it, of classes of operations that were seen to need no target.
     ProgressUnconfirmed,
+    /// The part of the upper bound that no end of an operation with an arrival of its target supports.
+    ProgressByRule,
     /// Waits for several targets: no less than this.
     ProgressMultiLow,
     /// By how much the upper bound of that is higher.
     ProgressMultiMargin,
-    /// The same, unconfirmed.
+    /// Time that looks like it, of classes of operations that were seen to need no target.
     ProgressMultiUnconfirmed,
     /// Waits for a lock that others held.
     LockContention,
@@ -108,6 +110,7 @@ impl Quantity {
         Q::ProgressLow,
         Q::ProgressMargin,
         Q::ProgressUnconfirmed,
+        Q::ProgressByRule,
         Q::ProgressMultiLow,
         Q::ProgressMultiMargin,
         Q::ProgressMultiUnconfirmed,

@@ -127,6 +127,11 @@ impl Outstanding {
         self.last(op);
     }
 
+    /// Whether nothing is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.lasting.is_empty() && self.spill.is_empty()
+    }
+
     /// Takes the operation with this number; searches from both ends, since operations are completed
     /// in order or in reverse order, if in any.
     #[inline(always)]

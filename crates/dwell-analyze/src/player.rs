@@ -262,11 +262,7 @@ impl Player<'_> {
         let lane = &mut *self.lane;
         let from = lane.done.len().saturating_sub(frame.done as usize);
         let done = lane.done.get(from..).unwrap_or_default();
-        let mut questions = Questions {
-            asks: &mut self.mail.asks,
-            ones: &mut self.mail.ones,
-            waited: &mut self.mail.waited,
-        };
+        let mut questions = Questions { asks: &mut self.mail.asks, ones: &mut self.mail.ones };
         let when = (frame.enter, time);
         progress::ask(self.actor, lane.location, frame.path, when, done, &mut questions);
         lane.done.truncate(from);

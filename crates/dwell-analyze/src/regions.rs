@@ -25,6 +25,44 @@ pub(crate) enum Found {
     Unknown,
 }
 
+/// An operation as its target sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    /// When the request can have arrived at the earliest.
+    pub(crate) after: u64,
+    /// When the call that waits was entered, and when the operation was complete.
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    /// Regions that are less than this apart are one visit.
+    pub(crate) apart: u64,
+}
+
+/// When a process was in its runtime between the arrival of a request and the end of the operation. Regions that
+/// are close together are one visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Visits {
+    /// The first region; [`Span::NONE`] if there is none.
+    pub(crate) first: Span,
+    /// When the last visit began.
+    pub(crate) last: u64,
+    /// Time from the enter of the call until then in which the process was in no region.
+    pub(crate) gaps: u64,
+    /// The part of it right before the last visit.
+    pub(crate) gap: u64,
+    /// How many visits began after the enter of the call.
+    pub(crate) count: u32,
+}
+
+impl Visits {
+    pub(crate) const NONE: Self =
+        Self { first: Span::NONE, last: u64::MAX, gaps: 0, gap: 0, count: 0 };
+
+    fn from(first: Span, enter: u64) -> Self {
+        let gap = first.begin.saturating_sub(enter);
+        Self { first, last: first.begin, gaps: gap, gap, count: u32::from(gap > 0) }
+    }
+}
+
 /// The regions of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
@@ -170,6 +208,42 @@ impl Regions {
             };
         }
         if horizon > until { Found::Nothing } else { Found::Unknown }
+    }
+
+    /// The visits of the process during an operation; `None` if what has been read so far does not say. The first
+    /// region may be known already, and forgotten here. Everything before `horizon` is known.
+    #[inline]
+    pub(crate) fn visits(
+        &self,
+        known: Option<Span>,
+        request: Request,
+        horizon: u64,
+    ) -> Option<Visits> {
+        let Request { after, enter, leave, apart } = request;
+        let open = self.depth > 0 && self.begin < leave;
+        // A request may take longer than its operation did: what arrives later is not served by what ends before.
+        if horizon <= leave.max(after) || open && self.tentative || self.settled() < leave {
+            return None;
+        }
+        let index = self.index_after(known.map_or(after, |known| known.end));
+        let open = open.then_some(Span { begin: self.begin, end: u64::MAX });
+        let mut rest = self.closed.get(index..).unwrap_or_default().iter().copied().chain(open);
+        let Some(first) = known.or_else(|| rest.next()).filter(|it| it.begin < leave) else {
+            return Some(Visits::NONE);
+        };
+        let mut visits = Visits::from(first, enter);
+        let (mut end, mut gaps) = (first.end, visits.gaps);
+        for region in rest.take_while(|it| it.begin < leave) {
+            let gap = region.begin.saturating_sub(end.max(enter));
+            gaps += gap;
+            if region.begin.saturating_sub(end) >= apart {
+                visits.last = region.begin;
+                (visits.gaps, visits.gap) = (gaps, gap);
+                visits.count += u32::from(region.begin > enter);
+            }
+            end = region.end;
+        }
+        Some(visits)
     }
 
     /// The first region that ends after `after`, if it has ended for good.

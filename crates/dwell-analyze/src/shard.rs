@@ -122,8 +122,8 @@ impl Shard {
                 open(world, archive, buffer, lane);
             }
             let mail = &mut stage.mail;
-            let (asks, ones, waited) = (&mut mail.asks, &mut mail.ones, &mut mail.waited);
-            progress::ask_outside(actor, &mut Questions { asks, ones, waited });
+            let (asks, ones) = (&mut mail.asks, &mut mail.ones);
+            progress::ask_outside(actor, &mut Questions { asks, ones });
             actor.row = self.matrix.row(actor.index, &world.parties);
             let row = actor.row;
             let mut play = Play { world, actor, matrix: &mut self.matrix, row, stage, horizon };
@@ -135,6 +135,8 @@ impl Shard {
                 several => play.merged(several),
             };
             self.floors.next = self.floors.next.min(next);
+            let under_way =
+                !actor.outstanding.is_empty() || lanes.iter().any(|lane| !lane.done.is_empty());
             for lane in &mut lanes {
                 stage.events += lane.count();
                 for done in &lane.done {
@@ -145,9 +147,10 @@ impl Shard {
                 }
                 for frame in &lane.stack {
                     // These will ask for what happened since they were entered.
-                    let issues = frame.traits.has(Traits::ONE_SIDED) && !frame.issued;
+                    let issues = frame.traits.has(Traits::ONE_SIDED);
                     let locks = frame.traits.has(Traits::LOCK);
-                    if frame.judged && (issues || locks) {
+                    let completes = under_way && !frame.traits.has(Traits::TOGETHER);
+                    if frame.judged && (issues || locks || completes) {
                         self.floors.regions = self.floors.regions.min(frame.enter);
                     }
                     if locks {
@@ -232,9 +235,6 @@ impl Shard {
             if let Some(seen) = progress::watch(world, actor, &watch, horizon) {
                 desk.replies.seen.send(seen.process, seen);
             }
-        }
-        for waited in inbox.waited.into_iter().flatten() {
-            desk.replies.waited.send(world.process(waited.location), waited);
         }
 
         let replies = &mut desk.replies;
@@ -350,8 +350,8 @@ impl Shard {
         let asks = self.asks.iter().map(|ask| ask.start);
         let ones = self.ones.iter().map(AskOne::start);
         let floor = asks.chain(ones).fold(floors.regions, u64::min);
-        // Evidence needs to know of regions that ended shortly before an operation.
-        let floor = floor.saturating_sub(world.longest_latency());
+        // Regions that ended shortly before an operation are no evidence, and may belong to a visit.
+        let floor = floor.saturating_sub(world.longest_latency().max(progress::APART));
         for actor in actors {
             actor.sure.forget(floor);
             actor.wide.forget(floor);

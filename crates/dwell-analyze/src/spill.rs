@@ -54,6 +54,11 @@ impl Run {
 }
 
 impl Spill {
+    /// Whether no operation lies in the file.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.runs.iter().map(|run| run.taken.len() * 8 + size_of::<Run>()).sum()

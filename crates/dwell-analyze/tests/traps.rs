@@ -43,6 +43,11 @@ impl Thread {
         self.at(1_000, Leave { region: MAIN })
     }
 
+    /// Ends later than short traces do.
+    fn end_late(self) -> Thread {
+        self.at(100_000_000_000, Leave { region: MAIN })
+    }
+
     fn get(self, id: u64, target: u32, enter: u64, leave: u64) -> Self {
         let (remote, matching_id) = (Rank(target), MatchingId(id));
         self.at(enter, Enter { region: GET })
@@ -258,6 +263,84 @@ fn evidence_holds_for_its_class() {
     // Another target, on another node and on the same.
     assert_eq!(found((0, 2, 64), plain, 1), waits);
     assert_eq!(found((0, 2, 64), plain, 3), unexplained);
+}
+
+/// Targets that come and go, in milliseconds: when the get began and ended, when the target was in its runtime, what
+/// is said of the wait, and how sure that is.
+#[test]
+fn targets_that_come_and_go() {
+    const MS: u64 = 1_000_000;
+    let check = |(enter, leave): (u64, u64), visits: &[(u64, u64)], low, high, sure: &str| {
+        let origin = thread().get(0, 1, enter, leave).end_late();
+        let target = visits.iter().fold(thread(), |it, &(from, to)| it.call(QUIET, from, to));
+        analyzed(&[vec![origin], vec![target.end_late()]], |analysis| {
+            let [it] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
+            let said = (it.nanoseconds, it.at_most, it.confidence.name());
+            assert_eq!(said, (low, high, sure), "{visits:?}");
+        });
+    };
+    // The get ended as soon as the target came: neither chance nor another cause explains that.
+    check((10 * MS, 112 * MS), &[(110 * MS, 113 * MS)], 100 * MS, 100 * MS, "by rule");
+    let end = 110 * MS + MS / 2;
+    check((10 * MS, end), &[(110 * MS, 112 * MS)], 100 * MS, 100 * MS, "exact");
+    // It ended long after.
+    check((10 * MS, 150 * MS), &[(110 * MS, 190 * MS)], 100 * MS, 100 * MS, "by rule");
+    // The target was just leaving a barrier, and the get went on for 100 ms after that: it ended with the next visit,
+    // or long after it.
+    let leaving = [(5 * MS, 10 * MS + 10), (110 * MS, 112 * MS)];
+    let away = 100 * MS - 10;
+    check((10 * MS, 110 * MS + 100_000), &leaving, away, away, "exact");
+    check((10 * MS, 130 * MS), &leaving, 0, away, "between bounds");
+    // Two visits, of 2 ms each.
+    let two = [(40 * MS, 42 * MS), (110 * MS, 112 * MS)];
+    check((10 * MS, 110 * MS + 100_000), &two, 98 * MS, 98 * MS, "exact");
+    check((10 * MS, 130 * MS), &two, 30 * MS, 98 * MS, "between bounds");
+    // Calls that are less than 10 us apart are one visit.
+    let near = [(40 * MS, 42 * MS), (42 * MS + 9_999, 50 * MS)];
+    check((10 * MS, 60 * MS), &near, 30 * MS, 30 * MS, "by rule");
+    let apart = [(40 * MS, 42 * MS), (42 * MS + 10_000, 50 * MS)];
+    check((10 * MS, 60 * MS), &apart, 30 * MS, 30 * MS + 10_000, "between bounds");
+    // Nobody is served by eleven visits one after the other, if it waits for 50 ms between them.
+    let many =
+        |count: u64| (1..=count).map(|it| (10 * it * MS, (10 * it + 4) * MS)).collect::<Vec<_>>();
+    check((5 * MS, 115 * MS), &many(11), 65 * MS, 65 * MS, "by rule");
+    check((5 * MS, 105 * MS), &many(10), 5 * MS, 59 * MS, "between bounds");
+}
+
+/// Evidence of a class whose ends follow the arrivals of its target: how many gets ended while the target was away, and
+/// how many as soon as it came.
+#[test]
+fn ends_that_follow_arrivals_outweigh_evidence() {
+    const MS: u64 = 1_000_000;
+    let found = |alone: u64, waited: u64, late: u64| {
+        let (mut origin, mut target, mut now, mut id) = (thread(), thread(), MS, 0..);
+        for _ in 0..alone {
+            origin = origin.get(id.next().unwrap(), 1, now, now + 1_000);
+            now += MS;
+        }
+        for _ in 0..waited {
+            let come = now + 100 * MS;
+            origin = origin.get(id.next().unwrap(), 1, now, come + late);
+            target = target.call(QUIET, come, come + 50 * MS);
+            now = come + 60 * MS;
+        }
+        let mut found = None;
+        let seen = std::cell::RefCell::new(&mut found);
+        analyzed(&[vec![origin.end_late()], vec![target.end_late()]], |analysis| {
+            let what =
+                [Quantity::ProgressLow, Quantity::ProgressMargin, Quantity::ProgressUnconfirmed];
+            **seen.borrow_mut() = Some(what.map(|it| analysis.total(it) / MS));
+        });
+        found.unwrap()
+    };
+    assert_eq!(found(0, 2, MS), [200, 0, 0]);
+    assert_eq!(found(1, 2, MS), [200, 0, 0]);
+    assert_eq!(found(2, 2, MS), [0, 200, 0]);
+    assert_eq!(found(19, 2, MS), [0, 200, 0]);
+    assert_eq!(found(20, 2, MS), [0, 0, 200]);
+    // One end so soon after an arrival is chance, and so are two that are not soon enough.
+    assert_eq!(found(1, 1, 2 * MS), [0, 0, 100]);
+    assert_eq!(found(1, 2, 10 * MS), [0, 0, 200]);
 }
 
 /// Time without an explanation has a call path, and says whose it is and on whom.

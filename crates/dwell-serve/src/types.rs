@@ -103,7 +103,7 @@ crossing! {
         seconds: f64,
         at_most: f64,
         share: f64,
-        /// exact, lower bound, between bounds, inferred; nothing if the report does not say.
+        /// exact, by rule, lower bound, between bounds, inferred; nothing if the report does not say.
         confidence: Option<String>,
         /// On what condition.
         condition: Option<String>,

@@ -5,9 +5,20 @@
 //! evidence for operations of its [`Class`] between the same two processes, and for no others: static data may
 //! need the target where the symmetric heap does not, and large operations where small ones do not.
 //!
-//! Waits for progress of a class with evidence have another cause that the trace does not show, so they are
-//! booked as unexplained time. A pair of processes without evidence of its own takes the evidence of other
-//! pairs of processes on the same two nodes.
+//! Counter-evidence are operations that ended so soon after their target came that chance does not explain it
+//! ([`aligned`](crate::patterns::progress)). A class *depends on arrivals* if such operations have at least 80 % of
+//! the time during which the targets of its operations were away, and if the sum of their unlikelihood is at least
+//! [`UNLIKELY`].
+//!
+//! | evidence | depends on arrivals | operations that ended with an arrival | all others |
+//! |---|---|---|---|
+//! | none | yes | exact: the upper bound | both bounds |
+//! | none | no | both bounds | both bounds |
+//! | some | yes | exact if they outnumber the evidence; from 0 to the upper bound if they are more than a tenth of it; otherwise unexplained | unexplained |
+//! | some | no | unexplained | unexplained |
+//!
+//! A pair of processes without evidence of its own, and without an operation that ended with an arrival, takes the
+//! evidence of other pairs of processes on the same two nodes.
 //!
 //! Evidence is found at the target and counted at the origin, where waits are kept as sums for each call path,
 //! target and class until all events have been read. Then each class is judged. So a verdict depends neither
@@ -71,27 +82,66 @@ pub(crate) struct Key {
     pub(crate) multi: bool,
 }
 
+/// Sum of the bounds of waits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    low: u64,
+    high: u64,
+}
+
 /// Waits that are not judged yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
-    pub(crate) low: u64,
-    pub(crate) high: u64,
+struct Waits {
+    /// Those that ended with an arrival of their target, how many there are, and how unlikely that is by chance.
+    aligned: Sum,
+    count: u64,
+    unlikely: u64,
+    others: Sum,
 }
+
+impl Waits {
+    fn add(&mut self, more: &Self) {
+        self.aligned.low += more.aligned.low;
+        self.aligned.high += more.aligned.high;
+        self.count += more.count;
+        self.unlikely += more.unlikely;
+        self.others.low += more.others.low;
+        self.others.high += more.others.high;
+    }
+
+    /// Whether the ends of operations follow the arrivals of their targets.
+    fn depends(&self) -> bool {
+        let all = u128::from(self.aligned.high) + u128::from(self.others.high);
+        5 * u128::from(self.aligned.high) >= 4 * all && self.unlikely >= UNLIKELY
+    }
+}
+
+/// Operations of a class that end with arrivals by chance do so with a likelihood of less than 1 %: its natural
+/// logarithm, in thousandths.
+const UNLIKELY: u64 = 4_600;
 
 /// Waits of a process for the progress of others, and evidence about these.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    waits: HashMap<Key, Sum, Mixed>,
+    waits: HashMap<Key, Waits, Mixed>,
     evidence: HashMap<(u32, Class), u64, Mixed>,
 }
 
 impl Ledger {
-    /// Keeps a wait until its class is judged.
+    /// Keeps a wait until its class is judged: its bounds, and how unlikely its end is by chance.
     #[inline]
-    pub(crate) fn wait(&mut self, key: Key, wait: Sum) {
-        let sum = self.waits.entry(key).or_default();
-        sum.low += wait.low;
-        sum.high += wait.high;
+    pub(crate) fn wait(&mut self, key: Key, (low, high): (u64, u64), unlikely: u32) {
+        let waits = self.waits.entry(key).or_default();
+        let sum = match unlikely {
+            0 => &mut waits.others,
+            _ => {
+                waits.count += 1;
+                waits.unlikely += u64::from(unlikely);
+                &mut waits.aligned
+            }
+        };
+        sum.low += low;
+        sum.high += high;
     }
 
     /// Counts evidence.
@@ -102,7 +152,7 @@ impl Ledger {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.waits.capacity() * size_of::<(Key, Sum)>()
+        self.waits.capacity() * size_of::<(Key, Waits)>()
             + self.evidence.capacity() * size_of::<((u32, Class), u64)>()
     }
 }
@@ -156,13 +206,25 @@ pub(crate) fn conclude(
     for (&(target, class), count) in &ledger.evidence {
         *evidence.entry((peer(target), class)).or_default() += count;
     }
+    let mut classes: BTreeMap<(u32, Class), Waits> = BTreeMap::new();
+    for (key, waits) in ledger.waits.iter().filter(|(key, _)| !key.multi) {
+        classes.entry((peer(key.target), key.class)).or_default().add(waits);
+    }
     let from = world.system.node(actor.index);
-    let independent = |target: u32, class: Class| {
+    let verdict = |target: u32, class: Class| {
+        let all = classes.get(&(peer(target), class)).copied().unwrap_or_default();
         let near = Nodes { from, to: world.system.node(target), class };
-        evidence.contains_key(&(peer(target), class)) || nodes.contains(&near)
+        match evidence.get(&(peer(target), class)) {
+            None if all.count == 0 && nodes.contains(&near) => Verdict::Independent,
+            None if all.depends() => Verdict::Dependent,
+            None => Verdict::Open,
+            Some(count) if all.depends() && all.count > *count => Verdict::Mostly,
+            Some(count) if all.depends() && 10 * all.count > *count => Verdict::Sometimes,
+            Some(_) => Verdict::Independent,
+        }
     };
     let row = actor.row;
-    for (key, sum) in ledger.waits {
+    for (key, waits) in ledger.waits {
         let Key { location, path, target, class, multi } = key;
         let Some(lane) = actor.lane_mut(world, location) else { continue };
         let path = Path(path);
@@ -175,17 +237,48 @@ pub(crate) fn conclude(
             }
         };
         let [least, more, unexplained] = quantities(multi);
-        if independent(target, class) {
-            book(unexplained, sum.high);
-            continue;
+        let Waits { aligned, others, .. } = waits;
+        // The lower bound, the upper bound, the part of it that rests on the rule alone, and what has no explanation.
+        let (low, high, by_rule, other) = match verdict(target, class) {
+            Verdict::Open => {
+                let high = aligned.high + others.high;
+                (aligned.low + others.low, high, high, 0)
+            }
+            Verdict::Dependent => {
+                (aligned.high + others.low, aligned.high + others.high, others.high, 0)
+            }
+            Verdict::Mostly => (aligned.high, aligned.high, 0, others.high),
+            Verdict::Sometimes => (0, aligned.high, 0, others.high),
+            Verdict::Independent => (0, 0, 0, aligned.high + others.high),
+        };
+        book(least, low);
+        book(more, high - low);
+        if !multi {
+            book(Quantity::ProgressByRule, by_rule);
         }
-        book(least, sum.low);
-        book(more, sum.high - sum.low);
-        if let Some(cell) = matrix.cell(row, party, class.kind()) {
-            cell.wait += sum.high;
+        book(unexplained, other);
+        if high > 0
+            && let Some(cell) = matrix.cell(row, party, class.kind())
+        {
+            cell.wait += high;
         }
     }
     actor.ledger.evidence = ledger.evidence;
+}
+
+/// What is said of the waits of a class.
+#[derive(Clone, Copy, Debug)]
+enum Verdict {
+    /// There is no evidence, and ends do not follow arrivals.
+    Open,
+    /// There is no evidence, and ends follow arrivals.
+    Dependent,
+    /// There is evidence, and more operations that ended with an arrival.
+    Mostly,
+    /// There is evidence, and more than a tenth as many operations ended with an arrival.
+    Sometimes,
+    /// There is evidence, and next to nothing against it.
+    Independent,
 }
 
 /// What waits for one or several targets are booked as: the lower bound, by how much the upper bound is higher,

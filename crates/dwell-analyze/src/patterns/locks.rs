@@ -226,7 +226,9 @@ impl Family {
             match what {
                 What::Progress(_, waited) => {
                     let left = |time: u64| time.saturating_sub(covered(enter + time).time);
-                    if let Some(rest) = waited.rest(left) {
+                    let held = covered(leave).time;
+                    let free = (leave - enter).saturating_sub(held);
+                    if let Some(rest) = waited.rest(left, free, held > 0) {
                         out.waited.send(process, rest);
                     }
                 }

@@ -2,14 +2,15 @@
 //!
 //! | | |
 //! |---|---|
-//! | asks | the target: what is your first progress region that ends after the operation started? |
+//! | asks | the target: when were you inside progress regions while the operation was open? |
 //! | answers | from the target's regions, as soon as what it has read decides it |
 //! | books | at the origin, on the path of the call that waited |
 //!
-//! With one target, started at s, waited for in [e, x]: r is the first region of the target that ends
-//! after s + L. There is no wait if r begins at or before e, or at or after x. Otherwise the wait is
-//! begin(r) - e. With several targets, the wait is the part of [e, latest begin(r)] that no r covers,
-//! where regions that ended by e or began at or after x do not count. Both rules agree for one target.
+//! With one target, started at s, waited for in [e, x]: regions of the target that end after s + L and begin before
+//! x, where those that are close together are one visit. There is no wait if the last visit begins at or before e. The
+//! lower bound is the time from e to the first visit, the upper bound all time from e to the last visit in which the
+//! target was in no region. With several targets, the lower bound is the part of [e, latest begin(r)] that no r
+//! covers, r being the first region of each target; regions that ended by e do not count.
 //!
 //! Calls that may or may not progress give two answers; the smaller and the larger are the bounds. An operation
 //! that no region could have served is evidence about its class, and waits are kept until their class is judged:
@@ -26,7 +27,7 @@
 //! first of the group was through: everything was complete before anyone could be.
 //!
 //! # Why an operation asks at the end of each window
-//! A target forgets its regions when a window ends. An operation that is still under way then asks
+//! A target forgets its regions when a window ends, but for those since the enter of a call that has yet to ask. An operation that is still under way then asks
 //! once for what has been decided: if a region has served it, the origin remembers that one; if not,
 //! only later regions can, and they will be there when it asks again.
 
@@ -36,9 +37,9 @@ use crate::actor::Actor;
 use crate::lane::Done;
 use crate::outstanding::{Class, Known};
 use crate::paths::Path;
-use crate::patterns::evidence::{Found as Evidence, Key, Sum};
+use crate::patterns::evidence::{Found as Evidence, Key};
 use crate::patterns::locks::{LockKey, Waiting};
-use crate::regions::{Found, Regions, Span};
+use crate::regions::{Found, Request, Span, Visits};
 use crate::transport::{Letter, Post};
 use crate::world::World;
 
@@ -60,6 +61,7 @@ impl Letter for Ask {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskOne {
     start: u64,
+    enter: u64,
     leave: u64,
     target: u32,
     process: u32,
@@ -77,10 +79,8 @@ pub(crate) struct Served {
     pub(crate) process: u32,
     case: u32,
     index: u32,
-    sure: Span,
-    wide: Span,
-    /// It is not in the archive: what is known already does not count either.
-    blind: bool,
+    sure: Visits,
+    wide: Visits,
 }
 
 impl Letter for Served {}
@@ -94,6 +94,8 @@ pub(crate) struct Waited {
     class: Class,
     low: u64,
     high: u64,
+    /// How unlikely it is that it ended by chance so soon after the target came, 0 if not so; see [`aligned`].
+    aligned: u32,
     /// Several targets; `target` is the one that came last.
     multi: bool,
 }
@@ -142,7 +144,8 @@ pub(crate) struct Case {
 struct Target {
     process: u32,
     class: Class,
-    known: Known,
+    sure: Visits,
+    wide: Visits,
 }
 
 impl Case {
@@ -233,7 +236,6 @@ pub(crate) enum Judged {
 pub(crate) struct Questions<'a> {
     pub(crate) asks: &'a mut Post<Ask>,
     pub(crate) ones: &'a mut Post<AskOne>,
-    pub(crate) waited: &'a mut Post<Waited>,
 }
 
 /// A call ended that completed operations: asks their targets.
@@ -285,22 +287,13 @@ fn ask_many(
     let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
     for (index, one) in (0..).zip(last.values()) {
         let Done { target, start, class, known } = *one;
-        targets.push(Target { process: target, class, known });
-        if known.sure.is_none() || known.wide.is_none() {
-            missing += 1;
-            let process = actor.index;
-            let ask = AskOne { start, leave, target, process, case: number, index, class, known };
-            questions.ones.send(target, ask);
-        }
+        targets.push(Target { process: target, class, sure: Visits::NONE, wide: Visits::NONE });
+        missing += 1;
+        let (process, case) = (actor.index, number);
+        let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
+        questions.ones.send(target, ask);
     }
-    let case = Case { location, path, enter, leave, missing, targets, lock: None };
-    if missing == 0 {
-        if let Some(waited) = judge(&case) {
-            questions.waited.send(actor.index, waited);
-        }
-    } else {
-        actor.cases.put(number, case);
-    }
+    actor.cases.put(number, Case { location, path, enter, leave, missing, targets, lock: None });
 }
 
 /// A lock call ended: asks the owner of the lock.
@@ -313,44 +306,44 @@ pub(crate) fn ask_lock(
     let Waiting { location, path, enter, leave, .. } = waiting;
     let Done { target, start, class, known } = done;
     let (case, process) = (actor.cases.next(), actor.index);
-    ones.send(target, AskOne { start, leave, target, process, case, index: 0, class, known });
-    let targets = vec![Target { process: target, class, known }];
+    let index = 0;
+    let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
+    ones.send(target, ask);
+    let targets = vec![Target { process: target, class, sure: Visits::NONE, wide: Visits::NONE }];
     let lock = Some((key, waiting));
     actor.cases.put(case, Case { location, path, enter, leave, missing: 1, targets, lock });
 }
 
-/// What a target says.
-struct Reply {
-    sure: Span,
-    wide: Span,
-}
-
-/// Looks up both answers, and whether the events that decide them are missing.
+/// Looks up when a target was there during an operation: for regions that serve for sure, and with those that may.
 #[inline]
 fn look_up(
+    world: &World,
     actor: &Actor,
-    (start, leave): (u64, u64),
+    (start, request): (u64, Request),
     known: Known,
     horizon: u64,
-    wide: bool,
-) -> Outcome<Reply> {
-    // What is known may be forgotten here.
-    let find = |regions: &Regions, known: Option<Span>| match known {
-        Some(span) => Some(span),
-        None => match regions.first(start, leave, horizon) {
-            Found::Region(span) => Some(span),
-            Found::Nothing => Some(Span::NONE),
-            Found::Unknown => None,
-        },
-    };
-    let Some(sure) = find(&actor.sure, known.sure) else { return Outcome::Pending };
-    let Some(wide) = (if wide { find(&actor.wide, known.wide) } else { Some(sure) }) else {
+) -> Outcome<(Visits, Visits)> {
+    let Some(sure) = actor.sure.visits(known.sure, request, horizon) else {
         return Outcome::Pending;
     };
-    if actor.is_blind(start, leave, sure.begin) {
+    let wide = match world.wide {
+        true => actor.wide.visits(known.wide, request, horizon),
+        false => Some(sure),
+    };
+    let Some(wide) = wide else { return Outcome::Pending };
+    if actor.is_blind(start, request.leave, sure.first.begin) {
         return Outcome::Unanswerable;
     }
-    Outcome::Answered(Reply { sure, wide })
+    Outcome::Answered((sure, wide))
+}
+
+/// An operation of a process as its target sees it.
+#[inline]
+fn request(world: &World, (from, to): (u32, u32), start: u64, when: (u64, u64)) -> Request {
+    let latency = world.latency(from, to);
+    let (enter, leave) = when;
+    let after = start.saturating_add(latency);
+    Request { after, enter, leave, apart: latency.max(APART) }
 }
 
 /// Whether an operation lies wholly inside a stretch in which its target was in no region, with the time that a
@@ -373,10 +366,66 @@ fn alone(
     }
 }
 
-/// The wait of a call for one target.
+/// The wait of a call for one target, from the visits of the target: at least, at most.
 #[inline]
-fn wait(region: Span, enter: u64, leave: u64) -> u64 {
-    if region.begin >= leave { 0 } else { region.begin.saturating_sub(enter) }
+fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
+    if visits.first == Span::NONE {
+        return (0, 0);
+    }
+    if visits.count > OUTLIVED && visits.gaps >= LONG {
+        return (visits.gaps, visits.gaps);
+    }
+    (visits.first.begin.saturating_sub(enter), visits.gaps)
+}
+
+/// The wait of a call for one target: at least, at most, and how unlikely it is by chance that it ended so soon after
+/// the target came.
+#[inline]
+fn wait(sure: &Visits, wide: &Visits, (enter, leave): (u64, u64)) -> (u64, u64, u32) {
+    let (one, two) = (bounds(sure, enter), bounds(wide, enter));
+    let aligned =
+        if sure.gaps > 0 { aligned(leave.saturating_sub(sure.last), sure.gap) } else { 0 };
+    (one.0.min(two.0), one.1.max(two.1), aligned)
+}
+
+/// Regions of a target that are less than this apart, or less than the time that a request takes, are one visit.
+pub(crate) const APART: u64 = 10_000;
+/// An operation that outlived more visits than this was served by none of them, if it waited that long.
+const OUTLIVED: u32 = 10;
+const LONG: u64 = 50_000_000;
+/// How many times as long as from its begin to the end of the operation a target has to be away before a visit.
+const MUCH: u64 = 19;
+
+/// An operation that ended within `late` of the begin of a visit, before which its target was away for `gap`, ended so
+/// soon by chance with the likelihood u = late / (late + gap). Returns ln(1 / u) in thousandths if u is at most 0.05,
+/// and 0 otherwise.
+#[inline]
+fn aligned(late: u64, gap: u64) -> u32 {
+    if late == 0 || gap / MUCH < late {
+        return 0;
+    }
+    logarithm(late, gap)
+}
+
+/// The natural logarithm of (late + gap) / late in thousandths, with integers, so that it is the same everywhere.
+#[inline(never)]
+fn logarithm(late: u64, gap: u64) -> u32 {
+    /// ln 2 in parts of 1,000,000,000.
+    const LN2: u128 = 693_147_181;
+    const BITS: u32 = 24;
+    let ratio = ((u128::from(late) + u128::from(gap)) << 32) / u128::from(late.max(1));
+    let whole = ratio.max(1).ilog2();
+    let mut log = u128::from(whole.saturating_sub(32));
+    let mut part = (ratio << (127 - whole)) >> 64;
+    for _ in 0..BITS {
+        part = (part * part) >> 63;
+        log <<= 1;
+        if part >> 64 != 0 {
+            part >>= 1;
+            log |= 1;
+        }
+    }
+    u32::try_from((log * LN2 / 1_000_000) >> BITS).unwrap_or(u32::MAX)
 }
 
 /// What became of a question at its target.
@@ -400,14 +449,14 @@ pub(crate) fn answer(
     evidence: &mut Evidence,
 ) -> Outcome<Option<Waited>> {
     let Ask { start, enter, leave, target, location, path, class } = *ask;
-    let after = start.saturating_add(world.latency(origin, target));
+    let request = request(world, (origin, target), start, (enter, leave));
     let known = Known::default();
-    let reply = match look_up(actor, (after, leave), known, horizon, world.wide) {
-        Outcome::Answered(reply) => reply,
+    let (sure, wide) = match look_up(world, actor, (request.after, request), known, horizon) {
+        Outcome::Answered(visits) => visits,
         Outcome::Pending => return Outcome::Pending,
         Outcome::Unanswerable => return Outcome::Unanswerable,
     };
-    if reply.wide.begin >= leave {
+    if wide.first == Span::NONE {
         return match class.can_prove().then(|| alone(world, actor, (start, leave, origin), horizon))
         {
             Some(None) => Outcome::Pending,
@@ -418,8 +467,7 @@ pub(crate) fn answer(
             _ => Outcome::Answered(None),
         };
     }
-    let (one, two) = (wait(reply.sure, enter, leave), wait(reply.wide, enter, leave));
-    let (low, high) = (one.min(two), one.max(two));
+    let (low, high, aligned) = wait(&sure, &wide, (enter, leave));
     Outcome::Answered((high > 0).then_some(Waited {
         location,
         path,
@@ -427,6 +475,7 @@ pub(crate) fn answer(
         class,
         low,
         high,
+        aligned,
         multi: false,
     }))
 }
@@ -439,22 +488,21 @@ pub(crate) fn answer_one(
     horizon: u64,
     evidence: &mut Evidence,
 ) -> Outcome<Served> {
-    let AskOne { start, leave, target, process, case, index, class, known } = *ask;
-    let served = |sure, wide| Served { process, case, index, sure, wide, blind: false };
-    let after = start.saturating_add(world.latency(process, target));
-    let reply = match look_up(actor, (after, leave), known, horizon, world.wide) {
-        Outcome::Answered(reply) => reply,
+    let AskOne { start, enter, leave, target, process, case, index, class, known } = *ask;
+    let request = request(world, (process, target), start, (enter, leave));
+    let (sure, wide) = match look_up(world, actor, (request.after, request), known, horizon) {
+        Outcome::Answered(visits) => visits,
         Outcome::Pending => return Outcome::Pending,
         Outcome::Unanswerable => return Outcome::Unanswerable,
     };
-    if reply.wide.begin >= leave && class.can_prove() {
+    if wide.first == Span::NONE && class.can_prove() {
         match alone(world, actor, (start, leave, process), horizon) {
             None => return Outcome::Pending,
             Some(true) => evidence.add(process, target, class),
             Some(false) => {}
         }
     }
-    Outcome::Answered(served(reply.sure, reply.wide))
+    Outcome::Answered(Served { process, case, index, sure, wide })
 }
 
 impl AskOne {
@@ -469,8 +517,8 @@ impl AskOne {
     /// The answer where there is none: this target does not count.
     pub(crate) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
-        let nothing = Span::NONE;
-        Served { process, case, index, sure: nothing, wide: nothing, blind: true }
+        let nothing = Visits::NONE;
+        Served { process, case, index, sure: nothing, wide: nothing }
     }
 }
 
@@ -500,11 +548,7 @@ pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
 pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     let case = actor.cases.get_mut(served.case)?;
     let target = case.targets.get_mut(served.index as usize)?;
-    if served.blind {
-        target.known = Known::default();
-    }
-    target.known.sure = target.known.sure.or(Some(served.sure));
-    target.known.wide = target.known.wide.or(Some(served.wide));
+    (target.sure, target.wide) = (served.sure, served.wide);
     case.missing = case.missing.saturating_sub(1);
     if case.missing > 0 {
         return None;
@@ -517,21 +561,23 @@ pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     })
 }
 
-/// The rule for several targets.
+/// The rules for one and for several targets.
 fn judge(case: &Case) -> Option<Waited> {
-    let spans = |of: fn(&Known) -> Option<Span>| {
-        case.targets.iter().map(move |it| of(&it.known).unwrap_or(Span::NONE))
+    let (enter, leave) = (case.enter, case.leave);
+    let (low, high, aligned) = match case.targets.as_slice() {
+        [only] => wait(&only.sure, &only.wide, (enter, leave)),
+        several => {
+            let sure = several_bounds(enter, leave, &several.iter().map(|it| it.sure));
+            let wide = several_bounds(enter, leave, &several.iter().map(|it| it.wide));
+            (sure.0.min(wide.0), sure.1.max(wide.1), 0)
+        }
     };
-    let one = uncovered(case.enter, case.leave, spans(|known| known.sure));
-    let two = uncovered(case.enter, case.leave, spans(|known| known.wide));
-    let (low, high) = (one.min(two), one.max(two));
     if high == 0 {
         return None;
     }
     // The target that came last stands for all.
-    let begin = |it: &&Target| it.known.sure.or(it.known.wide).unwrap_or(Span::NONE).begin;
-    let candidates = case.targets.iter().filter(|it| begin(it) < case.leave);
-    let latest = candidates.max_by_key(|it| (begin(it), it.process)).or(case.targets.first())?;
+    let candidates = case.targets.iter().filter(|it| it.sure.last < leave);
+    let latest = candidates.max_by_key(|it| (it.sure.last, it.process)).or(case.targets.first())?;
     Some(Waited {
         location: case.location,
         path: case.path,
@@ -539,8 +585,24 @@ fn judge(case: &Case) -> Option<Waited> {
         class: latest.class,
         low,
         high,
+        aligned,
         multi: case.targets.len() > 1,
     })
+}
+
+/// The wait of a call for several targets: at least, at most. At most it is the time during which any of them was
+/// away before its last visit, for which the smaller of two larger numbers stands: the sum of these times, and the time
+/// until the last visit of all.
+fn several_bounds(
+    enter: u64,
+    leave: u64,
+    visits: &(impl Iterator<Item = Visits> + Clone),
+) -> (u64, u64) {
+    let low = uncovered(enter, leave, visits.clone().map(|it| it.first));
+    let there = || visits.clone().filter(|it| it.first != Span::NONE);
+    let gaps: u64 = there().map(|it| it.gaps).sum();
+    let last = there().map(|it| it.last).max().unwrap_or(enter);
+    (low, gaps.min(last.saturating_sub(enter)).max(low))
 }
 
 /// The part of [enter, latest begin] that no region covers.
@@ -560,24 +622,49 @@ fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64
 }
 
 impl Waited {
-    /// What is left of it, by what is left of a length of time; `None` if nothing.
-    pub(crate) fn rest(self, left: impl Fn(u64) -> u64) -> Option<Self> {
-        let (one, two) = (left(self.low), left(self.high));
-        let (low, high) = (one.min(two), one.max(two));
-        (high > 0).then_some(Self { low, high, ..self })
+    /// What is left of it without contention, given what is left of a length of time from its begin, and of the
+    /// whole call; `None` if nothing. A call in which others held the lock may have ended for their sake.
+    pub(crate) fn rest(
+        self,
+        left: impl Fn(u64) -> u64,
+        free: u64,
+        contended: bool,
+    ) -> Option<Self> {
+        let high = self.high.min(free);
+        let low = left(self.low).min(high);
+        let aligned = if contended { 0 } else { self.aligned };
+        (high > 0).then_some(Self { low, high, aligned, ..self })
     }
 }
 
 /// The origin keeps a wait until its class is judged.
 pub(crate) fn keep(actor: &mut Actor, waited: &Waited) {
-    let Waited { location, path: Path(path), target, class, low, high, multi } = *waited;
+    let Waited { location, path: Path(path), target, class, low, high, aligned, multi } = *waited;
     let key = Key { location, path, target, class, multi };
-    actor.ledger.wait(key, Sum { low, high });
+    actor.ledger.wait(key, (low, high), aligned);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logarithms_are_those_of_floating_point() {
+        for late in [1, 7, 1_000, 123_456, 1_000_000_007] {
+            for times in [19, 20, 99, 100, 1_000, 54_321, 1_000_000] {
+                let gap = late * times + times % 13;
+                let real = ((late + gap) as f64 / late as f64).ln() * 1e3;
+                let found = f64::from(aligned(late, gap));
+                assert!(
+                    real - found > -1e-3 && real - found < 1.001,
+                    "{late} {gap} {real} {found}"
+                );
+            }
+            assert_eq!(aligned(late, late * 19 - 1), 0);
+        }
+        assert_eq!(aligned(0, 10), 0);
+        assert!(aligned(1, u64::MAX) > 44_000);
+    }
 
     #[test]
     fn only_what_no_region_covers() {

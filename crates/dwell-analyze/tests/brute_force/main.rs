@@ -24,6 +24,7 @@ const WAITS: &[Q] = &[
     Q::ProgressLow,
     Q::ProgressMargin,
     Q::ProgressUnconfirmed,
+    Q::ProgressByRule,
     Q::ProgressMultiLow,
     Q::ProgressMultiMargin,
     Q::ProgressMultiUnconfirmed,
@@ -146,6 +147,16 @@ fn archives_of_threads_equal_a_search() {
 #[ignore = "slow: cargo xtask proofs"]
 fn more_archives_of_threads_equal_a_search() {
     threads(200..800);
+}
+
+/// A request that takes longer than its operation did: whether the target recorded while it was on its way is known only
+/// when it has arrived.
+#[test]
+fn requests_that_arrive_after_their_operation_has_ended() {
+    let seed = 628;
+    let directory = tempfile::tempdir().unwrap();
+    let per_node = random::generate(seed, directory.path());
+    check(seed, &Archive::open(directory.path()).unwrap(), per_node);
 }
 
 /// One of many in which a target was asked again for what its origin knew already, and had forgotten it

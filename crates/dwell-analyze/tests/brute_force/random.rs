@@ -486,6 +486,12 @@ pub(crate) fn generate(seed: u64, directory: &Path) -> usize {
     let groups = &run.groups;
     // Some archives do not say how long a request takes.
     let latency = if seed.is_multiple_of(3) { [0, 0] } else { [seed % 29, seed % 13] };
+    // In some, targets are away for so long that they come and go.
+    let scale = [1, 700, 40_000][(seed / 4 % 3) as usize];
+    let latency = latency.map(|it| it * scale);
+    for event in processes.iter_mut().flatten().flat_map(|it| &mut it.events) {
+        event.0 *= scale;
+    }
     World { regions: REGIONS, processes: &processes, per_node, groups, latency }.write(directory);
     per_node
 }

@@ -132,6 +132,56 @@ type Targets = BTreeMap<usize, (u64, Class)>;
 /// of them has come, and until the first is through.
 type Waiter = (Targets, Stretch);
 
+/// A wait for progress before its class is judged.
+struct Wait {
+    location: usize,
+    process: usize,
+    target: usize,
+    class: Class,
+    low: u64,
+    high: u64,
+    unlikely: u64,
+    multi: bool,
+}
+
+/// When a target was there during an operation.
+struct Visits {
+    first: Stretch,
+    last: u64,
+    gaps: u64,
+    gap: u64,
+    count: usize,
+}
+
+impl Visits {
+    fn of(regions: &[Stretch], come: u64, (enter, leave): Stretch, apart: u64) -> Option<Self> {
+        let of_operation = |r: &&Stretch| r.1 > come && r.0 < leave;
+        let regions: Vec<Stretch> = regions.iter().filter(of_operation).copied().collect();
+        let first = *regions.first()?;
+        // Begins of visits, and where the region before ended.
+        let mut begins = vec![(first.0, 0)];
+        for pair in regions.windows(2) {
+            if pair[1].0 - pair[0].1 >= apart {
+                begins.push((pair[1].0, pair[0].1));
+            }
+        }
+        let (last, before) = *begins.last().unwrap();
+        let gaps = match last > enter {
+            true => measure(&regions, enter, last, |twice| !within(&regions, twice)),
+            false => 0,
+        };
+        let gap = last.saturating_sub(before.max(enter));
+        let count = begins.iter().filter(|it| it.0 > enter).count();
+        Some(Self { first, last, gaps, gap, count })
+    }
+}
+
+/// ln((late + gap) / late) in thousandths, if late is at most a twentieth of both.
+fn unlikely(late: u64, gap: u64) -> u64 {
+    let all = (late + gap) as f64;
+    if late as f64 * 20.0 > all { 0 } else { ((all / late as f64).ln() * 1e3) as u64 }
+}
+
 /// What each call waited for, by the number of the call.
 fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
     struct Op {
@@ -256,59 +306,103 @@ impl Found {
             }
         }
 
+        // Bounds of each wait, before its class is judged.
+        let mut waits: Vec<Wait> = Vec::new();
         for (&call, &(ref targets, (enter, leave))) in &waiters {
             let call = &trace.calls[call];
-            let serving = |regions: &[Vec<Stretch>], target: usize, start: u64| {
-                let come = there(call.process, target, start);
-                let known = !blind(target, come, leave);
-                first(&regions[target], come).filter(|r| known && r.0 < leave)
+            let all = |regions: &[Vec<Stretch>]| -> Vec<Option<Visits>> {
+                let of = |(&target, &(start, _)): (&usize, &(u64, Class))| {
+                    let come = there(call.process, target, start);
+                    let known = !blind(target, come, leave);
+                    let apart = (come - start).max(10_000);
+                    known.then(|| Visits::of(&regions[target], come, (enter, leave), apart))?
+                };
+                targets.iter().map(of).collect()
             };
-            let judge = |regions: &[Vec<Stretch>]| {
-                let cut: Vec<Stretch> = targets
-                    .iter()
-                    .filter_map(|(&target, &(start, _))| serving(regions, target, start))
-                    .filter(|r| r.1 > enter)
-                    .map(|r| (r.0.max(enter), r.1.min(leave)))
-                    .collect();
-                let latest = cut.iter().map(|r| r.0).max().unwrap_or(enter);
-                (measure(&cut, enter, latest, |twice| !within(&cut, twice)), latest)
+            let (all_sure, all_wide) = (all(&sure), all(&wide));
+            let bounds = |all: &[Option<Visits>]| match all {
+                [None] => (0, 0),
+                [Some(it)] if it.count > 10 && it.gaps >= 50_000_000 => (it.gaps, it.gaps),
+                [Some(it)] => (it.first.0.saturating_sub(enter), it.gaps),
+                several => {
+                    let there = || several.iter().flatten();
+                    let cut: Vec<Stretch> = there()
+                        .map(|it| it.first)
+                        .filter(|r| r.1 > enter)
+                        .map(|r| (r.0.max(enter), r.1.min(leave)))
+                        .collect();
+                    let latest = cut.iter().map(|r| r.0).max().unwrap_or(enter);
+                    let low = measure(&cut, enter, latest, |twice| !within(&cut, twice));
+                    let last = there().map(|it| it.last).max().unwrap_or(enter);
+                    let gaps = there().map(|it| it.gaps).sum::<u64>();
+                    (low, gaps.min(last.saturating_sub(enter)).max(low))
+                }
             };
-            let ((one, at_one), (two, at_two)) = (judge(&sure), judge(&wide));
-            let (mut low, mut high) = (one.min(two), one.max(two));
-            // The target that came last decides whether it is confirmed.
-            let last = targets
+            let (one, two) = (bounds(&all_sure), bounds(&all_wide));
+            let (mut low, mut high) = (one.0.min(two.0), one.1.max(two.1));
+            let mut unlikely = match all_sure.as_slice() {
+                [Some(it)] if it.gaps > 0 => unlikely(leave - it.last, it.gap),
+                _ => 0,
+            };
+            // The target that came last stands for all.
+            let last = all_sure
                 .iter()
-                .filter_map(|(&target, &(start, class))| {
-                    serving(&sure, target, start).map(|r| (r.0, target, class))
-                })
+                .zip(targets)
+                .filter_map(|(it, (&target, &(_, class)))| Some((it.as_ref()?.last, target, class)))
                 .max();
             let of_first = || targets.iter().next().map(|(&target, it)| (0, target, it.1));
             let (_, target, class) = last.or_else(of_first).unwrap();
-            // Other processes of the same nodes have evidence for those that have none.
-            let nodes = (node(call.process), node(target));
-            let near =
-                |it: &&(Class, usize, usize)| it.0 == class && (node(it.1), node(it.2)) == nodes;
-            let confirmed = !evidence.keys().any(|it| near(&it));
             // What was contention is no wait for progress.
             if let Some(lock) = lock_of(call) {
                 let held = held_by_others(trace, call.process, lock);
-                let left = |wait: u64, until: u64| match wait {
-                    0 => 0,
-                    _ => measure(&held, enter, until, |twice| !within(&held, twice)),
-                };
-                let (one, two) = (left(one, at_one), left(two, at_two));
-                (low, high) = (one.min(two), one.max(two));
+                let free = |until: u64| measure(&held, enter, until, |twice| !within(&held, twice));
+                high = high.min(free(leave));
+                low = free(enter + low).min(high);
+                unlikely = if free(leave) < leave - enter { 0 } else { unlikely };
             }
-            use Quantity as Q;
-            let (least, more, doubtful) = match targets.len() {
-                1 => (Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed),
-                _ => (Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed),
+            if high > 0 {
+                let (location, process) = (call.location, call.process);
+                let multi = targets.len() > 1;
+                waits.push(Wait { location, process, target, class, low, high, unlikely, multi });
+            }
+        }
+
+        for it in &waits {
+            let alike: Vec<&Wait> = waits
+                .iter()
+                .filter(|other| !other.multi && other.class == it.class)
+                .filter(|other| (other.process, other.target) == (it.process, it.target))
+                .collect();
+            let aligned: Vec<&&Wait> = alike.iter().filter(|it| it.unlikely > 0).collect();
+            let time = |list: &mut dyn Iterator<Item = &Wait>| list.map(|it| it.high).sum::<u64>();
+            let of_aligned = time(&mut aligned.iter().map(|it| **it));
+            let depends = of_aligned * 10 >= time(&mut alike.iter().copied()) * 8
+                && aligned.iter().map(|it| it.unlikely).sum::<u64>() >= 4_600;
+            let own = evidence.get(&(it.class, it.process, it.target)).copied();
+            let nodes = (node(it.process), node(it.target));
+            let near = |other: &(Class, usize, usize)| {
+                other.0 == it.class && (node(other.1), node(other.2)) == nodes
             };
-            if confirmed {
-                self.add(call.location, least, low);
-                self.add(call.location, more, high - low);
-            } else {
-                self.add(call.location, doubtful, high);
+            let count = aligned.len() as u64;
+            let (low, high) = match own {
+                None if aligned.is_empty() && evidence.keys().any(near) => (0, 0),
+                None if depends && it.unlikely > 0 => (it.high, it.high),
+                None => (it.low, it.high),
+                Some(own) if depends && it.unlikely > 0 && count > own => (it.high, it.high),
+                Some(own) if depends && it.unlikely > 0 && 10 * count > own => (0, it.high),
+                Some(_) => (0, 0),
+            };
+            use Quantity as Q;
+            let (least, more, doubtful) = match it.multi {
+                false => (Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed),
+                true => (Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed),
+            };
+            self.add(it.location, least, low);
+            self.add(it.location, more, high - low);
+            self.add(it.location, doubtful, it.high - high);
+            let exact = depends && it.unlikely > 0;
+            if !it.multi && !exact {
+                self.add(it.location, Q::ProgressByRule, high);
             }
         }
     }

@@ -22,7 +22,7 @@
 //! |---|---|
 //! | `pattern`, `metric`, `layer` | id of the pattern, name in `trace.cubex`, whose call it is |
 //! | `seconds`, `seconds_at_most`, `share` | lower and upper bound; share of `time_seconds` |
-//! | `confidence` | exact, lower bound, between bounds, inferred |
+//! | `confidence` | exact, by rule, lower bound, between bounds, inferred |
 //! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
