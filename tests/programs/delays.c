@@ -20,6 +20,9 @@
  *   signal       shmem_long_wait_until         writes the flag with shmem_long_p
  *   bulk_signal  shmem_long_wait_until         does so after large puts beside it
  *   get          shmem_long_get of 8 bytes     enters a barrier, if the transport needs it
+ *   static_get   the same, of static data       enters a barrier, on every transport of Open MPI
+ *   empty_get    the same, after one of 0       enters a barrier, if the transport needs it: the
+ *                bytes                          one of 0 bytes needs nobody
  *   nbi          shmem_quiet after get_nbi     enters a barrier, if the transport needs it
  *   atomic       shmem_long_atomic_fetch_add   enters a barrier, if the transport needs it
  *   second_put   shmem_quiet after two puts    enters a barrier, if the transport needs it:
@@ -48,6 +51,7 @@ static long collect_words[SHMEM_COLLECT_SYNC_SIZE], fcollect_words[SHMEM_COLLECT
 static long work[SHMEM_REDUCE_MIN_WRKDATA_SIZE + 8];
 static void *memory;
 static long wanted;
+static long fixed; /* read by others */
 
 /* On the symmetric heap, which transports between processes of a node can share. Static objects they
    cannot: those need the target's help on every transport of Open MPI. */
@@ -69,6 +73,8 @@ WAIT(lock, shmem_set_lock(&mem->lock))
 WAIT(signal, shmem_long_wait_until(&mem->flag, SHMEM_CMP_EQ, wanted))
 WAIT(bulk_signal, shmem_long_wait_until(&mem->flag, SHMEM_CMP_EQ, wanted))
 WAIT(get, shmem_long_get(&mem->word, &mem->flag, 1, 0))
+WAIT(static_get, shmem_long_get(&mem->word, &fixed, 1, 0))
+WAIT(empty_get, shmem_long_get(&mem->word, &mem->flag, 1, 0))
 WAIT(nbi, shmem_quiet())
 WAIT(atomic, mem->word = shmem_long_atomic_fetch_add(&mem->held, 1, 0))
 WAIT(second_put, shmem_quiet())
@@ -119,6 +125,14 @@ static void raise_flag(void (*wait)(void), int bulk) {
 
 static void signal_only(void (*wait)(void)) { raise_flag(wait, 0); }
 static void bulk_signal(void (*wait)(void)) { raise_flag(wait, 20); }
+
+static void empty_get(void (*wait)(void)) {
+  if (me == 1) {
+    await(0, AWAY);
+    shmem_long_get(&mem->word, &mem->flag, 0, 0);
+  }
+  alone(wait);
+}
 
 static void nbi(void (*wait)(void)) {
   if (me == 1) {
@@ -202,6 +216,8 @@ static const struct mode modes[] = {
     {"signal", 2, signal_only, signal_wait},
     {"bulk_signal", 2, bulk_signal, bulk_signal_wait},
     {"get", 2, only, get_wait},
+    {"static_get", 2, only, static_get_wait},
+    {"empty_get", 2, empty_get, empty_get_wait},
     {"nbi", 2, nbi, nbi_wait},
     {"atomic", 2, only, atomic_wait},
     {"second_put", 2, second_put, second_put_wait},

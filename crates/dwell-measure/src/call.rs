@@ -62,6 +62,8 @@ fn record_transfer(
     address: usize,
 ) {
     let time = thread.time();
+    let is_static = thread.process.symmetric.is_static(address);
+    let window = if is_static { thread.static_window(window) } else { window };
     let (win, remote) = (RmaWinRef(window), Rank(target));
     let blocking = hook.meaning.mode == Mode::Blocking;
     match hook.meaning.operation {
@@ -215,9 +217,11 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result
     if hook.meaning.completes_remote {
         // A barrier completes what the default context has outstanding, whoever takes part.
         let window = if is_collective(hook, facts) { 0 } else { frame.window };
-        if let Some(last) = thread.complete(window) {
-            let (win, matching_id) = (RmaWinRef(window), MatchingId(last));
-            thread.write(time, RmaOpCompleteRemote { win, matching_id });
+        for window in [Some(window), thread.known_static_window(window)].into_iter().flatten() {
+            if let Some(last) = thread.complete(window) {
+                let (win, matching_id) = (RmaWinRef(window), MatchingId(last));
+                thread.write(time, RmaOpCompleteRemote { win, matching_id });
+            }
         }
     }
     if is_collective(hook, facts) {
@@ -282,6 +286,8 @@ fn lock(thread: &Thread, facts: &Facts) -> LockId {
 
 fn put_with_signal(thread: &mut Thread, hook: &Hook, facts: &Facts) {
     let window = thread.window(facts.context);
+    let is_static = thread.process.symmetric.is_static(facts.address);
+    let window = if is_static { thread.static_window(window) } else { window };
     let blocking = hook.meaning.mode == Mode::Blocking;
     let matching_id = MatchingId(thread.operation(window, blocking, true));
     let (win, remote, bytes) = (RmaWinRef(window), Rank(facts.target), facts.bytes);

@@ -20,6 +20,7 @@ use crate::unify::{
     Property, Region, Shared, Site, SiteId, Stack, StackId, Text, Thread, Window,
 };
 use crate::unwind::DEPTH;
+use crate::windows::STATIC;
 
 /// What a process wrote down about itself.
 #[derive(Clone, Debug, Default)]
@@ -299,7 +300,9 @@ impl Local {
         } else {
             format!("active set {start}:{stride}:{size}")
         };
-        let name = if context == 0 { of } else { format!("context {context} of {of}") };
+        let number = context & !STATIC;
+        let name = if number == 0 { of } else { format!("context {number} of {of}") };
+        let name = if context == number { name } else { format!("static data of {name}") };
         let stride = i64::try_from(stride).unwrap_or(1);
         // A damaged size would be a list of that many members in the archive.
         let size = size.min(self.size);

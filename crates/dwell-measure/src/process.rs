@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::layer::Layer;
 use otf2::enums::{Paradigm, RegionRole};
@@ -79,6 +79,8 @@ pub struct Process {
     names: Sites,
     pub(crate) windows: Windows,
     pub(crate) symmetric: Symmetric,
+    /// Whether operations acted on static data.
+    pub(crate) has_static_windows: AtomicBool,
     /// Pointers to the states of all locations.
     threads: Memory,
     thread_count: AtomicUsize,
@@ -228,6 +230,7 @@ impl Process {
             names: Sites::new()?,
             windows: Windows::new(),
             symmetric: Symmetric::new(),
+            has_static_windows: AtomicBool::new(false),
             threads: Memory::anonymous(LOCATIONS * size_of::<*mut Location>())?,
             thread_count: AtomicUsize::new(0),
             free: Lock::new(FreeList::EMPTY),

@@ -50,6 +50,18 @@ impl Symmetric {
         if heap.contains(&address) { self.heap(address) } else { self.elsewhere(address) }
     }
 
+    /// Whether an address is one of static data, and not of the symmetric heap.
+    #[inline]
+    pub(crate) fn is_static(&self, address: usize) -> bool {
+        let heap = self.low.load(Ordering::Relaxed)..self.high.load(Ordering::Relaxed);
+        !heap.contains(&address) && self.is_in_module(address)
+    }
+
+    #[cold]
+    fn is_in_module(&self, address: usize) -> bool {
+        self.statics.iter().any(|range| range.contains(address))
+    }
+
     fn heap(&self, address: usize) -> u64 {
         address.wrapping_sub(self.origin.load(Ordering::Relaxed)) as u64 & !STATIC
     }
@@ -91,5 +103,9 @@ mod tests {
         let offset = symmetric.offset(address);
         assert_ne!(offset & STATIC, 0);
         assert_eq!(symmetric.offset(address + 4), offset + 4);
+        assert!(symmetric.is_static(address));
+        symmetric.allocated(0xFF00_0000_1000, 64);
+        assert!(!symmetric.is_static(0xFF00_0000_1000));
+        assert!(!symmetric.is_static(0xFF00_0000_0000));
     }
 }

@@ -220,6 +220,8 @@ pub(crate) struct Thread {
     sites: [Place; SITES],
     /// A context, its window, and the edition it was looked up in.
     context: (usize, u32, u32),
+    /// The window whose static data were used last, and the window of these.
+    statics: Option<(u32, u32)>,
     pub(crate) mpi: crate::mpi::Own,
     pub(crate) id: u32,
     /// Path of the file of its events. Here and not on the stack, where there may be no room for it.
@@ -503,6 +505,33 @@ impl Thread {
         let window = self.process.windows.of_handle(context);
         self.context = (context, window, edition);
         window
+    }
+
+    /// The window of static data that belongs to a window.
+    #[inline(never)]
+    pub(crate) fn static_window(&mut self, window: u32) -> u32 {
+        match self.statics {
+            Some((of, number)) if of == window => number,
+            _ => {
+                let Some(of) = self.process.windows.get(window) else { return window };
+                let number = self.process.window(of.of_static_data());
+                self.process.has_static_windows.store(true, Ordering::Relaxed);
+                self.statics = Some((window, number));
+                number
+            }
+        }
+    }
+
+    /// The same, if any thread has used it.
+    #[inline]
+    pub(crate) fn known_static_window(&self, window: u32) -> Option<u32> {
+        if !self.process.has_static_windows.load(Ordering::Relaxed) {
+            return None;
+        }
+        match self.statics {
+            Some((of, number)) if of == window => Some(number),
+            _ => self.process.windows.find(self.process.windows.get(window)?.of_static_data()),
+        }
     }
 
     /// Writes an event. Returns whether there was room for it.

@@ -46,6 +46,18 @@ pub(crate) struct Window {
     pub(crate) context: u32,
 }
 
+/// Contexts have this bit for their static data, which are a window of their own: runtimes may need the target for
+/// these where they do not for the symmetric heap.
+pub(crate) const STATIC: u32 = 1 << 30;
+
+impl Window {
+    /// The window of the static data of the same group and context.
+    #[must_use]
+    pub(crate) const fn of_static_data(self) -> Self {
+        Self { context: self.context | STATIC, ..self }
+    }
+}
+
 /// Windows that are kept apart; operations on any others are booked on the first.
 const WINDOWS: usize = 1024;
 /// Handles known at one time.
@@ -121,6 +133,12 @@ impl Windows {
             }
             _ => false,
         })
+    }
+
+    /// The number of a window, if it has one.
+    pub(crate) fn find(&self, window: Window) -> Option<u32> {
+        let is = |known: &Option<(Window, u64)>| known.is_some_and(|(known, _)| known == window);
+        self.tables.with(|tables| tables.windows.iter().position(is)).map(|place| place as u32)
     }
 
     /// What a window is.

@@ -116,6 +116,7 @@ impl Location {
             pending: [(0, false); WINDOWS],
             sites: [NO_PLACE; SITES],
             context: (0, 0, 0),
+            statics: None,
             mpi: crate::mpi::Own::new(id),
             id,
             path,

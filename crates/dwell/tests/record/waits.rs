@@ -47,6 +47,7 @@ fn shared() -> Option<&'static Trials> {
         "signal",
         "bulk_signal",
         "get",
+        "static_get",
         "nbi",
         "atomic",
         "second_put",
@@ -57,7 +58,7 @@ fn shared() -> Option<&'static Trials> {
 /// On TCP, where a target has to be in the library, 2 PEs.
 fn software() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
-    let modes = ["put_barrier", "get", "nbi", "atomic", "second_put", "deaf"];
+    let modes = ["put_barrier", "empty_get", "get", "nbi", "atomic", "second_put", "deaf"];
     TRIALS.get_or_init(|| trials(2, SOFTWARE, &modes)).as_ref()
 }
 
@@ -129,6 +130,20 @@ fn progress_on_shared_memory_needs_no_target() {
     trials.at_once("atomic", "wait_for_progress", "shmem_long_atomic_fetch_add");
     trials.at_once("nbi", "wait_for_progress", "shmem_quiet");
     trials.at_once("second_put", "wait_for_progress", "shmem_quiet");
+}
+
+/// Gets from the symmetric heap show that they need nobody, and say nothing about static data.
+#[test]
+fn progress_of_static_data_on_shared_memory() {
+    let Some(trials) = shared() else { return };
+    trials.find("static_get", "wait_for_progress", "shmem_long_get", "PE 0");
+}
+
+/// Gets of 0 bytes need nobody, and say nothing about others.
+#[test]
+fn progress_after_empty_gets() {
+    let Some(trials) = software() else { return };
+    trials.find("empty_get", "wait_for_progress", "shmem_long_get", "PE 0");
 }
 
 #[test]
