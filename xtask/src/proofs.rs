@@ -21,5 +21,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     process::run(cargo(root).args(["test", "--release", "-p", "dwell"]).args(kills))?;
     let program = workspace.target.join("release/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))?;
-    process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))
+    process::run(cargo(root).args(["test", "--release", "-p", "otf2"]).args(users))?;
+    // A panic of the recorder at every entry, on every runtime.
+    let wall =
+        ["test", "--release", "-p", "dwell", "--test", "record", "wall::", "--", "--ignored"];
+    process::run(cargo(root).args(wall))
 }

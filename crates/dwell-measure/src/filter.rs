@@ -170,7 +170,9 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
                 at += 1;
                 continue;
             }
-            Some(_) => name.get(of).and_then(|&byte| one(&pattern[at..], byte)),
+            Some(_) => {
+                name.get(of).and_then(|&byte| one(pattern.get(at..).unwrap_or_default(), byte))
+            }
         };
         match (fits, star) {
             (Some(used), _) => {

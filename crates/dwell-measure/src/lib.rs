@@ -20,6 +20,12 @@
 //! | [`unify`] | one set of definitions for all processes | same result for any order |
 //! | [`local`], [`definitions`], [`run`], [`recover`] | the archive, at the end of the run or after a crash | the same code for both |
 
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
 mod agree;
 pub mod call;
 pub mod clock;
@@ -56,3 +62,4 @@ mod together;
 pub mod unify;
 mod unwind;
 mod windows;
+pub mod wrap;

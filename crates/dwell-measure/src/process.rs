@@ -514,7 +514,8 @@ fn make_visible_to_all(prepare: bool) {
     // SAFETY: a system call on numbers.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     if result != 0 && !prepare {
-        // An old kernel. Stores become visible within nanoseconds; this is a million of them.
+        // A kernel before 4.14. No processor promises when others see a store, but all of them drain theirs within
+        // nanoseconds; this is a million of them.
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }

@@ -9,8 +9,8 @@ use std::ffi::CString;
 use std::io;
 
 use dwell_model::profile::{
-    FIRST_COUNT, MAGIC, RECORD, Setting, VALUES, WORDS, Words, counter_key, parameter_key,
-    partner_key, path_key,
+    FIRST_COUNT, MAGIC, RECORD, Setting, VALUES, Words, counter_key, parameter_key, partner_key,
+    path_key,
 };
 use otf2::enums::Type;
 use otf2::event::{
@@ -26,6 +26,7 @@ use otf2::event::{
 use otf2::value::MetricValue;
 
 use crate::memory::{self, Memory};
+use crate::wrap::Wrap;
 
 /// Bytes that a file grows by.
 pub(crate) const BLOCK: usize = 256 * 1024;
@@ -226,7 +227,8 @@ impl Profile {
         self.count += 1;
         let record = self.record(number as u32);
         (record[1], record[4]) = (second, if first & 1 == 1 { u64::MAX } else { 0 });
-        // It is there for a reader when the first word is.
+        // It is there for a reader when the first word is. Readers come when the process has ended, and then all that
+        // it stored is there on every processor: only the order that the compiler chooses matters.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         record[0] = first;
         self.set_indexed(place, number as u32);
@@ -323,13 +325,13 @@ impl Profile {
     /// The row of a partner, which is often one of the last.
     #[inline(always)]
     fn partner(&mut self, key: (u64, u64)) -> u32 {
-        let place = ((key.1 >> 32) as usize ^ (key.0 >> 32) as usize) % RECENT;
-        let (first, second, row) = self.recent[place];
+        let place = (key.1 >> 32) as usize ^ (key.0 >> 32) as usize;
+        let (first, second, row) = *self.recent.wrap(place);
         if (first, second) == key {
             return row;
         }
         let row = self.find(key);
-        self.recent[place] = (key.0, key.1, row);
+        *self.recent.wrap_mut(place) = (key.0, key.1, row);
         row
     }
 
@@ -338,10 +340,10 @@ impl Profile {
     pub(crate) fn add(&mut self, row: u32, amount: &Amount) -> u32 {
         let record = self.record(row);
         if row != 0 {
-            record[amount.operations % WORDS] += 1;
-            record[amount.first.0 % WORDS] += amount.first.1;
+            *record.wrap_mut(amount.operations) += 1;
+            *record.wrap_mut(amount.first.0) += amount.first.1;
             // Place 0 of an amount is none: nothing is added to the first word.
-            record[amount.second.0 % WORDS] += amount.second.1;
+            *record.wrap_mut(amount.second.0) += amount.second.1;
         }
         let (kind, context, rank) = amount.partner;
         if kind == 0 {

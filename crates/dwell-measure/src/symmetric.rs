@@ -40,13 +40,15 @@ impl Symmetric {
         let _ = self.origin.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
         self.low.fetch_min(address, Ordering::Relaxed);
         let end = address.saturating_add(usize::try_from(bytes).unwrap_or(0));
-        self.high.fetch_max(end, Ordering::Relaxed);
+        // Who sees this end sees the origin, and a beginning that belongs to it.
+        self.high.fetch_max(end, Ordering::Release);
     }
 
     /// The symmetric offset of an address.
     #[inline]
     pub(crate) fn offset(&self, address: usize) -> u64 {
-        let heap = self.low.load(Ordering::Relaxed)..self.high.load(Ordering::Relaxed);
+        let high = self.high.load(Ordering::Acquire);
+        let heap = self.low.load(Ordering::Relaxed)..high;
         if heap.contains(&address) { self.heap(address) } else { self.elsewhere(address) }
     }
 

@@ -45,6 +45,7 @@ use crate::memory::{self, Memory};
 use crate::process::{self, Process};
 use crate::profile::{Counted, Profile};
 use crate::unwind::Stack;
+use crate::wrap::Wrap;
 
 mod user;
 
@@ -461,8 +462,7 @@ impl Thread {
     /// The call that was entered last.
     #[inline(always)]
     pub(crate) fn frame(&mut self) -> &mut Frame {
-        // The index is below DEPTH whenever a call is open; the remainder tells the compiler.
-        &mut self.frames[self.depth.wrapping_sub(1) % DEPTH]
+        self.frames.wrap_mut(self.depth.wrapping_sub(1))
     }
 
     /// Starts an operation on a window and returns its id.
@@ -582,7 +582,7 @@ impl Thread {
         if self.encoder.is_none() {
             return self.profile.is_some();
         }
-        let place = &self.sites[place_of(return_address)];
+        let place = self.sites.wrap(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
         if let (true, Some((enter, _)), Some(encoder)) = (known, &place.events, &mut self.encoder)
             && encoder.write_prepared(Time(time), enter).is_ok()
@@ -607,7 +607,7 @@ impl Thread {
             let enter = encoder.prepare(List::from([site].as_slice()), event);
             let leave = encoder.prepare(List::default(), Leave { region: RegionRef(region) });
             let events = enter.zip(leave);
-            let place = &mut self.sites[place_of(return_address)];
+            let place = self.sites.wrap_mut(place_of(return_address));
             let known = place.return_address == return_address && place.region == region;
             if !known {
                 *place = Place { return_address, region, ..NO_PLACE };
@@ -689,7 +689,7 @@ impl Thread {
         if self.aside {
             self.leave_path(time);
         }
-        let place = &self.sites[place_of(site)];
+        let place = self.sites.wrap(place_of(site));
         // Whoever called from there, the region is what matters.
         let known = match (&place.events, &mut self.encoder) {
             (Some((_, leave)), Some(encoder)) if place.region == region => {
@@ -768,10 +768,10 @@ impl Call {
     }
 }
 
-/// Where a thread looks for a call site first.
+/// Where a thread looks for a call site first, in a table that [wraps](Wrap).
 #[inline(always)]
 fn place_of(return_address: usize) -> usize {
-    (return_address ^ (return_address >> 8)) % SITES
+    return_address ^ (return_address >> 8)
 }
 
 /// A call goes past the recorder: if that is because of its thread, it is counted.

@@ -26,6 +26,7 @@ use crate::lock::Lock;
 use crate::modules;
 use crate::sites::Sites;
 use crate::stack;
+use crate::wrap::Wrap;
 
 /// Frames that are looked at, at most.
 pub(crate) const DEPTH: usize = 64;
@@ -246,7 +247,8 @@ fn mapping(address: usize) -> Option<Stack> {
                 (b'\n', _) => (numbers, which) = ([0; 2], 0),
                 (b'-', _) if which == 0 => which = 1,
                 (_, Some(digit)) if which < 2 => {
-                    numbers[which] = numbers[which] << 4 | digit as usize;
+                    let number = numbers.wrap_mut(which);
+                    *number = *number << 4 | digit as usize;
                 }
                 _ if which == 1 => {
                     which = 2;

@@ -106,13 +106,14 @@ impl Windows {
     /// A number for a window that is kept elsewhere.
     pub(crate) fn reserve(&self, define: impl FnOnce(u32)) -> u32 {
         self.tables.with(|tables| {
-            let number = match tables.windows.iter().position(Option::is_none) {
-                Some(place) => {
+            let free = (0..).zip(&mut tables.windows).find(|(_, window)| window.is_none());
+            let number = match free {
+                Some((number, place)) => {
                     // Nobody, in a context that is this one's: equal to no other.
                     let group = Strided { start: 0, stride: 0, size: 0 };
-                    let window = Window { paradigm: 0, group, context: place as u32 };
-                    tables.windows[place] = Some((window, 0));
-                    place as u32
+                    let window = Window { paradigm: 0, group, context: number };
+                    *place = Some((window, 0));
+                    number
                 }
                 None => {
                     tables.beyond += 1;

@@ -280,7 +280,7 @@ fn is_hot(row: &Row) -> bool {
 /// The row, as a constant that the compiler sees through or as what the hook refers to.
 fn row_of(row: &Row, index: usize) -> String {
     if is_hot(row) {
-        format!("&const {{ ::dwell_model::mpi::TABLE.rows[{index}] }}")
+        format!("&const {{ *row(&::dwell_model::mpi::TABLE, {index}) }}")
     } else {
         "entry.hook.row".into()
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use dwell_measure::call::end_transfer;
 use dwell_measure::hook::Hook;
 use dwell_measure::thread::Call;
-use dwell_model::table::Table;
+use dwell_model::table::{Row, Table};
 
 use crate::real;
 
@@ -33,8 +33,8 @@ impl Entry {
         Self {
             jump: AtomicPtr::new(hook),
             real: AtomicPtr::new(core::ptr::null_mut()),
-            hook: Hook::new(table, &table.rows[index]),
-            symbol: table.rows[index].symbol.c_str(),
+            hook: Hook::new(table, row(table, index)),
+            symbol: row(table, index).symbol.c_str(),
         }
     }
 
@@ -47,7 +47,7 @@ impl Entry {
     ) -> Self {
         let jump = AtomicPtr::new(hook);
         let real = AtomicPtr::new(core::ptr::null_mut());
-        Self { jump, real, hook: Hook::new(table, &table.rows[index]), symbol }
+        Self { jump, real, hook: Hook::new(table, row(table, index)), symbol }
     }
 
     /// The real function, if there is one.
@@ -65,6 +65,12 @@ impl Entry {
         self.jump.store(real, Ordering::Release);
         Some(real)
     }
+}
+
+/// A row of a table. Only for constants: one that is not there does not compile.
+#[allow(clippy::indexing_slicing)]
+pub(crate) const fn row(table: &Table, index: usize) -> &'static Row {
+    &table.rows[index]
 }
 
 /// Makes a word of a call, for hooks in assembly.

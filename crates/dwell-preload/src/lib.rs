@@ -18,6 +18,7 @@
 //! | `user` | the program's own code: instrumented functions, regions of `dwell.h` |
 //! | `life` | the loading and the end of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("entry stubs are written for Linux on x86-64 only, so far");

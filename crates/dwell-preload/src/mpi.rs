@@ -66,7 +66,7 @@ mod hooks {
     use super::life::{before_start, finish, meet, start};
     use super::shape::{Language, Plain, Words, begin, begin_here, end, end_here};
     use super::{collectives, completion, groups, messages, rma};
-    use crate::entry::Entry;
+    use crate::entry::{Entry, row};
 
     include!(concat!(env!("OUT_DIR"), "/mpi.rs"));
 }

@@ -24,6 +24,7 @@ use super::recorder::{Completion, Recorder, Transfer, collective_op};
 use crate::hook;
 use crate::process::Process;
 use crate::thread::attribute;
+use crate::wrap::Wrap;
 
 /// Bit in the number of a window that says that it is one of a layer above MPI.
 pub(crate) const ABOVE: u32 = 1 << 31;
@@ -31,7 +32,7 @@ pub(crate) const ABOVE: u32 = 1 << 31;
 impl Process {
     /// The window of a layer on a communicator.
     pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
-        let place = &comm.above[usize::from(layer == Layer::Armci)];
+        let place = comm.above.wrap(usize::from(layer == Layer::Armci));
         place.get_or_init(|| {
             let number = u64::from(ABOVE | layer as u32);
             Box::leak(Box::new(Window {

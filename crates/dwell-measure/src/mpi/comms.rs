@@ -22,6 +22,7 @@ use super::map::Map;
 use crate::lock::Lock;
 use crate::process::Process;
 use crate::unify::Group;
+use crate::wrap::Wrap;
 
 /// A communicator.
 #[derive(Debug)]
@@ -198,12 +199,12 @@ pub struct Window {
 impl Window {
     /// Opens an epoch with a group.
     pub(crate) fn open(&self, exposure: bool, group: u32) {
-        self.epochs[usize::from(exposure)].store(group + 1, Ordering::Relaxed);
+        self.epochs.wrap(usize::from(exposure)).store(group + 1, Ordering::Relaxed);
     }
 
     /// The group of the epoch that is open, which is closed if `end` is set.
     pub(crate) fn group(&self, exposure: bool, end: bool) -> Option<u32> {
-        let epoch = &self.epochs[usize::from(exposure)];
+        let epoch = self.epochs.wrap(usize::from(exposure));
         let group =
             if end { epoch.swap(0, Ordering::Relaxed) } else { epoch.load(Ordering::Relaxed) };
         group.checked_sub(1)
@@ -276,7 +277,7 @@ impl<T> Near<T> {
     #[inline(always)]
     fn find(&mut self, all: &Known<T>, handle: usize) -> Option<&'static T> {
         let edition = all.edition.load(Ordering::Acquire);
-        let place = &mut self.places[(handle ^ handle >> 4 ^ handle >> 9) % 16];
+        let place = self.places.wrap_mut(handle ^ handle >> 4 ^ handle >> 9);
         if place.0 == handle && place.1 == edition {
             return place.2;
         }

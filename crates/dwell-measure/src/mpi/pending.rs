@@ -3,6 +3,8 @@
 //! Operations of a thread on one window and target share a number until they are complete, as other tools
 //! have it: a flush then is one record, however many operations it completes.
 
+use crate::wrap::Wrap;
+
 /// Operations on one window and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
@@ -25,16 +27,16 @@ impl Pending {
     /// The number for an operation on a window and target: that of others there, or `new`.
     #[inline]
     pub(super) fn add(&mut self, window: u32, target: u32, new: impl FnOnce() -> u64) -> u64 {
-        let near = &mut self.near[(window ^ target) as usize % 32];
+        let near = self.near.wrap_mut((window ^ target) as usize);
         let is = |entry: &Entry| entry.window == window && entry.target == target;
         if let Some(entry) = self.list.get_mut(usize::from(*near)).filter(|entry| is(entry)) {
             entry.local = true;
             return entry.id;
         }
-        if let Some(at) = self.list.iter().position(is) {
-            *near = at as u16;
-            self.list[at].local = true;
-            return self.list[at].id;
+        if let Some((at, entry)) = (0..).zip(&mut self.list).find(|(_, entry)| is(entry)) {
+            *near = at;
+            entry.local = true;
+            return entry.id;
         }
         *near = self.list.len() as u16;
         let id = new();

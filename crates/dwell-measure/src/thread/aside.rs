@@ -4,12 +4,13 @@
 use otf2::enums::MeasurementMode;
 use otf2::event::{Enter, MeasurementOnOff};
 
-use super::{DEPTH, Frame, NO_PLACE, Place, Thread, place_of};
+use super::{Frame, NO_PLACE, Place, Thread, place_of};
 use crate::entry::{self, Quiet, keeping_errno};
 use crate::hook::Hook;
 use crate::process;
 use crate::profile::Amount;
 use crate::unwind::{self, Place as Caller};
+use crate::wrap::Wrap;
 
 /// Muting.
 impl Thread {
@@ -56,7 +57,7 @@ impl Thread {
             return true;
         }
         let every = self.process.selection.every;
-        let place = &mut self.sites[place_of(return_address)];
+        let place = self.sites.wrap_mut(place_of(return_address));
         if place.return_address != return_address || place.region != region {
             // A place that is called for the first time is recorded then.
             *place = Place { return_address, region, ..NO_PLACE };
@@ -136,7 +137,7 @@ impl Thread {
     #[inline(always)]
     pub(super) fn count(&mut self, amount: &Amount) {
         let Some(profile) = &mut self.profile else { return };
-        let frame = &mut self.frames[self.depth.wrapping_sub(1) % DEPTH];
+        let frame = self.frames.wrap_mut(self.depth.wrapping_sub(1));
         let partner = profile.add(frame.row, amount);
         if frame.partner == 0 {
             frame.partner = partner;
@@ -151,7 +152,7 @@ impl Thread {
             0 => profile.program(time, process::PROGRAM.0),
             _ => self.row_around(time),
         };
-        let place = &self.sites[place_of(return_address)];
+        let place = self.sites.wrap(place_of(return_address));
         let known = place.return_address == return_address && place.region == region;
         if known && place.parent == parent && place.row != 0 {
             return place.row;
@@ -198,7 +199,7 @@ impl Thread {
                 return 0;
             }
             let row = profile.path(parent, region, site);
-            let place = &mut self.sites[place_of(return_address)];
+            let place = self.sites.wrap_mut(place_of(return_address));
             if place.return_address != return_address || place.region != region {
                 *place = Place { return_address, region, ..NO_PLACE };
             }

@@ -176,6 +176,7 @@ pub(crate) unsafe fn vectors(list: usize, length: c_int) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

@@ -14,6 +14,7 @@ use dwell_model::table::{Group, Table};
 
 use super::arguments::Arguments;
 use super::{State, Words, begin, end};
+use crate::entry::row;
 
 /// A function that is linked into programs.
 struct Linked {
@@ -22,7 +23,7 @@ struct Linked {
 
 impl Linked {
     const fn new(table: &'static Table, index: usize) -> Self {
-        Self { hook: Hook::new(table, &table.rows[index]) }
+        Self { hook: Hook::new(table, row(table, index)) }
     }
 }
 

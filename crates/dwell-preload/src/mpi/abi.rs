@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use dwell_measure::hook::Passed;
 use dwell_measure::mpi::Status;
+use dwell_measure::wrap::Wrap;
 
 use super::pmpi;
 use crate::real;
@@ -68,7 +69,7 @@ const SIZES: usize = 32;
 /// Where the size of a type is looked for.
 #[inline(always)]
 const fn place_of(datatype: usize) -> usize {
-    (datatype >> 4 ^ datatype >> 9) % SIZES
+    datatype >> 4 ^ datatype >> 9
 }
 
 /// Types of C that Open MPI has as variables, and their sizes. The more usual come later: two that fall
@@ -94,10 +95,8 @@ fn sizes() -> [(usize, u64); SIZES] {
     let mut sizes = [(0, 0); SIZES];
     for (name, size) in TYPES {
         let datatype = variable(name);
-        if datatype != 0
-            && let Some(place) = sizes.get_mut(place_of(datatype))
-        {
-            *place = (datatype, *size);
+        if datatype != 0 {
+            *sizes.wrap_mut(place_of(datatype)) = (datatype, *size);
         }
     }
     sizes
@@ -322,7 +321,7 @@ impl Abi {
         if self.family == Family::Mpich && datatype >> 24 == 0x4c {
             return (datatype >> 8 & 0xff) as u64;
         }
-        match self.sizes[place_of(datatype)] {
+        match *self.sizes.wrap(place_of(datatype)) {
             (known, size) if known == datatype && known != 0 => size,
             _ => self.ask_for_size(datatype),
         }

@@ -279,7 +279,7 @@ impl Shape for Ready {
     type Room = ();
     type State = Call;
 
-    fn begin(hook: &'static Hook, words: &mut Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
+    fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
         mpi::begin(hook, |recorder| {
             // One partition; the first and the last of some; how many, and a list of them. The request comes behind.

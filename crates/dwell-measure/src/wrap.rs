@@ -1,0 +1,39 @@
+//! Places of an array by numbers of any size.
+
+/// An array whose end is followed by its beginning.
+pub trait Wrap<T> {
+    /// The place of a number.
+    fn wrap(&self, number: usize) -> &T;
+
+    /// The same, to be changed.
+    fn wrap_mut(&mut self, number: usize) -> &mut T;
+}
+
+impl<T, const N: usize> Wrap<T> for [T; N] {
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // The remainder is below the length, so there is no check at run time.
+    fn wrap(&self, number: usize) -> &T {
+        const { assert!(N > 0) };
+        &self[number % N]
+    }
+
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // As above.
+    fn wrap_mut(&mut self, number: usize) -> &mut T {
+        const { assert!(N > 0) };
+        &mut self[number % N]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_has_a_place() {
+        let mut four = [0, 1, 2, 3];
+        assert_eq!([2, 4, 7, usize::MAX].map(|number| *four.wrap(number)), [2, 0, 3, 3]);
+        *four.wrap_mut(9) = 5;
+        assert_eq!(four, [0, 5, 2, 3]);
+    }
+}
