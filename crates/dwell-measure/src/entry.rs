@@ -6,6 +6,7 @@
 #![allow(unsafe_code)] // Variables defined in assembly are reached by address.
 
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
@@ -199,7 +200,8 @@ pub(crate) fn set_errno(errno: i32) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Runs something that may set `errno`, and puts it back, also when `action` panics.
+/// Runs something that may set `errno`, and puts it back, also when `action` panics. The thread is not
+/// [cancelled](uncancelled) meanwhile.
 #[cold]
 #[inline(never)]
 pub(crate) fn keeping_errno<T>(action: impl FnOnce() -> T) -> T {
@@ -210,5 +212,26 @@ pub(crate) fn keeping_errno<T>(action: impl FnOnce() -> T) -> T {
         }
     }
     let _before = Before(errno());
+    uncancelled(action)
+}
+
+/// Runs something in which `pthread_cancel` has no effect until it is over: what the recorder does with files would
+/// otherwise end the thread where the program does not expect it, and with the recorder at work.
+pub(crate) fn uncancelled<T>(action: impl FnOnce() -> T) -> T {
+    const DISABLE: c_int = 1;
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    }
+    struct Before(c_int);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            // SAFETY: a state that the C library has told; it acts on nothing by itself.
+            unsafe { pthread_setcancelstate(self.0, ptr::null_mut()) };
+        }
+    }
+    let mut before = 0;
+    // SAFETY: a state that the C library knows, and a place for the one before.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    let _before = Before(before);
     action()
 }

@@ -430,7 +430,7 @@ impl Process {
 
     /// Uses the stream and what was defined in it.
     fn definitions<R>(&self, action: impl FnOnce(&mut Definitions) -> R) -> R {
-        self.stream.with(action)
+        entry::uncancelled(|| self.stream.with(action))
     }
 
     /// Why the recording ended early, if it did.

@@ -11,6 +11,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use crate::entry;
+
 /// Room for what needs no runtime: registering a thread, for instance. Pages that are not used cost nothing.
 pub const FOR_A_THREAD: usize = 2 << 20;
 /// Room for what calls functions of a runtime: as much as most systems give a program.
@@ -18,10 +20,12 @@ pub const FOR_A_RUNTIME: usize = 8 << 20;
 
 const PAGE: usize = 4096;
 
-/// Runs something on a stack of this many bytes. Without memory for one, on the stack where it is.
+/// Runs something on a stack of this many bytes. Without memory for one, on the stack where it is. The thread is not
+/// cancelled meanwhile.
 #[cold]
 #[inline(never)]
 pub fn apart<R>(bytes: usize, action: impl FnOnce() -> R) -> R {
+    let action = || entry::uncancelled(action);
     let Some(stack) = Stack::map(bytes) else { return action() };
     let mut task = Task { action: Some(action), result: None };
     // SAFETY: `perform` has the type of the task that it gets, the task outlives the call, and the stack has been mapped

@@ -124,7 +124,7 @@ fn about() -> Runtime {
         // SAFETY: every implementation has names no longer than 256.
         unsafe { name(text.as_mut_ptr().cast()) };
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-        runtime.name = String::from_utf8_lossy(&text[..end]).into_owned();
+        runtime.name = String::from_utf8_lossy(text.get(..end).unwrap_or_default()).into_owned();
     }
     if let Some(version) = open_mpi_version() {
         runtime.name = format!("Open MPI {version}");

@@ -62,12 +62,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ),
         Some(Ok(Program::OtherLibc(libc))) => {
             loadable = false;
-            eprintln!(
-                "dwell: {name} is not recorded: its C library is {libc}, and Dwell measures programs with glibc"
+            crate::terminal::note!(
+                "{name} is not recorded: its C library is {libc}, and Dwell measures programs with glibc"
             );
         }
         Some(Ok(program)) if program.contains_coarrays() => {
-            eprintln!("dwell: {name}: {}", elf::COARRAYS_INSIDE);
+            crate::terminal::note!("{name}: {}", elf::COARRAYS_INSIDE);
         }
         // The system says it better when it cannot be executed.
         Some(Ok(_) | Err(_)) => {}

@@ -45,6 +45,22 @@ fn ways_in_and_out_of_calls() {
     }
 }
 
+/// The recorder opens a file in the first call of a thread, which is a cancellation point; the call is none.
+#[test]
+fn a_thread_that_is_to_be_cancelled() {
+    for mpi in Mpi::of_the_system() {
+        let lab = Lab::bare();
+        let program = mpi.compile(&lab, "tests/programs/mpi_cancel.c", &["-pthread"]);
+        let plain = mpi.run(&lab, 2, &[program.as_os_str()]);
+        let measured = mpi.measured(&lab, 2, &[program.as_os_str()]);
+        assert!(plain.stdout.contains("came back 1, went on 0, cancelled 1"), "{plain:?}");
+        assert_eq!((plain.code, plain.stdout), (measured.code, measured.stdout), "{mpi:?}");
+        analysed(&lab, &lab.experiment());
+        let probes = |pe| calls(&Trace::read(&lab.experiment()), pe, "MPI_Iprobe");
+        assert_eq!([probes(0), probes(1)], [3, 3], "{mpi:?}");
+    }
+}
+
 /// Calls inside of callbacks are the library's in the eyes of the recorder. What they make and give back
 /// is nevertheless told apart.
 #[test]
