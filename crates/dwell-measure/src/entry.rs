@@ -86,7 +86,7 @@ pub(crate) fn store_stack_pointer(to: &AtomicUsize) {
     // SAFETY: stores a word to where one is, in one instruction, as `AtomicUsize::store` does; without it the
     // register would be copied first.
     unsafe {
-        std::arch::asm!("mov qword ptr [{to}], rsp", to = in(reg) to.as_ptr(), options(nostack));
+        std::arch::asm!("mov qword ptr [{to}], rsp", to = in(reg) to.as_ptr(), options(nostack, preserves_flags));
     };
 }
 

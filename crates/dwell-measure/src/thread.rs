@@ -38,7 +38,7 @@ use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
 use crate::clock::Clock;
-use crate::entry::{self, Quiet, keeping_errno, words};
+use crate::entry::{self, Quiet, Words, keeping_errno, words};
 use crate::guard::{self, pass};
 use crate::hook::Hook;
 use crate::memory::{self, Memory};
@@ -318,8 +318,8 @@ const NOT_RECORDED: *const Location = ptr::without_provenance(1);
 /// The state of the calling thread, which is busy now. `None` if it is busy with something else,
 /// or if nothing is recorded.
 #[inline(always)]
-fn take() -> Option<Busy> {
-    let mut location = words().location.get();
+fn take(words: &Words) -> Option<Busy> {
+    let mut location = words.location.get();
     if location.addr() <= NOT_RECORDED.addr() {
         location = register(location)?;
     }
@@ -365,8 +365,9 @@ pub(crate) fn enter(hook: &'static Hook) -> Option<Busy> {
 /// As [`enter`], at a time.
 #[inline(always)]
 pub(crate) fn enter_at(hook: &'static Hook, time: impl FnOnce(&mut Thread) -> u64) -> Option<Busy> {
-    let Some(mut thread) = take() else { return missed() };
-    if !thread.enter(hook, time) {
+    let words = words();
+    let Some(mut thread) = take(words) else { return missed() };
+    if !thread.enter(hook, words, time) {
         thread.release();
         return None;
     }
@@ -376,8 +377,12 @@ pub(crate) fn enter_at(hook: &'static Hook, time: impl FnOnce(&mut Thread) -> u6
 impl Thread {
     /// Enters a call. Returns whether it is to be recorded, or followed.
     #[inline(always)]
-    fn enter(&mut self, hook: &'static Hook, time: impl FnOnce(&mut Self) -> u64) -> bool {
-        let words = words();
+    fn enter(
+        &mut self,
+        hook: &'static Hook,
+        words: &Words,
+        time: impl FnOnce(&mut Self) -> u64,
+    ) -> bool {
         let (stack, return_address) = (words.stack.get(), words.return_address.get());
         let layer = 1 << hook.layer as u32;
         let goes_on = self.depth == 0 || self.nest(stack, layer);

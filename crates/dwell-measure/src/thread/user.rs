@@ -18,7 +18,7 @@ use otf2::id::{MetricRef, ParameterRef, StringRef};
 use otf2::value::MetricValue;
 
 use super::{DEPTH, Frame, NO_FRAME, Thread, take};
-use crate::entry;
+use crate::entry::{self, words};
 use crate::guard::{self, guarded};
 use crate::process::Process;
 
@@ -88,7 +88,7 @@ pub fn count(name: &str, unit: &str, number: Number, stack: usize) {
 
 fn beside(stack: usize, action: impl FnOnce(&mut Thread)) {
     guarded(guard::Entry::User, || {
-        let Some(mut thread) = take() else { return };
+        let Some(mut thread) = take(words()) else { return };
         if thread.nest(stack, 0) {
             action(&mut thread);
         }
@@ -122,7 +122,7 @@ fn enter(
     then: impl FnOnce(&mut Thread),
 ) {
     guarded(guard::Entry::User, || {
-        let Some(mut thread) = take() else { return };
+        let Some(mut thread) = take(words()) else { return };
         if thread.nest(stack, 0) {
             if thread.depth >= MOST {
                 thread.skipped += 1;
@@ -143,7 +143,7 @@ fn enter(
 
 fn leave(region: impl FnOnce(&'static Process) -> Option<u32>) {
     guarded(guard::Entry::User, || {
-        let Some(mut thread) = take() else { return };
+        let Some(mut thread) = take(words()) else { return };
         if thread.skipped > 0 {
             thread.skipped -= 1;
         } else if let Some(region) = region(thread.process) {
