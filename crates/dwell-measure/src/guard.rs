@@ -12,7 +12,7 @@
 //! * What unwinding leaves behind can be used by others: a thread is no longer [busy](crate::thread), locks are
 //!   released, `errno` is what it was when the panic began.
 //! * Whatever the recorder does behind a guard that could act on `pthread_cancel` runs with cancellation put off
-//!   ([`entry`](crate::entry)), since a guard is no place for a thread to end in.
+//!   ([`entry`]), since a guard is no place for a thread to end in.
 //! * The start and the end of a recording consist of steps that all processes take together. Those that
 //!   concern one process alone have guards of their own: a process in which one of them fails takes part
 //!   in all others.

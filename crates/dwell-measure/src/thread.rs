@@ -5,9 +5,9 @@
 //! hook may be entered from inside an allocator.
 //!
 //! # Busy
-//! A thread is *busy* while it is in the recorder: as long as there is a [`Busy`], which is the only way to the state
-//! of a thread, and is given back by [`Busy::release`]. It has no destructor, since one costs instructions in every call;
-//! after a panic [`abandon`] does what is left to do. A signal handler that interrupts it then and calls a hooked function goes past the recorder,
+//! A thread is *busy* while it is in the recorder: as long as there is a `Busy`, which is the only way to the state
+//! of a thread, and is given back by `Busy::release`. It has no destructor, since one costs instructions in every call;
+//! after a panic `abandon` does what is left to do. A signal handler that interrupts it then and calls a hooked function goes past the recorder,
 //! and is counted. Whoever ends the recording waits until no thread is busy.
 //!
 //! # Frames
