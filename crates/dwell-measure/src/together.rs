@@ -60,7 +60,7 @@ pub(crate) fn numbers<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
     Ok(numbers)
 }
 
-/// Reasons are cut to this many bytes.
+/// Reasons that are longer are cut in the middle, where a path stands: what went wrong comes last.
 const LONGEST: usize = 400;
 
 /// Returns success at all processes if all of them pass success. Otherwise all get the error of one of them, which
@@ -104,7 +104,25 @@ pub(crate) fn agree(up: &mut impl Upcalls, own: io::Result<()>) -> io::Result<()
 }
 
 fn reason(rank: u64, error: &io::Error) -> Vec<u8> {
-    let mut text = format!("process {rank}: {error}");
-    text.truncate(text.floor_char_boundary(LONGEST));
-    text.into_bytes()
+    let text = format!("process {rank}: {error}");
+    if text.len() <= LONGEST {
+        return text.into_bytes();
+    }
+    let (begin, _) = text.split_at(text.floor_char_boundary(LONGEST / 4));
+    let (_, end) = text.split_at(text.ceil_char_boundary(text.len() - LONGEST * 3 / 4));
+    format!("{begin} … {end}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_keeps_its_end() {
+        let error = io::Error::other(format!("/{}: File name too long", "é".repeat(1000)));
+        let text = String::from_utf8(reason(3, &error)).unwrap_or_default();
+        assert!(text.starts_with("process 3: /é") && text.ends_with("é: File name too long"));
+        assert!(text.len() <= LONGEST + 8, "{}", text.len());
+        assert_eq!(reason(0, &io::Error::other("full")), b"process 0: full");
+    }
 }
