@@ -65,11 +65,15 @@ struct Round {
 }
 
 impl Round {
-    /// How far what was found is from what the program measured. Of two bounds the upper one counts,
-    /// if the lower one is not above.
+    /// How far what was found is from what the program measured. Of two bounds the upper one counts, if the lower one
+    /// is not above. Where targets come and go, as they do if they share a core, the upper bound counts gaps that the
+    /// lower one leaves out: within a tenth of each other, the nearer of the two counts.
     fn error(&self) -> f64 {
         let above = (self.sure - self.expected).max(0.0);
-        above.max((self.possible - self.expected).abs())
+        let (upper, lower) =
+            ((self.possible - self.expected).abs(), (self.expected - self.sure).abs());
+        let close = self.possible - self.sure <= 0.1 * self.expected;
+        above.max(if close { upper.min(lower) } else { upper })
     }
 }
 
