@@ -100,7 +100,9 @@ fn a_process_that_hangs_at_the_end_is_not_waited_for() {
             ["DWELL_PEER_TIMEOUT=3s", "SLOW_RANK=1", "SLOW_SECONDS=8", &preload].map(OsStr::new);
         let measured = mpi.measured_with(&lab, 3, &variables, &command);
         assert_eq!((plain.code, measured.code), (Some(0), Some(0)), "{mpi:?}: {measured:?}");
-        assert_eq!(lines(&plain.stdout), lines(&measured.stdout), "{mpi:?}");
+        // MPICH's transport may warn of messages that a process sent and nobody waits for any more.
+        let printed = lines(&measured.stdout);
+        assert!(lines(&plain.stdout).iter().all(|line| printed.contains(line)), "{measured:?}");
         let said = "waited 3s for process 1 at the end of the recording. Next: dwell recover";
         assert_eq!(measured.stderr.matches(said).count(), 1, "{mpi:?}: {measured:?}");
         let output = lab.dwell(&["recover".as_ref(), lab.experiment().as_os_str()]);
