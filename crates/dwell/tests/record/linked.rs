@@ -21,7 +21,10 @@ fn sanitized(mpi: &Mpi, lab: &Lab, options: &str, command: &[&OsStr]) -> (Run, R
     let plain = mpi.run(lab, 2, &[&before, command].concat());
     let measured = mpi.measured_with(lab, 2, &[&variable], command);
     assert_eq!(plain.code, measured.code, "{mpi:?}: {plain:?} {measured:?}");
-    assert_eq!(lines(&plain.stdout), lines(&measured.stdout), "{mpi:?}: {measured:?}");
+    // Of a run in which one process fails, the launcher ends the others before or after they have printed.
+    if plain.code == Some(0) {
+        assert_eq!(lines(&plain.stdout), lines(&measured.stdout), "{mpi:?}: {measured:?}");
+    }
     (plain, measured)
 }
 
