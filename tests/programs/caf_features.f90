@@ -145,6 +145,8 @@ contains
         crossed[1] = crossed[1] + 1
       end critical
     end do
+    ! Nobody holds a lock any more, so that each image acquires its own.
+    sync all
     lock (gate[me], acquired_lock=mine)
     if (mine) unlock (gate[me])
     sync all
@@ -153,7 +155,7 @@ contains
     call say('unlock', 11, 0)
     call say('get', 10, 40)
     call say('send', 10, 40)
-    call say('sync_all', 2, 0)
+    call say('sync_all', 3, 0)
   end subroutine locks
 
   subroutine events
