@@ -52,11 +52,11 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     // SAFETY: the words are what the program passed.
     let words = unsafe {{ Words::new(&list, Language::C, {row}) }};
     let mut room = core::mem::MaybeUninit::uninit();
-    {before}let state = if is_on() {{ {begin}::<Way>(&entry.hook, &words, &mut room) }} else {{ None }};
+    {before}let state = if is_on() {{ {begin} }} else {{ None }};
     // SAFETY: what the program passed goes to the function it was meant for, but for a status that
     // it does not want and the recorder does.
     let result = unsafe {{ real({passed}) }};
-    if let Some(state) = state {{ {end}::<Way>(state, &entry.hook, &words, result); }}
+    if let Some(state) = state {{ {end}; }}
     {after}result",
             before = if controls { "before_level(a0 as i32);\n    " } else { counted(row).0 },
             after = if controls { "after_level(a0 as i32);\n    " } else { counted(row).1 },
@@ -66,8 +66,17 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
             )),
             shape = shape(row),
             row = row_of(row, index),
-            begin = if is_hot(row) { "begin_here" } else { "begin" },
-            end = if is_hot(row) { "end_here" } else { "end" },
+            // A closure of its own for each hook, so that what it guards can be compiled into the hook.
+            begin = if is_hot(row) {
+                "guard::guarded_option(guard::Entry::Before, || Way::begin(&entry.hook, &words, &mut room))"
+            } else {
+                "begin::<Way>(&entry.hook, &words, &mut room)"
+            },
+            end = if is_hot(row) {
+                "guard::guarded(guard::Entry::After, || Way::end(state, &entry.hook, &words, result))"
+            } else {
+                "end::<Way>(state, &entry.hook, &words, result)"
+            },
         ),
     };
     format!(

@@ -64,7 +64,7 @@ mod hooks {
     use super::everyone::{after_counted, before_counted};
     use super::fortran::code_at;
     use super::life::{before_start, finish, meet, start};
-    use super::shape::{Language, Plain, Words, begin, begin_here, end, end_here};
+    use super::shape::{Language, Plain, Shape, Words, begin, end};
     use super::{collectives, completion, groups, messages, rma};
     use crate::entry::{Entry, row};
 

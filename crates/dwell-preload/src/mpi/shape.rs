@@ -15,7 +15,7 @@ use super::abi::{Abi, abi};
 use super::fortran;
 
 /// How calls of one shape are recorded. `words` are the arguments of the call: what is put there before
-/// it reaches the library. Hooks come here by [`begin`] and [`end`], which keep panics from the program.
+/// it reaches the library. Hooks come here behind a guard, which keeps panics from the program.
 pub(crate) trait Shape {
     /// Memory that must stay where it is while the call lasts.
     type Room;
@@ -40,33 +40,12 @@ pub(crate) fn begin<S: Shape>(
     words: &Words<'_>,
     room: &mut MaybeUninit<S::Room>,
 ) -> Option<S::State> {
-    begin_here::<S>(hook, words, room)
+    guarded_option(Entry::Before, move || S::begin(hook, words, room))
 }
 
 /// The second half.
 #[inline(never)]
 pub(crate) fn end<S: Shape>(
-    state: S::State,
-    hook: &'static Hook,
-    words: &Words<'_>,
-    result: c_int,
-) {
-    end_here::<S>(state, hook, words, result);
-}
-
-/// The first half of a shape, compiled into the hook.
-#[inline(always)]
-pub(crate) fn begin_here<S: Shape>(
-    hook: &'static Hook,
-    words: &Words<'_>,
-    room: &mut MaybeUninit<S::Room>,
-) -> Option<S::State> {
-    guarded_option(Entry::Before, move || S::begin(hook, words, room))
-}
-
-/// The second half.
-#[inline(always)]
-pub(crate) fn end_here<S: Shape>(
     state: S::State,
     hook: &'static Hook,
     words: &Words<'_>,
