@@ -144,7 +144,7 @@ impl Local {
                 (self.size, self.program) = (size, program.into());
             }
             // What only the recorder and recovery want to know.
-            Fact::Property { name: name @ ("CHUNK" | "CLOCK_SHIFT" | "CLOCK_AHEAD"), value } => {
+            Fact::Property { name: name @ ("CLOCK_SHIFT" | "CLOCK_AHEAD"), value } => {
                 self.numbers.push((name.into(), value.into()));
             }
             Fact::Property { name, value } => {

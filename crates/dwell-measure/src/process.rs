@@ -185,7 +185,8 @@ impl Process {
     /// If files cannot be made, or memory is short.
     pub fn prepare(plan: &Plan<'_>) -> io::Result<&'static Self> {
         let path = Path::new(plan.open_files).join(format!("{}.facts", plan.rank));
-        let stream = Stream::create(&path, plan.run, plan.rank.into(), plan.size.into())?;
+        let (rank, size) = (plan.rank.into(), plan.size.into());
+        let stream = Stream::create(&path, plan.run, rank, size, plan.chunk as u64)?;
         let head = stream.head();
         let definitions = Definitions {
             stream,

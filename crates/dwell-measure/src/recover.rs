@@ -182,7 +182,7 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
     let mut global = offline.finish();
     recovered.locations = global.locations();
 
-    let mut options = run::options(shape.chunk, global.locations());
+    let mut options = run::options(found.chunk_size, global.locations());
     options.properties = run::properties(&global, "recovered");
     options.properties.extend(run::clock_properties(&global));
     options.properties.extend(run::loss_properties(&global));
@@ -241,7 +241,6 @@ const STAND_INS: u64 = 1024;
 struct Shape {
     /// Threads of each rank.
     threads: Vec<u64>,
-    chunk: u64,
     ahead: u64,
     program: String,
     /// Ranks whose facts were damaged.
@@ -259,7 +258,7 @@ fn close_all(
     notes: &mut Notes,
 ) -> Result<(Offline, Shape), Error> {
     let mut offline = Offline::default();
-    let mut shape = Shape { chunk: otf2::chunk::EVENTS_SIZE, ..Shape::default() };
+    let mut shape = Shape::default();
     let mut first = 0;
     for rank in 0..found.size {
         let process = found.processes.get(&rank);
@@ -269,13 +268,12 @@ fn close_all(
             if !local.damage.is_empty() {
                 shape.damaged.insert(rank);
             }
-            shape.chunk = local.number("CHUNK").unwrap_or(shape.chunk);
             shape.ahead = local.number("CLOCK_AHEAD").unwrap_or(shape.ahead);
             if !local.program.is_empty() {
                 shape.program.clone_from(&local.program);
             }
             recovered.processes += 1;
-            let chunk = shape.chunk;
+            let chunk = found.chunk_size;
             Closing { local: &mut local, folder, directory, first, chunk }.close(recovered, notes);
             shape.named.insert(rank, local.named());
         } else {
@@ -299,7 +297,8 @@ fn strays(found: &Run, shape: &Shape, notes: &mut Notes) {
                 continue;
             }
             let unused = mine
-                && scan_events(&path, shape.chunk, |_, _| true).is_ok_and(|scan| scan.is_empty());
+                && scan_events(&path, found.chunk_size, |_, _| true)
+                    .is_ok_and(|scan| scan.is_empty());
             if unused {
                 let _ = fs::remove_file(&path);
                 continue;

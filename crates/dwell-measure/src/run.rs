@@ -253,7 +253,6 @@ fn begin(
     })?;
     let runtime = about();
     let shift = agreement.shift().to_string();
-    let chunk = settings.chunk(size).to_string();
     let ahead = agreement.ahead.to_string();
     let mut properties = vec![
         ("RUNTIME", runtime.name),
@@ -262,7 +261,6 @@ fn begin(
         ("CLOCK", process.clock.describe().into()),
         ("PROGRAM", program.clone()),
         ("CLOCK_SHIFT", shift),
-        ("CHUNK", chunk),
         ("CLOCK_AHEAD", ahead),
     ];
     properties.extend(report::environment());

@@ -5,7 +5,7 @@
 //!
 //! # The file, version 1
 //!
-//! Words of 8 bytes in little endian, from byte 0 on. The first seven never change.
+//! Words of 8 bytes in little endian, from byte 0 on. The first eight never change.
 //!
 //! | word | is |
 //! |---:|---|
@@ -15,14 +15,15 @@
 //! | 3 | number of processes |
 //! | 4 | rank |
 //! | 5 | number of the process at the operating system |
-//! | 6 | sum of the words before it |
-//! | 7 | number of facts. A process that was killed may have left one more |
-//! | 8 | number of chunks that its event files have. A process that was killed may have left more |
-//! | 9 | calls that are lost because recording had stopped |
-//! | 10 | not 0 if further calls were lost and nobody counted them |
-//! | 11 | threads that could not be recorded |
-//! | 12 | calls that these made |
-//! | 13 | why recording stopped: 1 in the lowest bit if it did, then bytes of the text, in the upper half the number that the system gave for the error |
+//! | 6 | bytes of a chunk of its event files |
+//! | 7 | sum of the words before it |
+//! | 8 | number of facts. A process that was killed may have left one more |
+//! | 9 | number of chunks that its event files have. A process that was killed may have left more |
+//! | 10 | calls that are lost because recording had stopped |
+//! | 11 | not 0 if further calls were lost and nobody counted them |
+//! | 12 | threads that could not be recorded |
+//! | 13 | calls that these made |
+//! | 14 | why recording stopped: 1 in the lowest bit if it did, then bytes of the text, in the upper half the number that the system gave for the error |
 //! | 16 … 79 | that text |
 //!
 //! [Facts](crate::facts) begin at byte [`BLOCK`], in blocks of that size. None crosses the border of one.
@@ -74,13 +75,13 @@ impl fmt::Display for RunId {
 
 /// Bytes of the head, which are mapped as long as the process lives.
 const HEAD: usize = 4096;
-const FACTS: usize = 7;
-const CHUNKS: usize = 8;
-const LOST: usize = 9;
-const UNCOUNTED: usize = 10;
-const THREADS: usize = 11;
-const CALLS: usize = 12;
-const STOPPED: usize = 13;
+const FACTS: usize = 8;
+const CHUNKS: usize = 9;
+const LOST: usize = 10;
+const UNCOUNTED: usize = 11;
+const THREADS: usize = 12;
+const CALLS: usize = 13;
+const STOPPED: usize = 14;
 const TEXT: usize = 16;
 /// Bytes of the text that says why recording stopped.
 const TEXT_BYTES: usize = 512;
@@ -169,6 +170,8 @@ pub struct Headed {
     pub rank: u64,
     /// Its number at the operating system.
     pub pid: u64,
+    /// Bytes of a chunk of its event files.
+    pub chunk_size: u64,
     /// Number of facts.
     pub facts: u64,
     /// Number of chunks of its event files.
@@ -183,9 +186,9 @@ pub struct Headed {
 
 impl Headed {
     /// The words that never change, as the file has them.
-    pub fn fixed(&self) -> [u8; 56] {
-        let fixed = [MAGIC, VERSION, self.run.0, self.size, self.rank, self.pid];
-        let mut bytes = [0; 56];
+    pub fn fixed(&self) -> [u8; 64] {
+        let fixed = [MAGIC, VERSION, self.run.0, self.size, self.rank, self.pid, self.chunk_size];
+        let mut bytes = [0; 64];
         let words = fixed.into_iter().chain([sum(&fixed)]).flat_map(u64::to_le_bytes);
         bytes.iter_mut().zip(words).for_each(|(to, byte)| *to = byte);
         bytes
@@ -196,9 +199,9 @@ impl Headed {
         let word = |at: usize| -> Option<u64> {
             bytes.get(8 * at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
         };
-        let fixed = [word(0)?, word(1)?, word(2)?, word(3)?, word(4)?, word(5)?];
-        let [MAGIC, VERSION, run, size, rank, pid] = fixed else { return None };
-        if word(6)? != sum(&fixed) {
+        let fixed = [word(0)?, word(1)?, word(2)?, word(3)?, word(4)?, word(5)?, word(6)?];
+        let [MAGIC, VERSION, run, size, rank, pid, chunk_size] = fixed else { return None };
+        if word(7)? != sum(&fixed) {
             return None;
         }
         let stop = word(STOPPED)?;
@@ -213,6 +216,7 @@ impl Headed {
             size,
             rank,
             pid,
+            chunk_size,
             facts: word(FACTS)?,
             chunks: word(CHUNKS)?,
             lost: (word(LOST)?, word(UNCOUNTED)? > 0),
@@ -252,7 +256,13 @@ impl Stream {
     ///
     /// # Errors
     /// If the file exists, cannot be made, or there is no space for it.
-    pub fn create(path: &Path, run: RunId, rank: u64, size: u64) -> io::Result<Self> {
+    pub fn create(
+        path: &Path,
+        run: RunId,
+        rank: u64,
+        size: u64,
+        chunk_size: u64,
+    ) -> io::Result<Self> {
         let told =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let name = CString::new(path.as_os_str().as_bytes())?;
@@ -260,10 +270,11 @@ impl Stream {
         let head = Memory::of_file(&file, 0, HEAD).map_err(told)?;
         let block = Memory::of_file(&file, BLOCK as u64, BLOCK).map_err(told)?;
         let head = Head(head.leak_words());
-        let fixed = [MAGIC, VERSION, run.0, size, rank, u64::from(std::process::id())];
+        let pid = u64::from(std::process::id());
+        let fixed = [MAGIC, VERSION, run.0, size, rank, pid, chunk_size];
         // The magic number comes last: a head is complete or none.
-        let [a, b, c, d, e, f] = fixed;
-        for (place, word) in head.0.iter().zip([a, b, c, d, e, f, sum(&fixed)]).rev() {
+        let [a, b, c, d, e, f, g] = fixed;
+        for (place, word) in head.0.iter().zip([a, b, c, d, e, f, g, sum(&fixed)]).rev() {
             place.store(word, Ordering::Release);
         }
         let stream = Self { path: name, head, block, blocks: 0, at: 0 };
@@ -369,13 +380,14 @@ pub fn parse(
 mod tests {
     use super::*;
 
+    const CHUNK: u64 = 256 * 1024;
     const RUN: RunId = RunId(0x0123_4567_89ab_cdef);
 
     #[test]
     fn facts_over_many_blocks() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("0.facts");
-        let mut stream = Stream::create(&path, RUN, 3, 8)?;
+        let mut stream = Stream::create(&path, RUN, 3, 8, CHUNK)?;
         let long = "x".repeat(30_000);
         for id in 0..10 {
             stream.append(&Fact::Site { id, address: id * 7 })?;
@@ -392,13 +404,14 @@ mod tests {
         assert!(sites.iter().copied().eq((0..10).map(|id| (id, id * 7))));
         assert_eq!(long_ones, 10);
         assert_eq!((head.run, head.rank, head.size, head.facts), (RUN, 3, 8, 20));
+        assert_eq!(head.chunk_size, CHUNK);
         Ok(())
     }
 
     #[test]
     fn a_fact_larger_than_a_block_is_refused() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
-        let mut stream = Stream::create(&folder.path().join("0.facts"), RUN, 0, 1)?;
+        let mut stream = Stream::create(&folder.path().join("0.facts"), RUN, 0, 1, CHUNK)?;
         let long = "x".repeat(BLOCK);
         assert!(stream.append(&Fact::Property { name: "LONG", value: &long }).is_err());
         stream.append(&Fact::Site { id: 0, address: 1 })
@@ -408,7 +421,7 @@ mod tests {
     fn the_head_says_what_happened() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("0.facts");
-        let stream = Stream::create(&path, RUN, 0, 1)?;
+        let stream = Stream::create(&path, RUN, 0, 1, CHUNK)?;
         let head = stream.head();
         (0..5).for_each(|_| head.loses_call());
         head.misses_thread();
@@ -433,9 +446,9 @@ mod tests {
     fn every_byte_of_the_fixed_part_is_checked() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("0.facts");
-        Stream::create(&path, RUN, 0, 1)?;
+        Stream::create(&path, RUN, 0, 1, CHUNK)?;
         let sound = std::fs::read(&path)?;
-        for at in 0..56 {
+        for at in 0..64 {
             let mut bytes = sound.clone();
             bytes[at] ^= 4;
             assert_eq!(Headed::read(&bytes), None, "{at}");

@@ -30,6 +30,8 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) size: u64,
+    /// Bytes of a chunk of its event files.
+    pub(super) chunk_size: u64,
     pub(super) processes: BTreeMap<u64, Found>,
     /// Ranks and threads of the event files and rows in each folder.
     pub(super) files: BTreeMap<PathBuf, BTreeSet<(u64, u64)>>,
@@ -50,6 +52,7 @@ pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Res
     let own = agree::open_files(directory);
     let mut run = Run {
         size: 0,
+        chunk_size: 0,
         processes: BTreeMap::new(),
         files: BTreeMap::new(),
         unreadable: BTreeMap::new(),
@@ -84,7 +87,8 @@ pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Res
     for other in others {
         notes.damage(&other.facts, &format!("of another run, {}; left as it is", other.head.run));
     }
-    run.size = size(&ours);
+    run.size = most_say(ours.iter().map(|it| it.head.size));
+    run.chunk_size = most_say(ours.iter().map(|it| it.head.chunk_size));
     if run.size > MOST {
         let text =
             format!("{} processes are said to be in this run; {MOST} are the most", run.size);
@@ -96,6 +100,10 @@ pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Res
         } else if head.size != run.size || rank >= run.size {
             let text = format!("rank {rank} of a run of {} processes", head.size);
             notes.damage(&facts, &format!("{text}, but this run had {}; left as it is", run.size));
+        } else if head.chunk_size != run.chunk_size {
+            let (its, of_run) = (head.chunk_size, run.chunk_size);
+            let text = format!("chunks of {its} bytes, but those of this run have {of_run}");
+            notes.damage(&facts, &format!("{text}; left as it is"));
         } else if let Some(known) = run.processes.get(&rank) {
             let known = known.facts.display();
             notes.damage(&facts, &format!("rank {rank} once more, beside {known}; left as it is"));
@@ -168,14 +176,14 @@ fn which_run(
     Ok(None)
 }
 
-/// How many processes the run had, as most of them say.
-fn size(ours: &[Candidate]) -> u64 {
+/// The number that most processes state, and the smallest of those that are stated equally often.
+fn most_say(stated: impl Iterator<Item = u64>) -> u64 {
     let mut votes: BTreeMap<u64, u64> = BTreeMap::new();
-    for candidate in ours {
-        *votes.entry(candidate.head.size).or_default() += 1;
+    for number in stated {
+        *votes.entry(number).or_default() += 1;
     }
-    // The smaller one of equals: the last that is largest is taken.
-    votes.into_iter().rev().max_by_key(|(_, count)| *count).map_or(0, |(size, _)| size)
+    // Of several maxima, `max_by_key` takes the last.
+    votes.into_iter().rev().max_by_key(|(_, count)| *count).map_or(0, |(number, _)| number)
 }
 
 /// The rank and the thread whose events or rows a file has, going by its name: `3.0.evt`, `3.0.rows`,
