@@ -97,8 +97,9 @@ fn errors_of_the_recorder_are_returned_with_the_draft_of_the_abi() {
         let tool = mpi.compile_tool(&lab, "tests/programs/mpi_errors_returned.c");
         let run = mpi.measured_over(&lab, &tool, 2, &[program.as_os_str()]);
         assert_eq!(run.code, Some(0), "{mpi:?} {run:?}");
-        let mut said: Vec<&str> = run.stdout.lines().filter(|line| line.contains("tool")).collect();
-        said.dedup();
-        assert_eq!(said, ["the tool's session returns errors"], "{mpi:?} {run:?}");
+        // The launcher may join lines of two processes.
+        let said = |words: &str| run.stdout.matches(words).count();
+        let returned = said("the tool's session returns errors");
+        assert!(returned > 0 && returned == said("the tool's session"), "{mpi:?} {run:?}");
     }
 }
