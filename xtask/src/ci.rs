@@ -6,6 +6,7 @@
 //! run has to end within 45 minutes on two quiet cores, and this is where one sees
 //! which step takes them.
 
+mod again;
 pub(crate) mod install;
 pub(crate) mod linkage;
 
@@ -188,23 +189,37 @@ const REQUIRED: &[&str] = &[
 
 /// Everything, without optimisation and with checks for overflow.
 fn test(run: &mut Run<'_>) -> Result<()> {
-    let mut command = cargo(&run.workspace.root);
-    process::run(run.with_tools(command.arg("test").args(ALL_BUT_FUZZ)))
+    run.test(|command| command.arg("test").args(ALL_BUT_FUZZ))
 }
 
 /// The recorder as users have it. What stands between a program and its runtime depends on optimisation more than
 /// anything else: stubs in assembly, inlined hooks, fences for the compiler. The command that starts it and reads what it
 /// wrote is the one that was tested before; `cargo xtask proofs` has that optimised too.
 fn test_release(run: &mut Run<'_>) -> Result<()> {
-    let mut parts = cargo(&run.workspace.root);
-    parts.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
-    process::run(run.with_tools(parts.args(["-p", "dwell-preload"])))?;
-    let mut whole = cargo(&run.workspace.root);
-    whole.args(["test", "-p", "dwell", "--test", "record"]).env("DWELL_TEST_LIBRARY", "release");
-    process::run(run.with_tools(&mut whole))
+    run.test(|command| {
+        command.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
+        command.args(["-p", "dwell-preload"])
+    })?;
+    run.test(|command| {
+        command.args(["test", "-p", "dwell", "--test", "record"]);
+        command.env("DWELL_TEST_LIBRARY", "release")
+    })
 }
 
 impl Run<'_> {
+    /// Runs tests. Those that fail once and pass the second time are named at the end of the run.
+    fn test(&mut self, arguments: impl Fn(&mut Command) -> &mut Command) -> Result<()> {
+        let passed_again = again::run(|| {
+            let mut command = cargo(&self.workspace.root);
+            self.with_tools(arguments(&mut command));
+            command
+        })?;
+        let line = |name: &String| format!("passed only when it was tried again: {name}");
+        // The last line stays the one about advisories.
+        self.last_lines.splice(0..0, passed_again.iter().map(line));
+        Ok(())
+    }
+
     /// Sets the variables by which tests find the tools of others, and by which they may not do without.
     fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if !self.quick {
