@@ -100,8 +100,10 @@ impl Head {
         self.0.get(word).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Counts a chunk that an event file has.
+    /// Counts a chunk that an event file has. Its header is in the file by then, also if the process is killed in
+    /// between: recovery takes a counted chunk without a header for damage.
     pub fn has_chunk(self) {
+        fence(Ordering::Release);
         self.add(CHUNKS);
     }
 

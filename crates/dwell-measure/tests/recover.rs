@@ -218,6 +218,19 @@ fn a_damaged_page_is_told_and_the_events_behind_it_are_kept() {
     assert_eq!(switched, 2, "{recovered:?}");
 }
 
+/// A file of zeros is also what a process leaves that was about to begin. The facts say that this one had begun.
+#[test]
+fn events_that_are_all_zeros_are_missed() {
+    let killed = Killed::new(2);
+    fs::remove_file(killed.path("open/1.facts")).unwrap();
+    process(&killed.path("open"), RUN, 1, 2, 100);
+    killed.change("open/1.0.evt", |bytes| bytes.fill(0));
+    let recovered = killed.recover();
+    let text = damage(&killed, &recovered);
+    assert!(text.contains("1 chunks of events were begun, and its files have 0"), "{text}");
+    assert_eq!(recovered.events, all(1));
+}
+
 #[test]
 fn events_without_facts_are_left_out_and_never_misread() {
     for damaged in [vec![], vec![0; 65536], b"no facts at all".to_vec()] {

@@ -170,8 +170,13 @@ impl Scan {
         Some((Time(first.first), Time(last.last)))
     }
 
-    /// Number of chunks that the file has room for.
+    /// Number of chunks that were begun. The file may have room for one more.
     pub fn chunks(&self) -> u64 {
+        self.end.map_or(0, |(chunk, ..)| chunk + 1)
+    }
+
+    /// Number of chunks that the file has room for.
+    fn room(&self) -> u64 {
         self.size.div_ceil(self.chunk_size.max(1))
     }
 
@@ -378,7 +383,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         let mut blanks = 0;
         let mut ended = None;
         let mut last = None;
-        for chunk in 0..self.scan.chunks() {
+        for chunk in 0..self.scan.room() {
             let offset = chunk * chunk_size;
             let length = store::read_full(file, offset, &mut memory)?;
             let bytes = memory.get(..length).unwrap_or_default();
