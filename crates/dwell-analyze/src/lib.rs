@@ -57,7 +57,9 @@ use dwell_model::layer::Layer;
 use otf2::Archive;
 use otf2::read::Definitions;
 
-pub use findings::{Confidence, Finding, LISTED, Polling, Share, Step, Unconfirmed};
+pub use findings::{
+    Confidence, Entry, Finding, LISTED, Phase, Polling, Share, Step, Times, Unconfirmed,
+};
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
 pub use names::Site;
@@ -159,7 +161,7 @@ pub struct Analysis {
     world: World,
     replayed: Replayed,
     tree: Tree,
-    findings: Vec<Finding>,
+    ranking: findings::Ranking,
     unconfirmed: Vec<Unconfirmed>,
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
@@ -200,7 +202,7 @@ pub fn analyze(
     let (memory, cut) = (options.memory, options.cut);
     let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
     let tree = Tree::join(&world, &replayed.shards);
-    let findings = findings::rank(&defs, &world, &replayed, &tree);
+    let ranking = findings::rank(&defs, &world, &replayed, &tree);
     let unconfirmed = findings::unconfirmed(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
@@ -211,7 +213,7 @@ pub fn analyze(
         world,
         replayed,
         tree,
-        findings,
+        ranking,
         unconfirmed,
         polling,
         not_computed,
@@ -237,9 +239,20 @@ pub struct Pair {
 }
 
 impl Analysis {
-    /// What waits, the longest first.
+    /// What waits, in the order of the [entries](Self::entries).
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        &self.ranking.findings
+    }
+
+    /// Findings by call path. Those of the run come first, then those of start-up and of shutdown; in each phase, what
+    /// can gain most comes first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.ranking.entries
+    }
+
+    /// Time over all locations in start-up, run and shutdown.
+    pub fn times(&self) -> Times {
+        self.ranking.times
     }
 
     /// Call paths with time that looks like waits for progress but has no explanation, the longest first: operations

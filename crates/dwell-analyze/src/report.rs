@@ -201,10 +201,13 @@ const LAYER: &[LayerRow] = {
     ]
 };
 
+/// End of the name of the metric with the upper bounds of waits for progress.
+const UPPER_BOUND: &str = "wait_for_progress_upper_bound";
+
 /// What is beside the tree of time: bounds, and waits that are in doubt.
 const BESIDE: &[(&str, &str, &[Q])] = &[
     (
-        "wait_for_progress_upper_bound",
+        UPPER_BOUND,
         "Wait for Progress, upper bound",
         &[Q::ProgressLow, Q::ProgressMargin, Q::ProgressMultiLow, Q::ProgressMultiMargin],
     ),
@@ -668,4 +671,9 @@ pub(crate) fn name_of(layer: Layer, class: Class, what: Q) -> String {
     // Every class has a row for what occurs in it; if not, the last resort is the first that fits.
     let row = exact.or_else(|| LAYER.iter().find(fits));
     format!("{}_{}", layer.name(), row.map_or("wait", |row| row.1))
+}
+
+/// The metric that has the upper bounds of waits for progress.
+pub(crate) fn upper_bound_of(layer: Layer) -> String {
+    format!("{}_{UPPER_BOUND}", layer.name())
 }

@@ -46,4 +46,4 @@ pub use settings::{Axis, Spent};
 pub use summary::Summary;
 pub use system::{Item, System};
 pub use totals::Totals;
-pub use waits::{Wait, wait};
+pub use waits::{Wait, pattern, wait};

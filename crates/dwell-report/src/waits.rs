@@ -8,6 +8,8 @@
 pub struct Wait {
     /// End of the metric's name.
     pub name: &'static str,
+    /// Id of the pattern in findings.
+    pub pattern: &'static str,
     /// What happened.
     pub meaning: &'static str,
     /// What can be done about it.
@@ -30,18 +32,31 @@ pub fn wait(uniq_name: &str) -> Option<&'static Wait> {
         .max_by_key(|wait| wait.name.len())
 }
 
-macro_rules! waits {
-    ($( $name:literal: $meaning:literal; $remedy:literal; )*) => {
-        &[$( Wait { name: $name, meaning: $meaning, remedy: $remedy }, )*]
-    };
+/// The wait state that a pattern looks for.
+pub fn pattern(id: &str) -> Option<&'static Wait> {
+    WAITS.iter().find(|wait| wait.pattern == id)
 }
 
+macro_rules! waits {
+    ($( $name:literal $( = $pattern:literal )?: $meaning:literal; $remedy:literal; )*) => {
+        &[$( Wait {
+            name: $name,
+            pattern: waits!(@ $name $( $pattern )?),
+            meaning: $meaning,
+            remedy: $remedy,
+        }, )*]
+    };
+    (@ $name:literal) => { $name };
+    (@ $name:literal $pattern:literal) => { $pattern };
+}
+
+/// Names of metrics, ids of patterns where they differ, what happened, and what to do about it in general.
 const WAITS: &[Wait] = waits! {
-    "latesender": "a receive was posted before the message was sent";
+    "latesender" = "late_sender": "a receive was posted before the message was sent";
         "Let the sender send earlier, or give the receiver other work first.";
-    "latesender_wo": "a message was waited for while another one was already there";
+    "latesender_wo" = "late_sender_wrong_order": "a message was waited for while another one was already there";
         "Receive messages in the order in which they arrive.";
-    "latereceiver": "a send waited until the receive was posted";
+    "latereceiver" = "late_receiver": "a send waited until the receive was posted";
         "Post the receive earlier, or send without blocking.";
     "barrier_wait": "a barrier waited for the last to arrive";
         "Balance the work before it, or synchronise fewer processes.";
@@ -49,13 +64,13 @@ const WAITS: &[Wait] = waits! {
         "Often the network, or other work on the node: give each process a core of its own.";
     "nxn_completion": "a process left an all-to-all operation later than the first did, after all had come";
         "Not the work of others: give each process a core of its own; move less data, or less often.";
-    "wait_nxn": "an all-to-all operation (reduction to all, gather to all) waited for the last to arrive";
+    "wait_nxn" = "nxn_wait": "an all-to-all operation (reduction to all, gather to all) waited for the last to arrive";
         "Balance the work before it; do it less often, or join several small ones; or begin it early without blocking.";
-    "latebroadcast": "a broadcast waited for its root";
+    "latebroadcast" = "late_broadcast": "a broadcast waited for its root";
         "Let the root broadcast earlier.";
-    "earlyreduce": "the root of a reduction waited for the others";
+    "earlyreduce" = "early_reduce": "the root of a reduction waited for the others";
         "Give the root other work before it, or balance the others.";
-    "earlyscan": "a scan waited for the ranks before";
+    "earlyscan" = "early_scan": "a scan waited for the ranks before";
         "Balance the work of the lower ranks.";
     "wait_at_fence": "a fence waited for the last to arrive";
         "Balance the work between fences, or synchronise with single partners.";
@@ -67,7 +82,7 @@ const WAITS: &[Wait] = waits! {
         "Give the target other work before it waits.";
     "late_complete": "an exposure epoch lasted until its origin completed, though nothing was left to transfer";
         "Complete the access epoch right after the last operation.";
-    "lock_competition": "a lock was held by another process";
+    "lock_competition" = "lock_contention": "a lock was held by another process";
         "Hold locks for a shorter time, or use several locks.";
     "lock_contention": "a lock was held by another process";
         "Hold locks for a shorter time, or use several locks.";
@@ -83,7 +98,7 @@ const WAITS: &[Wait] = waits! {
         "Make it once, outside of loops, and use it again; if it is made but once, balance the start of the program.";
     "wait_at_free": "freeing a window, symmetric memory or a group waited for the last to arrive";
         "Free it once, at the end, and outside of loops; if it is freed but once, balance the work before it.";
-    "nonblocking_wait": "a collective that does not block was waited for before the last had begun it";
+    "nonblocking_wait" = "nonblocking_collective_wait": "a collective that does not block was waited for before the last had begun it";
         "Begin it earlier where it is begun last, or do more work before waiting for it.";
 };
 

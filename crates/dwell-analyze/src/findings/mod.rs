@@ -1,6 +1,15 @@
 //! What was found, ranked: which call waits how long, where, and on whom.
+//!
+//! A [`Finding`] is one kind of wait on one call path. Findings of one call path are an [`Entry`], which is what
+//! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod beside;
+mod phase;
+mod sums;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use dwell_model::layer::Layer;
 use otf2::read::Definitions;
@@ -9,8 +18,12 @@ use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::names::{self, Site};
 use crate::replay::Replayed;
-use crate::tree::{Branch, Fold, Tree, lanes, node};
+use crate::tree::{Tree, lanes};
 use crate::world::World;
+pub use beside::{Polling, Unconfirmed};
+pub(crate) use beside::{polling, unconfirmed};
+pub use phase::{Phase, Times};
+use sums::{Sums, Totals, inclusive, top};
 
 /// How sure a severity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,57 +73,18 @@ pub struct Share {
     pub at_most: u64,
 }
 
-/// Time of a call path that looks like waits for progress, in operations like those that were seen to need no
-/// help of their targets. The trace does not explain it, so it is no wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unconfirmed {
-    /// Id of the pattern that it looks like.
-    pub pattern: &'static str,
-    /// The layer.
-    pub layer: Layer,
-    /// How long the targets were in no call that progresses, over all locations.
-    pub nanoseconds: u64,
-    /// How often the call path was taken.
-    pub visits: u64,
-    /// Time on the call path.
-    pub path_nanoseconds: u64,
-    /// The calls, the outermost first.
-    pub path: Vec<Step>,
-    /// Number of the call path in the report.
-    pub call_path: u32,
-    /// At how many locations.
-    pub locations: u64,
-    /// Whose time it is, at most [`LISTED`].
-    pub origins: Vec<Share>,
-    /// On whom the operations were, at most [`LISTED`].
-    pub targets: Vec<Share>,
-}
-
-/// Calls that ask again and again whether something has happened. The process computes meanwhile, so
-/// this is no wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Polling {
-    /// The layer.
-    pub layer: Layer,
-    /// How many calls followed another, or were followed by one, with no other call between them.
-    pub calls: u64,
-    /// From the first of them to the last, over all loops and locations.
-    pub nanoseconds: u64,
-    /// The calls, the outermost first.
-    pub path: Vec<Step>,
-    /// At how many locations.
-    pub locations: u64,
-}
-
 /// A call path that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Id of the pattern.
     pub pattern: &'static str,
-    /// Name of the metric in the report.
+    /// Name of the metric in the report. A wait that may be none has the metric of upper bounds: the report has no other
+    /// value of it.
     pub metric: String,
     /// The layer.
     pub layer: Layer,
+    /// When in the life of the program.
+    pub phase: Phase,
     /// How long, over all locations; the lower bound if there are two.
     pub nanoseconds: u64,
     /// The upper bound.
@@ -144,6 +118,45 @@ impl Finding {
     pub fn seconds(&self) -> f64 {
         self.nanoseconds as f64 / 1e9
     }
+
+    /// Twice what can be gained: the sum of both bounds.
+    fn gain(&self) -> u128 {
+        u128::from(self.nanoseconds) + u128::from(self.at_most)
+    }
+}
+
+/// All findings of one call path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When in the life of the program.
+    pub phase: Phase,
+    /// Sum of the lower bounds of its findings.
+    pub nanoseconds: u64,
+    /// Sum of the upper bounds.
+    pub at_most: u64,
+    /// Which findings it has; they follow one another, the longest first.
+    pub findings: Range<usize>,
+}
+
+impl Entry {
+    /// Shares of the run below this are told in one line for all.
+    pub const LEAST_SHARE: f64 = 0.001;
+
+    /// Whether the middle of the bounds is less than [`Self::LEAST_SHARE`] of a time.
+    pub fn is_small(&self, time: u64) -> bool {
+        let gain = u128::from(self.nanoseconds) + u128::from(self.at_most);
+        (gain as f64) < 2.0 * Self::LEAST_SHARE * time as f64
+    }
+}
+
+/// Everything that was found.
+#[derive(Debug)]
+pub(crate) struct Ranking {
+    /// The findings of the first entry, those of the second, and so on.
+    pub(crate) findings: Vec<Finding>,
+    /// Those of the run first, then start-up and shutdown; in each, what can gain most first.
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) times: Times,
 }
 
 /// Quantities that are findings, and by how much more they may be.
@@ -170,43 +183,35 @@ const WAITS: &[(Q, Option<Q>)] = &[
     (Q::NonBlockingWait, None),
 ];
 
-/// Time without an explanation that looks like waits for progress.
-const UNCONFIRMED: &[(Q, Option<Q>)] =
-    &[(Q::ProgressUnconfirmed, None), (Q::ProgressMultiUnconfirmed, None)];
-
 /// Ranks everything that was found.
-pub(crate) fn rank(
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
-    tree: &Tree,
-) -> Vec<Finding> {
-    list(defs, world, replayed, tree, WAITS)
+pub(crate) fn rank(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> Ranking {
+    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+    let times = phase::times(&lanes, tree, &phase::phases(world, tree));
+    let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
+    for finding in list(defs, world, replayed, tree, WAITS) {
+        groups.entry(finding.call_path).or_default().push(finding);
+    }
+    let mut groups: Vec<Vec<Finding>> = groups.into_values().collect();
+    // Sorting is stable: call paths that are equal stay in their order.
+    groups.sort_by_key(|group| {
+        let phase = group.first().map_or(Phase::Run, |it| it.phase);
+        (phase, Reverse(group.iter().map(Finding::gain).sum::<u128>()))
+    });
+    let (mut findings, mut entries) = (Vec::new(), Vec::new());
+    for group in groups {
+        let first = findings.len();
+        entries.push(Entry {
+            phase: group.first().map_or(Phase::Run, |it| it.phase),
+            nanoseconds: group.iter().map(|it| it.nanoseconds).sum(),
+            at_most: group.iter().map(|it| it.at_most).sum(),
+            findings: first..first + group.len(),
+        });
+        findings.extend(group);
+    }
+    Ranking { findings, entries, times }
 }
 
-/// Call paths with time that looks like waits for progress but is unexplained, the longest first.
-pub(crate) fn unconfirmed(
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
-    tree: &Tree,
-) -> Vec<Unconfirmed> {
-    let one = |it: Finding| Unconfirmed {
-        pattern: it.pattern,
-        layer: it.layer,
-        nanoseconds: it.nanoseconds,
-        visits: it.visits,
-        path_nanoseconds: it.path_nanoseconds,
-        path: it.path,
-        call_path: it.call_path,
-        locations: it.locations,
-        origins: it.origins,
-        targets: it.targets,
-    };
-    list(defs, world, replayed, tree, UNCONFIRMED).into_iter().map(one).collect()
-}
-
-/// Call paths with any of these quantities, the longest first.
+/// Call paths with any of these quantities, those that can gain most first.
 fn list(
     defs: &Definitions,
     world: &World,
@@ -219,6 +224,7 @@ fn list(
     replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
     let mut findings: Vec<(usize, Finding)> = Vec::new();
     let inclusive = inclusive(&lanes, tree);
+    let phases = phase::phases(world, tree);
     for fold in tree.folds() {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
@@ -276,8 +282,12 @@ fn list(
             };
             let finding = Finding {
                 pattern: pattern(what),
-                metric: crate::report::name_of(layer, class, what),
+                metric: match sums.least {
+                    0 => crate::report::upper_bound_of(layer),
+                    _ => crate::report::name_of(layer, class, what),
+                },
                 layer,
+                phase: phases.get(number).copied().unwrap_or(Phase::Run),
                 nanoseconds: sums.least,
                 at_most: sums.most,
                 confidence,
@@ -293,8 +303,7 @@ fn list(
             findings.push((number, finding));
         }
     }
-    let by_length = |it: &Finding| std::cmp::Reverse((it.nanoseconds, it.at_most));
-    findings.sort_by_key(|(number, it)| (by_length(it), *number, it.pattern));
+    findings.sort_by_key(|(number, it)| (Reverse(it.gain()), *number, it.pattern));
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
@@ -306,131 +315,6 @@ fn pattern(what: Q) -> &'static str {
         other => other,
     };
     alike.pattern().unwrap_or_default()
-}
-
-/// Polling loops, the longest first.
-pub(crate) fn polling(
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
-    tree: &Tree,
-) -> Vec<Polling> {
-    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
-    let mut list: Vec<(usize, Polling)> = Vec::new();
-    for fold in tree.folds() {
-        let number = fold.first();
-        let Some((layer, _)) = fold.class else { continue };
-        let calls = Totals::of(&lanes, &fold).get(Q::PollingCalls);
-        if calls > 0 {
-            let time = Sums::of(&lanes, world, &fold, Q::PollingTime, None);
-            let (nanoseconds, locations) = (time.least, time.locations);
-            let path = steps(defs, tree, number);
-            list.push((number, Polling { layer, calls, nanoseconds, path, locations }));
-        }
-    }
-    list.sort_by_key(|(number, it)| (std::cmp::Reverse(it.nanoseconds), *number));
-    list.into_iter().map(|(_, it)| it).collect()
-}
-
-/// What was booked on a branch of each quantity, over all locations.
-struct Totals([u64; Q::ALL.len()]);
-
-impl Totals {
-    fn of(lanes: &[&Lane], fold: &Fold<'_>) -> Self {
-        let mut totals = [0; Q::ALL.len()];
-        let nodes = fold.members().filter_map(|at| node(lanes, at));
-        for (what, amount) in nodes.flat_map(crate::paths::Node::booked) {
-            if let Some(sum) = totals.get_mut(what as usize) {
-                *sum += amount;
-            }
-        }
-        Self(totals)
-    }
-
-    fn get(&self, what: Q) -> u64 {
-        self.0.get(what as usize).copied().unwrap_or(0)
-    }
-}
-
-/// Time of each branch over all locations, with that of the calls inside: a library that waits does so in
-/// the layer below.
-fn inclusive(lanes: &[&Lane], tree: &Tree) -> Vec<u64> {
-    let own = |branch: &Branch| {
-        branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
-    };
-    let mut times: Vec<u64> = tree.branches.iter().map(own).collect();
-    // Callers come before what they call.
-    for (number, branch) in tree.branches.iter().enumerate().rev() {
-        let time = times.get(number).copied().unwrap_or(0);
-        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above as usize)) {
-            *above += time;
-        }
-    }
-    times
-}
-
-#[derive(Default)]
-struct Sums {
-    least: u64,
-    most: u64,
-    inferred: u64,
-    partial: u64,
-    /// The part that rests on the rule alone.
-    by_rule: u64,
-    visits: u64,
-    locations: u64,
-    /// Both bounds.
-    by_process: BTreeMap<u32, (u64, u64)>,
-}
-
-impl Sums {
-    fn of(lanes: &[&Lane], world: &World, fold: &Fold<'_>, what: Q, upper: Option<Q>) -> Self {
-        let mut sums = Self::default();
-        let mut locations = BTreeSet::new();
-        for at in fold.members() {
-            let Some(node) = node(lanes, at) else { continue };
-            let get = |wanted| node.get(wanted);
-            let least = get(what);
-            let most = least + upper.map_or(0, get);
-            sums.least += least;
-            sums.most += most;
-            sums.inferred += match what {
-                Q::LateSignal => get(Q::LateSignalInferred),
-                Q::LockContention => get(Q::LockContentionInferred),
-                _ => 0,
-            };
-            sums.partial += get(Q::PartialCollectives);
-            sums.by_rule += if what == Q::ProgressLow { get(Q::ProgressByRule) } else { 0 };
-            sums.visits += node.visits;
-            if most > 0 {
-                locations.insert(at.0);
-                if let Some(place) = world.system.places.get(at.0 as usize) {
-                    let sum = sums.by_process.entry(place.process).or_default();
-                    *sum = (sum.0 + least, sum.1 + most);
-                }
-            }
-        }
-        sums.locations = locations.len() as u64;
-        sums
-    }
-}
-
-/// Those with the largest parts, ties by the upper bound and by number.
-fn top(
-    parts: impl Iterator<Item = (u32, (u64, u64))>,
-    name: impl Fn(u32) -> Option<String>,
-) -> Vec<Share> {
-    let mut parts: Vec<(u32, (u64, u64))> = parts.filter(|part| part.1.1 > 0).collect();
-    parts.sort_by_key(|&(number, sum)| (std::cmp::Reverse(sum), number));
-    parts
-        .into_iter()
-        .take(LISTED)
-        .map(|(number, (nanoseconds, at_most))| Share {
-            who: name(number).unwrap_or_else(|| format!("process {number}")),
-            nanoseconds,
-            at_most,
-        })
-        .collect()
 }
 
 /// The calls that lead to a path, whatever parameters were set meanwhile.

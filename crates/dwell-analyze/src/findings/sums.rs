@@ -1,0 +1,116 @@
+//! Sums over the locations of a call path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LISTED, Share};
+use crate::lane::Lane;
+use crate::metric::Quantity as Q;
+use crate::tree::{Branch, Fold, Tree, node};
+use crate::world::World;
+
+/// What was booked on a branch of each quantity, over all locations.
+pub(super) struct Totals([u64; Q::ALL.len()]);
+
+impl Totals {
+    pub(super) fn of(lanes: &[&Lane], fold: &Fold<'_>) -> Self {
+        let mut totals = [0; Q::ALL.len()];
+        let nodes = fold.members().filter_map(|at| node(lanes, at));
+        for (what, amount) in nodes.flat_map(crate::paths::Node::booked) {
+            if let Some(sum) = totals.get_mut(what as usize) {
+                *sum += amount;
+            }
+        }
+        Self(totals)
+    }
+
+    pub(super) fn get(&self, what: Q) -> u64 {
+        self.0.get(what as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Time of each branch over all locations, with that of the calls inside: a library that waits does so in
+/// the layer below.
+pub(super) fn inclusive(lanes: &[&Lane], tree: &Tree) -> Vec<u64> {
+    let own = |branch: &Branch| {
+        branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
+    };
+    let mut times: Vec<u64> = tree.branches.iter().map(own).collect();
+    // Callers come before what they call.
+    for (number, branch) in tree.branches.iter().enumerate().rev() {
+        let time = times.get(number).copied().unwrap_or(0);
+        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above as usize)) {
+            *above += time;
+        }
+    }
+    times
+}
+
+#[derive(Default)]
+pub(super) struct Sums {
+    pub(super) least: u64,
+    pub(super) most: u64,
+    pub(super) inferred: u64,
+    pub(super) partial: u64,
+    /// The part that rests on the rule alone.
+    pub(super) by_rule: u64,
+    pub(super) visits: u64,
+    pub(super) locations: u64,
+    /// Both bounds.
+    pub(super) by_process: BTreeMap<u32, (u64, u64)>,
+}
+
+impl Sums {
+    pub(super) fn of(
+        lanes: &[&Lane],
+        world: &World,
+        fold: &Fold<'_>,
+        what: Q,
+        upper: Option<Q>,
+    ) -> Self {
+        let mut sums = Self::default();
+        let mut locations = BTreeSet::new();
+        for at in fold.members() {
+            let Some(node) = node(lanes, at) else { continue };
+            let get = |wanted| node.get(wanted);
+            let least = get(what);
+            let most = least + upper.map_or(0, get);
+            sums.least += least;
+            sums.most += most;
+            sums.inferred += match what {
+                Q::LateSignal => get(Q::LateSignalInferred),
+                Q::LockContention => get(Q::LockContentionInferred),
+                _ => 0,
+            };
+            sums.partial += get(Q::PartialCollectives);
+            sums.by_rule += if what == Q::ProgressLow { get(Q::ProgressByRule) } else { 0 };
+            sums.visits += node.visits;
+            if most > 0 {
+                locations.insert(at.0);
+                if let Some(place) = world.system.places.get(at.0 as usize) {
+                    let sum = sums.by_process.entry(place.process).or_default();
+                    *sum = (sum.0 + least, sum.1 + most);
+                }
+            }
+        }
+        sums.locations = locations.len() as u64;
+        sums
+    }
+}
+
+/// Those with the largest parts, ties by the upper bound and by number.
+pub(super) fn top(
+    parts: impl Iterator<Item = (u32, (u64, u64))>,
+    name: impl Fn(u32) -> Option<String>,
+) -> Vec<Share> {
+    let mut parts: Vec<(u32, (u64, u64))> = parts.filter(|part| part.1.1 > 0).collect();
+    parts.sort_by_key(|&(number, sum)| (std::cmp::Reverse(sum), number));
+    parts
+        .into_iter()
+        .take(LISTED)
+        .map(|(number, (nanoseconds, at_most))| Share {
+            who: name(number).unwrap_or_else(|| format!("process {number}")),
+            nanoseconds,
+            at_most,
+        })
+        .collect()
+}

@@ -1,0 +1,147 @@
+//! How findings are ranked and grouped, and what they say of single waits. Times are in nanoseconds.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use cubex::Report;
+use dwell_analyze::{Analysis, Phase};
+use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
+use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking};
+use otf2::id::{MatchingId, Rank, RegionRef};
+use support::{SEQUENCE, Thread, WINDOW as win, World};
+
+const MAIN: RegionRef = RegionRef(0);
+const GET: RegionRef = RegionRef(1);
+const QUIET: RegionRef = RegionRef(2);
+const BARRIER: RegionRef = RegionRef(3);
+const INIT: RegionRef = RegionRef(4);
+const FINALIZE: RegionRef = RegionRef(5);
+
+const REGIONS: &[(&str, &str)] = &[
+    ("main", ""),
+    ("shmem_get", "layer=shmem operation=get progress=always"),
+    ("shmem_quiet", "layer=shmem operation=complete_remote progress=always completes=remote"),
+    ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
+    ("shmem_init", "layer=shmem operation=initialise progress=always"),
+    ("shmem_finalize", "layer=shmem operation=finalise progress=always"),
+];
+
+const MS: u64 = 1_000_000;
+
+impl Thread {
+    fn begin() -> Self {
+        Self::default().at(0, Enter { region: MAIN })
+    }
+
+    fn end(self, time: u64) -> Self {
+        self.at(time, Leave { region: MAIN })
+    }
+
+    fn get(self, region: RegionRef, target: u32, (enter, leave): (u64, u64)) -> Self {
+        let (remote, matching_id) = (Rank(target), MatchingId(enter));
+        self.at(enter, Enter { region })
+            .at(enter, RmaGet { win, remote, bytes: 8, matching_id })
+            .at(leave, RmaOpCompleteBlocking { win, matching_id })
+            .at(leave, Leave { region })
+    }
+
+    /// A collective over all processes.
+    fn meet(self, region: RegionRef, number: u64, (enter, end): (u64, u64)) -> Self {
+        let record = RmaCollectiveEnd {
+            collective_op: CollectiveOp::Barrier,
+            sync_level: RmaSyncLevel::PROCESS,
+            win,
+            root: CollectiveRoot::None,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        self.at(enter, Enter { region })
+            .with(end, (SEQUENCE, number), record)
+            .at(end, Leave { region })
+    }
+}
+
+fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
+    World { regions: REGIONS, processes, per_node: 1, groups: &[], latency: [0; 2] }
+        .analyzed(check);
+}
+
+/// The patterns of each entry.
+fn patterns(analysis: &Analysis) -> Vec<Vec<&'static str>> {
+    let of = |it: &dwell_analyze::Entry| analysis.findings()[it.findings.clone()].iter();
+    analysis.entries().iter().map(|it| of(it).map(|it| it.pattern).collect()).collect()
+}
+
+/// A wait of 0 to 100 ms can gain more than one of 30 ms, and less than one of 60 ms.
+#[test]
+fn what_can_gain_most_comes_first() {
+    for (sure, first) in [(30, "wait_for_progress"), (60, "barrier_wait")] {
+        // The target was just leaving its call, came again, and the get ended long after that.
+        let origin = Thread::begin().get(GET, 1, (10 * MS, 150 * MS));
+        let origin = origin.meet(BARRIER, 0, (200 * MS, 200 * MS + sure * MS)).end(1_000 * MS);
+        let target = Thread::begin()
+            .at(5 * MS, Enter { region: QUIET })
+            .at(10 * MS + 10, Leave { region: QUIET })
+            .at(110 * MS, Enter { region: QUIET })
+            .at(112 * MS, Leave { region: QUIET });
+        let late = 200 * MS + sure * MS;
+        let target = target.meet(BARRIER, 0, (late, late)).end(1_000 * MS);
+        analyzed(&[vec![origin], vec![target]], |analysis| {
+            assert_eq!(analysis.findings()[0].pattern, first, "{:?}", analysis.findings());
+            let progress = analysis.findings().iter().find(|it| it.pattern == "wait_for_progress");
+            let progress = progress.unwrap();
+            assert_eq!((progress.nanoseconds, progress.at_most), (0, 100 * MS - 10));
+            // The report has the metric that the finding names, and its value at the call path.
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("trace.cubex");
+            analysis.write_report(&file).unwrap();
+            let report = Report::open(&file).unwrap();
+            for finding in analysis.findings() {
+                let metric = report.meta().find_metric(&finding.metric);
+                assert!(metric.is_some(), "the report lacks {}", finding.metric);
+            }
+            assert_eq!(progress.metric, "shmem_wait_for_progress_upper_bound");
+        });
+    }
+}
+
+/// Waiting for the last to come and leaving after the first are two parts of one entry.
+#[test]
+fn a_barrier_is_one_entry() {
+    let one = Thread::begin().meet(BARRIER, 0, (100 * MS, 230 * MS)).end(1_000 * MS);
+    let two = Thread::begin().meet(BARRIER, 0, (200 * MS, 210 * MS)).end(1_000 * MS);
+    analyzed(&[vec![one], vec![two]], |analysis| {
+        assert_eq!(patterns(analysis), [["barrier_wait", "barrier_completion"]]);
+        let [entry] = analysis.entries() else { panic!("{:?}", analysis.entries()) };
+        assert_eq!((entry.nanoseconds, entry.at_most), (120 * MS, 120 * MS));
+        let [first, second] = analysis.findings() else { panic!() };
+        assert_eq!((first.nanoseconds, second.nanoseconds), (100 * MS, 20 * MS));
+        // 120 ms of 2 s are not small; of 121 s they would be.
+        assert!(!entry.is_small(analysis.times().run));
+        assert!(entry.is_small(121_000 * MS) && !entry.is_small(119_000 * MS));
+    });
+}
+
+/// Start-up and shutdown take most of this program, and wait longest; they are no part of the run.
+#[test]
+fn start_up_and_shutdown_are_apart() {
+    let process = |late: u64| {
+        Thread::begin()
+            .meet(INIT, 0, (10 * MS + late * MS, 410 * MS))
+            .meet(BARRIER, 1, (500 * MS + late * MS / 10, 520 * MS))
+            .meet(FINALIZE, 2, (600 * MS + late * MS, 800 * MS))
+            .end(1_000 * MS)
+    };
+    analyzed(&[vec![process(0)], vec![process(100)]], |analysis| {
+        let phases: Vec<Phase> = analysis.entries().iter().map(|it| it.phase).collect();
+        assert_eq!(phases, [Phase::Run, Phase::StartUp, Phase::Shutdown]);
+        let waits: Vec<u64> = analysis.entries().iter().map(|it| it.nanoseconds).collect();
+        assert_eq!(waits, [10 * MS, 100 * MS, 100 * MS]);
+        let times = analysis.times();
+        assert_eq!(times.start_up, (400 + 300) * MS);
+        assert_eq!(times.shutdown, (200 + 100) * MS);
+        assert_eq!(times.run, (2_000 - 700 - 300) * MS);
+        assert_eq!(times.start_up + times.run + times.shutdown, analysis.time());
+    });
+}

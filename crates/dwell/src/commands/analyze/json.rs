@@ -1,0 +1,184 @@
+//! What a program reads: `findings.json`.
+//!
+//! An object; all times are seconds.
+//!
+//! | field | is |
+//! |---|---|
+//! | `version` | 2 |
+//! | `processes`, `locations`, `events` | how many |
+//! | `length_seconds`, `time_seconds` | from the first event to the last; over all locations |
+//! | `run_seconds`, `startup_seconds`, `shutdown_seconds` | the parts of `time_seconds`: calls that start a runtime, calls that end it, and everything else |
+//! | `waits_seconds`, `waits_seconds_at_most` | both bounds of all waits of the run |
+//! | `clock_residual_seconds` | how far clocks of different nodes may be apart after correction; null for one node |
+//! | `entries` | call paths that wait: those of the run first, then start-up and shutdown; in each, by the middle of the bounds |
+//! | `findings` | the waits, those of the first entry first |
+//! | `unconfirmed` | time that looks like waits for progress but is unexplained, for each call path: `pattern`, `layer`, `seconds`, `reason`, `visits`, `path_seconds`, `path`, `call_path`, `locations`, `origins`, `targets` |
+//! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `path`, `locations` |
+//! | `not_computed` | `pattern`, `calls` (0 for all) and `reason` |
+//! | `damage` | what is wrong with the archive |
+//!
+//! An entry:
+//!
+//! | field | is |
+//! |---|---|
+//! | `phase` | run, start-up or shutdown |
+//! | `seconds`, `seconds_at_most` | sums of the bounds of its findings |
+//! | `share`, `share_at_most` | parts of `run_seconds`; null for start-up and shutdown |
+//! | `small` | whether the middle of the bounds is less than 0.1 % of `run_seconds` |
+//! | `findings` | places of its findings in the list of findings, counted from 0 |
+//!
+//! A finding:
+//!
+//! | field | is |
+//! |---|---|
+//! | `pattern`, `metric`, `layer` | id of the pattern, name of a metric in `trace.cubex`, whose call it is |
+//! | `phase`, `share`, `share_at_most` | as for an entry |
+//! | `seconds`, `seconds_at_most` | lower and upper bound |
+//! | `confidence` | exact, by rule, lower bound, between bounds, inferred |
+//! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
+//! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
+//! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
+//! | `call_path` | number of the call path in `trace.cubex` |
+//! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
+//! | `explanation`, `remedy` | in plain words |
+
+use dwell_analyze::{Analysis, Entry, Finding, Phase, Share, Step};
+use serde_json::{Value, json};
+
+use super::text::{WHY_UNCONFIRMED, about};
+
+/// What a program reads.
+pub(super) fn document(analysis: &Analysis) -> Value {
+    let times = analysis.times();
+    let run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
+    json!({
+        "version": 2,
+        "processes": analysis.processes(),
+        "locations": analysis.locations(),
+        "events": analysis.events(),
+        "length_seconds": seconds(analysis.length()),
+        "time_seconds": seconds(analysis.time()),
+        "run_seconds": seconds(times.run),
+        "startup_seconds": seconds(times.start_up),
+        "shutdown_seconds": seconds(times.shutdown),
+        "waits_seconds": seconds(run().map(|it| it.nanoseconds).sum()),
+        "waits_seconds_at_most": seconds(run().map(|it| it.at_most).sum()),
+        "clock_residual_seconds": analysis.clock_residual().map(seconds),
+        "entries": analysis.entries().iter().map(|it| entry(it, times.run)).collect::<Vec<_>>(),
+        "findings": analysis.findings().iter().map(|it| finding(it, times.run)).collect::<Vec<_>>(),
+        "unconfirmed": unconfirmed(analysis),
+        "polling": polling(analysis),
+        "not_computed": not_computed(analysis),
+        "damage": analysis.damage(),
+    })
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+/// A part of the run; nothing for what is no part of it.
+fn share(nanoseconds: u64, phase: Phase, run: u64) -> Option<f64> {
+    (phase == Phase::Run && run > 0).then(|| nanoseconds as f64 / run as f64)
+}
+
+fn entry(it: &Entry, run: u64) -> Value {
+    json!({
+        "phase": it.phase.name(),
+        "seconds": seconds(it.nanoseconds),
+        "seconds_at_most": seconds(it.at_most),
+        "share": share(it.nanoseconds, it.phase, run),
+        "share_at_most": share(it.at_most, it.phase, run),
+        "small": it.is_small(run),
+        "findings": it.findings.clone().collect::<Vec<_>>(),
+    })
+}
+
+fn finding(it: &Finding, run: u64) -> Value {
+    let (explanation, remedy) = about(it.pattern);
+    json!({
+        "pattern": it.pattern,
+        "metric": it.metric,
+        "layer": it.layer.name(),
+        "phase": it.phase.name(),
+        "seconds": seconds(it.nanoseconds),
+        "seconds_at_most": seconds(it.at_most),
+        "share": share(it.nanoseconds, it.phase, run),
+        "share_at_most": share(it.at_most, it.phase, run),
+        "confidence": it.confidence.name(),
+        "latency_seconds": it.latency.map(seconds),
+        "visits": it.visits,
+        "path_seconds": seconds(it.path_nanoseconds),
+        "path": path(&it.path),
+        "call_path": it.call_path,
+        "locations": it.locations,
+        "origins": shares(&it.origins),
+        "targets": shares(&it.targets),
+        "explanation": explanation,
+        "remedy": remedy,
+    })
+}
+
+fn shares(list: &[Share]) -> Vec<Value> {
+    let one = |it: &Share| {
+        json!({
+            "who": it.who,
+            "seconds": seconds(it.nanoseconds),
+            "seconds_at_most": seconds(it.at_most),
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+fn path(steps: &[Step]) -> Vec<Value> {
+    let step = |step: &Step| {
+        let site = step.site.as_ref();
+        json!({
+            "region": step.region,
+            "file": site.map(|it| it.file.as_str()).filter(|it| !it.is_empty()),
+            "line": site.map(|it| it.line).filter(|it| *it > 0),
+            "caller": site.map(|it| it.function.as_str()),
+        })
+    };
+    steps.iter().map(step).collect()
+}
+
+fn unconfirmed(analysis: &Analysis) -> Vec<Value> {
+    let list = analysis.unconfirmed().iter();
+    list.map(|it| {
+        json!({
+            "pattern": it.pattern,
+            "layer": it.layer.name(),
+            "seconds": seconds(it.nanoseconds),
+            "reason": WHY_UNCONFIRMED,
+            "visits": it.visits,
+            "path_seconds": seconds(it.path_nanoseconds),
+            "path": path(&it.path),
+            "call_path": it.call_path,
+            "locations": it.locations,
+            "origins": shares(&it.origins),
+            "targets": shares(&it.targets),
+        })
+    })
+    .collect()
+}
+
+fn polling(analysis: &Analysis) -> Vec<Value> {
+    let list = analysis.polling().iter();
+    list.map(|it| {
+        json!({
+            "layer": it.layer.name(),
+            "calls": it.calls,
+            "seconds": seconds(it.nanoseconds),
+            "path": path(&it.path),
+            "locations": it.locations,
+        })
+    })
+    .collect()
+}
+
+fn not_computed(analysis: &Analysis) -> Vec<Value> {
+    let list = analysis.not_computed().iter();
+    list.map(|it| json!({ "pattern": it.pattern, "calls": it.calls, "reason": it.reason }))
+        .collect()
+}

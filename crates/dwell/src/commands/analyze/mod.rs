@@ -1,0 +1,140 @@
+//! `dwell analyze`: finds the waits in an archive, writes the report, tells what was found.
+//!
+//! [`json`] documents `findings.json`.
+
+mod json;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use dwell_analyze::{Options, analyze, least_memory};
+use dwell_model::layer::Layer;
+use otf2::Archive;
+
+use crate::format::bytes;
+use crate::output;
+use crate::profile;
+use crate::progress;
+use crate::runs;
+use crate::sites;
+use crate::terminal::{self, line, note};
+
+/// Arguments of `dwell analyze`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Writes DIR/trace.cubex, which `dwell report`, CubeGUI and others read, and DIR/findings.json, and prints \
+the longest waits. What could not be computed is named, never reported as 0.
+
+Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
+
+Examples:
+  dwell analyze                          the latest run here
+  dwell analyze run --memory 8G          with more memory, in fewer and longer windows
+  dwell analyze run --layer mpi          judge at MPI, below a library that uses it")]
+pub(crate) struct Args {
+    /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
+    /// here.
+    archive: Option<PathBuf>,
+    /// Threads to use; as many as there are cores if not given.
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
+    threads: usize,
+    /// Memory to stay within, such as 500M or 4G, but for the result itself.
+    #[arg(long, default_value = "2G", value_parser = size, value_name = "SIZE")]
+    memory: u64,
+    /// Layer to judge waits at: shmem, mpi, armci, caf, gasnet, upc. The outermost if not given.
+    #[arg(long, value_parser = layer, value_name = "NAME")]
+    layer: Option<Layer>,
+    /// How many call paths that wait to print.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    top: usize,
+    /// Print JSON: what findings.json holds.
+    #[arg(long)]
+    json: bool,
+}
+
+fn layer(name: &str) -> Result<Layer, String> {
+    let names = || Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
+    Layer::from_name(name).ok_or_else(|| format!("no such layer; there are {}", names()))
+}
+
+/// A number of bytes with an optional unit.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor: u64 = match text.get(digits.len()..).unwrap_or_default().to_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        "T" | "TB" | "TIB" => 1 << 40,
+        _ => return Err("units are K, M, G and T".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "a number such as 500M is needed".to_owned())?;
+    number.checked_mul(factor).filter(|size| *size > 0).ok_or_else(|| "out of range".into())
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = runs::ended_or_latest(args.archive.as_deref())?;
+    Archive::open(&path)?;
+    sites::resolve(&path);
+    let archive = Archive::open(&path)?;
+    let directory = match path.is_dir() {
+        true => path.as_path(),
+        false => path.parent().unwrap_or(Path::new(".")),
+    };
+    let definitions = archive.definitions()?;
+    let total: u64 = definitions.locations().map(|it| it.number_of_events).sum();
+    let locations = definitions.locations().count();
+    if total == 0 && profile::make(directory)?.is_some() {
+        bail!(
+            "{}: there is a profile and no trace; next: dwell report {}",
+            path.display(),
+            path.display()
+        );
+    }
+    if args.memory < least_memory(locations) {
+        let least = bytes(least_memory(locations) as f64);
+        note!("{locations} locations need {least}, which is more than --memory allows");
+    }
+    let bar = progress::bar(total, "events");
+    let mut options = Options::default();
+    options.threads = args.threads;
+    options.memory = args.memory;
+    options.layer = args.layer;
+    let analysis = analyze(&archive, &options, &|events| bar.inc(events));
+    bar.finish_and_clear();
+    let analysis = analysis.with_context(|| path.display().to_string())?;
+
+    let report = directory.join("trace.cubex");
+    analysis.write_report(&report)?;
+    let document = json::document(&analysis);
+    let findings = directory.join("findings.json");
+    let mut written = serde_json::to_string_pretty(&document)?;
+    written.push('\n');
+    dwell_files::write(&findings, &written).with_context(|| output::cannot(&findings))?;
+    if args.json {
+        terminal::print_json(&document)?;
+    } else {
+        let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
+        let summary = text::summary(&path, &analysis, args.top, width.clamp(60, 120));
+        let directory = directory.display();
+        line!("{summary}next: dwell view {directory}, or dwell report {directory} here")?;
+    }
+    Ok(ExitCode::from(u8::from(!analysis.damage().is_empty())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("500M"), Ok(500 << 20));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("4096"), Ok(4096));
+        assert!(size("0").is_err());
+        assert!(size("a lot").is_err());
+        assert!(size("3X").is_err());
+    }
+}
