@@ -25,6 +25,7 @@ mod contexts;
 mod counters;
 mod findings;
 mod hash;
+mod instances;
 mod lane;
 mod leaf;
 mod mail;
@@ -58,7 +59,7 @@ use otf2::Archive;
 use otf2::read::Definitions;
 
 pub use findings::{
-    Confidence, Entry, Finding, LISTED, Phase, Polling, Share, Step, Times, Unconfirmed,
+    Confidence, Entry, Finding, Instance, LISTED, Phase, Polling, Share, Step, Times, Unconfirmed,
 };
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;

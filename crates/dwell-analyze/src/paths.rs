@@ -14,6 +14,7 @@ use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 use crate::contexts::Contexts;
 use crate::counters::Number;
 use crate::hash::Mixed;
+use crate::instances::Calls;
 use crate::metric::Quantity;
 
 /// A path of one location.
@@ -134,6 +135,8 @@ pub(crate) struct Paths {
     settings: HashMap<(u32, Setting), u32, Mixed>,
     /// Where the functions that lead to a call end, by where they begin and its site.
     ways: HashMap<(u32, u32), u32, Mixed>,
+    /// Calls that waited, by path and kind of wait.
+    calls: HashMap<(u32, Quantity), Calls, Mixed>,
     /// Values of parameters that are kept apart.
     values: usize,
 }
@@ -142,8 +145,8 @@ impl Default for Paths {
     fn default() -> Self {
         let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
         let top = Node::new(Path::TOP, region, site, 0);
-        let (children, settings, ways) = Default::default();
-        Self { nodes: vec![top], children, settings, ways, values: 0 }
+        let (children, settings, ways, calls) = Default::default();
+        Self { nodes: vec![top], children, settings, ways, calls, values: 0 }
     }
 }
 
@@ -328,6 +331,18 @@ impl Paths {
             }
             book_first(node, what, amount);
         }
+    }
+
+    /// Counts calls that waited.
+    pub(crate) fn waited(&mut self, path: Path, what: Quantity, calls: Calls) {
+        if calls.count > 0 {
+            self.calls.entry((path.0, what)).or_insert(Calls::NONE).add(calls);
+        }
+    }
+
+    /// The calls of a path that waited.
+    pub(crate) fn calls(&self, path: Path, what: Quantity) -> Calls {
+        self.calls.get(&(path.0, what)).copied().unwrap_or(Calls::NONE)
     }
 
     /// All paths but the top, parents before children, in the order of their first call.

@@ -10,6 +10,7 @@ use otf2::Archive;
 
 use crate::actor::Actor;
 use crate::blame::Blame;
+use crate::instances::Calls;
 use crate::lane::{Lane, Source};
 use crate::leaf::Leaf;
 use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
@@ -278,8 +279,8 @@ impl Shard {
                 let bookings = &mut desk.replies.bookings;
                 actor.signals.judge(me, horizon, open, |wait, what, amount, origin| {
                     let (location, path) = (wait.location, wait.path);
-                    let blamed = Some(origin);
-                    bookings.send(me, Booking { location, path, what, amount, blamed });
+                    let (begin, blamed) = (wait.enter, Some(origin));
+                    bookings.send(me, Booking { location, path, what, amount, begin, blamed });
                 });
             }
         }
@@ -323,10 +324,13 @@ impl Shard {
             }
         }
         for booking in answers.bookings.into_iter().flatten() {
-            let Booking { location, path, what, amount, blamed } = booking;
+            let Booking { location, path, what, amount, begin, blamed } = booking;
             let Some(actor) = actors.get_mut(of(location)) else { continue };
             let Some(lane) = actor.lane_mut(world, location) else { continue };
             lane.paths.book(path, what, amount);
+            if what.pattern().is_some() {
+                lane.paths.waited(path, what, Calls::one(amount, begin, blamed));
+            }
             if let Some(party) = blamed.map(|process| world.parties.party(process)) {
                 let signature = lane.paths.get(path).map_or(0, |node| node.signature);
                 self.blame.add(signature, what, party, amount);

@@ -145,3 +145,55 @@ fn start_up_and_shutdown_are_apart() {
         assert_eq!(times.start_up + times.run + times.shutdown, analysis.time());
     });
 }
+
+/// Three of four calls wait, two of them equally long. The first of these is the worst, whoever comes first in the trace.
+#[test]
+fn the_worst_instance_is_the_first_of_the_longest() {
+    let calls = |waits: &[(u64, u64)]| {
+        let barriers = (0..).zip(waits);
+        let thread = barriers.fold(Thread::begin(), |thread, (number, &(enter, end))| {
+            thread.meet(BARRIER, number, (enter * MS, end * MS))
+        });
+        vec![thread.end(1_000 * MS)]
+    };
+    let one = calls(&[(100, 130), (200, 250), (400, 410), (500, 510)]);
+    let two = calls(&[(130, 130), (250, 250), (350, 410), (505, 510)]);
+    let three = calls(&[(130, 130), (200, 250), (360, 410), (510, 510)]);
+    analyzed(&[one, two, three], |analysis| {
+        let [finding] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
+        assert_eq!(finding.pattern, "barrier_wait");
+        assert_eq!((finding.visits, finding.calls), (12, 7));
+        assert_eq!(finding.nanoseconds, (30 + 50 + 50 + 50 + 40 + 10 + 5) * MS);
+        let worst = finding.worst.clone().unwrap();
+        assert_eq!(worst.nanoseconds, 50 * MS);
+        assert_eq!(worst.begin, 200 * MS);
+        assert_eq!(worst.process, "process 0");
+        assert_eq!(worst.partner.as_deref(), Some("process 1"));
+    });
+}
+
+/// Waits for progress are judged at the end; the calls that waited are counted then.
+#[test]
+fn calls_that_waited_for_progress_are_counted() {
+    let origin = Thread::begin()
+        .get(GET, 1, (10 * MS, 110 * MS + 100))
+        .get(GET, 1, (300 * MS, 300 * MS + 100))
+        .get(GET, 1, (400 * MS, 510 * MS + 100))
+        .end(1_000 * MS);
+    let target = Thread::begin()
+        .at(110 * MS, Enter { region: QUIET })
+        .at(320 * MS, Leave { region: QUIET })
+        .at(510 * MS, Enter { region: QUIET })
+        .at(520 * MS, Leave { region: QUIET })
+        .end(1_000 * MS);
+    analyzed(&[vec![origin], vec![target]], |analysis| {
+        let [finding] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
+        assert_eq!((finding.visits, finding.calls, finding.nanoseconds), (3, 2, 210 * MS));
+        let worst = finding.worst.clone().unwrap();
+        assert_eq!((worst.begin, worst.nanoseconds), (400 * MS, 110 * MS));
+        assert_eq!(
+            (worst.process.as_str(), worst.partner.as_deref()),
+            ("process 0", Some("process 1"))
+        );
+    });
+}

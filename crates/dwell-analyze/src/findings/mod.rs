@@ -104,10 +104,27 @@ pub struct Finding {
     pub call_path: u32,
     /// At how many locations.
     pub locations: u64,
+    /// How many calls waited, or may have waited.
+    pub calls: u64,
+    /// The longest wait of a single call.
+    pub worst: Option<Instance>,
     /// Who waited most, at most [`LISTED`].
     pub origins: Vec<Share>,
     /// Who was waited for most, at most [`LISTED`].
     pub targets: Vec<Share>,
+}
+
+/// A single wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The process that waited.
+    pub process: String,
+    /// When it began to wait, in nanoseconds after the first event of the archive.
+    pub begin: u64,
+    /// How long it waited, in nanoseconds; the upper bound if there are two.
+    pub nanoseconds: u64,
+    /// The process that it waited for, if that is known.
+    pub partner: Option<String>,
 }
 
 /// How many origins and targets a finding lists.
@@ -225,6 +242,7 @@ fn list(
     let mut findings: Vec<(usize, Finding)> = Vec::new();
     let inclusive = inclusive(&lanes, tree);
     let phases = phase::phases(world, tree);
+    let first_event = lanes.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
     for fold in tree.folds() {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
@@ -297,6 +315,13 @@ fn list(
                 path: steps(defs, tree, number),
                 call_path: number as u32,
                 locations: sums.locations,
+                calls: sums.calls,
+                worst: sums.longest.map(|(longest, location)| Instance {
+                    process: process(world.process(location)).unwrap_or_default(),
+                    begin: longest.begin.saturating_sub(first_event.unwrap_or(0)),
+                    nanoseconds: longest.amount,
+                    partner: process(longest.partner),
+                }),
                 origins: top(sums.by_process.into_iter(), process),
                 targets: top(parties.into_iter(), name),
             };

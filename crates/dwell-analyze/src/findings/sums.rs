@@ -1,8 +1,10 @@
 //! Sums over the locations of a call path.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LISTED, Share};
+use crate::instances::Longest;
 use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::tree::{Branch, Fold, Tree, node};
@@ -55,6 +57,9 @@ pub(super) struct Sums {
     pub(super) by_rule: u64,
     pub(super) visits: u64,
     pub(super) locations: u64,
+    /// How many calls waited, the longest wait and where it was.
+    pub(super) calls: u64,
+    pub(super) longest: Option<(Longest, u32)>,
     /// Both bounds.
     pub(super) by_process: BTreeMap<u32, (u64, u64)>,
 }
@@ -84,6 +89,11 @@ impl Sums {
             sums.partial += get(Q::PartialCollectives);
             sums.by_rule += if what == Q::ProgressLow { get(Q::ProgressByRule) } else { 0 };
             sums.visits += node.visits;
+            if let Some(lane) = lanes.get(at.0 as usize) {
+                let calls = lane.paths.calls(at.1, what);
+                sums.calls += calls.count;
+                sums.longest(calls.longest, at.0);
+            }
             if most > 0 {
                 locations.insert(at.0);
                 if let Some(place) = world.system.places.get(at.0 as usize) {
@@ -94,6 +104,15 @@ impl Sums {
         }
         sums.locations = locations.len() as u64;
         sums
+    }
+
+    /// Keeps the longest wait; among equal ones that which began first, then that of the lowest location.
+    fn longest(&mut self, longest: Longest, location: u32) {
+        let key = |it: &(Longest, u32)| (Reverse(it.0.amount), it.0.begin, it.1);
+        let one = (longest, location);
+        if longest.amount > 0 && self.longest.is_none_or(|known| key(&one) < key(&known)) {
+            self.longest = Some(one);
+        }
     }
 }
 

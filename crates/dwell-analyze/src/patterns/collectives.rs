@@ -269,6 +269,8 @@ pub(crate) struct Booking {
     pub(crate) path: Path,
     pub(crate) what: Quantity,
     pub(crate) amount: u64,
+    /// When the wait began.
+    pub(crate) begin: u64,
     /// The process that was waited for, if it is known.
     pub(crate) blamed: Option<u32>,
 }
@@ -453,7 +455,8 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         for it in &list {
             let Arrival { location, path, .. } = *it;
             let what = Quantity::PartialCollectives;
-            let booking = Booking { location, path, what, amount: 1, blamed: None };
+            let (amount, begin, blamed) = (1, it.enter, None);
+            let booking = Booking { location, path, what, amount, begin, blamed };
             out.bookings.send(it.process, booking);
         }
     }
@@ -490,7 +493,11 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         let amount = amount.min(it.end.saturating_sub(it.enter));
         if amount > 0 {
             let Arrival { location, path, .. } = *it;
-            out.bookings.send(it.process, Booking { location, path, what, amount, blamed });
+            let begin = match Some(what) == way.completion() {
+                true => it.end - amount,
+                false => it.enter,
+            };
+            out.bookings.send(it.process, Booking { location, path, what, amount, begin, blamed });
         }
         amount
     };

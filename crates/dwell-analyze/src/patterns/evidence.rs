@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::actor::Actor;
 use crate::blame::Blame;
 use crate::hash::Mixed;
+use crate::instances::{Calls, Longest};
 use crate::matrix::Matrix;
 use crate::metric::Quantity;
 use crate::outstanding::Class;
@@ -87,26 +88,44 @@ pub(crate) struct Key {
 struct Sum {
     low: u64,
     high: u64,
+    /// How many they are.
+    count: u64,
+    /// Upper bound of the longest, and when it began; of several that are equal, the first.
+    longest: u64,
+    begin: u64,
+}
+
+impl Sum {
+    fn add(&mut self, more: &Self) {
+        self.low += more.low;
+        self.high += more.high;
+        self.count += more.count;
+    }
+
+    /// The calls that waited for a process.
+    fn calls(&self, target: u32) -> Calls {
+        let Self { count, longest: amount, begin, .. } = *self;
+        match count {
+            0 => Calls::NONE,
+            count => Calls { count, longest: Longest { amount, begin, partner: target } },
+        }
+    }
 }
 
 /// Waits that are not judged yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
-    /// Those that ended with an arrival of their target, how many there are, and how unlikely that is by chance.
+    /// Those that ended with an arrival of their target, and how unlikely that is by chance.
     aligned: Sum,
-    count: u64,
     unlikely: u64,
     others: Sum,
 }
 
 impl Waits {
     fn add(&mut self, more: &Self) {
-        self.aligned.low += more.aligned.low;
-        self.aligned.high += more.aligned.high;
-        self.count += more.count;
+        self.aligned.add(&more.aligned);
         self.unlikely += more.unlikely;
-        self.others.low += more.others.low;
-        self.others.high += more.others.high;
+        self.others.add(&more.others);
     }
 
     /// Whether the ends of operations follow the arrivals of their targets.
@@ -128,20 +147,23 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps a wait until its class is judged: its bounds, and how unlikely its end is by chance.
+    /// Keeps a wait until its class is judged: when it began, its bounds, and how unlikely its end is by chance.
     #[inline]
-    pub(crate) fn wait(&mut self, key: Key, (low, high): (u64, u64), unlikely: u32) {
+    pub(crate) fn wait(&mut self, key: Key, begin: u64, (low, high): (u64, u64), unlikely: u32) {
         let waits = self.waits.entry(key).or_default();
         let sum = match unlikely {
             0 => &mut waits.others,
             _ => {
-                waits.count += 1;
                 waits.unlikely += u64::from(unlikely);
                 &mut waits.aligned
             }
         };
         sum.low += low;
         sum.high += high;
+        sum.count += 1;
+        if high > sum.longest || high == sum.longest && begin < sum.begin {
+            (sum.longest, sum.begin) = (high, begin);
+        }
     }
 
     /// Counts evidence.
@@ -215,11 +237,11 @@ pub(crate) fn conclude(
         let all = classes.get(&(peer(target), class)).copied().unwrap_or_default();
         let near = Nodes { from, to: world.system.node(target), class };
         match evidence.get(&(peer(target), class)) {
-            None if all.count == 0 && nodes.contains(&near) => Verdict::Independent,
+            None if all.aligned.count == 0 && nodes.contains(&near) => Verdict::Independent,
             None if all.depends() => Verdict::Dependent,
             None => Verdict::Open,
-            Some(count) if all.depends() && all.count > *count => Verdict::Mostly,
-            Some(count) if all.depends() && 10 * all.count > *count => Verdict::Sometimes,
+            Some(count) if all.depends() && all.aligned.count > *count => Verdict::Mostly,
+            Some(count) if all.depends() && 10 * all.aligned.count > *count => Verdict::Sometimes,
             Some(_) => Verdict::Independent,
         }
     };
@@ -239,7 +261,8 @@ pub(crate) fn conclude(
         let [least, more, unexplained] = quantities(multi);
         let Waits { aligned, others, .. } = waits;
         // The lower bound, the upper bound, the part of it that rests on the rule alone, and what has no explanation.
-        let (low, high, by_rule, other) = match verdict(target, class) {
+        let verdict = verdict(target, class);
+        let (low, high, by_rule, other) = match verdict {
             Verdict::Open => {
                 let high = aligned.high + others.high;
                 (aligned.low + others.low, high, high, 0)
@@ -257,6 +280,10 @@ pub(crate) fn conclude(
             book(Quantity::ProgressByRule, by_rule);
         }
         book(unexplained, other);
+        for (calls, is_aligned) in [(aligned.calls(target), true), (others.calls(target), false)] {
+            let what = if verdict.is_wait(is_aligned) { least } else { unexplained };
+            lane.paths.waited(path, what, calls);
+        }
         if high > 0
             && let Some(cell) = matrix.cell(row, party, class.kind())
         {
@@ -279,6 +306,17 @@ enum Verdict {
     Sometimes,
     /// There is evidence, and next to nothing against it.
     Independent,
+}
+
+impl Verdict {
+    /// Whether operations that ended with an arrival of their target, or the others, are waits.
+    fn is_wait(self, is_aligned: bool) -> bool {
+        match self {
+            Self::Open | Self::Dependent => true,
+            Self::Mostly | Self::Sometimes => is_aligned,
+            Self::Independent => false,
+        }
+    }
 }
 
 /// What waits for one or several targets are booked as: the lower bound, by how much the upper bound is higher,

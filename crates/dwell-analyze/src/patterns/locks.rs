@@ -218,7 +218,8 @@ impl Family {
             let Waiting { location, path, enter, leave, exclusive } = it;
             let mut book = |what, amount, blamed| {
                 if amount > 0 {
-                    let booking = Booking { location, path, what, amount, blamed };
+                    let begin = enter;
+                    let booking = Booking { location, path, what, amount, begin, blamed };
                     out.bookings.send(process, booking);
                 }
             };

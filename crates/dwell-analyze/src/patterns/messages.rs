@@ -392,15 +392,15 @@ fn judge_call(
     book: &mut impl FnMut(Booking),
 ) -> u64 {
     let Waiter { location, path, leave, mut enter } = call.waiter;
-    let mut add = |what, amount, it: &Sent| {
+    let mut add = |what, begin, amount, it: &Sent| {
         if amount > 0 {
             let blamed = Some(it.sender);
-            book(Booking { location, path, what, amount, blamed });
+            book(Booking { location, path, what, amount, begin, blamed });
         }
     };
     if let Some(last) = &call.collective {
         let until = last.begin.min(leave).max(enter);
-        add(Quantity::NonBlockingWait, until - enter, last);
+        add(Quantity::NonBlockingWait, enter, until - enter, last);
         enter = until;
     }
     let Some(latest) = call.latest else { return enter };
@@ -408,14 +408,15 @@ fn judge_call(
     if amount == 0 || call.what == Quantity::LatePost && latest.begin >= leave {
         return enter;
     }
-    add(call.what, amount, &latest);
+    add(call.what, enter, amount, &latest);
     if call.what == Quantity::EarlyWait {
-        let idle = latest.begin.min(leave).saturating_sub(latest.touched.max(enter));
-        add(Quantity::LateComplete, idle, &latest);
+        let from = latest.touched.max(enter);
+        let idle = latest.begin.min(leave).saturating_sub(from);
+        add(Quantity::LateComplete, from, idle, &latest);
     }
     let earlier = |it: &Sent| it.time < latest.time && it.context & APART == 0;
     if call.what == Quantity::LateSender && sent.values().filter_map(VecDeque::front).any(earlier) {
-        add(Quantity::LateSenderWrongOrder, amount, &latest);
+        add(Quantity::LateSenderWrongOrder, enter, amount, &latest);
     }
     enter + amount
 }
@@ -427,7 +428,7 @@ fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) {
     };
     let Waiter { location, path, .. } = call.waiter;
     let (what, amount) = (Quantity::LateReceiver, posted - until);
-    book(Booking { location, path, what, amount, blamed: Some(receiver) });
+    book(Booking { location, path, what, amount, begin: until, blamed: Some(receiver) });
 }
 
 /// The rule for a probe whose message is known. One that was sent later is not the one that it found.
@@ -435,7 +436,8 @@ fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
     let Probe { location, path, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
         let (what, amount) = (Quantity::LateSender, message.begin - enter);
-        book(Booking { location, path, what, amount, blamed: Some(message.sender) });
+        let blamed = Some(message.sender);
+        book(Booking { location, path, what, amount, begin: enter, blamed });
     }
 }
 

@@ -92,6 +92,8 @@ pub(crate) struct Waited {
     path: Path,
     target: u32,
     class: Class,
+    /// When the call began to wait.
+    enter: u64,
     low: u64,
     high: u64,
     /// How unlikely it is that it ended by chance so soon after the target came, 0 if not so; see [`aligned`].
@@ -473,6 +475,7 @@ pub(crate) fn answer(
         path,
         target,
         class,
+        enter,
         low,
         high,
         aligned,
@@ -583,6 +586,7 @@ fn judge(case: &Case) -> Option<Waited> {
         path: case.path,
         target: latest.process,
         class: latest.class,
+        enter,
         low,
         high,
         aligned,
@@ -639,9 +643,10 @@ impl Waited {
 
 /// The origin keeps a wait until its class is judged.
 pub(crate) fn keep(actor: &mut Actor, waited: &Waited) {
-    let Waited { location, path: Path(path), target, class, low, high, aligned, multi } = *waited;
+    let Waited { location, path: Path(path), target, class, .. } = *waited;
+    let Waited { enter, low, high, aligned, multi, .. } = *waited;
     let key = Key { location, path, target, class, multi };
-    actor.ledger.wait(key, (low, high), aligned);
+    actor.ledger.wait(key, enter, (low, high), aligned);
 }
 
 #[cfg(test)]

@@ -37,12 +37,14 @@
 //! | `confidence` | exact, by rule, lower bound, between bounds, inferred |
 //! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
+//! | `calls`, `mean_seconds`, `mean_seconds_at_most` | how many calls waited, or may have waited, and both bounds of their mean wait |
+//! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` (null if not known) |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
 //! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
 
-use dwell_analyze::{Analysis, Entry, Finding, Phase, Share, Step};
+use dwell_analyze::{Analysis, Entry, Finding, Instance, Phase, Share, Step};
 use serde_json::{Value, json};
 
 use super::text::{WHY_UNCONFIRMED, about};
@@ -112,10 +114,28 @@ fn finding(it: &Finding, run: u64) -> Value {
         "path": path(&it.path),
         "call_path": it.call_path,
         "locations": it.locations,
+        "calls": it.calls,
+        "mean_seconds": mean(it.nanoseconds, it.calls),
+        "mean_seconds_at_most": mean(it.at_most, it.calls),
+        "worst": it.worst.as_ref().map(instance),
         "origins": shares(&it.origins),
         "targets": shares(&it.targets),
         "explanation": explanation,
         "remedy": remedy,
+    })
+}
+
+/// The mean of waits over the calls that waited.
+fn mean(nanoseconds: u64, calls: u64) -> Option<f64> {
+    (calls > 0).then(|| seconds(nanoseconds) / calls as f64)
+}
+
+fn instance(it: &Instance) -> Value {
+    json!({
+        "who": it.process,
+        "begin_seconds": seconds(it.begin),
+        "seconds_at_most": seconds(it.nanoseconds),
+        "on_whom": it.partner,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dwell_analyze::{Analysis, Entry, Finding, Phase, Share, Step};
+use dwell_analyze::{Analysis, Entry, Finding, Instance, Phase, Share, Step};
 use dwell_report::pattern;
 
 use crate::format::{grouped, seconds, shorten, wrap};
@@ -182,17 +182,10 @@ fn entry(page: &mut Page, analysis: &Analysis, number: usize, entry: &Entry) {
     let (meaning, remedy) = about(main.pattern);
     page.tell("why", &format!("{meaning} ({})", main.pattern));
     page.tell("path", &shorten(&path(&main.path), page.width - INDENT));
-    page.tell(
-        "how often",
-        &format!(
-            "{} {} {}; {} of {} wait",
-            counted(main.visits, "call", "calls"),
-            if main.visits == 1 { "takes" } else { "take" },
-            time(main.path_nanoseconds),
-            grouped(main.locations),
-            counted(analysis.locations() as u64, "location", "locations")
-        ),
-    );
+    page.tell("how often", &how_often(main, analysis.locations() as u64));
+    if let Some(worst) = &main.worst {
+        page.tell("worst", &instance(worst, main.at_most > main.nanoseconds));
+    }
     page.tell("who waits", &format!("most: {}", shares(&main.origins)));
     if !main.targets.is_empty() {
         page.tell("on whom", &format!("most: {}", shares(&main.targets)));
@@ -286,6 +279,41 @@ fn polling(page: &mut Page, analysis: &Analysis) {
         ),
         2,
     );
+}
+
+/// How many calls waited, how long on average, and where.
+fn how_often(finding: &Finding, locations: u64) -> String {
+    let calls = counted(finding.visits, "call", "calls");
+    let waited = match finding.calls {
+        all if all == finding.visits && all == 1 => "the only call waited".to_owned(),
+        all if all == finding.visits => format!("all {calls} waited"),
+        some => format!("{} of {calls} waited", grouped(some)),
+    };
+    let each = |sum: u64| sum / finding.calls.max(1);
+    let mean = match finding.calls {
+        0 | 1 => String::new(),
+        _ => {
+            let mean = amount((each(finding.nanoseconds), each(finding.at_most)));
+            format!(", {mean} on average")
+        }
+    };
+    format!(
+        "{waited}{mean}; {} of {}",
+        grouped(finding.locations),
+        counted(locations, "location", "locations")
+    )
+}
+
+/// A single wait.
+fn instance(it: &Instance, is_bound: bool) -> String {
+    let partner = it.partner.as_ref().map_or(String::new(), |who| format!(" for {}", visible(who)));
+    format!(
+        "{} waited {}{}{partner}, from {} on",
+        visible(&it.process),
+        if is_bound { "up to " } else { "" },
+        time(it.nanoseconds),
+        time(it.begin)
+    )
 }
 
 /// How sure a finding is, and on what condition.
