@@ -59,7 +59,8 @@ use otf2::Archive;
 use otf2::read::Definitions;
 
 pub use findings::{
-    Confidence, Entry, Finding, Instance, LISTED, Phase, Polling, Share, Step, Times, Unconfirmed,
+    Confidence, Doing, Entry, Finding, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
+    Serves, Share, Step, Times, Unconfirmed,
 };
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
@@ -203,7 +204,8 @@ pub fn analyze(
     let (memory, cut) = (options.memory, options.cut);
     let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
     let tree = Tree::join(&world, &replayed.shards);
-    let ranking = findings::rank(&defs, &world, &replayed, &tree);
+    let mut ranking = findings::rank(&defs, &world, &replayed, &tree);
+    ranking.look(archive, &defs, &world);
     let unconfirmed = findings::unconfirmed(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);

@@ -43,6 +43,14 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// The last tick that is not after a time in nanoseconds.
+    pub(crate) fn ticks(self, nanoseconds: u64) -> u64 {
+        let exact = u128::from(nanoseconds) * u128::from(self.resolution) / u128::from(NANOSECONDS);
+        u64::try_from(exact).unwrap_or(u64::MAX).saturating_add(self.offset)
+    }
+}
+
 /// The attributes that Dwell writes, by their numbers in this archive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attributes {

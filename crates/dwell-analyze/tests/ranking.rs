@@ -5,7 +5,7 @@
 mod support;
 
 use cubex::Report;
-use dwell_analyze::{Analysis, Phase};
+use dwell_analyze::{Analysis, Phase, Serves};
 use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncLevel};
 use otf2::event::{Enter, Leave, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking};
 use otf2::id::{MatchingId, Rank, RegionRef};
@@ -17,6 +17,7 @@ const QUIET: RegionRef = RegionRef(2);
 const BARRIER: RegionRef = RegionRef(3);
 const INIT: RegionRef = RegionRef(4);
 const FINALIZE: RegionRef = RegionRef(5);
+const MY_PE: RegionRef = RegionRef(6);
 
 const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
@@ -25,6 +26,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_barrier_all", "layer=shmem operation=barrier progress=always completes=remote"),
     ("shmem_init", "layer=shmem operation=initialise progress=always"),
     ("shmem_finalize", "layer=shmem operation=finalise progress=always"),
+    ("shmem_my_pe", "layer=shmem operation=query progress=never"),
 ];
 
 const MS: u64 = 1_000_000;
@@ -195,5 +197,58 @@ fn calls_that_waited_for_progress_are_counted() {
             (worst.process.as_str(), worst.partner.as_deref()),
             ("process 0", Some("process 1"))
         );
+    });
+}
+
+/// Gets of a process from itself serve nobody, and a call that was open before counts from the begin of the wait. The
+/// same is found whether the location is read from its first event on or from the middle.
+#[test]
+fn what_the_partner_did_meanwhile() {
+    let origin = Thread::begin().get(GET, 1, (10 * MS, 100 * MS + 100)).end(200 * MS);
+    let target = Thread::begin()
+        .at(5 * MS, Enter { region: MY_PE })
+        .at(15 * MS, Leave { region: MY_PE })
+        .get(GET, 1, (20 * MS, 23 * MS))
+        .get(GET, 1, (30 * MS, 34 * MS))
+        .at(100 * MS, Enter { region: QUIET })
+        .at(120 * MS, Leave { region: QUIET })
+        .end(200 * MS);
+    let processes = [vec![origin], vec![target]];
+    let another = [REGIONS, &[("MPI_Wtime", "layer=mpi operation=query progress=never")]].concat();
+    for regions in [REGIONS, &another] {
+        let world =
+            World { regions, processes: &processes, per_node: 1, groups: &[], latency: [0; 2] };
+        world.analyzed(|analysis| {
+            let [finding] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
+            let worst = finding.worst.clone().unwrap();
+            assert_eq!((worst.begin, worst.nanoseconds), (10 * MS, 90 * MS));
+            let meanwhile = worst.meanwhile.unwrap();
+            assert_eq!(meanwhile.computing, (90 - 5 - 7) * MS);
+            let calls = meanwhile.calls.iter();
+            let calls: Vec<_> = calls
+                .map(|it| (it.call.region.as_str(), it.count, it.nanoseconds / MS, it.serves))
+                .collect();
+            let expected =
+                [("shmem_get", 2, 7, Serves::NotOnItself), ("shmem_my_pe", 1, 5, Serves::Never)];
+            assert_eq!(calls, expected);
+        });
+    }
+}
+
+/// A partner that is inside one call all the time has no event in the interval.
+#[test]
+fn a_partner_that_was_in_one_call_all_the_time() {
+    let one = Thread::begin().meet(BARRIER, 0, (10 * MS, 110 * MS)).end(200 * MS);
+    let two = Thread::begin()
+        .at(5 * MS, Enter { region: MY_PE })
+        .at(100 * MS, Leave { region: MY_PE })
+        .meet(BARRIER, 0, (100 * MS, 110 * MS))
+        .end(200 * MS);
+    analyzed(&[vec![one], vec![two]], |analysis| {
+        let worst = analysis.findings()[0].worst.clone().unwrap();
+        let meanwhile = worst.meanwhile.unwrap();
+        assert_eq!(meanwhile.computing, 0);
+        let [only] = meanwhile.calls.as_slice() else { panic!("{meanwhile:?}") };
+        assert_eq!((only.call.region.as_str(), only.nanoseconds), ("shmem_my_pe", 90 * MS));
     });
 }

@@ -13,16 +13,30 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     std::iter::once('…').chain(text.chars().skip(length - keep)).collect()
 }
 
-/// A text in lines of at most `width` characters, broken between words.
+/// A text in lines of at most `width` characters, broken between words, but not between a number and its unit.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        let unit = word.trim_end_matches(|c: char| ".,;:)".contains(c));
+        match words.last_mut() {
+            Some(number)
+                if ["ns", "us", "ms", "s", "%"].contains(&unit)
+                    && number.trim_start_matches('(').starts_with(|c: char| c.is_ascii_digit()) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in &words {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word.clone()),
         }
     }
     lines
@@ -35,6 +49,10 @@ mod tests {
     #[test]
     fn texts_are_broken_between_words() {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(
+            wrap("takes (1.5 ms), 65.6 % of it", 10),
+            ["takes", "(1.5 ms),", "65.6 % of", "it"]
+        );
         assert_eq!(wrap("  ", 8), [""; 0]);
         assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
     }

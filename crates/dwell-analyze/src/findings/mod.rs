@@ -4,6 +4,7 @@
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
 mod beside;
+mod meanwhile;
 mod phase;
 mod sums;
 
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dwell_model::layer::Layer;
+use otf2::Archive;
 use otf2::read::Definitions;
 
 use crate::lane::Lane;
@@ -22,6 +24,7 @@ use crate::tree::{Tree, lanes};
 use crate::world::World;
 pub use beside::{Polling, Unconfirmed};
 pub(crate) use beside::{polling, unconfirmed};
+pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
 use sums::{Sums, Totals, inclusive, top};
 
@@ -125,7 +128,14 @@ pub struct Instance {
     pub nanoseconds: u64,
     /// The process that it waited for, if that is known.
     pub partner: Option<String>,
+    /// What that process did meanwhile, if that is known: for the first [`LOOKED_AT`] entries only.
+    pub meanwhile: Option<Meanwhile>,
+    /// When it began by the clock of the replay, and the number of the partner.
+    at: (u64, u32),
 }
+
+/// For how many entries it is found out what the partner of the worst instance did meanwhile.
+pub const LOOKED_AT: usize = 10;
 
 /// How many origins and targets a finding lists.
 pub const LISTED: usize = 5;
@@ -228,6 +238,23 @@ pub(crate) fn rank(defs: &Definitions, world: &World, replayed: &Replayed, tree:
     Ranking { findings, entries, times }
 }
 
+impl Ranking {
+    /// Finds out what the partners of the worst instances did meanwhile.
+    pub(crate) fn look(&mut self, archive: &Archive, defs: &Definitions, world: &World) {
+        let run = self.times.run;
+        let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
+        for entry in self.entries.iter().filter(large).take(LOOKED_AT) {
+            let finding = self.findings.get_mut(entry.findings.start);
+            let Some(worst) = finding.and_then(|it| it.worst.as_mut()) else { continue };
+            let (begin, partner) = worst.at;
+            let interval = (begin, begin.saturating_add(worst.nanoseconds));
+            if worst.partner.is_some() {
+                worst.meanwhile = meanwhile::look(archive, defs, world, partner, interval);
+            }
+        }
+    }
+}
+
 /// Call paths with any of these quantities, those that can gain most first.
 fn list(
     defs: &Definitions,
@@ -321,6 +348,8 @@ fn list(
                     begin: longest.begin.saturating_sub(first_event.unwrap_or(0)),
                     nanoseconds: longest.amount,
                     partner: process(longest.partner),
+                    meanwhile: None,
+                    at: (longest.begin, longest.partner),
                 }),
                 origins: top(sums.by_process.into_iter(), process),
                 targets: top(parties.into_iter(), name),

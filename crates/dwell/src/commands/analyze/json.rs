@@ -38,13 +38,16 @@
 //! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `calls`, `mean_seconds`, `mean_seconds_at_most` | how many calls waited, or may have waited, and both bounds of their mean wait |
-//! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` (null if not known) |
+//! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` (null if not known), `meanwhile` (null if not known) |
+//! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, and `serves_others`: yes, maybe or no |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
 //! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
 
-use dwell_analyze::{Analysis, Entry, Finding, Instance, Phase, Share, Step};
+use dwell_analyze::{
+    Analysis, Doing, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step,
+};
 use serde_json::{Value, json};
 
 use super::text::{WHY_UNCONFIRMED, about};
@@ -136,6 +139,26 @@ fn instance(it: &Instance) -> Value {
         "begin_seconds": seconds(it.begin),
         "seconds_at_most": seconds(it.nanoseconds),
         "on_whom": it.partner,
+        "meanwhile": it.meanwhile.as_ref().map(meanwhile),
+    })
+}
+
+fn meanwhile(it: &Meanwhile) -> Value {
+    let call = |it: &Doing| {
+        let mut value = step(&it.call);
+        value["calls"] = it.count.into();
+        value["seconds"] = seconds(it.nanoseconds).into();
+        value["serves_others"] = match it.serves {
+            Serves::Always => "yes",
+            Serves::Maybe => "maybe",
+            Serves::Never | Serves::NotOnItself => "no",
+        }
+        .into();
+        value
+    };
+    json!({
+        "computing_seconds": seconds(it.computing),
+        "calls": it.calls.iter().map(call).collect::<Vec<_>>(),
     })
 }
 
@@ -151,16 +174,17 @@ fn shares(list: &[Share]) -> Vec<Value> {
 }
 
 fn path(steps: &[Step]) -> Vec<Value> {
-    let step = |step: &Step| {
-        let site = step.site.as_ref();
-        json!({
-            "region": step.region,
-            "file": site.map(|it| it.file.as_str()).filter(|it| !it.is_empty()),
-            "line": site.map(|it| it.line).filter(|it| *it > 0),
-            "caller": site.map(|it| it.function.as_str()),
-        })
-    };
     steps.iter().map(step).collect()
+}
+
+fn step(step: &Step) -> Value {
+    let site = step.site.as_ref();
+    json!({
+        "region": step.region,
+        "file": site.map(|it| it.file.as_str()).filter(|it| !it.is_empty()),
+        "line": site.map(|it| it.line).filter(|it| *it > 0),
+        "caller": site.map(|it| it.function.as_str()),
+    })
 }
 
 fn unconfirmed(analysis: &Analysis) -> Vec<Value> {

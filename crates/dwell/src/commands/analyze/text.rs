@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dwell_analyze::{Analysis, Entry, Finding, Instance, Phase, Share, Step};
+use dwell_analyze::{Analysis, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step};
 use dwell_report::pattern;
 
 use crate::format::{grouped, seconds, shorten, wrap};
@@ -185,6 +185,9 @@ fn entry(page: &mut Page, analysis: &Analysis, number: usize, entry: &Entry) {
     page.tell("how often", &how_often(main, analysis.locations() as u64));
     if let Some(worst) = &main.worst {
         page.tell("worst", &instance(worst, main.at_most > main.nanoseconds));
+        if let (Some(who), Some(doing)) = (&worst.partner, &worst.meanwhile) {
+            page.tell("meanwhile", &meanwhile(who, doing, main.latency.is_some()));
+        }
     }
     page.tell("who waits", &format!("most: {}", shares(&main.origins)));
     if !main.targets.is_empty() {
@@ -314,6 +317,44 @@ fn instance(it: &Instance, is_bound: bool) -> String {
         time(it.nanoseconds),
         time(it.begin)
     )
+}
+
+/// How many kinds of calls that a partner made meanwhile are told.
+const MEANWHILE_LISTED: usize = 3;
+
+/// What the process that was waited for did meanwhile, and for waits for progress which of its calls served nobody.
+fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
+    let whole = doing.computing + doing.calls.iter().map(|it| it.nanoseconds).sum::<u64>();
+    let is_much = |part: u64| part.saturating_mul(100) >= whole;
+    let mut parts: Vec<(u64, String)> = Vec::new();
+    if doing.computing > 0 && is_much(doing.computing) {
+        parts.push((doing.computing, format!("computed for {}", time(doing.computing))));
+    }
+    for it in &doing.calls {
+        let (one, several) = match it.serves {
+            _ if !of_progress => ("", ""),
+            Serves::Always => ("", ""),
+            Serves::Maybe => (", which may serve nobody", ", which may serve nobody"),
+            Serves::Never => (", which serves nobody", ", which serve nobody"),
+            Serves::NotOnItself => {
+                (" on itself, which serves nobody", " on itself, which serve nobody")
+            }
+        };
+        if !is_much(it.nanoseconds) && one.is_empty() {
+            continue;
+        }
+        let (call, took) = (call(std::slice::from_ref(&it.call)), time(it.nanoseconds));
+        let text = match it.count {
+            1 => format!("was in {call} for {took}{one}"),
+            count => format!("made {} calls of {call}{several} ({took})", grouped(count)),
+        };
+        parts.push((it.nanoseconds, text));
+    }
+    // Sorting is stable: what took longest comes first.
+    parts.sort_by_key(|part| std::cmp::Reverse(part.0));
+    let parts: Vec<String> =
+        parts.into_iter().take(1 + MEANWHILE_LISTED).map(|part| part.1).collect();
+    format!("{} {}", visible(who), parts.join("; "))
 }
 
 /// How sure a finding is, and on what condition.

@@ -1,0 +1,228 @@
+//! What a process did while another waited for it.
+//!
+//! The replay forgets events as it goes, and which waits are the worst is known at the end. So the events of the partner
+//! are read again, only around the worst instance of the first findings.
+//!
+//! A reader that begins in the middle of a location does not know which calls are open. If the archive has calls of one
+//! layer, it finds out: calls of one layer do not nest, so a call that is entered tells that none was open, and a call
+//! that is left without having been entered was open from the beginning. Otherwise the location is read from its first
+//! event on, if it has no more than [`MOST_EVENTS`].
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef, Time};
+use otf2::read::{Definitions, EventReader};
+use otf2::{Archive, Attribute, Event, List};
+
+use super::{LISTED, Step};
+use crate::names;
+use crate::role::Traits;
+use crate::world::{World, number};
+
+/// A look at a process is given up after so many events.
+const MOST_EVENTS: u64 = 4 << 20;
+
+/// Bytes of a file that are kept in memory.
+const BUFFER: usize = 128 << 10;
+
+/// What a process did during the wait of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meanwhile {
+    /// Nanoseconds in no call of a runtime.
+    pub computing: u64,
+    /// Calls of runtimes, those that took longest first, at most [`LISTED`].
+    pub calls: Vec<Doing>,
+}
+
+/// Calls that a process made at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doing {
+    /// The function, and from where it was called.
+    pub call: Step,
+    /// How many calls.
+    pub count: u64,
+    /// How long they took, in nanoseconds.
+    pub nanoseconds: u64,
+    /// Whether they served requests of other processes.
+    pub serves: Serves,
+}
+
+/// Whether calls serve requests of other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// They do.
+    Always,
+    /// They may or may not.
+    Maybe,
+    /// Calls of this function never do.
+    Never,
+    /// Calls of this function do, but not if they act on their own process, as these did.
+    NotOnItself,
+}
+
+/// What was done in calls of one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: u64,
+    nanoseconds: u64,
+    /// Calls that acted on their own process, and on no other.
+    on_itself: u64,
+}
+
+/// A call that is open.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    region: RegionRef,
+    site: CallingContextRef,
+    enter: u64,
+    is_call: bool,
+    on_itself: bool,
+    on_others: bool,
+}
+
+/// What a process did in an interval of time; `None` if that is not known.
+pub(super) fn look(
+    archive: &Archive,
+    defs: &Definitions,
+    world: &World,
+    process: u32,
+    (begin, end): (u64, u64),
+) -> Option<Meanwhile> {
+    let about = world.system.processes.get(process as usize).filter(|it| it.count == 1)?;
+    let place = world.system.places.get(about.first as usize)?;
+    let tables = archive.local_tables(place.id);
+    let mut reader = archive.events_with(place.id, &tables, BUFFER).ok()?;
+    match world.roles.layers().len() {
+        0 | 1 => {
+            reader.seek_time(Time(world.clock.ticks(begin))).ok()?;
+            // The enter of a call that is open, which says where it was called, is mostly in the same chunk.
+            reader.seek_event(reader.chunk_first()).ok()?;
+        }
+        _ if place.events > MOST_EVENTS => return None,
+        _ => {}
+    }
+    let mut look = Look { world, process, begin, end, stack: Vec::new(), sums: BTreeMap::new() };
+    look.read(&mut reader)?;
+    Some(look.result(defs))
+}
+
+struct Look<'w> {
+    world: &'w World,
+    process: u32,
+    begin: u64,
+    end: u64,
+    stack: Vec<Open>,
+    sums: BTreeMap<(RegionRef, CallingContextRef), Sum>,
+}
+
+impl Look<'_> {
+    /// Reads until everything in the interval is known.
+    fn read(&mut self, reader: &mut EventReader) -> Option<()> {
+        for _ in 0..MOST_EVENTS {
+            let Some(record) = reader.next().ok()? else { break };
+            let time = self.world.clock.nanoseconds(record.time.0);
+            // The first call that is entered or left behind the interval tells what was open before.
+            let is_known = time > self.end && !self.stack.is_empty();
+            match record.event {
+                _ if is_known => break,
+                Event::Enter(_) if time > self.end => break,
+                Event::Enter(it) => self.enter(time, it.region, record.attributes),
+                Event::Leave(it) => {
+                    self.leave(time, it.region);
+                    if time > self.end {
+                        break;
+                    }
+                }
+                Event::RmaGet(it) => self.act(it.win, it.remote),
+                Event::RmaPut(it) => self.act(it.win, it.remote),
+                Event::RmaAtomic(it) => self.act(it.win, it.remote),
+                _ => {}
+            }
+        }
+        let open = self.stack.iter().find(|it| it.is_call).copied();
+        if let Some(open) = open {
+            self.add(&open, self.end);
+        }
+        Some(())
+    }
+
+    fn enter(&mut self, enter: u64, region: RegionRef, attributes: List<'_, Attribute>) {
+        let site = number(attributes, self.world.attributes.site);
+        let site = site.and_then(|it| u32::try_from(it).ok()).map(CallingContextRef);
+        let is_call = self.world.roles.layer(region).is_some();
+        self.stack.push(Open {
+            region,
+            site: site.unwrap_or(CallingContextRef::UNDEFINED),
+            enter,
+            is_call,
+            on_itself: false,
+            on_others: false,
+        });
+    }
+
+    fn leave(&mut self, time: u64, region: RegionRef) {
+        let open = self.stack.pop().unwrap_or_else(|| Open {
+            region,
+            site: CallingContextRef::UNDEFINED,
+            enter: 0,
+            is_call: self.world.roles.layer(region).is_some(),
+            on_itself: false,
+            on_others: false,
+        });
+        // Calls inside a call are part of it.
+        if open.is_call && !self.stack.iter().any(|it| it.is_call) {
+            self.add(&open, time);
+        }
+    }
+
+    fn act(&mut self, window: RmaWinRef, remote: Rank) {
+        let context = self.world.system.window(window).map(|it| it.0);
+        let context = context.and_then(|it| self.world.system.context(it));
+        let target = context.and_then(|it| it.ranks.process(remote.0, self.process));
+        if let Some(open) = self.stack.iter_mut().find(|it| it.is_call) {
+            let itself = target == Some(self.process);
+            open.on_itself |= itself;
+            open.on_others |= !itself;
+        }
+    }
+
+    /// Adds the part of a call that lies in the interval.
+    fn add(&mut self, open: &Open, leave: u64) {
+        let (from, until) = (open.enter.max(self.begin), leave.min(self.end));
+        if from < until {
+            let sum = self.sums.entry((open.region, open.site)).or_default();
+            sum.count += 1;
+            sum.nanoseconds += until - from;
+            sum.on_itself += u64::from(open.on_itself && !open.on_others);
+        }
+    }
+
+    fn result(self, defs: &Definitions) -> Meanwhile {
+        let in_calls: u64 = self.sums.values().map(|it| it.nanoseconds).sum();
+        let mut calls: Vec<_> = self.sums.into_iter().collect();
+        calls.sort_by_key(|(key, sum)| (Reverse(sum.nanoseconds), *key));
+        let doing = |((region, site), sum): ((RegionRef, CallingContextRef), Sum)| {
+            let traits = self.world.roles.traits(region);
+            let serves = match traits {
+                it if !it.has(Traits::SERVES) => Serves::Never,
+                it if it.has(Traits::ONE_SIDED) && sum.on_itself == sum.count => {
+                    Serves::NotOnItself
+                }
+                it if it.has(Traits::ALWAYS) => Serves::Always,
+                _ => Serves::Maybe,
+            };
+            let region = names::region(defs, region);
+            Doing {
+                call: Step { region, site: names::site(defs, site) },
+                count: sum.count,
+                nanoseconds: sum.nanoseconds,
+                serves,
+            }
+        };
+        Meanwhile {
+            computing: (self.end - self.begin).saturating_sub(in_calls),
+            calls: calls.into_iter().take(LISTED).map(doing).collect(),
+        }
+    }
+}
