@@ -14,19 +14,24 @@ pub(crate) struct Longest {
     pub(crate) begin: u64,
     /// The process that was waited for, or [`NOBODY`].
     pub(crate) partner: u32,
+    /// The window that it acted on, or [`NOTHING`].
+    pub(crate) window: u16,
 }
 
 /// Nobody is known to have been waited for.
 pub(crate) const NOBODY: u32 = u32::MAX;
+/// No window is known to have been acted on.
+pub(crate) const NOTHING: u16 = u16::MAX;
 
 impl Longest {
     /// No wait.
-    pub(crate) const NONE: Self = Self { amount: 0, begin: u64::MAX, partner: NOBODY };
+    pub(crate) const NONE: Self =
+        Self { amount: 0, begin: u64::MAX, partner: NOBODY, window: NOTHING };
 
     /// Keeps the longer of two waits.
     #[inline]
     pub(crate) fn take(&mut self, other: Self) {
-        let key = |it: &Self| (std::cmp::Reverse(it.amount), it.begin, it.partner);
+        let key = |it: &Self| (std::cmp::Reverse(it.amount), it.begin, it.partner, it.window);
         if key(&other) < key(self) {
             *self = other;
         }
@@ -48,7 +53,7 @@ impl Calls {
     #[inline]
     pub(crate) fn one(amount: u64, begin: u64, partner: Option<u32>) -> Self {
         let partner = partner.unwrap_or(NOBODY);
-        Self { count: 1, longest: Longest { amount, begin, partner } }
+        Self { count: 1, longest: Longest { amount, begin, partner, window: NOTHING } }
     }
 
     /// Adds other calls.

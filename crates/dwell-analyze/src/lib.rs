@@ -317,6 +317,11 @@ impl Analysis {
         self.world.system.processes.len()
     }
 
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.world.system.nodes.len()
+    }
+
     /// From the first event to the last, in nanoseconds.
     pub fn length(&self) -> u64 {
         let lanes = || tree::lanes(&self.replayed.shards).filter(|lane| lane.events > 0);

@@ -1,7 +1,7 @@
 //! Names of regions and call sites, from the definitions.
 
 use otf2::enums::ParameterType;
-use otf2::id::{CallingContextRef, ParameterRef, RegionRef, StringRef};
+use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef};
 use otf2::read::Definitions;
 use otf2::{Definition, id::Id};
 
@@ -51,6 +51,17 @@ pub(crate) fn region(defs: &Definitions, id: RegionRef) -> String {
     defs.region(id)
         .and_then(|region| defs.string(region.name))
         .map_or_else(|| format!("region {}", id.0), |name| name.to_string())
+}
+
+/// The name of a window, if the archive defines it. Numbers that do not fit stand for none.
+pub(crate) fn window(defs: &Definitions, number: u16) -> Option<String> {
+    let id = RmaWinRef(u32::from(number));
+    match defs.find(RmaWinRef::KIND, id.raw()) {
+        Some(Definition::RmaWin(it)) if number != u16::MAX => {
+            defs.string(it.name).map(|it| it.to_string())
+        }
+        _ => None,
+    }
 }
 
 /// A call site, if the archive knows it.

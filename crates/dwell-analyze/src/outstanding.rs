@@ -62,6 +62,11 @@ impl Class {
         }
     }
 
+    /// The memory that operations of the class act on: the number of a window. Lock calls have none.
+    pub(crate) fn memory(self) -> Option<u16> {
+        (self.0 & 7 < u32::from(Self::LOCK)).then_some((self.0 >> 16) as u16)
+    }
+
     /// Whether an operation of the class can show that the network needs nobody: calls that take a lock
     /// and operations that move no byte cannot.
     #[inline]

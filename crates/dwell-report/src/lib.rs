@@ -16,6 +16,7 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
+mod advice;
 mod classes;
 mod compare;
 pub mod format;
@@ -32,6 +33,7 @@ mod totals;
 pub mod transform;
 mod waits;
 
+pub use advice::{Facts, Meanwhile, advice};
 pub use classes::{Class, Classes};
 pub use compare::{Change, Comparison, Difference, compare};
 pub use cubex::{

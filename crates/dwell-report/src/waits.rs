@@ -86,9 +86,9 @@ const WAITS: &[Wait] = waits! {
         "Hold locks for a shorter time, or use several locks.";
     "lock_contention": "a lock was held by another process";
         "Hold locks for a shorter time, or use several locks.";
-    "wait_for_progress": "an operation waited until its target entered the library";
+    "wait_for_progress": "an operation waited until its target entered a call that serves others";
         "Let the target make calls that progress (a get, an atomic, a barrier), or use a progress thread.";
-    "wait_for_progress_multi": "a call completed operations on several targets, and waited until they had entered the library";
+    "wait_for_progress_multi": "a call completed operations on several targets, and waited until they had entered calls that serve others";
         "Let the targets make calls that progress (a get, an atomic, a barrier); complete less at once, on a context of its own.";
     "late_signal": "a flag was waited for before it was raised";
         "Raise the flag earlier, or give the waiting process other work.";

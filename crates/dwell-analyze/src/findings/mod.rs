@@ -128,6 +128,8 @@ pub struct Instance {
     pub nanoseconds: u64,
     /// The process that it waited for, if that is known.
     pub partner: Option<String>,
+    /// Name of the window that the operation acted on, if that is known: for waits for progress only.
+    pub window: Option<String>,
     /// What that process did meanwhile, if that is known: for the first [`LOOKED_AT`] entries only.
     pub meanwhile: Option<Meanwhile>,
     /// When it began by the clock of the replay, and the number of the partner.
@@ -348,6 +350,7 @@ fn list(
                     begin: longest.begin.saturating_sub(first_event.unwrap_or(0)),
                     nanoseconds: longest.amount,
                     partner: process(longest.partner),
+                    window: names::window(defs, longest.window),
                     meanwhile: None,
                     at: (longest.begin, longest.partner),
                 }),

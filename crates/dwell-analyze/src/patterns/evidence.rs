@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::actor::Actor;
 use crate::blame::Blame;
 use crate::hash::Mixed;
-use crate::instances::{Calls, Longest};
+use crate::instances::{Calls, Longest, NOTHING};
 use crate::matrix::Matrix;
 use crate::metric::Quantity;
 use crate::outstanding::Class;
@@ -103,11 +103,12 @@ impl Sum {
     }
 
     /// The calls that waited for a process.
-    fn calls(&self, target: u32) -> Calls {
+    fn calls(&self, partner: u32, class: Class) -> Calls {
         let Self { count, longest: amount, begin, .. } = *self;
+        let window = class.memory().unwrap_or(NOTHING);
         match count {
             0 => Calls::NONE,
-            count => Calls { count, longest: Longest { amount, begin, partner: target } },
+            count => Calls { count, longest: Longest { amount, begin, partner, window } },
         }
     }
 }
@@ -280,7 +281,9 @@ pub(crate) fn conclude(
             book(Quantity::ProgressByRule, by_rule);
         }
         book(unexplained, other);
-        for (calls, is_aligned) in [(aligned.calls(target), true), (others.calls(target), false)] {
+        for (calls, is_aligned) in
+            [(aligned.calls(target, class), true), (others.calls(target, class), false)]
+        {
             let what = if verdict.is_wait(is_aligned) { least } else { unexplained };
             lane.paths.waited(path, what, calls);
         }

@@ -38,7 +38,7 @@
 //! | `latency_seconds` | waits for progress: how long requests were taken to travel; otherwise null |
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `calls`, `mean_seconds`, `mean_seconds_at_most` | how many calls waited, or may have waited, and both bounds of their mean wait |
-//! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` (null if not known), `meanwhile` (null if not known) |
+//! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` and `window` (null if not known), `meanwhile` (null if not known) |
 //! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, and `serves_others`: yes, maybe or no |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
 //! | `call_path` | number of the call path in `trace.cubex` |
@@ -50,11 +50,14 @@ use dwell_analyze::{
 };
 use serde_json::{Value, json};
 
-use super::text::{WHY_UNCONFIRMED, about};
+use super::advice::Advice;
+use super::text::{WHY_UNCONFIRMED, meaning};
 
 /// What a program reads.
-pub(super) fn document(analysis: &Analysis) -> Value {
+pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
     let times = analysis.times();
+    let findings: Vec<Value> =
+        analysis.findings().iter().map(|it| finding(it, advice, times.run)).collect();
     let run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     json!({
         "version": 2,
@@ -70,7 +73,7 @@ pub(super) fn document(analysis: &Analysis) -> Value {
         "waits_seconds_at_most": seconds(run().map(|it| it.at_most).sum()),
         "clock_residual_seconds": analysis.clock_residual().map(seconds),
         "entries": analysis.entries().iter().map(|it| entry(it, times.run)).collect::<Vec<_>>(),
-        "findings": analysis.findings().iter().map(|it| finding(it, times.run)).collect::<Vec<_>>(),
+        "findings": findings,
         "unconfirmed": unconfirmed(analysis),
         "polling": polling(analysis),
         "not_computed": not_computed(analysis),
@@ -99,8 +102,7 @@ fn entry(it: &Entry, run: u64) -> Value {
     })
 }
 
-fn finding(it: &Finding, run: u64) -> Value {
-    let (explanation, remedy) = about(it.pattern);
+fn finding(it: &Finding, advice: &Advice<'_>, run: u64) -> Value {
     json!({
         "pattern": it.pattern,
         "metric": it.metric,
@@ -123,8 +125,8 @@ fn finding(it: &Finding, run: u64) -> Value {
         "worst": it.worst.as_ref().map(instance),
         "origins": shares(&it.origins),
         "targets": shares(&it.targets),
-        "explanation": explanation,
-        "remedy": remedy,
+        "explanation": meaning(it.pattern),
+        "remedy": advice.about(it),
     })
 }
 
@@ -139,6 +141,7 @@ fn instance(it: &Instance) -> Value {
         "begin_seconds": seconds(it.begin),
         "seconds_at_most": seconds(it.nanoseconds),
         "on_whom": it.partner,
+        "window": it.window,
         "meanwhile": it.meanwhile.as_ref().map(meanwhile),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! [`json`] documents `findings.json`.
 
+mod advice;
 mod json;
 mod text;
 
@@ -108,7 +109,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     let report = directory.join("trace.cubex");
     analysis.write_report(&report)?;
-    let document = json::document(&analysis);
+    let advice = advice::Advice::of(&archive, &analysis);
+    let document = json::document(&analysis, &advice);
     let findings = directory.join("findings.json");
     let mut written = serde_json::to_string_pretty(&document)?;
     written.push('\n');
@@ -117,7 +119,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         terminal::print_json(&document)?;
     } else {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
-        let summary = text::summary(&path, &analysis, args.top, width.clamp(60, 120));
+        let summary = text::summary(&path, &analysis, &advice, args.top, width.clamp(60, 120));
         let directory = directory.display();
         line!("{summary}next: dwell view {directory}, or dwell report {directory} here")?;
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use dwell_analyze::{Analysis, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step};
 use dwell_report::pattern;
 
+use super::advice::Advice;
 use crate::format::{grouped, seconds, shorten, wrap};
 use crate::terminal::visible;
 
@@ -22,17 +23,23 @@ const APART_LISTED: usize = 3;
 /// Columns before the text of a finding: its number, and a label.
 const INDENT: usize = 13;
 
-/// What happened, and what can be done about it.
-pub(super) fn about(id: &str) -> (&'static str, &'static str) {
+/// What happened.
+pub(super) fn meaning(id: &str) -> &'static str {
     // A test holds that every pattern has its words.
-    pattern(id).map_or(("", ""), |about| (about.meaning, about.remedy))
+    pattern(id).map_or("", |about| about.meaning)
 }
 
 /// What a person reads, in lines of at most `width` characters.
-pub(super) fn summary(path: &Path, analysis: &Analysis, top: usize, width: usize) -> String {
+pub(super) fn summary(
+    path: &Path,
+    analysis: &Analysis,
+    advice: &Advice<'_>,
+    top: usize,
+    width: usize,
+) -> String {
     let mut page = Page { text: String::new(), width };
     head(&mut page, path, analysis);
-    entries(&mut page, analysis, top);
+    entries(&mut page, analysis, advice, top);
     apart(&mut page, analysis);
     unconfirmed(&mut page, analysis);
     polling(&mut page, analysis);
@@ -129,13 +136,13 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
 }
 
 /// The call paths of the run that wait.
-fn entries(page: &mut Page, analysis: &Analysis, top: usize) {
+fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize) {
     let run = analysis.times().run;
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
     let large = || of_run().filter(|it| !it.is_small(run));
     for (number, one) in (1..).zip(large().take(top)) {
         page.end();
-        entry(page, analysis, number, one);
+        entry(page, analysis, advice, number, one);
     }
     if of_run().next().is_none() {
         page.say("no call waits for another process", 2);
@@ -165,7 +172,7 @@ fn entries(page: &mut Page, analysis: &Analysis, top: usize) {
 }
 
 /// A call path that waits.
-fn entry(page: &mut Page, analysis: &Analysis, number: usize, entry: &Entry) {
+fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usize, entry: &Entry) {
     let run = analysis.times().run;
     let findings = analysis.findings().get(entry.findings.clone()).unwrap_or_default();
     let Some((main, others)) = findings.split_first() else { return };
@@ -179,8 +186,7 @@ fn entry(page: &mut Page, analysis: &Analysis, number: usize, entry: &Entry) {
         ),
         3,
     );
-    let (meaning, remedy) = about(main.pattern);
-    page.tell("why", &format!("{meaning} ({})", main.pattern));
+    page.tell("why", &format!("{} ({})", meaning(main.pattern), main.pattern));
     page.tell("path", &shorten(&path(&main.path), page.width - INDENT));
     page.tell("how often", &how_often(main, analysis.locations() as u64));
     if let Some(worst) = &main.worst {
@@ -193,7 +199,7 @@ fn entry(page: &mut Page, analysis: &Analysis, number: usize, entry: &Entry) {
     if !main.targets.is_empty() {
         page.tell("on whom", &format!("most: {}", shares(&main.targets)));
     }
-    page.tell("to do", remedy);
+    page.tell("to do", &advice.about(main));
     page.tell("how sure", &how_sure(main));
     for (at, other) in others.iter().enumerate() {
         let bounds = (other.nanoseconds, other.at_most);
@@ -201,7 +207,7 @@ fn entry(page: &mut Page, analysis: &Analysis, number: usize, entry: &Entry) {
             "{}, {}: {} ({}, {})",
             amount(bounds),
             percent(bounds, run),
-            about(other.pattern).0,
+            meaning(other.pattern),
             other.pattern,
             other.confidence.name()
         );
@@ -372,7 +378,7 @@ fn time(nanoseconds: u64) -> String {
 }
 
 /// A number of things.
-fn counted(number: u64, one: &str, several: &str) -> String {
+pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { several })
 }
 
@@ -401,7 +407,7 @@ fn path(path: &[Step]) -> String {
 }
 
 /// The last call, and where it stands in the program.
-fn call(path: &[Step]) -> String {
+pub(super) fn call(path: &[Step]) -> String {
     let Some(step) = path.last() else { return String::new() };
     match &step.site {
         Some(site) if !site.file.is_empty() => {
@@ -424,14 +430,15 @@ fn shares(shares: &[Share]) -> String {
 mod tests {
     use dwell_analyze::Quantity;
 
-    use super::{about, amount, percent};
+    use super::{amount, percent};
 
     #[test]
     fn every_pattern_is_explained() {
         let mut seen = std::collections::BTreeMap::new();
         for what in Quantity::ALL {
             let Some(pattern) = what.pattern() else { continue };
-            let (meaning, remedy) = about(pattern);
+            let about = dwell_report::pattern(pattern);
+            let (meaning, remedy) = about.map_or(("", ""), |it| (it.meaning, it.remedy));
             assert!(meaning.len() > 20, "{pattern} is not explained");
             assert!(remedy.len() > 20, "{pattern} has no remedy");
             let others = seen.insert((meaning, remedy), pattern);

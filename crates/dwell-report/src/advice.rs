@@ -1,0 +1,333 @@
+//! What can be done about a wait, from the facts of a run.
+//!
+//! The general remedy of a wait stands beside its meaning ([`crate::pattern`]). Here stand remedies that depend on what
+//! is known: the runtime and its settings, the memory that was accessed, and what the process that was waited for did
+//! meanwhile. Rows that apply are told in the order of the table, in place of the general remedy, which the trace may
+//! contradict.
+//!
+//! What is said of settings was tried with Open MPI 4.1.4 and MPICH 4.0.2: OpenSHMEM over UCX with heap and static data,
+//! osc/pt2pt and osc/sm, MPICH with and without its progress thread. Those of Intel MPI and ARMCI-MPI are from their
+//! documentation. Open MPI's `spml_ucx_async_progress` was tried too and removed no wait, so no row names it.
+
+use dwell_model::layer::Layer;
+
+/// What is known of a wait and of its run.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// Id of the pattern.
+    pub pattern: &'a str,
+    /// Whose call waited.
+    pub layer: Layer,
+    /// Name and version of the runtime, as the archive has it; empty if it does not say.
+    pub runtime: &'a str,
+    /// Settings of the runtime in the environment, as `NAME=value` separated by blanks.
+    pub settings: &'a str,
+    /// How many nodes the run had.
+    pub nodes: usize,
+    /// Name of the window that the worst instance acted on; empty if it is not known.
+    pub window: &'a str,
+    /// The process that was waited for in the worst instance; empty if it is not known.
+    pub partner: &'a str,
+    /// What that process did meanwhile, if it is known.
+    pub meanwhile: Option<Meanwhile<'a>>,
+}
+
+/// What the process that was waited for did meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Meanwhile<'a> {
+    /// The part of the time that it computed, from 0 to 1.
+    pub computing: f64,
+    /// The call that it was in longest, with its place in the program; empty if it was in none.
+    pub call: &'a str,
+    /// Whether that is the call that waited.
+    pub same: bool,
+    /// Number of the finding about that call, if there is one.
+    pub finding: Option<usize>,
+    /// A call that it made on itself, which serves nobody; empty if there was none.
+    pub on_itself: &'a str,
+}
+
+/// A remedy, and when it applies.
+struct Row {
+    applies: fn(&Facts<'_>) -> bool,
+    /// `{partner}`, `{call}`, `{finding}` and `{on_itself}` stand for facts.
+    text: &'static str,
+}
+
+impl Facts<'_> {
+    fn is_progress(&self) -> bool {
+        self.pattern.starts_with("wait_for_progress")
+    }
+
+    /// Whether the process that was waited for was late because of its own calls.
+    fn was_in_calls(&self) -> bool {
+        !self.is_progress()
+            && self.meanwhile.is_some_and(|it| it.computing < 0.5 && !it.call.is_empty())
+    }
+
+    fn is_static(&self) -> bool {
+        self.layer == Layer::Shmem && self.window.starts_with("static data")
+    }
+
+    fn runs_on(&self, runtime: &str) -> bool {
+        self.runtime.starts_with(runtime)
+    }
+
+    /// The value of a setting.
+    fn setting(&self, name: &str) -> Option<&str> {
+        let mut settings = self.settings.split_whitespace();
+        settings.find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// Whether Open MPI was told to use its component osc/pt2pt.
+    fn is_pt2pt(&self) -> bool {
+        let component = self.setting("OMPI_MCA_osc").unwrap_or_default();
+        self.layer != Layer::Shmem
+            && self.runs_on("Open MPI")
+            && component.split(',').any(|it| it == "pt2pt")
+    }
+
+    /// Whether UCX was told to use no transport but TCP.
+    fn is_tcp_only(&self) -> bool {
+        self.setting("UCX_TLS").is_some_and(|it| {
+            it.contains("tcp") && it.split(',').all(|one| ["tcp", "self"].contains(&one))
+        })
+    }
+
+    /// Whether a wait for progress is for a process that computes and enters the runtime too seldom.
+    fn computes(&self) -> bool {
+        self.is_progress()
+            && self.meanwhile.is_some_and(|it| it.computing >= 0.5)
+            && !self.calls_itself()
+    }
+
+    /// Whether a process that computes was seen to make calls on itself.
+    fn calls_itself(&self) -> bool {
+        self.meanwhile.is_some_and(|it| !it.on_itself.is_empty())
+    }
+}
+
+/// The remedies.
+const ROWS: &[Row] = &[
+    // The process that was waited for was itself held up.
+    Row {
+        applies: |it| it.was_in_calls() && it.meanwhile.is_some_and(|it| it.same),
+        text: "{partner} itself spent most of that time in the same call, so the delay is passed on from process to \
+               process: look for the one that comes late without having waited.",
+    },
+    Row {
+        applies: |it| {
+            it.was_in_calls() && it.meanwhile.is_some_and(|it| !it.same && it.finding.is_some())
+        },
+        text: "{partner} itself spent most of that time in {call}: remove the wait of finding {finding} first.",
+    },
+    Row {
+        applies: |it| {
+            it.was_in_calls() && it.meanwhile.is_some_and(|it| !it.same && it.finding.is_none())
+        },
+        text: "{partner} itself spent most of that time in {call}: make these calls shorter or fewer.",
+    },
+    // Memory.
+    Row {
+        applies: |it| {
+            it.is_progress() && it.is_static() && it.runs_on("Open MPI") && it.is_tcp_only()
+        },
+        text: "It is a static variable, which needs its owner on every transport of Open MPI. Memory of shmem_malloc \
+               needs it over TCP only: use both shmem_malloc and another transport (UCX_TLS=sm,self on one node; a \
+               network with RDMA).",
+    },
+    Row {
+        applies: |it| {
+            it.is_progress() && it.is_static() && it.runs_on("Open MPI") && !it.is_tcp_only()
+        },
+        text: "It is a static variable, which needs its owner on every transport of Open MPI: take memory of \
+               shmem_malloc, which needs nobody over shared memory or RDMA.",
+    },
+    // Runtime and transport.
+    Row {
+        applies: |it| {
+            it.is_progress()
+                && it.layer == Layer::Shmem
+                && !it.is_static()
+                && it.runs_on("Open MPI")
+                && it.is_tcp_only()
+        },
+        text: "Over TCP every operation needs its target: on one node set UCX_TLS=sm,self, between nodes use a network \
+               with RDMA.",
+    },
+    Row {
+        applies: |it| it.is_progress() && it.is_pt2pt() && it.nodes == 1,
+        text: "The component osc/pt2pt of Open MPI needs the target for every operation: on one node osc/sm \
+               (OMPI_MCA_osc=sm) does not, for windows that MPI_Win_allocate made.",
+    },
+    Row {
+        applies: |it| it.is_progress() && it.is_pt2pt() && it.nodes > 1,
+        text: "The component osc/pt2pt of Open MPI needs the target for every operation: osc/rdma or osc/ucx do not, on a \
+               network with RDMA.",
+    },
+    Row {
+        applies: |it| it.is_progress() && it.layer == Layer::Armci && it.runtime.contains("MPI"),
+        text: "ARMCI_PROGRESS_THREAD=1 makes ARMCI-MPI start a thread that serves requests. It needs \
+               MPI_THREAD_MULTIPLE, and a core of its own in every process.",
+    },
+    Row {
+        applies: |it| it.is_progress() && it.runs_on("MPICH"),
+        text: "MPIR_CVAR_ASYNC_PROGRESS=1 makes MPICH start a thread that serves requests. It needs a core of its own \
+               in every process, and makes every call slower, because calls then lock.",
+    },
+    Row {
+        applies: |it| it.is_progress() && it.runs_on("Intel"),
+        text: "I_MPI_ASYNC_PROGRESS=1 makes Intel MPI start a thread that serves requests. It needs a core of its own in \
+               every process.",
+    },
+    // What the target did.
+    Row {
+        applies: |it| it.is_progress() && it.calls_itself(),
+        text: "{partner} entered the runtime meanwhile ({on_itself}), but only to act on itself, which serves nobody: \
+               let a process that does not compute own what others access, or access it less often, more at once.",
+    },
+    Row {
+        applies: |it| it.computes() && it.layer == Layer::Shmem && !it.is_static(),
+        text: "Let {partner} enter the runtime more often while it computes: a get from or an atomic on another PE serves \
+               others; shmem_fence, shmem_test and calls on itself do not.",
+    },
+    Row {
+        applies: |it| {
+            it.computes()
+                && it.layer == Layer::Mpi
+                && (it.runs_on("MPICH") || it.runs_on("Open MPI"))
+        },
+        text: "Let {partner} enter the runtime more often while it computes: MPI_Iprobe serves others; \
+               MPI_Comm_rank, MPI_Put and a test of nothing do not.",
+    },
+];
+
+/// What can be done about a wait: the remedies that its facts lead to or, if there are none, the general one.
+pub fn advice(facts: &Facts<'_>) -> String {
+    let rows = ROWS.iter().filter(|row| (row.applies)(facts));
+    let texts: Vec<String> = rows.map(|row| filled(row.text, facts)).collect();
+    match texts.is_empty() {
+        true => crate::pattern(facts.pattern).map_or("", |it| it.remedy).to_owned(),
+        false => texts.join(" "),
+    }
+}
+
+/// A text with the facts in the places that are left for them.
+fn filled(text: &str, facts: &Facts<'_>) -> String {
+    let partner = if facts.partner.is_empty() { "the target" } else { facts.partner };
+    let meanwhile = facts.meanwhile;
+    let number = meanwhile.and_then(|it| it.finding).map(|it| it.to_string()).unwrap_or_default();
+    // Names come last: what stands in them is not replaced again.
+    let mut parts = text.split('{');
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or(("", part));
+        filled.push_str(match name {
+            "partner" => partner,
+            "call" => meanwhile.map_or("", |it| it.call),
+            "finding" => &number,
+            "on_itself" => meanwhile.map_or("", |it| it.on_itself),
+            _ => "",
+        });
+        filled.push_str(rest);
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Facts<'_> = Facts {
+        pattern: "wait_for_progress",
+        layer: Layer::Shmem,
+        runtime: "",
+        settings: "",
+        nodes: 1,
+        window: "",
+        partner: "PE 0",
+        meanwhile: None,
+    };
+
+    const COMPUTED: Meanwhile<'_> =
+        Meanwhile { computing: 1.0, call: "", same: false, finding: None, on_itself: "" };
+
+    #[test]
+    fn a_target_that_called_itself_is_not_told_to_make_calls() {
+        let on_itself = "57 calls of shmem_long_atomic_fetch_inc at queue.c:9";
+        let meanwhile = Some(Meanwhile { on_itself, ..COMPUTED });
+        let said = advice(&Facts { meanwhile, ..NOTHING });
+        assert!(said.contains("PE 0 entered the runtime meanwhile (57 calls of"), "{said}");
+        assert!(!said.contains("more often"), "{said}");
+    }
+
+    #[test]
+    fn memory_and_transport_decide() {
+        let open_mpi = Facts { runtime: "Open MPI 4.1.4", ..NOTHING };
+        let said = |settings, window| advice(&Facts { settings, window, ..open_mpi });
+        let still = said("UCX_TLS=sm,self", "static data of all PEs");
+        assert!(still.contains("shmem_malloc") && !still.contains("UCX_TLS"), "{still}");
+        let tcp = said("UCX_TLS=tcp,self", "static data of all PEs");
+        assert!(tcp.contains("shmem_malloc") && tcp.contains("UCX_TLS=sm,self"), "{tcp}");
+        let heap = said("UCX_TLS=tcp,self", "all PEs");
+        assert!(!heap.contains("shmem_malloc") && heap.contains("UCX_TLS=sm,self"), "{heap}");
+        let other = said("UCX_TLS=sm,self", "all PEs");
+        assert!(!other.contains("UCX_TLS"), "{other}");
+    }
+
+    #[test]
+    fn settings_are_those_of_the_runtime() {
+        let mpi = Facts { layer: Layer::Mpi, ..NOTHING };
+        let said = |runtime, settings| advice(&Facts { runtime, settings, ..mpi });
+        assert!(said("MPICH 4.0.2", "").contains("MPIR_CVAR_ASYNC_PROGRESS=1"));
+        assert!(said("Intel(R) MPI Library 2021.19", "").contains("I_MPI_ASYNC_PROGRESS=1"));
+        let open_mpi = said("Open MPI 4.1.4", "OMPI_MCA_osc=pt2pt");
+        assert!(open_mpi.contains("OMPI_MCA_osc=sm") && !open_mpi.contains("MPIR"), "{open_mpi}");
+        assert!(!said("Open MPI 4.1.4", "OMPI_MCA_osc=^pt2pt").contains("OMPI_MCA_osc=sm"));
+        let armci = advice(&Facts { layer: Layer::Armci, runtime: "Open MPI 4.1.4", ..NOTHING });
+        assert!(armci.contains("ARMCI_PROGRESS_THREAD=1"), "{armci}");
+        // Nothing is known of this one.
+        let general = crate::pattern("wait_for_progress").unwrap().remedy;
+        assert_eq!(said("Telegraph 1.0", ""), general);
+    }
+
+    #[test]
+    fn victims_are_not_told_to_balance_their_work() {
+        let barrier = Facts { pattern: "barrier_wait", partner: "Rank 1", ..NOTHING };
+        let balanced = |meanwhile| advice(&Facts { meanwhile, ..barrier });
+        assert!(balanced(Some(COMPUTED)).starts_with("Balance the work"));
+        let call = "MPI_Win_unlock at rma.c:20";
+        let held = Meanwhile { computing: 0.2, call, same: false, finding: Some(1), on_itself: "" };
+        let said = balanced(Some(held));
+        assert!(
+            said.contains("MPI_Win_unlock at rma.c:20: remove the wait of finding 1"),
+            "{said}"
+        );
+        assert!(!said.contains("Balance"), "{said}");
+        let said = balanced(Some(Meanwhile { same: true, finding: None, ..held }));
+        assert!(said.contains("passed on") && !said.contains("Balance"), "{said}");
+    }
+
+    #[test]
+    fn every_place_of_a_text_is_filled() {
+        let meanwhile = Some(Meanwhile {
+            computing: 0.1,
+            call: "c",
+            same: false,
+            finding: Some(7),
+            on_itself: "i",
+        });
+        let facts = Facts { meanwhile, ..NOTHING };
+        for row in ROWS {
+            let text = filled(row.text, &facts);
+            assert!(!text.contains(['{', '}']) && text.ends_with('.'), "{text}");
+            for place in row.text.split('{').skip(1) {
+                let name = place.split_once('}').unwrap().0;
+                assert!(["partner", "call", "finding", "on_itself"].contains(&name), "{name}");
+            }
+        }
+        // A name that looks like a place stays as it is.
+        let facts = Facts { partner: "{call}", meanwhile, ..NOTHING };
+        assert!(filled("{partner} and {call}", &facts) == "{call} and c");
+    }
+}

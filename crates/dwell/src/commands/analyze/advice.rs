@@ -1,0 +1,82 @@
+//! The facts of a run and of its findings that advice follows from.
+
+use dwell_analyze::{Analysis, Finding, Meanwhile, Serves};
+use dwell_report::Facts;
+use otf2::Archive;
+
+use super::text::{call, counted};
+
+/// Gives advice about the findings of a run.
+pub(super) struct Advice<'a> {
+    analysis: &'a Analysis,
+    runtime: String,
+    settings: String,
+}
+
+impl<'a> Advice<'a> {
+    pub(super) fn of(archive: &Archive, analysis: &'a Analysis) -> Self {
+        let property = |name: &str| {
+            let value = archive.anchor().property(&format!("DWELL::{name}"));
+            value.map(ToString::to_string).unwrap_or_default()
+        };
+        Self { analysis, runtime: property("RUNTIME"), settings: property("SETTINGS") }
+    }
+
+    /// What can be done about a finding.
+    pub(super) fn about(&self, finding: &Finding) -> String {
+        let worst = finding.worst.as_ref();
+        let doing = worst.and_then(|it| it.meanwhile.as_ref());
+        let longest = doing.and_then(|it| it.calls.first());
+        let longest_text =
+            longest.map(|it| call(std::slice::from_ref(&it.call))).unwrap_or_default();
+        let on_itself = doing.map(on_itself).unwrap_or_default();
+        let meanwhile = doing.map(|doing| dwell_report::Meanwhile {
+            computing: computing(doing),
+            call: &longest_text,
+            same: longest.is_some_and(|it| finding.path.last() == Some(&it.call)),
+            finding: longest.and_then(|it| self.number(it, finding)),
+            on_itself: &on_itself,
+        });
+        dwell_report::advice(&Facts {
+            pattern: finding.pattern,
+            layer: finding.layer,
+            runtime: &self.runtime,
+            settings: &self.settings,
+            nodes: self.analysis.nodes(),
+            window: worst.and_then(|it| it.window.as_deref()).unwrap_or_default(),
+            partner: worst.and_then(|it| it.partner.as_deref()).unwrap_or_default(),
+            meanwhile,
+        })
+    }
+
+    /// The number of the entry about a call that a partner was in, other than the one that advice is about.
+    fn number(&self, doing: &dwell_analyze::Doing, about: &Finding) -> Option<usize> {
+        let run = self.analysis.times().run;
+        let mut entries = (1..).zip(self.analysis.entries());
+        let found = entries.find(|(_, entry)| {
+            let first = self.analysis.findings().get(entry.findings.start);
+            first.is_some_and(|it| {
+                it.call_path != about.call_path
+                    && it.path.last() == Some(&doing.call)
+                    && doing.call.site.is_some()
+                    && !entry.is_small(run)
+            })
+        });
+        found.map(|(number, _)| number)
+    }
+}
+
+/// The part of an instance that the partner computed.
+fn computing(doing: &Meanwhile) -> f64 {
+    let calls: u64 = doing.calls.iter().map(|it| it.nanoseconds).sum();
+    doing.computing as f64 / (doing.computing + calls).max(1) as f64
+}
+
+/// The calls that the partner made on itself, in words.
+fn on_itself(doing: &Meanwhile) -> String {
+    let mut calls = doing.calls.iter().filter(|it| it.serves == Serves::NotOnItself);
+    calls.next().map_or(String::new(), |it| {
+        let place = call(std::slice::from_ref(&it.call));
+        format!("{} of {place}", counted(it.count, "call", "calls"))
+    })
+}
