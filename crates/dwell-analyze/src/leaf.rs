@@ -6,6 +6,7 @@
 //! call an ordinary one again ([`Player::unfold`]), as if it had been one from the start; the end of a
 //! window does so too, so that the rest of the crate knows frames only.
 
+use dwell_model::layer::Layer;
 use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::lane::{Done, Frame};
@@ -46,13 +47,25 @@ enum Act {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issue {
     pub(crate) kind: Kind,
-    /// Whether completion at the origin waits for the target.
+    /// Whether it is an operation whose completion at the origin waits for the target in most layers.
     pub(crate) returns: bool,
     pub(crate) window: u32,
     pub(crate) remote: u32,
     pub(crate) id: u64,
     pub(crate) sent: u64,
     pub(crate) received: u64,
+}
+
+impl Issue {
+    /// Whether completion at the origin waits for the target in this layer. MPI and ARMCI complete an accumulate at the
+    /// origin when its data has left.
+    #[inline(always)]
+    pub(crate) fn waits_for_target(&self, layer: Option<Layer>) -> bool {
+        let has_left = self.kind == Kind::Atomic
+            && self.received == 0
+            && matches!(layer, Some(Layer::Mpi | Layer::Armci));
+        self.returns && !has_left
+    }
 }
 
 impl Leaf {
@@ -129,17 +142,21 @@ impl Player<'_> {
     #[inline(always)]
     pub(crate) fn fold_complete(&mut self, window: u32, id: u64) -> bool {
         let leaf = &mut self.leaf;
-        if !leaf.traits.has(Traits::STATED) {
-            return false;
-        }
+        // Where several operations may have one number, a completion is for all of them.
+        let stated = leaf.traits.has(Traits::STATED);
+        let outstanding = &self.actor.outstanding;
         match leaf.act {
-            Act::Nothing => {
+            Act::Nothing if stated || outstanding.are_distinct() => {
                 leaf.act = Act::Completed;
                 leaf.issue.window = window;
                 leaf.issue.id = id;
                 true
             }
-            Act::Issued if leaf.issue.window == window && leaf.issue.id == id => {
+            Act::Issued
+                if leaf.issue.window == window
+                    && leaf.issue.id == id
+                    && (stated || outstanding.is_new(id)) =>
+            {
                 leaf.act = Act::Done;
                 true
             }
@@ -226,8 +243,9 @@ impl Player<'_> {
                 if target == self.actor.index {
                     return true;
                 }
-                let Issue { kind, returns, window, id, sent, received, .. } = issue;
+                let Issue { kind, window, id, sent, received, .. } = issue;
                 let layer = self.world.roles.layer(self.leaf.region);
+                let returns = issue.waits_for_target(layer);
                 let class = Class::of(layer, kind, self.memory(), sent.max(received));
                 let complete = self.leaf.act == Act::Done;
                 if complete && returns {

@@ -106,6 +106,10 @@ pub(crate) struct Op {
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     serial: u64,
+    /// All operations that were ever added have numbers below this one.
+    above: u64,
+    /// Whether an operation came whose number was not above all before it.
+    repeated: bool,
     open: VecDeque<Op>,
     lasting: HashMap<(u32, u32), Op, Mixed>,
     /// What is known of operations, by serial number.
@@ -122,7 +126,21 @@ impl Outstanding {
     pub(crate) fn add(&mut self, mut op: Op) {
         op.serial = self.serial;
         self.serial += 1;
+        self.repeated |= op.id < self.above || op.id == u64::MAX;
+        self.above = self.above.max(op.id.saturating_add(1));
         self.open.push_back(op);
+    }
+
+    /// Whether it is seen at a glance that no operation here has this number.
+    #[inline(always)]
+    pub(crate) fn is_new(&self, id: u64) -> bool {
+        id >= self.above && id < u64::MAX
+    }
+
+    /// Whether it is seen at a glance that all operations here have numbers of their own.
+    #[inline(always)]
+    pub(crate) fn are_distinct(&self) -> bool {
+        !self.repeated
     }
 
     /// It is complete at the origin, but not at the target, from the start.

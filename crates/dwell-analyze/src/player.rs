@@ -479,7 +479,7 @@ impl Player<'_> {
 
     #[inline(never)]
     pub(crate) fn issue(&mut self, issue: &Issue, attributes: List<'_, Attribute>) {
-        let Issue { kind, returns, window, id, sent, received, .. } = *issue;
+        let Issue { kind, window, id, sent, received, .. } = *issue;
         let me = self.actor.index;
         let Some(&Frame { path, judged, traits, .. }) = self.lane.stack.last() else { return };
         // Operations outside of any call are nobody's inside.
@@ -516,11 +516,7 @@ impl Player<'_> {
         frame.issued = true;
         let start = frame.enter;
         let layer = self.world.roles.layer(frame.region);
-        // What MPI and ARMCI complete at the origin has left it, whether the target has seen it or not.
-        let here = matches!(layer, Some(Layer::Mpi | Layer::Armci))
-            && kind == Kind::Atomic
-            && received == 0;
-        let returns = returns && !here;
+        let returns = issue.waits_for_target(layer);
         // Coarrays have events to wait for, which nothing else changes, unless the archive says where.
         let may_signal = layer != Some(Layer::Caf) || !attributes.is_empty();
         if (sent > 0 || kind == Kind::Atomic) && may_signal {
@@ -586,7 +582,9 @@ impl Player<'_> {
                 self.actor.outstanding.last(op);
             }
             // Other tools give many operations one number.
-            if traits.has(Traits::STATED) {
+            if traits.has(Traits::STATED)
+                || self.actor.alone && self.actor.outstanding.are_distinct()
+            {
                 return;
             }
         }
