@@ -68,10 +68,11 @@ impl Contexts {
             }
         }
         inline(defs, &mut of);
+        let columns = names::Columns::of(defs);
         let mut contexts = Self { of };
         let mut known = HashMap::new();
         for id in (0..).map(CallingContextRef).take(contexts.of.len()) {
-            contexts.compare(id, &mut known);
+            contexts.compare(id, &columns, &mut known);
         }
         contexts
     }
@@ -80,8 +81,9 @@ impl Contexts {
     fn compare(
         &mut self,
         id: CallingContextRef,
+        columns: &names::Columns,
         known: &mut HashMap<
-            (CallingContextRef, RegionRef, SourceCodeLocationRef),
+            (CallingContextRef, RegionRef, SourceCodeLocationRef, u32),
             CallingContextRef,
         >,
     ) {
@@ -101,7 +103,10 @@ impl Contexts {
             // Where the line is not known, only the address tells them apart.
             let like = match context.place.is_undefined() {
                 true => id,
-                false => *known.entry((above, context.region, context.place)).or_insert(id),
+                false => {
+                    let key = (above, context.region, context.place, columns.get(id));
+                    *known.entry(key).or_insert(id)
+                }
             };
             if let Some(Some(context)) = self.of.get_mut(id.0 as usize) {
                 context.like = like;

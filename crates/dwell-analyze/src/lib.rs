@@ -205,7 +205,7 @@ pub fn analyze(
     let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
     let tree = Tree::join(&world, &replayed.shards);
     let mut ranking = findings::rank(&defs, &world, &replayed, &tree);
-    ranking.look(archive, &defs, &world);
+    ranking.look(archive, &defs, &world, &tree);
     let unconfirmed = findings::unconfirmed(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);

@@ -1,9 +1,12 @@
 //! Names of regions and call sites, from the definitions.
 
+use std::collections::HashMap;
+
+use dwell_model::archive;
 use otf2::enums::ParameterType;
 use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef};
 use otf2::read::Definitions;
-use otf2::{Definition, id::Id};
+use otf2::{AttributeValue, Definition, id::Id};
 
 use crate::paths::Setting;
 use crate::tree::Branch;
@@ -17,6 +20,38 @@ pub struct Site {
     pub file: String,
     /// The line; 0 if it is not known.
     pub line: u32,
+    /// The column, where it tells the call from others on the same line and is known; otherwise 0.
+    pub column: u32,
+    /// Which of several calls of the same function on this line it is, and how many there are, in the order of their first
+    /// calls: where no column tells them apart.
+    pub nth: Option<(u32, u32)>,
+}
+
+/// The columns of calls that share a line with others.
+#[derive(Debug, Default)]
+pub(crate) struct Columns(HashMap<CallingContextRef, u32>);
+
+impl Columns {
+    pub(crate) fn of(defs: &Definitions) -> Self {
+        let column = |definition: Definition<'_>| match definition {
+            Definition::CallingContextProperty(it) => {
+                let name = defs.string(it.name).and_then(otf2::Str::to_str);
+                match (name, it.value) {
+                    (Some(archive::COLUMN), AttributeValue::Uint32(column)) => {
+                        Some((it.calling_context, column))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Self(defs.iter().filter_map(column).collect())
+    }
+
+    /// The column of a call site, or 0.
+    pub(crate) fn get(&self, site: CallingContextRef) -> u32 {
+        self.0.get(&site).copied().unwrap_or(0)
+    }
 }
 
 /// The name of the last step of a call path.
@@ -74,5 +109,6 @@ pub(crate) fn site(defs: &Definitions, id: CallingContextRef) -> Option<Site> {
         Some(Definition::SourceCodeLocation(place)) => (text(place.file), place.line_number),
         _ => (String::new(), 0),
     };
-    Some(Site { function: region(defs, context.region), file, line })
+    let function = region(defs, context.region);
+    Some(Site { function, file, line, column: 0, nth: None })
 }

@@ -84,6 +84,10 @@ pub const CALL_SITE: &str = "DWELL::CALL_SITE";
 /// nearest first, as `advance (heat.c:88) < main (heat.c:140)`.
 pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
+/// Property of a calling context, an unsigned number: the column of the call, counted from 1. Contexts have it where
+/// another context is on the same line of the same function and in another column.
+pub const COLUMN: &str = "DWELL::COLUMN";
+
 /// Properties of a calling context in an archive whose contexts have callers, with `::1` for the function that its
 /// function was inlined into there, `::2` for the next and so on: the region of that function.
 pub const INLINED_FUNCTION: &str = "DWELL::INLINED_FUNCTION";

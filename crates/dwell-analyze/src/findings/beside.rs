@@ -3,6 +3,7 @@
 use dwell_model::layer::Layer;
 use otf2::read::Definitions;
 
+use super::sites::Sites;
 use super::sums::{Sums, Totals};
 use super::{Finding, Share, Step, list, steps};
 use crate::lane::Lane;
@@ -88,6 +89,7 @@ pub(crate) fn polling(
 ) -> Vec<Polling> {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let mut list: Vec<(usize, Polling)> = Vec::new();
+    let sites = Sites::of(defs, tree);
     for fold in tree.folds() {
         let number = fold.first();
         let Some((layer, _)) = fold.class else { continue };
@@ -95,7 +97,7 @@ pub(crate) fn polling(
         if calls > 0 {
             let time = Sums::of(&lanes, world, &fold, Q::PollingTime, None);
             let (nanoseconds, locations) = (time.least, time.locations);
-            let path = steps(defs, tree, number);
+            let path = steps(defs, tree, &sites, number);
             list.push((number, Polling { layer, calls, nanoseconds, path, locations }));
         }
     }

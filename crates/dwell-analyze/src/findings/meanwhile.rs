@@ -15,8 +15,8 @@ use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef, Time};
 use otf2::read::{Definitions, EventReader};
 use otf2::{Archive, Attribute, Event, List};
 
+use super::sites::Sites;
 use super::{LISTED, Step};
-use crate::names;
 use crate::role::Traits;
 use crate::world::{World, number};
 
@@ -85,7 +85,7 @@ struct Open {
 pub(super) fn look(
     archive: &Archive,
     defs: &Definitions,
-    world: &World,
+    (world, sites): (&World, &Sites),
     process: u32,
     (begin, end): (u64, u64),
 ) -> Option<Meanwhile> {
@@ -104,7 +104,7 @@ pub(super) fn look(
     }
     let mut look = Look { world, process, begin, end, stack: Vec::new(), sums: BTreeMap::new() };
     look.read(&mut reader)?;
-    Some(look.result(defs))
+    Some(look.result(defs, sites))
 }
 
 struct Look<'w> {
@@ -198,7 +198,7 @@ impl Look<'_> {
         }
     }
 
-    fn result(self, defs: &Definitions) -> Meanwhile {
+    fn result(self, defs: &Definitions, sites: &Sites) -> Meanwhile {
         let in_calls: u64 = self.sums.values().map(|it| it.nanoseconds).sum();
         let mut calls: Vec<_> = self.sums.into_iter().collect();
         calls.sort_by_key(|(key, sum)| (Reverse(sum.nanoseconds), *key));
@@ -212,9 +212,8 @@ impl Look<'_> {
                 it if it.has(Traits::ALWAYS) => Serves::Always,
                 _ => Serves::Maybe,
             };
-            let region = names::region(defs, region);
             Doing {
-                call: Step { region, site: names::site(defs, site) },
+                call: sites.step(defs, region, site),
                 count: sum.count,
                 nanoseconds: sum.nanoseconds,
                 serves,

@@ -6,6 +6,7 @@
 mod beside;
 mod meanwhile;
 mod phase;
+mod sites;
 mod sums;
 
 use std::cmp::Reverse;
@@ -26,6 +27,7 @@ pub use beside::{Polling, Unconfirmed};
 pub(crate) use beside::{polling, unconfirmed};
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
+use sites::Sites;
 use sums::{Sums, Totals, inclusive, top};
 
 /// How sure a severity is.
@@ -242,7 +244,14 @@ pub(crate) fn rank(defs: &Definitions, world: &World, replayed: &Replayed, tree:
 
 impl Ranking {
     /// Finds out what the partners of the worst instances did meanwhile.
-    pub(crate) fn look(&mut self, archive: &Archive, defs: &Definitions, world: &World) {
+    pub(crate) fn look(
+        &mut self,
+        archive: &Archive,
+        defs: &Definitions,
+        world: &World,
+        tree: &Tree,
+    ) {
+        let sites = Sites::of(defs, tree);
         let run = self.times.run;
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
         for entry in self.entries.iter().filter(large).take(LOOKED_AT) {
@@ -251,7 +260,8 @@ impl Ranking {
             let (begin, partner) = worst.at;
             let interval = (begin, begin.saturating_add(worst.nanoseconds));
             if worst.partner.is_some() {
-                worst.meanwhile = meanwhile::look(archive, defs, world, partner, interval);
+                worst.meanwhile =
+                    meanwhile::look(archive, defs, (world, &sites), partner, interval);
             }
         }
     }
@@ -271,6 +281,7 @@ fn list(
     let mut findings: Vec<(usize, Finding)> = Vec::new();
     let inclusive = inclusive(&lanes, tree);
     let phases = phase::phases(world, tree);
+    let sites = Sites::of(defs, tree);
     let first_event = lanes.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
     for fold in tree.folds() {
         let number = fold.first();
@@ -341,7 +352,7 @@ fn list(
                 latency: progress.then(|| world.longest_latency()),
                 visits: sums.visits,
                 path_nanoseconds: fold.sum(&inclusive),
-                path: steps(defs, tree, number),
+                path: steps(defs, tree, &sites, number),
                 call_path: number as u32,
                 locations: sums.locations,
                 calls: sums.calls,
@@ -375,15 +386,12 @@ fn pattern(what: Q) -> &'static str {
 }
 
 /// The calls that lead to a path, whatever parameters were set meanwhile.
-fn steps(defs: &Definitions, tree: &Tree, number: usize) -> Vec<Step> {
+fn steps(defs: &Definitions, tree: &Tree, sites: &Sites, number: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut at = tree.branches.get(number);
     while let Some(branch) = at {
         if branch.setting.is_none() {
-            steps.push(Step {
-                region: names::region(defs, branch.region),
-                site: names::site(defs, branch.site),
-            });
+            steps.push(sites.step(defs, branch.region, branch.site));
         }
         at = branch.parent.and_then(|parent| tree.branches.get(parent as usize));
     }

@@ -9,6 +9,7 @@
 //! | region of a site | one region for each function and file; it stays as it is if its function is not found, so that a later try can succeed |
 //! | calling context | the same id, with the innermost function and a source code location |
 //! | – | [`INLINED_INTO`], a property of the calling contexts whose call was inlined; where contexts have callers, also the regions of the functions that it was inlined into and the places in them |
+//! | – | [`COLUMN`](dwell_model::archive::COLUMN), a property of the calling contexts that share a line of a function with others |
 //! | string | the same id; new ones follow |
 //! | others | the same |
 //!

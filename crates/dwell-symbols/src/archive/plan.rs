@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::mem;
 use std::path::Path;
 
-use dwell_model::archive::{INLINED_FUNCTION, INLINED_PLACE};
+use dwell_model::archive::{COLUMN, INLINED_FUNCTION, INLINED_PLACE};
 use otf2::def::{self, Region, SourceCodeLocation};
 use otf2::enums::{GroupType, Paradigm, RegionFlag, RegionRole};
 use otf2::id::{RefKind, RegionRef, SourceCodeLocationRef, StringRef};
@@ -38,12 +38,16 @@ pub(super) struct Plan {
     inlined: Vec<(StringRef, StringRef)>,
     /// The name of the property, if any context has it.
     inlined_into: StringRef,
+    /// The name of the property for columns, if any context has it.
+    column: StringRef,
 }
 
 /// What a calling context of a site refers to.
 struct Fate {
     region: RegionRef,
     place: Option<SourceCodeLocationRef>,
+    /// The column, if it tells the call from others on the same line.
+    column: Option<u32>,
     inlined_into: Option<StringRef>,
     /// The functions that it was inlined into, the nearest first, if contexts have callers.
     outer: Vec<(RegionRef, Option<SourceCodeLocationRef>)>,
@@ -86,12 +90,17 @@ impl Plan {
                 None => {
                     staying.push(site.region);
                     let (region, outer) = (site.region.id, Vec::new());
-                    Fate { region, place: None, inlined_into: None, outer }
+                    Fate { region, place: None, column: None, inlined_into: None, outer }
                 }
             };
             if fates.insert(site.region.id, fate).is_some() {
                 return Err("several regions have the same id");
             }
+        }
+        keep_columns(&mut fates);
+        let mut column = StringRef::UNDEFINED;
+        if fates.values().any(|fate| fate.column.is_some()) {
+            column = maker.texts.id(COLUMN)?;
         }
         let mut inlined_into = StringRef::UNDEFINED;
         if fates.values().any(|fate| fate.inlined_into.is_some()) {
@@ -114,7 +123,7 @@ impl Plan {
             regions.push(region);
         }
         let (contexts, places) = (content.contexts, places.all);
-        Ok(Self { texts, regions, places, fates, renamed, contexts, inlined, inlined_into })
+        Ok(Self { texts, regions, places, fates, renamed, contexts, inlined, inlined_into, column })
     }
 
     /// Writes all global definitions of an archive, as they become.
@@ -150,6 +159,9 @@ impl Plan {
                         properties.extend(
                             fate.inlined_into
                                 .map(|text| (id, self.inlined_into, AttributeValue::String(text))),
+                        );
+                        properties.extend(
+                            fate.column.map(|it| (id, self.column, AttributeValue::Uint32(it))),
                         );
                         for (outer, names) in fate.outer.iter().zip(&self.inlined) {
                             properties.push((id, names.0, AttributeValue::Region(outer.0)));
@@ -262,7 +274,25 @@ impl Maker {
                 functions.push((region, place));
             }
         }
-        Ok(Fate { region, place, inlined_into, outer: functions })
+        let column = innermost.column;
+        Ok(Fate { region, place, column, inlined_into, outer: functions })
+    }
+}
+
+/// Drops the columns of calls that are alone on their line, or that all have the same: compilers make several calls of
+/// one in the source.
+fn keep_columns(fates: &mut HashMap<RegionRef, Fate>) {
+    let mut columns: HashMap<_, Option<Option<u32>>> = HashMap::new();
+    for fate in fates.values() {
+        let known = columns.entry((fate.region, fate.place)).or_insert(Some(fate.column));
+        if *known != Some(fate.column) {
+            *known = None;
+        }
+    }
+    for fate in fates.values_mut() {
+        if columns.get(&(fate.region, fate.place)).is_some_and(Option::is_some) {
+            fate.column = None;
+        }
     }
 }
 

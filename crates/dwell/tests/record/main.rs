@@ -13,6 +13,7 @@ mod damage;
 mod ends;
 mod events;
 mod faults;
+mod findings;
 mod ga_fortran;
 mod hosts;
 mod intel_mpi;

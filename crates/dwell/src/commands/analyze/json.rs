@@ -40,7 +40,7 @@
 //! | `calls`, `mean_seconds`, `mean_seconds_at_most` | how many calls waited, or may have waited, and both bounds of their mean wait |
 //! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` and `window` (null if not known), `meanwhile` (null if not known) |
 //! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, and `serves_others`: yes, maybe or no |
-//! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller` |
+//! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller`; where several calls of the same function are on one line, `column` or, if it is not known, `nth_on_line`, counted from 1 in the order of their first calls |
 //! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
@@ -186,6 +186,8 @@ fn step(step: &Step) -> Value {
         "region": step.region,
         "file": site.map(|it| it.file.as_str()).filter(|it| !it.is_empty()),
         "line": site.map(|it| it.line).filter(|it| *it > 0),
+        "column": site.map(|it| it.column).filter(|it| *it > 0),
+        "nth_on_line": site.and_then(|it| it.nth).map(|it| it.0),
         "caller": site.map(|it| it.function.as_str()),
     })
 }

@@ -413,7 +413,12 @@ pub(super) fn call(path: &[Step]) -> String {
         Some(site) if !site.file.is_empty() => {
             let file = Path::new(&site.file).file_name().unwrap_or_default().to_string_lossy();
             let (region, function) = (visible(&step.region), visible(&site.function));
-            format!("{region} at {}:{} in {function}", visible(&file), site.line)
+            let column = match (site.column, site.nth) {
+                (0, None) => String::new(),
+                (0, Some((nth, of))) => format!(" (call {nth} of {of} on this line)"),
+                (column, _) => format!(":{column}"),
+            };
+            format!("{region} at {}:{}{column} in {function}", visible(&file), site.line)
         }
         Some(site) => format!("{} in {}", visible(&step.region), visible(&site.function)),
         None => visible(&step.region).into_owned(),
