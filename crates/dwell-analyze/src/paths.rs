@@ -135,8 +135,8 @@ pub(crate) struct Paths {
     settings: HashMap<(u32, Setting), u32, Mixed>,
     /// Where the functions that lead to a call end, by where they begin and its site.
     ways: HashMap<(u32, u32), u32, Mixed>,
-    /// Calls that waited, by path and kind of wait.
-    calls: HashMap<(u32, Quantity), Calls, Mixed>,
+    /// Calls that waited, for each path up to the last that waited, by kind of wait.
+    calls: Vec<Vec<(Quantity, Calls)>>,
     /// Values of parameters that are kept apart.
     values: usize,
 }
@@ -145,8 +145,8 @@ impl Default for Paths {
     fn default() -> Self {
         let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
         let top = Node::new(Path::TOP, region, site, 0);
-        let (children, settings, ways, calls) = Default::default();
-        Self { nodes: vec![top], children, settings, ways, calls, values: 0 }
+        let (children, settings, ways) = Default::default();
+        Self { nodes: vec![top], children, settings, ways, calls: Vec::new(), values: 0 }
     }
 }
 
@@ -334,15 +334,34 @@ impl Paths {
     }
 
     /// Counts calls that waited.
+    #[inline]
     pub(crate) fn waited(&mut self, path: Path, what: Quantity, calls: Calls) {
-        if calls.count > 0 {
-            self.calls.entry((path.0, what)).or_insert(Calls::NONE).add(calls);
+        let known = self.calls.get_mut(path.0 as usize);
+        match known.and_then(|list| list.iter_mut().find(|it| it.0 == what)) {
+            Some(known) => known.1.add(calls),
+            None => self.waited_first(path, what, calls),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn waited_first(&mut self, path: Path, what: Quantity, calls: Calls) {
+        let at = path.0 as usize;
+        if calls.count == 0 || at >= self.nodes.len() {
+            return;
+        }
+        if self.calls.len() <= at {
+            self.calls.resize_with(at + 1, Vec::new);
+        }
+        if let Some(list) = self.calls.get_mut(at) {
+            list.push((what, calls));
         }
     }
 
     /// The calls of a path that waited.
     pub(crate) fn calls(&self, path: Path, what: Quantity) -> Calls {
-        self.calls.get(&(path.0, what)).copied().unwrap_or(Calls::NONE)
+        let list = self.calls.get(path.0 as usize).map_or(&[][..], Vec::as_slice);
+        list.iter().find(|it| it.0 == what).map_or(Calls::NONE, |it| it.1)
     }
 
     /// All paths but the top, parents before children, in the order of their first call.

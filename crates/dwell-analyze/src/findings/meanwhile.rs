@@ -94,16 +94,19 @@ pub(super) fn look(
     let tables = archive.local_tables(place.id);
     let mut reader = archive.events_with(place.id, &tables, BUFFER).ok()?;
     match world.roles.layers().len() {
-        0 | 1 => {
-            reader.seek_time(Time(world.clock.ticks(begin))).ok()?;
-            // The enter of a call that is open, which says where it was called, is mostly in the same chunk.
-            reader.seek_event(reader.chunk_first()).ok()?;
-        }
+        0 | 1 => reader.seek_time(Time(world.clock.ticks(begin))).ok()?,
         _ if place.events > MOST_EVENTS => return None,
         _ => {}
     }
-    let mut look = Look { world, process, begin, end, stack: Vec::new(), sums: BTreeMap::new() };
+    let chunk = reader.chunk_first();
+    let mut look = Look::new(world, process, (begin, end));
     look.read(&mut reader)?;
+    if look.is_unsited {
+        // The enter of the call that was open, which says where it was called, is mostly in the same chunk.
+        reader.seek_event(chunk).ok()?;
+        look = Look::new(world, process, (begin, end));
+        look.read(&mut reader)?;
+    }
     Some(look.result(defs, sites))
 }
 
@@ -114,6 +117,15 @@ struct Look<'w> {
     end: u64,
     stack: Vec<Open>,
     sums: BTreeMap<(RegionRef, CallingContextRef), Sum>,
+    /// Whether a call was left that had not been entered.
+    is_unsited: bool,
+}
+
+impl<'w> Look<'w> {
+    fn new(world: &'w World, process: u32, (begin, end): (u64, u64)) -> Self {
+        let (stack, sums) = Default::default();
+        Self { world, process, begin, end, stack, sums, is_unsited: false }
+    }
 }
 
 impl Look<'_> {
@@ -162,13 +174,11 @@ impl Look<'_> {
     }
 
     fn leave(&mut self, time: u64, region: RegionRef) {
-        let open = self.stack.pop().unwrap_or_else(|| Open {
-            region,
-            site: CallingContextRef::UNDEFINED,
-            enter: 0,
-            is_call: self.world.roles.layer(region).is_some(),
-            on_itself: false,
-            on_others: false,
+        let open = self.stack.pop().unwrap_or_else(|| {
+            let is_call = self.world.roles.layer(region).is_some();
+            self.is_unsited |= is_call;
+            let (site, enter) = (CallingContextRef::UNDEFINED, 0);
+            Open { region, site, enter, is_call, on_itself: false, on_others: false }
         });
         // Calls inside a call are part of it.
         if open.is_call && !self.stack.iter().any(|it| it.is_call) {
