@@ -290,7 +290,8 @@ impl Player<'_> {
             match note {
                 Note::Lock(key, exclusive, taken) => {
                     if taken == Taken::AtLeave {
-                        let (what, process) = (What::Acquire { time, exclusive }, self.actor.index);
+                        let what = What::Acquire { asked: enter, time, exclusive };
+                        let process = self.actor.index;
                         let letter = LockLetter { key, process, what };
                         self.mail.locks.send(key.home(self.world), letter);
                     }

@@ -337,7 +337,7 @@ impl Player<'_> {
         }
         let stated = frame.traits.has(Traits::SAYS_WHEN);
         let what = match (acquired, stated) {
-            (true, true) => What::Acquire { time, exclusive },
+            (true, true) => What::Acquire { asked: frame.enter, time, exclusive },
             // What other tools call acquiring stands at the enter: it is sent at the leave.
             (true, false) => return self.note(Note::Lock(key, exclusive, Taken::AtLeave)),
             // Dwell says when it gets it.

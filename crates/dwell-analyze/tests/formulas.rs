@@ -135,6 +135,38 @@ fn a_lock_in_turns() {
     }
 }
 
+/// As above, but handing the lock over takes longer than holding it. Who waits for the lock waits as well while it is
+/// handed over to someone else. Each holder is blamed for its hold and for what it took to get the lock.
+#[test]
+fn a_lock_that_is_handed_over() {
+    let (remote, lock_id, lock_type) = (Rank(0), LockId(8), LockType::Exclusive);
+    for (count, hold, hand_over) in [(2, 100, 300), (3, 7, 11), (5, 1_000, 1)] {
+        let take_turn = |rank: u64| {
+            let (enter, leave) = (100 + rank, 200 + rank * (hold + hand_over));
+            thread()
+                .at(enter, Enter { region: SET_LOCK })
+                .at(enter, RmaRequestLock { win, remote, lock_id, lock_type })
+                .at(leave, RmaAcquireLock { win, remote, lock_id, lock_type })
+                .at(leave, Leave { region: SET_LOCK })
+                .at(leave + hold, Enter { region: CLEAR_LOCK })
+                .at(leave + hold, RmaReleaseLock { win, remote, lock_id })
+                .at(leave + hold, Leave { region: CLEAR_LOCK })
+        };
+        analyzed((0..count).map(take_turn).collect(), |analysis| {
+            let before = |rank: u64| rank * hold + rank.saturating_sub(1) * hand_over;
+            each(analysis, Q::LockContention, before);
+            let findings = analysis.findings();
+            let contention = findings.iter().find(|it| it.pattern == "lock_contention").unwrap();
+            for share in &contention.targets {
+                let holder: u64 = share.who.rsplit(' ').next().unwrap().parse().unwrap();
+                let of_each = hold + if holder == 0 { 0 } else { hand_over };
+                assert_eq!(share.nanoseconds, (count - 1 - holder) * of_each, "{share:?}");
+            }
+            assert_eq!(contention.targets.len() as u64, count - 1);
+        });
+    }
+}
+
 /// What a collective books at a process: of how many, its rank, the delay.
 type Formula = fn(u64, u64, u64) -> u64;
 

@@ -11,6 +11,10 @@
 //! for the owner of the lock to progress books only what is not covered so as that: contention comes
 //! first.
 //!
+//! Each holder is blamed for the part that its own hold covers. A lock that is handed over is held by nobody for a while,
+//! and still not to be had by anyone but its next holder. So an exclusive hold excludes others since the release
+//! before it, if its holder had asked by then.
+//!
 //! MPI does not say when a lock was obtained: it may be as late as in the call that gives it back. What
 //! is known are requests and releases. Sorted by release, a hold begins with its request or with the
 //! release before it, whichever is later; for a shared hold only exclusive releases count. A wait can
@@ -64,8 +68,8 @@ impl Letter for LockLetter {}
 pub(crate) enum What {
     /// A process asks for the lock, and nobody will say when it gets it.
     Request { time: u64, exclusive: bool },
-    /// A process has the lock from then on.
-    Acquire { time: u64, exclusive: bool },
+    /// A process that asked for the lock in a call has it from then on.
+    Acquire { asked: u64, time: u64, exclusive: bool },
     /// It has given it back.
     Release { time: u64 },
     /// A call waited for it.
@@ -87,6 +91,10 @@ pub(crate) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     process: u32,
+    /// When its holder asked for the lock, if that is recorded.
+    asked: u64,
+    /// Since when it excludes others: not later than `begin`.
+    from: u64,
     begin: u64,
     end: u64,
     exclusive: bool,
@@ -131,9 +139,30 @@ struct Family {
 /// Time that others held a lock.
 struct Covered {
     time: u64,
-    /// The last of them.
-    holder: Option<u32>,
+    /// Whose hold covered how much of it.
+    holders: BTreeMap<u32, u64>,
     inferred: bool,
+}
+
+impl Lock {
+    /// Finds out since when holds exclude others. Everything before the horizon is known, so is the release before a
+    /// hold that begins before it.
+    fn hand_over(&mut self) {
+        let mut ends: Vec<u64> = self.holds.iter().map(|hold| hold.end).collect();
+        ends.sort_unstable();
+        for hold in self.holds.iter_mut().filter(|it| it.exclusive && !it.inferred) {
+            let before = ends.partition_point(|end| *end <= hold.begin);
+            let release = before.checked_sub(1).and_then(|last| ends.get(last));
+            hold.from = release.map_or(hold.begin, |end| hold.asked.max(*end).min(hold.begin));
+        }
+    }
+
+    /// Forgets holds that ended before a time, but for the last of them: the lock may have been handed over since.
+    fn forget(&mut self, floor: u64) {
+        let ended = self.holds.iter().map(|hold| hold.end).filter(|end| *end < floor).max();
+        let floor = ended.unwrap_or(floor);
+        self.holds.retain(|hold| hold.end >= floor);
+    }
 }
 
 impl Family {
@@ -154,7 +183,8 @@ impl Family {
             } else {
                 request.max(lock.exclusive_release)
             };
-            lock.holds.push(Hold { process, begin, end, exclusive, inferred: true });
+            let (asked, from, inferred) = (request, begin, true);
+            lock.holds.push(Hold { process, asked, from, begin, end, exclusive, inferred });
             lock.last_release = lock.last_release.max(end);
             if exclusive {
                 lock.exclusive_release = lock.exclusive_release.max(end);
@@ -187,26 +217,25 @@ impl Family {
             .related(owner)
             .flat_map(|lock| &lock.holds)
             .filter(|hold| hold.process != process && (exclusive || hold.exclusive))
-            .map(|hold| (hold.begin.max(from), hold.end.min(until), hold.process, hold.inferred))
+            .map(|hold| (hold.from.max(from), hold.end.min(until), hold.process, hold.inferred))
             .filter(|(begin, end, ..)| begin < end)
             .collect();
         cut.sort_unstable();
-        let (mut time, mut reached) = (0, from);
-        for &(begin, end, ..) in &cut {
-            time += end.saturating_sub(begin.max(reached));
+        let (mut holders, mut reached) = (BTreeMap::new(), from);
+        for &(begin, end, holder, _) in &cut {
+            *holders.entry(holder).or_default() += end.saturating_sub(begin.max(reached));
             reached = reached.max(end);
         }
-        Covered {
-            time,
-            holder: cut.iter().max_by_key(|it| (it.1, it.2)).map(|it| it.2),
-            inferred: cut.iter().any(|it| it.3),
-        }
+        Covered { time: holders.values().sum(), holders, inferred: cut.iter().any(|it| it.3) }
     }
 
     /// Answers what can be answered. Calls that are open since `floor` may have asked for the lock
     /// before they say so.
     fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
         let questions = std::mem::take(&mut self.questions);
+        if !questions.is_empty() {
+            self.locks.values_mut().for_each(Lock::hand_over);
+        }
         for (owner, process, what) in questions {
             let (What::Wait(it) | What::Progress(it, _)) = what else { continue };
             let open = || floor < it.leave || self.is_open(owner, process, it.leave);
@@ -234,8 +263,10 @@ impl Family {
                     }
                 }
                 _ => {
-                    let Covered { time, holder, inferred } = covered(leave);
-                    book(Quantity::LockContention, time, holder);
+                    let Covered { time, holders, inferred } = covered(leave);
+                    for (holder, time) in holders {
+                        book(Quantity::LockContention, time, Some(holder));
+                    }
                     if inferred {
                         book(Quantity::LockContentionInferred, time, None);
                     }
@@ -254,7 +285,7 @@ impl Family {
         let asked = self.locks.values().flat_map(|lock| &lock.epochs).map(|it| it.request);
         let floor = pending.chain(asked).fold(floor, u64::min);
         self.locks.retain(|_, lock| {
-            lock.holds.retain(|hold| hold.end >= floor);
+            lock.forget(floor);
             // The last release is needed as long as anyone may ask.
             lock.last_release > 0 || !lock.holds.is_empty() || !lock.epochs.is_empty()
         });
@@ -298,9 +329,9 @@ impl Locks {
                 What::Request { time: request, exclusive } => {
                     lock.epochs.push(Epoch { process, request, release: None, exclusive });
                 }
-                What::Acquire { time: begin, exclusive } => {
-                    let (end, inferred) = (u64::MAX, false);
-                    lock.holds.push(Hold { process, begin, end, exclusive, inferred });
+                What::Acquire { asked, time: begin, exclusive } => {
+                    let (from, end, inferred) = (begin, u64::MAX, false);
+                    lock.holds.push(Hold { process, asked, from, begin, end, exclusive, inferred });
                 }
                 What::Release { time } => {
                     let asked = |it: &&mut Epoch| it.process == process && it.release.is_none();

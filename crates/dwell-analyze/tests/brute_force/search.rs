@@ -85,10 +85,10 @@ fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
 /// A lock: owner and number.
 type Lock = (usize, u64);
 
-/// Stretches in which others than a process hold a lock.
+/// Stretches in which others than a process hold a lock, or get it from whoever released it last.
 fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
-    let mut holds = Vec::new();
-    for other in (0..trace.processes).filter(|it| *it != process) {
+    let mut holds: Vec<(usize, Stretch)> = Vec::new();
+    for other in 0..trace.processes {
         let mut since = None;
         for (_, time, record) in trace.records(other) {
             match *record {
@@ -96,14 +96,25 @@ fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
                     since = Some(time);
                 }
                 Record::Release { owner, lock: number } if (owner, number) == lock => {
-                    holds.push((since.take().unwrap(), time));
+                    holds.push((other, (since.take().unwrap(), time)));
                 }
                 _ => {}
             }
         }
         assert_eq!(since, None);
     }
-    holds
+    let handed_over = |&(holder, (begin, end)): &(usize, Stretch)| {
+        let got = |(time, record): &(u64, Record)| {
+            let this =
+                matches!(record, Record::Acquire { owner, lock: it } if (*owner, *it) == lock);
+            this && *time == begin
+        };
+        let asked = |call: &&Call| call.process == holder && call.records.iter().any(got);
+        let asked = trace.calls.iter().find(asked).unwrap().enter;
+        let released = holds.iter().map(|it| it.1.1).filter(|it| *it <= begin).max();
+        (released.map_or(begin, |it| it.max(asked).min(begin)), end)
+    };
+    holds.iter().filter(|it| it.0 != process).map(handed_over).collect()
 }
 
 fn lock_of(call: &Call) -> Option<Lock> {
