@@ -19,7 +19,7 @@ use clap::Args;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
-use crate::{bench, deny, fuzz, tidy, web};
+use crate::{bench, deny, fuzz, tidy, truth, web};
 
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 3;
@@ -71,6 +71,7 @@ const STEPS: &[Step] = &[
     Step { name: "install", quick: false, run: |it| it.install.take().map_or(Ok(()), install::Background::finish) },
     Step { name: "test", quick: true, run: test },
     Step { name: "test-release", quick: false, run: test_release },
+    Step { name: "truth-sample", quick: false, run: |it| truth::run(it.workspace, &truth::Options::sample()) },
     Step { name: "web", quick: false, run: |it| web::check_and_sample(it.workspace) },
     Step { name: "fuzz-smoke", quick: false, run: |it| fuzz_smoke(it.workspace) },
     Step { name: "bench-smoke", quick: false, run: |it| bench_smoke(it.workspace) },

@@ -12,6 +12,7 @@ mod process;
 mod proofs;
 mod tables;
 mod tidy;
+mod truth;
 mod web;
 mod workspace;
 
@@ -49,6 +50,8 @@ enum Task {
     Bench(bench::Options),
     /// Measure SRUMMA and SOR, and print the tables of the book
     Tables(tables::Options),
+    /// Hold programs that know their own waits against what Dwell finds in them
+    Truth(truth::Options),
     /// Build the page of the explorer; --check holds the committed one against it, --test looks at it
     Web(web::Options),
 }
@@ -80,6 +83,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),
+        Task::Truth(options) => truth::run(&workspace, options),
         Task::Web(options) => web::run(&workspace, options),
     }
 }

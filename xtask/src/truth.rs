@@ -1,0 +1,208 @@
+//! `cargo xtask truth`: programs that know their own waits, held against what Dwell finds in them.
+//!
+//! The programs of `tests/programs/truth` read the clock around each call that waits, and tell each other past the
+//! runtime when they do what others wait for. So each knows how long it waited, in which line and for whom, however
+//! busy the machine is. They are recorded on real runtimes and analysed; for each line that waits a row of a table says what
+//! the program knows and what Dwell found: see [`judge`]. A row fails if the truth lies outside of the bounds, or
+//! if the line or the culprit is wrong.
+//!
+//! A row that fails is run again, up to [`ATTEMPTS`] times in all: a process that loses its core between a call and
+//! its reading of the clock is wrong about itself. What is known to fail stands in [`known`], with the reason; a row of it
+//! that passes in every attempt fails the command as well, so that the list stays true.
+
+mod judge;
+mod known;
+mod programs;
+mod runtimes;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use self::judge::{Row, Verdict};
+use self::programs::{Kind, RUNS, Run};
+use self::runtimes::Tools;
+use crate::process::{self, cargo};
+use crate::workspace::Workspace;
+
+/// How often a row is tried.
+const ATTEMPTS: usize = 3;
+
+/// Of the archives of targets that come and go, at least this many in a hundred have the truth within the bounds.
+const VISITS_PERCENT: usize = 95;
+
+/// Options of `cargo xtask truth`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run only what has all of these in its runtime, program or modes
+    names: Vec<String>,
+    /// Run the small part that continuous integration runs
+    #[arg(long)]
+    sample: bool,
+    /// Print what would run
+    #[arg(long)]
+    list: bool,
+    /// Try each row only once
+    #[arg(long)]
+    once: bool,
+}
+
+impl Options {
+    /// What continuous integration runs.
+    pub(crate) fn sample() -> Options {
+        Options { names: Vec::new(), sample: true, list: false, once: false }
+    }
+
+    fn wants(&self, run: &Run) -> bool {
+        let title = run.title();
+        (!self.sample || run.sample) && self.names.iter().all(|name| title.contains(name.as_str()))
+    }
+}
+
+/// Rows by what became of them.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    known: usize,
+    failed: Vec<String>,
+    /// Archives of targets that come and go, and those of them in which the truth lies within the bounds.
+    visits: usize,
+    visits_within: usize,
+}
+
+/// Runs the programs and prints the table.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let wanted: Vec<&Run> = RUNS.iter().filter(|run| options.wants(run)).collect();
+    ensure!(!wanted.is_empty(), "nothing has all of {:?} in its name", options.names);
+    if options.list {
+        wanted.iter().for_each(|run| println!("{}", run.title()));
+        return Ok(());
+    }
+    process::run(cargo(&workspace.root).args(["build", "-p", "dwell", "-p", "dwell-preload"]))?;
+    let folder = workspace.target.join("truth");
+    let tools = Tools::new(&workspace.target.join("debug"), &folder)?;
+    let mut tally = Tally::default();
+    let began = Instant::now();
+    println!("{}", judge::HEAD);
+    for run in wanted {
+        if let Err(error) = measure(&tools, run, options, &mut tally) {
+            println!("  {error:#}");
+            tally.failed.push(format!("{}: {error:#}", run.title()));
+        }
+    }
+    tally.conclude(began)
+}
+
+/// Runs a program, again where rows failed, and prints its rows.
+fn measure(tools: &Tools, run: &Run, options: &Options, tally: &mut Tally) -> Result<()> {
+    println!("\n{}", run.title());
+    let attempts = if options.once || run.kind == Kind::Visits { 1 } else { ATTEMPTS };
+    // The best attempt of a row that is to pass, the worst of one that is known to fail.
+    let mut rows: BTreeMap<judge::Key, Row> = BTreeMap::new();
+    for attempt in 0..attempts {
+        let folder = tools.folder.join(run.folder());
+        let found = match attempt_once(tools, run, &folder) {
+            Err(_) if attempt + 1 < attempts => continue,
+            found => found?,
+        };
+        for row in found {
+            let known = known::reason(run, &row).is_some();
+            let better =
+                |old: &Row| (row.verdict == Verdict::Passes) != known && old.verdict != row.verdict;
+            if rows.get(&row.key).is_none_or(better) {
+                rows.insert(row.key.clone(), row);
+            }
+        }
+        let settled = |row: &Row| {
+            let known = known::reason(run, row).is_some();
+            (row.verdict == Verdict::Passes) != known || known::may_pass(run, row)
+        };
+        if rows.values().all(settled) {
+            break;
+        }
+        if attempt + 1 < attempts {
+            println!("  (again: {})", unsettled(&rows, settled));
+        }
+    }
+    ensure!(!rows.is_empty() || run.kind == Kind::Balanced, "the program knows nothing");
+    let within =
+        rows.values().filter(|row| row.is_progress()).all(|row| row.verdict == Verdict::Passes);
+    for row in rows.values() {
+        let reason = known::reason(run, row);
+        println!("{row}{}", reason.map_or(String::new(), |it| format!(" (known: {it})")));
+        tally.count(run, row, reason.is_some());
+    }
+    if run.kind == Kind::Visits {
+        tally.visits += 1;
+        tally.visits_within += usize::from(within);
+    }
+    Ok(())
+}
+
+fn unsettled(rows: &BTreeMap<judge::Key, Row>, settled: impl Fn(&Row) -> bool) -> String {
+    let names: Vec<String> =
+        rows.values().filter(|row| !settled(row)).map(|row| row.key.to_string()).collect();
+    names.join(", ")
+}
+
+/// Records, analyses and judges one run.
+fn attempt_once(tools: &Tools, run: &Run, folder: &Path) -> Result<Vec<Row>> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    tools.record(run, folder)?;
+    tools.analyze(folder)?;
+    let truths = judge::truths(folder)?;
+    let findings = fs::read_to_string(folder.join("experiment/findings.json"))?;
+    judge::judge(&truths, &findings, run.kind == Kind::Balanced)
+}
+
+impl Tally {
+    fn count(&mut self, run: &Run, row: &Row, known: bool) {
+        let name = || format!("{}: {row}", run.title());
+        match (row.verdict == Verdict::Passes, known) {
+            (true, false) => self.passed += 1,
+            (false, true) => self.known += 1,
+            // Judged together, at the end.
+            (false, false) if run.kind == Kind::Visits => {}
+            (false, false) => self.failed.push(name()),
+            (true, true) if known::may_pass(run, row) => self.passed += 1,
+            (true, true) => self.failed.push(format!("{} (is known to fail, and passes)", name())),
+        }
+    }
+
+    fn conclude(&self, began: Instant) -> Result<()> {
+        println!(
+            "\n{} rows pass, {} fail as is known, {} fail; {:.0} s",
+            self.passed,
+            self.known,
+            self.failed.len(),
+            began.elapsed().as_secs_f64()
+        );
+        if self.visits > 0 {
+            println!(
+                "targets that come and go: the truth lies within the bounds in {} of {} archives",
+                self.visits_within, self.visits
+            );
+        }
+        for row in &self.failed {
+            println!("FAILED {row}");
+        }
+        if !self.failed.is_empty() {
+            bail!("{} rows fail", self.failed.len());
+        }
+        ensure!(
+            100 * self.visits_within >= VISITS_PERCENT * self.visits,
+            "the truth lies within the bounds in less than {VISITS_PERCENT} % of the archives"
+        );
+        Ok(())
+    }
+}
+
+/// The folder of the programs.
+fn sources() -> PathBuf {
+    PathBuf::from("tests/programs/truth")
+}

@@ -1,0 +1,379 @@
+//! What a program knows of its waits against what Dwell found.
+//!
+//! A row is one line of a program with one pattern. Its truth is the sum of all waits there, over all processes; Dwell's
+//! bounds are the sums over all findings of the pattern in that line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// The truth may lie outside of the bounds by this part of it, or by [`SLACK`].
+const PART: f64 = 0.02;
+const SLACK: f64 = 2e-3;
+/// Seconds that a call may take between the readings of the clock and what is recorded.
+const READING: f64 = 50e-6;
+/// A culprit with at least this part of the truth has to be named.
+const SHARE: f64 = 0.2;
+/// A finding of at least this part of the time has to be known to a balanced program.
+const NOTABLE: f64 = 0.01;
+
+/// Heads of the columns; times are in milliseconds.
+pub(super) const HEAD: &str = "mode                      line pattern                 truth ms        dwell ms         culprit truth / dwell    verdict";
+
+/// A wait that a program knows of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Truth {
+    mode: String,
+    pattern: String,
+    line: u64,
+    culprit: i64,
+    seconds: f64,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    line: u64,
+    pattern: String,
+    /// The mode, or `*` if several come to the line.
+    mode: String,
+}
+
+impl Key {
+    /// The name by which known failures are found.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.mode, self.pattern)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} in line {}", self.mode, self.pattern, self.line)
+    }
+}
+
+/// What is said of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passes,
+    /// Nothing was found in the line.
+    Missed,
+    /// The line waits, by another pattern.
+    WrongPattern,
+    BelowBounds,
+    AboveBounds,
+    WrongCulprit,
+    /// The program does not know of it.
+    Unknown,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Passes => "ok",
+            Self::Missed => "MISSED",
+            Self::WrongPattern => "WRONG PATTERN",
+            Self::BelowBounds => "TRUTH BELOW BOUNDS",
+            Self::AboveBounds => "TRUTH ABOVE BOUNDS",
+            Self::WrongCulprit => "WRONG CULPRIT",
+            Self::Unknown => "UNKNOWN TO THE PROGRAM",
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) key: Key,
+    pub(super) verdict: Verdict,
+    truth: f64,
+    found: Found,
+    culprits: Vec<(i64, f64)>,
+}
+
+impl Row {
+    /// Whether the row is about a wait for progress.
+    pub(super) fn is_progress(&self) -> bool {
+        self.key.pattern == "wait_for_progress"
+    }
+
+    /// Whether the program waited there at all, so that Dwell can be wrong about it.
+    pub(super) fn waits(&self) -> bool {
+        self.truth > SLACK
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |seconds: f64| format!("{:.1}", 1e3 * seconds);
+        let who = |list: &[(i64, f64)]| match list {
+            [] => String::from("-"),
+            _ => list
+                .iter()
+                .take(3)
+                .map(|it| format!("{}:{}", it.0, ms(it.1)))
+                .collect::<Vec<_>>()
+                .join(" "),
+        };
+        let Found { low, high, ref targets, .. } = self.found;
+        let bounds =
+            if high - low < 5e-5 { ms(low) } else { format!("{} .. {}", ms(low), ms(high)) };
+        let mode: String = self.key.mode.chars().take(24).collect();
+        let culprits = format!("{} / {}", who(&self.culprits), who(targets));
+        write!(
+            f,
+            "  {mode:<24} {:>4} {:<23} {:>8} {bounds:>17}  {culprits:<30} {}",
+            self.key.line,
+            self.key.pattern,
+            ms(self.truth),
+            self.verdict.name()
+        )
+    }
+}
+
+/// Reads what the processes of a run know.
+pub(super) fn truths(folder: &Path) -> Result<Vec<Truth>> {
+    let mut truths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.file_stem().is_some_and(|it| it == "truth") && path.is_file() {
+            let text = fs::read_to_string(&path)?;
+            for line in text.lines() {
+                let truth = truth(line);
+                truths.push(truth.with_context(|| format!("{}: `{line}`", path.display()))?);
+            }
+        }
+    }
+    Ok(truths)
+}
+
+fn truth(line: &str) -> Option<Truth> {
+    let mut words = line.split_whitespace();
+    let (mode, pattern) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let line = words.next()?.parse().ok()?;
+    let _waiter: u32 = words.next()?.parse().ok()?;
+    let culprit = words.next()?.parse().ok()?;
+    let nanoseconds: u64 = words.next()?.parse().ok()?;
+    Some(Truth { mode, pattern, line, culprit, seconds: nanoseconds as f64 / 1e9 })
+}
+
+/// What Dwell found of one pattern in one line.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    low: f64,
+    high: f64,
+    /// The longest first.
+    targets: Vec<(i64, f64)>,
+    /// Other patterns were found in the line.
+    others: bool,
+    /// The last call on the way there.
+    call: String,
+}
+
+/// Findings of an archive, by line and pattern.
+struct Findings {
+    found: BTreeMap<(u64, String), Found>,
+    /// The time of all processes, in seconds.
+    time: f64,
+}
+
+impl Findings {
+    fn parse(json: &str) -> Result<Findings> {
+        let json: Value = serde_json::from_str(json).context("findings.json is not JSON")?;
+        let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
+        let mut found: BTreeMap<(u64, String), Found> = BTreeMap::new();
+        let polling = list("polling").into_iter().map(|it| (String::from("polling"), it));
+        let waits = list("findings").into_iter().map(|it| (pattern(&it), it));
+        for (pattern, it) in waits.chain(polling) {
+            let Some(step) = it["path"].as_array().and_then(|path| path.last()) else { continue };
+            let entry = found.entry((step["line"].as_u64().unwrap_or(0), pattern)).or_default();
+            let seconds = it["seconds"].as_f64().unwrap_or(0.0);
+            entry.low += seconds;
+            entry.high += it["seconds_at_most"].as_f64().unwrap_or(seconds);
+            step["region"].as_str().unwrap_or("").clone_into(&mut entry.call);
+            for target in it["targets"].as_array().into_iter().flatten() {
+                let Some(who) = process(target["who"].as_str().unwrap_or("")) else { continue };
+                let seconds = target["seconds_at_most"].as_f64().unwrap_or(0.0);
+                match entry.targets.iter_mut().find(|it| it.0 == who) {
+                    Some(known) => known.1 += seconds,
+                    None => entry.targets.push((who, seconds)),
+                }
+            }
+            entry.targets.sort_by(|one, two| two.1.total_cmp(&one.1));
+        }
+        let time = json["time_seconds"].as_f64().context("findings.json has no time_seconds")?;
+        Ok(Findings { found, time })
+    }
+
+    fn of(&self, line: u64, pattern: &str) -> Found {
+        let mut found = self.found.get(&(line, pattern.to_owned())).cloned().unwrap_or_default();
+        found.others = self.found.iter().any(|(key, it)| {
+            key.0 == line && key.1 != pattern && !is_completion(&key.1) && it.high > SLACK
+        });
+        found
+    }
+}
+
+fn is_completion(pattern: &str) -> bool {
+    pattern.ends_with("_completion")
+}
+
+/// The pattern of a finding as programs know it: they do not tell one target from several.
+fn pattern(finding: &Value) -> String {
+    let name = finding["pattern"].as_str().unwrap_or("");
+    name.trim_end_matches("_multi").trim_end_matches("_wrong_order").to_owned()
+}
+
+/// The number of a process in a name such as `PE 3`; images count from 1.
+fn process(name: &str) -> Option<i64> {
+    let (kind, number) = name.rsplit_once(' ')?;
+    let number: i64 = number.parse().ok()?;
+    Some(if kind.contains("image") { number - 1 } else { number })
+}
+
+/// Judges every line that a program knows of; of a balanced one also what it does not know of.
+pub(super) fn judge(truths: &[Truth], findings: &str, balanced: bool) -> Result<Vec<Row>> {
+    let findings = Findings::parse(findings)?;
+    let mut lines: BTreeMap<(u64, &str), Vec<&Truth>> = BTreeMap::new();
+    for truth in truths {
+        lines.entry((truth.line, &truth.pattern)).or_default().push(truth);
+    }
+    let mut rows: Vec<Row> = lines
+        .iter()
+        .map(|(&(line, pattern), known)| row(line, pattern, known, &findings))
+        .collect();
+    if balanced {
+        let known = |line: u64, pattern: &str| match is_completion(pattern) {
+            true => lines.keys().any(|key| key.0 == line),
+            false => pattern == "polling" || lines.contains_key(&(line, pattern)),
+        };
+        let starts_or_ends =
+            |call: &str| ["init", "finalize"].iter().any(|it| call.to_lowercase().contains(it));
+        for ((line, pattern), found) in &findings.found {
+            if found.high > NOTABLE * findings.time
+                && !known(*line, pattern)
+                && !starts_or_ends(&found.call)
+            {
+                let key = Key { line: *line, pattern: pattern.clone(), mode: found.call.clone() };
+                let found = found.clone();
+                rows.push(Row {
+                    key,
+                    verdict: Verdict::Unknown,
+                    truth: 0.0,
+                    found,
+                    culprits: Vec::new(),
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn row(line: u64, pattern: &str, known: &[&Truth], findings: &Findings) -> Row {
+    let modes: BTreeSet<&str> = known.iter().map(|it| it.mode.as_str()).collect();
+    let mode = match modes.first() {
+        Some(only) if modes.len() == 1 => *only,
+        _ => "*",
+    };
+    let mut culprits: BTreeMap<i64, f64> = BTreeMap::new();
+    for truth in known.iter().filter(|it| it.culprit >= 0) {
+        *culprits.entry(truth.culprit).or_default() += truth.seconds;
+    }
+    let mut culprits: Vec<(i64, f64)> = culprits.into_iter().filter(|it| it.1 > 0.0).collect();
+    culprits.sort_by(|one, two| two.1.total_cmp(&one.1));
+    let truth = known.iter().map(|it| it.seconds).sum();
+    let found = findings.of(line, pattern);
+    let slack = SLACK.max(PART * truth).max(READING * known.len() as f64);
+    let verdict = verdict(truth, slack, &culprits, &found);
+    let key = Key { line, pattern: pattern.to_owned(), mode: mode.to_owned() };
+    Row { key, verdict, truth, found, culprits }
+}
+
+fn verdict(truth: f64, slack: f64, culprits: &[(i64, f64)], found: &Found) -> Verdict {
+    if found.high == 0.0 && truth > slack {
+        return if found.others { Verdict::WrongPattern } else { Verdict::Missed };
+    }
+    if truth > found.high + slack {
+        return Verdict::AboveBounds;
+    }
+    if truth < found.low - slack {
+        return Verdict::BelowBounds;
+    }
+    if truth > slack && !blames(truth, slack, culprits, &found.targets) {
+        return Verdict::WrongCulprit;
+    }
+    Verdict::Passes
+}
+
+/// Whether Dwell names everybody with a share of the truth, and first who has the most of it, unless others have
+/// nearly as much.
+fn blames(truth: f64, slack: f64, culprits: &[(i64, f64)], targets: &[(i64, f64)]) -> bool {
+    let Some(&(_, most)) = culprits.first() else { return true };
+    let named = |who: i64| targets.iter().any(|it| it.0 == who && it.1 > 0.0);
+    let notable = culprits.iter().filter(|it| it.1 >= SHARE * truth && it.1 > slack);
+    let first = targets.first().map(|it| it.0);
+    let nearly = |it: &&(i64, f64)| it.1 >= 0.8 * most;
+    notable.clone().all(|it| named(it.0))
+        && culprits.iter().filter(nearly).any(|it| Some(it.0) == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FINDINGS: &str = r#"{"time_seconds": 4.0, "findings": [
+        {"pattern": "wait_for_progress_multi", "path": [{"line": 7, "region": "shmem_quiet"}],
+         "seconds": 0.1, "seconds_at_most": 0.2, "targets": [{"who": "PE 3", "seconds_at_most": 0.2}]},
+        {"pattern": "barrier_wait", "path": [{"line": 9, "region": "shmem_barrier_all"}],
+         "seconds": 0.05, "seconds_at_most": 0.05, "targets": [{"who": "PE 1", "seconds_at_most": 0.05}]}],
+        "polling": []}"#;
+
+    fn verdicts(lines: &[&str], balanced: bool) -> Vec<Verdict> {
+        let truths: Vec<Truth> = lines.iter().map(|it| truth(it).expect("a truth")).collect();
+        let rows = judge(&truths, FINDINGS, balanced).expect("findings");
+        rows.iter().map(|row| row.verdict).collect()
+    }
+
+    #[test]
+    fn the_truth_has_to_lie_within_the_bounds() {
+        let one = |ms: u64| {
+            let line = format!("m wait_for_progress 7 1 3 {} 900000000", 1_000_000 * ms);
+            verdicts(&[&line], false)
+        };
+        assert_eq!(one(150), [Verdict::Passes]);
+        assert_eq!(one(99), [Verdict::Passes]);
+        assert_eq!(one(97), [Verdict::BelowBounds]);
+        assert_eq!(one(204), [Verdict::Passes]);
+        assert_eq!(one(205), [Verdict::AboveBounds]);
+    }
+
+    #[test]
+    fn line_pattern_and_culprit_have_to_be_right() {
+        let one = |line: &str| verdicts(&[line], false);
+        assert_eq!(one("m wait_for_progress 7 1 2 150000000 0"), [Verdict::WrongCulprit]);
+        assert_eq!(one("m late_signal 7 1 3 150000000 0"), [Verdict::WrongPattern]);
+        assert_eq!(one("m wait_for_progress 8 1 3 150000000 0"), [Verdict::Missed]);
+        assert_eq!(one("m wait_for_progress 8 1 3 1000000 0"), [Verdict::Passes]);
+    }
+
+    #[test]
+    fn every_culprit_with_a_share_has_to_be_named() {
+        let lines =
+            ["m wait_for_progress 7 1 3 100000000 0", "m wait_for_progress 7 1 0 50000000 0"];
+        assert_eq!(verdicts(&lines, false), [Verdict::WrongCulprit]);
+        let lines =
+            ["m wait_for_progress 7 1 3 100000000 0", "m wait_for_progress 7 1 0 5000000 0"];
+        assert_eq!(verdicts(&lines, false), [Verdict::Passes]);
+    }
+
+    #[test]
+    fn balanced_programs_know_of_everything() {
+        let known = ["m wait_for_progress 7 1 3 150000000 0"];
+        assert_eq!(verdicts(&known, true), [Verdict::Passes, Verdict::Unknown]);
+        assert_eq!(verdicts(&known, false), [Verdict::Passes]);
+    }
+}

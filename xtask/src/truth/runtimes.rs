@@ -1,0 +1,169 @@
+//! How programs are compiled for a runtime, recorded on it, and analysed.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::programs::Run;
+use super::sources;
+use crate::process;
+
+/// Seconds after which a program is taken to hang.
+const LIMIT: &str = "30";
+
+/// A runtime with a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runtime {
+    /// OpenSHMEM of Open MPI over TCP: targets have to enter the library.
+    ShmemTcp,
+    /// OpenSHMEM of Open MPI over shared memory: the heap needs nobody, static data need the target.
+    ShmemSm,
+    /// Open MPI, one-sided communication over messages.
+    Pt2pt,
+    /// Open MPI, windows that it allocates over shared memory, and others over messages.
+    Sm,
+    /// Open MPI, one-sided communication over UCX.
+    Ucx,
+    /// MPICH.
+    Mpich,
+    /// Coarrays over Open MPI, one-sided communication over messages.
+    Coarrays,
+    /// OpenSHMEM over shared memory and MPI over messages, in one program.
+    Both,
+}
+
+impl Runtime {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::ShmemTcp => "shmem-tcp",
+            Self::ShmemSm => "shmem-sm",
+            Self::Pt2pt => "openmpi-pt2pt",
+            Self::Sm => "openmpi-sm",
+            Self::Ucx => "openmpi-ucx",
+            Self::Mpich => "mpich",
+            Self::Coarrays => "coarrays",
+            Self::Both => "shmem-sm+openmpi-pt2pt",
+        }
+    }
+
+    fn compiler(self) -> &'static str {
+        match self {
+            Self::ShmemTcp | Self::ShmemSm | Self::Both => "oshcc",
+            Self::Pt2pt | Self::Sm | Self::Ucx => "mpicc.openmpi",
+            Self::Mpich => "mpicc.mpich",
+            Self::Coarrays => "gfortran",
+        }
+    }
+
+    /// The launcher and its options but for the number of processes.
+    fn launcher(self) -> &'static [&'static str] {
+        match self {
+            Self::ShmemTcp => &["oshrun", "-mca", "osc", "^rdma", "-x", "UCX_TLS=tcp,self"],
+            Self::ShmemSm => &["oshrun", "-mca", "osc", "^rdma", "-x", "UCX_TLS=sm,self"],
+            // Without a memory hook, which crashes at the end.
+            Self::Both => &["oshrun", "-mca", "osc", "pt2pt", "-mca", "memory", "^patcher"],
+            Self::Pt2pt | Self::Coarrays => &["mpirun.openmpi", "-mca", "osc", "pt2pt"],
+            Self::Sm => &["mpirun.openmpi", "-mca", "osc", "sm,pt2pt"],
+            Self::Ucx => &["mpirun.openmpi", "-mca", "osc", "ucx"],
+            Self::Mpich => &["mpirun.mpich"],
+        }
+    }
+}
+
+/// What is needed to record.
+pub(super) struct Tools {
+    dwell: PathBuf,
+    library: PathBuf,
+    /// Holds programs and archives.
+    pub(super) folder: PathBuf,
+}
+
+impl Tools {
+    pub(super) fn new(built: &Path, folder: &Path) -> Result<Tools> {
+        let bin = folder.join("bin");
+        fs::create_dir_all(&bin).with_context(|| format!("cannot create {}", bin.display()))?;
+        let folder = fs::canonicalize(folder)?;
+        Ok(Tools { dwell: built.join("dwell"), library: built.join("libdwell.so"), folder })
+    }
+
+    /// Compiles the program of a run, unless it is newer than its sources, and gives its path.
+    fn compile(&self, run: &Run) -> Result<PathBuf> {
+        let program = self.folder.join(format!("bin/{}.{}", run.program, run.runtime.compiler()));
+        if is_newer(&program, &sources())? {
+            return Ok(program);
+        }
+        let source = |name: &str| sources().join(name);
+        let mut command = Command::new(run.runtime.compiler());
+        command.args(["-g", "-O1", "-o"]).arg(&program);
+        if run.runtime == Runtime::Coarrays {
+            let object = self.folder.join("bin/coarray_truth.o");
+            let mut glue = Command::new("gcc");
+            glue.args(["-g", "-O1", "-c", "-o"]).arg(&object).arg(source("coarray_truth.c"));
+            process::output(&mut glue)?;
+            command.arg("-fcoarray=lib").arg(source(&format!("{}.F90", run.program)));
+            command.arg(object).arg("-lcaf_openmpi");
+        } else {
+            command.arg(source(&format!("{}.c", run.program))).arg("-lpthread");
+        }
+        process::output(&mut command)?;
+        Ok(program)
+    }
+
+    /// Records the program into `experiment` of a folder; what it knows goes to `truth.<process>` beside it.
+    pub(super) fn record(&self, run: &Run, folder: &Path) -> Result<()> {
+        let program = self.compile(run)?;
+        let mut command = Command::new("timeout");
+        command.args(["-k", "3", LIMIT]);
+        if run.one_core {
+            command.args(["taskset", "-c", "0"]);
+        }
+        command.args(run.runtime.launcher()).args(["-np", &run.processes.to_string()]);
+        if run.runtime != Runtime::Mpich {
+            command.args(["--bind-to", "none"]);
+        }
+        if run.runtime == Runtime::Both {
+            command.env("UCX_TLS", "sm,self");
+        }
+        command.arg(&self.dwell).args(["run", "-o"]).arg(folder.join("experiment"));
+        command.arg(program).args(run.modes);
+        command.env("DWELL_LIBRARY", &self.library);
+        let id = format!("{}-{}", std::process::id(), run.folder());
+        command.env("TRUTH_ID", &id).env("TRUTH_OUT", folder.join("truth"));
+        // Containers run as root, and have fewer slots than there are to be processes.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        command.stdin(std::process::Stdio::null());
+        command.stdout(File::create(folder.join("stdout"))?);
+        command.stderr(File::create(folder.join("stderr"))?);
+        let shown = process::display(&command);
+        let status = command.status().with_context(|| format!("cannot run `{shown}`"))?;
+        for page in ["notes", "visits"] {
+            let _ = fs::remove_file(format!("/dev/shm/truth-{id}-{page}"));
+        }
+        let errors = fs::read_to_string(folder.join("stderr")).unwrap_or_default();
+        ensure!(status.success(), "`{shown}` failed: {status}\n{errors}");
+        Ok(())
+    }
+
+    /// Analyses what was recorded into a folder.
+    pub(super) fn analyze(&self, folder: &Path) -> Result<()> {
+        let mut command = Command::new(&self.dwell);
+        command.arg("analyze").arg(folder.join("experiment"));
+        let text = process::output(&mut command)?;
+        fs::write(folder.join("analyze.txt"), text)?;
+        Ok(())
+    }
+}
+
+/// Whether a program is newer than all files of a folder.
+fn is_newer(program: &Path, folder: &Path) -> Result<bool> {
+    let Ok(built) = program.metadata().and_then(|it| it.modified()) else { return Ok(false) };
+    for entry in fs::read_dir(folder)? {
+        if entry?.metadata()?.modified()? >= built {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
