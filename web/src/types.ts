@@ -26,11 +26,31 @@ export type Overview = { title: string, facts: Array<Fact>,
  */
 time: number,
 /**
- * Seconds of waits, over all locations.
+ * Seconds of the run, over all locations: without calls that start or end a runtime.
  */
-waits: number, parts: Array<PartOfTime>, findings: Array<Finding>,
+run: number,
 /**
- * How many findings are not listed.
+ * Seconds in calls that start a runtime.
+ */
+startup: number,
+/**
+ * Seconds in calls that end a runtime.
+ */
+shutdown: number,
+/**
+ * Seconds of waits of the run, the lower bound; nothing if nobody has looked for waits.
+ */
+waits: number | null,
+/**
+ * The upper bound.
+ */
+waits_at_most: number | null, parts: Array<PartOfTime>,
+/**
+ * Findings by call path, in the order in which they are shown.
+ */
+entries: Array<Entry>, findings: Array<Finding>,
+/**
+ * How many entries are not listed.
  */
 more: number,
 /**
@@ -41,6 +61,50 @@ notes: Array<Note>, };
 export type Fact = { label: string, value: string, };
 
 export type PartOfTime = { metric: number, title: string, depth: number, seconds: number, share: number, wait: boolean, };
+
+export type Entry = {
+/**
+ * run, start-up, shutdown.
+ */
+phase: string, seconds: number, at_most: number,
+/**
+ * Part of the run; nothing for start-up and shutdown.
+ */
+share: number | null, share_at_most: number | null,
+/**
+ * Whether it is too small to be shown by itself.
+ */
+small: boolean,
+/**
+ * Places in the list of findings.
+ */
+findings: Array<number>, };
+
+export type Instance = { who: string,
+/**
+ * Seconds after the first event.
+ */
+begin: number,
+/**
+ * How long; the upper bound if there are two.
+ */
+at_most: number, on_whom: string | null, meanwhile: Meanwhile | null, };
+
+export type Meanwhile = {
+/**
+ * Seconds outside of all calls of runtimes.
+ */
+computing: number, calls: Array<Doing>, };
+
+export type Doing = { region: string, file: string | null, line: number | null, column: number | null, calls: number, seconds: number,
+/**
+ * Whether they served others: yes, maybe, no.
+ */
+serves: string,
+/**
+ * Whether they served nobody because they acted on their own process.
+ */
+on_itself: boolean, };
 
 export type Finding = {
 /**
@@ -62,7 +126,19 @@ region: string,
 /**
  * Its regions from the root on.
  */
-path: Array<string>, file: string | null, line: number | null, caller: string | null, seconds: number, at_most: number, share: number,
+path: Array<string>, file: string | null, line: number | null,
+/**
+ * The column, where it tells the call from others on the same line.
+ */
+column: number | null,
+/**
+ * Which of several calls on the same line it is, where there are no columns.
+ */
+nth: number | null, caller: string | null, seconds: number, at_most: number,
+/**
+ * Part of the run; nothing for start-up and shutdown.
+ */
+share: number | null,
 /**
  * exact, by rule, lower bound, between bounds, inferred; nothing if the report does not say.
  */
@@ -71,6 +147,14 @@ confidence: string | null,
  * On what condition.
  */
 condition: string | null, explanation: string, remedy: string, visits: number | null,
+/**
+ * How many calls waited.
+ */
+calls: number | null,
+/**
+ * The longest wait of a single call.
+ */
+worst: Instance | null,
 /**
  * At how many locations.
  */

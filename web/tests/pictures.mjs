@@ -80,7 +80,9 @@ export async function book(browser) {
     dwell("analyze", directory, "--top", "0");
     return directory;
   };
-  execFileSync("oshcc", ["-O2", "-g", "-o", "heat", "heat.c", "-lm"], { cwd: root, env });
+  // Its headers are where they are in the repository.
+  const headers = ["-iquote", resolve("../examples/heat")];
+  execFileSync("oshcc", ["-O2", "-g", ...headers, "-o", "heat", "heat.c", "-lm"], { cwd: root, env });
   const [first, second] = [run("heat-1024", "1024", "400"), run("heat-768", "768", "400")];
   const matrix = analysed("halo", "halo", "--ranks", "64");
   const { page, context } = await open(browser, (await serve(first, second)).address);

@@ -78,7 +78,11 @@ export const tests = {
     assert.match(text, new RegExp(found.path.at(-1).region));
     assert.ok(text.includes(found.remedy), text);
     assert.ok(text.includes(`${(found.seconds * 1e3).toFixed(3)} ms`), text);
-    assert.ok(text.includes("exact"), text);
+    assert.ok(text.includes(found.confidence), text);
+    // How many calls waited, the longest of them, and what its target did meanwhile.
+    assert.match(text, new RegExp(`${found.calls.toLocaleString("en-US")} of ${found.visits.toLocaleString("en-US")} calls waited`));
+    assert.ok(text.includes(`${found.worst.who} waited`) && text.includes(`for ${found.worst.on_whom}, from`), text);
+    assert.match(text, new RegExp(`${found.worst.on_whom} computed for`));
     await page.getByRole("link", { name: "Where it waits" }).click();
     await settled(page);
     const selected = await page.locator('[role=treeitem][aria-selected=true]').allInnerTexts();
@@ -86,11 +90,13 @@ export const tests = {
     assert.ok(selected.some((it) => it.includes("ARMCI_Get")), selected.join());
     await page.goBack();
     await settled(page);
-    assert.equal(await page.locator(".finding").count(), 3);
+    // Both parts of the reduction are one entry.
+    assert.equal(await page.locator(".finding").count(), 2);
     // By keys.
     await page.keyboard.press("Period");
     await settled(page);
     assert.match(await page.locator(".finding.open").innerText(), /MPI_Allreduce/);
+    assert.equal(await page.locator(".finding.open .part").count(), 1);
     await page.keyboard.press("Comma");
     await page.keyboard.press("Digit4");
     await settled(page);

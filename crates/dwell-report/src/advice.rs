@@ -132,15 +132,15 @@ const ROWS: &[Row] = &[
         applies: |it| {
             it.is_progress() && it.is_static() && it.runs_on("Open MPI") && it.is_tcp_only()
         },
-        text: "It is a static variable, which needs its owner on every transport of Open MPI. Memory of shmem_malloc \
-               needs it over TCP only: use both shmem_malloc and another transport (UCX_TLS=sm,self on one node; a \
-               network with RDMA).",
+        text: "What is accessed is static data, which needs its owner on every transport of Open MPI. Memory of \
+               shmem_malloc needs it over TCP as well, but not over shared memory or RDMA: change both the memory and the \
+               transport (UCX_TLS=sm,self on one node).",
     },
     Row {
         applies: |it| {
             it.is_progress() && it.is_static() && it.runs_on("Open MPI") && !it.is_tcp_only()
         },
-        text: "It is a static variable, which needs its owner on every transport of Open MPI: take memory of \
+        text: "What is accessed is static data, which needs its owner on every transport of Open MPI: use memory of \
                shmem_malloc, which needs nobody over shared memory or RDMA.",
     },
     // Runtime and transport.

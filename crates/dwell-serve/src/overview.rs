@@ -1,11 +1,15 @@
 //! The first screen: what ran, where the time went, what waits.
 
+use dwell_model::operation::Operation;
+use dwell_model::{armci, caf, ga, mpi, shmem};
 use dwell_report::format::{grouped, seconds as seconds_text};
 use dwell_report::{CnodeId, Flavour, Owner, Result, share, wait};
 use serde_json::Value;
 
 use crate::run::Run;
-use crate::types::{Fact, Finding, Note, Overview, PartOfTime, Party};
+use crate::types::{
+    Doing, Entry, Fact, Finding, Instance, Meanwhile, Note, Overview, PartOfTime, Party,
+};
 
 /// Findings that are listed.
 const LISTED: usize = 50;
@@ -34,24 +38,115 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
             });
         }
     }
-    let (findings, more) = match &run.findings {
-        Some(document) => recorded(run, document),
-        None => computed(run, time)?,
+    let times = Times::of(run, time)?;
+    let (mut findings, mut entries, waits) = match &run.findings {
+        Some(document) => {
+            let (findings, entries) = recorded(run, document);
+            (findings, entries, Some(waits(document)))
+        }
+        None => {
+            let (findings, entries) = computed(run, times.run)?;
+            let waits = computed_waits(&entries);
+            (findings, entries, run.query.wait_metrics().first().map(|_| waits))
+        }
     };
-    let mut waits = 0.0;
-    for metric in run.query.wait_metrics() {
-        waits += run.query.total(metric)?;
+    let more = entries.len();
+    while entries.last().is_some_and(|it| it.findings.iter().any(|at| *at as usize >= LISTED)) {
+        entries.pop();
     }
+    findings.truncate(LISTED);
     Ok(Overview {
         title: run.title(),
         facts: facts(run),
         time,
-        waits,
+        run: times.run,
+        startup: times.start_up,
+        shutdown: times.shutdown,
+        waits: waits.map(|it| it.0),
+        waits_at_most: waits.map(|it| it.1),
         parts,
+        more: (more - entries.len()) as u32,
+        entries,
         findings,
-        more,
         notes: notes(run),
     })
+}
+
+/// Both bounds of all waits of the run.
+fn waits(document: &Value) -> (f64, f64) {
+    let number = |name: &str| document.get(name).and_then(Value::as_f64);
+    let sum = |name: &str| {
+        let list = document.get("findings").and_then(Value::as_array);
+        let list = list.map_or(&[][..], Vec::as_slice).iter();
+        list.filter_map(|it| it.get(name).and_then(Value::as_f64)).sum::<f64>()
+    };
+    (
+        number("waits_seconds").unwrap_or_else(|| sum("seconds")),
+        number("waits_seconds_at_most").unwrap_or_else(|| sum("seconds_at_most")),
+    )
+}
+
+fn computed_waits(entries: &[Entry]) -> (f64, f64) {
+    let run = || entries.iter().filter(|it| it.phase == RUN);
+    (run().map(|it| it.seconds).sum(), run().map(|it| it.at_most).sum())
+}
+
+/// Seconds over all locations in each phase of the program.
+struct Times {
+    start_up: f64,
+    run: f64,
+    shutdown: f64,
+}
+
+const RUN: &str = "run";
+
+impl Times {
+    /// As `dwell analyze` says or, if it did not, from the names of the calls of the report.
+    fn of(run: &Run, time: f64) -> Result<Self> {
+        let number = |name: &str| run.findings.as_ref()?.get(name)?.as_f64();
+        if let (Some(start_up), Some(shutdown), Some(of_run)) =
+            (number("startup_seconds"), number("shutdown_seconds"), number("run_seconds"))
+        {
+            return Ok(Self { start_up, run: of_run, shutdown });
+        }
+        let (query, meta) = (&run.query, run.query.meta());
+        let mut times = Self { start_up: 0.0, run: time, shutdown: 0.0 };
+        let Some(metric) = meta.find_metric("time").filter(|&it| query.is_readable(it)) else {
+            return Ok(times);
+        };
+        let totals = query.totals(metric)?;
+        for cnode in meta.cnodes_in_order() {
+            let above = meta.cnode_parent(cnode).map_or(RUN, |it| phase(run, it));
+            let sum = match phase(run, cnode) {
+                "start-up" if above == RUN => &mut times.start_up,
+                "shutdown" if above == RUN => &mut times.shutdown,
+                _ => continue,
+            };
+            let seconds = totals.get(cnode, Flavour::Inclusive);
+            *sum += seconds;
+            times.run -= seconds;
+        }
+        Ok(times)
+    }
+}
+
+/// The phase of the program that a call path of a report belongs to, by the names of its calls.
+fn phase(run: &Run, cnode: CnodeId) -> &'static str {
+    let meta = run.query.meta();
+    let mut phase = RUN;
+    let mut at = Some(cnode);
+    while let Some(cnode) = at {
+        let name = meta.callee(cnode).map_or("", |it| it.name);
+        let tables = [&shmem::TABLE, &caf::TABLE, &armci::TABLE, &ga::TABLE];
+        let row = mpi::find(name).or_else(|| tables.iter().find_map(|table| table.find(name)));
+        phase = match row.map(|row| row.operation) {
+            Some(Operation::Initialise) => "start-up",
+            Some(Operation::Finalise) => "shutdown",
+            _ => phase,
+        };
+        at = meta.cnode_parent(cnode);
+    }
+    phase
 }
 
 fn facts(run: &Run) -> Vec<Fact> {
@@ -89,10 +184,37 @@ fn facts(run: &Run) -> Vec<Fact> {
 }
 
 /// What `dwell analyze` found.
-fn recorded(run: &Run, document: &Value) -> (Vec<Finding>, u32) {
-    let list = document.get("findings").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let findings = list.iter().take(LISTED).map(|it| finding(run, it)).collect();
-    (findings, list.len().saturating_sub(LISTED) as u32)
+fn recorded(run: &Run, document: &Value) -> (Vec<Finding>, Vec<Entry>) {
+    let list =
+        |name: &str| document.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let findings = list("findings").iter().take(LISTED).map(|it| finding(run, it)).collect();
+    let entries = match document.get("entries") {
+        Some(_) => list("entries").iter().map(entry).collect(),
+        // Version 1 has none.
+        None => (0..).zip(list("findings")).map(|(at, it)| lone(at, it)).collect(),
+    };
+    (findings, entries)
+}
+
+fn entry(found: &Value) -> Entry {
+    let number = |name: &str| found.get(name).and_then(Value::as_f64);
+    let findings = found.get("findings").and_then(Value::as_array);
+    let findings = findings.map_or(&[][..], Vec::as_slice).iter();
+    let seconds = number("seconds").unwrap_or(0.0);
+    Entry {
+        phase: text(found, "phase").unwrap_or_else(|| RUN.into()),
+        seconds,
+        at_most: number("seconds_at_most").unwrap_or(seconds),
+        share: number("share"),
+        share_at_most: number("share_at_most"),
+        small: found.get("small").and_then(Value::as_bool).unwrap_or(false),
+        findings: findings.filter_map(|it| u32::try_from(it.as_u64()?).ok()).collect(),
+    }
+}
+
+/// The entry of a finding by itself.
+fn lone(at: u32, found: &Value) -> Entry {
+    Entry { findings: vec![at], ..entry(found) }
 }
 
 fn text(value: &Value, name: &str) -> Option<String> {
@@ -144,18 +266,57 @@ fn finding(run: &Run, found: &Value) -> Finding {
         path: steps.iter().map(|step| step.0.to_owned()).collect(),
         file: last.and_then(|it| text(it, "file")),
         line: steps.last().and_then(|step| step.2),
+        column: last.and_then(|it| small_number(it, "column")),
+        nth: last.and_then(|it| small_number(it, "nth_on_line")),
         caller: last.and_then(|it| text(it, "caller")),
         seconds,
         at_most: number("seconds_at_most").unwrap_or(seconds),
-        share: number("share").unwrap_or(0.0),
+        share: number("share"),
         confidence: text(found, "confidence"),
         condition,
         explanation: text(found, "explanation").unwrap_or_default(),
         remedy: text(found, "remedy").unwrap_or_default(),
         visits: number("visits"),
+        calls: number("calls"),
+        worst: found.get("worst").filter(|it| it.is_object()).map(instance),
         locations: number("locations"),
         origins: parties("origins"),
         targets: parties("targets"),
+    }
+}
+
+fn small_number(value: &Value, name: &str) -> Option<u32> {
+    value.get(name).and_then(Value::as_u64).and_then(|it| u32::try_from(it).ok())
+}
+
+fn instance(value: &Value) -> Instance {
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+    let doing = |it: &Value| Doing {
+        region: text(it, "region").unwrap_or_else(|| "?".into()),
+        file: text(it, "file"),
+        line: small_number(it, "line"),
+        column: small_number(it, "column"),
+        calls: number(it, "calls"),
+        seconds: number(it, "seconds"),
+        serves: text(it, "serves_others").unwrap_or_default(),
+        on_itself: it.get("on_itself").and_then(Value::as_bool).unwrap_or(false),
+    };
+    let meanwhile = |it: &Value| Meanwhile {
+        computing: number(it, "computing_seconds"),
+        calls: it
+            .get("calls")
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .map(doing)
+            .collect(),
+    };
+    Instance {
+        who: text(value, "who").unwrap_or_else(|| "?".into()),
+        begin: number(value, "begin_seconds"),
+        at_most: number(value, "seconds_at_most"),
+        on_whom: text(value, "on_whom"),
+        meanwhile: value.get("meanwhile").filter(|it| it.is_object()).map(meanwhile),
     }
 }
 
@@ -170,11 +331,25 @@ fn party(value: &Value) -> Party {
 }
 
 /// The largest waits of a report that nobody has ranked, as `dwell report` lists them.
-fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, u32)> {
+fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
     let (query, meta) = (&run.query, run.query.meta());
     let found = query.largest_waits(None)?;
-    let mut findings = Vec::new();
-    for wait_at in found.iter().take(LISTED) {
+    let (mut findings, mut entries): (Vec<Finding>, Vec<Entry>) = Default::default();
+    for (at, wait_at) in (0..).zip(&found) {
+        let phase = phase(run, wait_at.cnode);
+        let of_run = (phase == RUN).then(|| share(wait_at.value, time));
+        entries.push(Entry {
+            phase: phase.to_owned(),
+            seconds: wait_at.value,
+            at_most: wait_at.value,
+            share: of_run,
+            share_at_most: of_run,
+            small: of_run.is_some_and(|it| it < LEAST_SHARE),
+            findings: vec![at],
+        });
+        if findings.len() == LISTED {
+            continue;
+        }
         let row = query.row_of(wait_at.metric, &wait_at.cnodes(), Flavour::Exclusive)?;
         let worst = query.worst_locations(&row, 5);
         let about = meta.metric(wait_at.metric);
@@ -192,16 +367,20 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, u32)> {
             path: path.split(" / ").map(str::to_owned).collect(),
             file: cnode.map(|it| it.file.to_owned()).filter(|it| !it.is_empty()),
             line: cnode.and_then(|it| it.line),
+            column: None,
+            nth: None,
             caller: None,
             seconds: wait_at.value,
             at_most: wait_at.value,
-            share: share(wait_at.value, time),
+            share: of_run,
             confidence: None,
             condition: None,
             explanation: words.map_or("", |it| it.meaning).to_owned(),
             remedy: words.map_or("", |it| it.remedy).to_owned(),
             visits: visits
                 .map(|it| wait_at.cnodes().iter().map(|&at| it.get(at, Flavour::Exclusive)).sum()),
+            calls: None,
+            worst: None,
             locations: Some(row.iter().filter(|it| **it > 0.0).count() as f64),
             origins: worst
                 .iter()
@@ -214,7 +393,7 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, u32)> {
             targets: Vec::new(),
         });
     }
-    Ok((findings, found.len().saturating_sub(LISTED) as u32))
+    Ok((findings, entries))
 }
 
 fn notes(run: &Run) -> Vec<Note> {

@@ -58,11 +58,21 @@ crossing! {
         facts: Vec<Fact>,
         /// Seconds over all locations.
         time: f64,
-        /// Seconds of waits, over all locations.
-        waits: f64,
+        /// Seconds of the run, over all locations: without calls that start or end a runtime.
+        run: f64,
+        /// Seconds in calls that start a runtime.
+        startup: f64,
+        /// Seconds in calls that end a runtime.
+        shutdown: f64,
+        /// Seconds of waits of the run, the lower bound; nothing if nobody has looked for waits.
+        waits: Option<f64>,
+        /// The upper bound.
+        waits_at_most: Option<f64>,
         parts: Vec<PartOfTime>,
+        /// Findings by call path, in the order in which they are shown.
+        entries: Vec<Entry>,
         findings: Vec<Finding>,
-        /// How many findings are not listed.
+        /// How many entries are not listed.
         more: u32,
         /// What could not be judged, what is in doubt, what is damaged.
         notes: Vec<Note>,
@@ -84,7 +94,54 @@ crossing! {
         wait: bool,
     }
 
-    /// A call path that waits.
+    /// All findings of a call path.
+    struct Entry {
+        /// run, start-up, shutdown.
+        phase: String,
+        seconds: f64,
+        at_most: f64,
+        /// Part of the run; nothing for start-up and shutdown.
+        share: Option<f64>,
+        share_at_most: Option<f64>,
+        /// Whether it is too small to be shown by itself.
+        small: bool,
+        /// Places in the list of findings.
+        findings: Vec<u32>,
+    }
+
+    /// The longest wait of a single call.
+    struct Instance {
+        who: String,
+        /// Seconds after the first event.
+        begin: f64,
+        /// How long; the upper bound if there are two.
+        at_most: f64,
+        on_whom: Option<String>,
+        meanwhile: Option<Meanwhile>,
+    }
+
+    /// What the process that was waited for did meanwhile.
+    struct Meanwhile {
+        /// Seconds outside of all calls of runtimes.
+        computing: f64,
+        calls: Vec<Doing>,
+    }
+
+    /// Calls that a process made.
+    struct Doing {
+        region: String,
+        file: Option<String>,
+        line: Option<u32>,
+        column: Option<u32>,
+        calls: f64,
+        seconds: f64,
+        /// Whether they served others: yes, maybe, no.
+        serves: String,
+        /// Whether they served nobody because they acted on their own process.
+        on_itself: bool,
+    }
+
+    /// One kind of wait on a call path.
     struct Finding {
         /// Name of the wait.
         title: String,
@@ -99,10 +156,15 @@ crossing! {
         path: Vec<String>,
         file: Option<String>,
         line: Option<u32>,
+        /// The column, where it tells the call from others on the same line.
+        column: Option<u32>,
+        /// Which of several calls on the same line it is, where there are no columns.
+        nth: Option<u32>,
         caller: Option<String>,
         seconds: f64,
         at_most: f64,
-        share: f64,
+        /// Part of the run; nothing for start-up and shutdown.
+        share: Option<f64>,
         /// exact, by rule, lower bound, between bounds, inferred; nothing if the report does not say.
         confidence: Option<String>,
         /// On what condition.
@@ -110,6 +172,10 @@ crossing! {
         explanation: String,
         remedy: String,
         visits: Option<f64>,
+        /// How many calls waited.
+        calls: Option<f64>,
+        /// The longest wait of a single call.
+        worst: Option<Instance>,
         /// At how many locations.
         locations: Option<f64>,
         origins: Vec<Party>,

@@ -7,7 +7,7 @@ import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
 import { below, fileName, percent, seconds, share, signed } from "../format";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { go, link, state } from "../state";
-import type { Bars, Finding, Overview } from "../types";
+import type { Bars, Doing, Entry, Finding, Instance, Overview } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const { value: overview, error } = useAnswer<Overview>(of(shown.first, "overview"));
@@ -17,27 +17,43 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
   if (error) return <p class="empty" role="alert">{error}</p>;
   if (!overview) return <p class="empty" aria-busy="true">Reading the report …</p>;
   const chosen = Number(state.value["finding"] ?? 0);
-  const [first, ...rest] = overview.findings;
+  const all = overview.entries.map((entry, at) => ({ entry, at }));
+  const run = all.filter(({ entry }) => entry.phase === "run" && !entry.small);
+  const small = all.filter(({ entry }) => entry.phase === "run" && entry.small);
+  const apart = all.filter(({ entry }) => entry.phase !== "run");
+  const cards = (list: typeof all) => (
+    <ol class="findings">
+      {list.map(({ entry, at }) => (
+        <EntryCard key={at} entry={entry} overview={overview} at={at} open={at === chosen} models={models}
+          beside={beside && sameEntry(beside, overview, entry)} compared={beside !== undefined} />
+      ))}
+    </ol>
+  );
   return (
     <div class="overview">
       <div class="overview-main">
         <Headline overview={overview} beside={beside} />
         <WholeBar run={shown.first} beside={shown.second} />
         <section aria-labelledby="waits-title">
-          <h2 id="waits-title">What waits, the longest first</h2>
-          {first === undefined ? (
-            <p class="empty">No call waits for another process.</p>
-          ) : (
-            <ol class="findings">
-              {[first, ...rest].map((finding, at) => (
-                <FindingCard key={at} finding={finding} at={at} open={at === chosen} models={models}
-                  beside={beside?.findings.find((it) => sameFinding(it, finding))} compared={beside !== undefined} />
-              ))}
-            </ol>
+          <h2 id="waits-title">What waits, by what can be gained</h2>
+          {all.length === 0 && (
+            <p class="empty">
+              {overview.waits === null ? "Nobody has looked for waits in this report." : "No call waits for another process."}
+            </p>
           )}
-          {overview.more > 0 && <p class="dim">{overview.more} smaller ones are in findings.json.</p>}
+          {run.length > 0 && cards(run)}
+          <Fold list={small} chosen={chosen} title={`${paths(small.length)} below 0.1 % of the run${small.length > 1 ? " each" : ""}, ${boundsOf(sumOf(small))} in all`}
+            cards={cards} />
+          {overview.more > 0 && <p class="dim">{paths(overview.more)} more in findings.json.</p>}
           {beside && <Gone overview={overview} beside={beside} />}
         </section>
+        {apart.length > 0 && (
+          <section aria-labelledby="apart-title">
+            <h2 id="apart-title">Start-up and shutdown</h2>
+            <p class="dim">Apart from the run: {seconds(overview.startup)} of start-up, {seconds(overview.shutdown)} of shutdown.</p>
+            <Fold list={apart} chosen={chosen} title={`${paths(apart.length)} with waits, ${boundsOf(sumOf(apart))} in all`} cards={cards} />
+          </section>
+        )}
       </div>
       <aside class="overview-side">
         <section aria-labelledby="ran-title">
@@ -74,17 +90,68 @@ export function Findings({ shown }: { shown: Shown }): JSX.Element {
   );
 }
 
+type Listed = { entry: Entry; at: number };
+
+/** Entries that are shown when asked for, or when one of them is chosen. */
+function Fold({ list, chosen, title, cards }: {
+  list: Listed[];
+  chosen: number;
+  title: string;
+  cards: (list: Listed[]) => JSX.Element;
+}): JSX.Element | null {
+  if (list.length === 0) return null;
+  return (
+    <details class="fold" open={list.some(({ at }) => at === chosen)}>
+      <summary>{title}</summary>
+      {cards(list)}
+    </details>
+  );
+}
+
+function paths(count: number): string {
+  return `${count.toLocaleString("en-US")} call ${count === 1 ? "path" : "paths"}`;
+}
+
+function sumOf(list: Listed[]): { seconds: number; at_most: number } {
+  return {
+    seconds: list.reduce((sum, { entry }) => sum + entry.seconds, 0),
+    at_most: list.reduce((sum, { entry }) => sum + entry.at_most, 0),
+  };
+}
+
+/** One time, or two bounds. */
+function boundsOf(it: { seconds: number; at_most: number }): string {
+  return it.at_most > it.seconds ? `${seconds(it.seconds)} to ${seconds(it.at_most)}` : seconds(it.seconds);
+}
+
+/** One share, or two if they differ in what is shown. */
+function shares(least: number, most: number): string {
+  const [low, high] = [percent(least), percent(most)];
+  return low === high ? low : `${low.replace(" %", "")} to ${high}`;
+}
+
 function Headline({ overview, beside }: { overview: Overview; beside: Overview | undefined }): JSX.Element {
-  const part = share(overview.waits, overview.time);
+  const line = (it: Overview) => shares(share(it.waits ?? 0, it.run), share(it.waits_at_most ?? 0, it.run));
+  const amount = (it: Overview) => boundsOf({ seconds: it.waits ?? 0, at_most: it.waits_at_most ?? 0 });
+  const much = share(overview.waits_at_most ?? 0, overview.run) > 0.05;
   return (
     <div class="headline">
       <h1>{overview.title}</h1>
       <p class="headline-text">
-        Waits take <strong>{seconds(overview.waits)}</strong> of {seconds(overview.time)} over all processes,{" "}
-        <strong class={part > 0.05 ? "bad" : ""}>{percent(part)}</strong>.
-        {beside && (
+        {overview.waits === null ? (
+          <>This report does not say what waits: it is a profile. It has {seconds(overview.run)} over all processes.</>
+        ) : (
+          <>
+            Waits take <strong>{amount(overview)}</strong> of {seconds(overview.run)} over all processes,{" "}
+            <strong class={much ? "bad" : ""}>{line(overview)}</strong>.
+          </>
+        )}
+        {overview.startup + overview.shutdown > 0 && (
+          <> Not counted: {seconds(overview.startup)} of start-up and {seconds(overview.shutdown)} of shutdown.</>
+        )}
+        {beside && beside.waits !== null && (
           <span class="beside-line">
-            {" "}Beside it: {seconds(beside.waits)} of {seconds(beside.time)}, {percent(share(beside.waits, beside.time))}.
+            {" "}Beside it: {amount(beside)} of {seconds(beside.run)}, {line(beside)}.
           </span>
         )}
       </p>
@@ -125,8 +192,25 @@ function WholeBar({ run, beside }: { run: string; beside: string | undefined }):
   );
 }
 
+/** Whether two findings are of the same call: by its place where both have one, otherwise by the names of the path. */
 function sameFinding(a: Finding, b: Finding): boolean {
-  return a.pattern === b.pattern && a.path.join(" / ") === b.path.join(" / ");
+  if (a.pattern !== b.pattern || a.region !== b.region) return false;
+  const where = (it: Finding) => (it.file && it.line ? `${fileName(it.file)}:${it.line}` : "");
+  // The root is the program, which may have another name.
+  if (!where(a) || !where(b)) return a.path.slice(1).join(" / ") === b.path.slice(1).join(" / ");
+  const [one, other] = [a.column ?? a.nth, b.column ?? b.nth];
+  return where(a) === where(b) && (one === null || other === null || one === other);
+}
+
+/** Seconds of the same findings in another run; nothing if it has none of them. */
+function sameEntry(beside: Overview, overview: Overview, entry: Entry): number | undefined {
+  const own = partsOf(overview, entry);
+  const found = beside.findings.filter((it) => own.some((known) => sameFinding(known, it)));
+  return found.length > 0 ? found.reduce((sum, it) => sum + it.seconds, 0) : undefined;
+}
+
+function partsOf(overview: Overview, entry: Entry): Finding[] {
+  return entry.findings.flatMap((at) => overview.findings[at] ?? []);
 }
 
 /** How sure a finding is, in words. */
@@ -134,48 +218,46 @@ function sure(finding: Finding): string {
   return [finding.confidence, finding.condition].filter(Boolean).join(", ");
 }
 
-function amountOf(finding: Finding): string {
-  return finding.at_most > finding.seconds
-    ? `${seconds(finding.seconds)} to ${seconds(finding.at_most)}`
-    : seconds(finding.seconds);
-}
-
 function place(finding: Finding): string {
-  if (finding.file && finding.line) return `${fileName(finding.file)}:${finding.line}`;
-  return "";
+  if (!finding.file || !finding.line) return "";
+  const order = finding.nth ? ` (call ${finding.nth} on this line)` : "";
+  return `${fileName(finding.file)}:${finding.line}${finding.column ? `:${finding.column}` : order}`;
 }
 
-function FindingCard(props: {
-  finding: Finding;
+function EntryCard(props: {
+  entry: Entry;
+  overview: Overview;
   at: number;
   open: boolean;
   models: Models | undefined;
-  beside: Finding | undefined;
+  /** Seconds in the other run. */
+  beside: number | undefined;
   compared: boolean;
-}): JSX.Element {
-  const { finding, at, open, models } = props;
-  const where = place(finding);
-  const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
-  const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
-  const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
-  const delta = props.beside ? props.beside.seconds - finding.seconds : undefined;
+}): JSX.Element | null {
+  const { entry, at, open } = props;
+  const [main, ...others] = partsOf(props.overview, entry);
+  if (main === undefined) return null;
+  const where = place(main);
+  const delta = props.beside === undefined ? undefined : props.beside - entry.seconds;
   return (
     <li class={`finding${open ? " open" : ""}`}>
       <a class="finding-head" href={link({ finding: at })} aria-expanded={open}>
         <span class="finding-number">{at + 1}</span>
         <span class="finding-what">
           <span class="finding-call">
-            <code>{finding.region}</code>
-            <span class="finding-where">{where && ` at ${where}`}{finding.caller && ` in ${finding.caller}`}</span>
+            <code>{main.region}</code>
+            <span class="finding-where">{where && ` at ${where}`}{main.caller && ` in ${main.caller}`}</span>
           </span>
-          <span class="finding-title">{finding.title}</span>
+          <span class="finding-title">{[main, ...others].map((it) => it.title).join(", ")}</span>
         </span>
         <span class="finding-amount">
-          <span class="num">{amountOf(finding)}</span>
-          <span class="finding-share">
-            <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 100 * finding.share)}%` }} /></span>
-            <span class="num">{percent(finding.share)}</span>
-          </span>
+          <span class="num">{boundsOf(entry)}</span>
+          {entry.share !== null && (
+            <span class="finding-share">
+              <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 50 * (entry.share + (entry.share_at_most ?? entry.share)))}%` }} /></span>
+              <span class="num">{shares(entry.share, entry.share_at_most ?? entry.share)}</span>
+            </span>
+          )}
           {props.compared && (
             <span class={`delta num ${delta === undefined ? "less" : delta > 0 ? "more" : "less"}`}>
               {delta === undefined ? "gone" : signed(seconds(delta), delta)}
@@ -185,30 +267,93 @@ function FindingCard(props: {
       </a>
       {open && (
         <div class="finding-body">
-          <p class="why">{sentence(finding.explanation)} <span class="remedy">{finding.remedy}</span></p>
-          <dl class="finding-facts">
-            <dt>Path</dt>
-            <dd class="path">{finding.path.map((name, n) => [n > 0 && <span class="sep"> / </span>, <code>{name}</code>])}</dd>
-            {finding.visits !== null && (
-              <>
-                <dt>How often</dt>
-                <dd>{finding.visits.toLocaleString("en-US")} calls{finding.locations !== null && <>; {finding.locations.toLocaleString("en-US")} {finding.locations === 1 ? "location waits" : "locations wait"}</>}</dd>
-              </>
-            )}
-            {finding.origins.length > 0 && <><dt>Who waits</dt><dd><Parties list={finding.origins} /></dd></>}
-            {finding.targets.length > 0 && <><dt>On whom</dt><dd><Parties list={finding.targets} /></dd></>}
-            {sure(finding) && <><dt>How sure</dt><dd>{sure(finding)}</dd></>}
-          </dl>
-          <p class="finding-links">
-            <a href={to("panes")}>Where it waits</a>
-            <a href={to("calls")}>Call path and source</a>
-            <a href={to("spread")}>Which processes</a>
-            <a href={link({ view: "matrix", measure: "wait", finding: at })}>Between whom</a>
-          </p>
+          <Part finding={main} at={at} models={props.models} />
+          {others.map((finding, n) => (
+            <details key={n} class="part">
+              <summary>
+                <span class="num">{boundsOf(finding)}</span> {finding.title}: {finding.explanation}
+              </summary>
+              <Part finding={finding} at={at} models={props.models} />
+            </details>
+          ))}
         </div>
       )}
     </li>
   );
+}
+
+/** One kind of wait of an entry. */
+function Part({ finding, at, models }: { finding: Finding; at: number; models: Models | undefined }): JSX.Element {
+  const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
+  const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
+  const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
+  const bounded = finding.at_most > finding.seconds;
+  return (
+    <>
+      <p class="why">{sentence(finding.explanation)} <span class="remedy">{finding.remedy}</span></p>
+      <dl class="finding-facts">
+        <dt>Path</dt>
+        <dd class="path">{finding.path.map((name, n) => [n > 0 && <span class="sep"> / </span>, <code>{name}</code>])}</dd>
+        {finding.visits !== null && <><dt>How often</dt><dd>{howOften(finding)}</dd></>}
+        {finding.worst && <><dt>Worst</dt><dd>{worst(finding.worst, bounded)}</dd></>}
+        {finding.worst?.meanwhile && (
+          <>
+            <dt>Meanwhile</dt>
+            <dd><Doings worst={finding.worst} progress={finding.condition !== null} /></dd>
+          </>
+        )}
+        {finding.origins.length > 0 && <><dt>Who waits</dt><dd><Parties list={finding.origins} /></dd></>}
+        {finding.targets.length > 0 && <><dt>On whom</dt><dd><Parties list={finding.targets} /></dd></>}
+        {sure(finding) && <><dt>How sure</dt><dd>{sure(finding)}</dd></>}
+      </dl>
+      <p class="finding-links">
+        <a href={to("panes")}>Where it waits</a>
+        <a href={to("calls")}>Call path and source</a>
+        <a href={to("spread")}>Which processes</a>
+        <a href={link({ view: "matrix", measure: "wait", finding: at })}>Between whom</a>
+      </p>
+    </>
+  );
+}
+
+function howOften(finding: Finding): string {
+  const count = (value: number) => value.toLocaleString("en-US");
+  const visits = `${count(finding.visits ?? 0)} ${finding.visits === 1 ? "call" : "calls"}`;
+  const where = finding.locations === null ? "" : `; at ${count(finding.locations)} ${finding.locations === 1 ? "location" : "locations"}`;
+  if (finding.calls === null) return visits + where;
+  const mean = boundsOf({ seconds: finding.seconds / finding.calls, at_most: finding.at_most / finding.calls });
+  return `${count(finding.calls)} of ${visits} waited${finding.calls > 1 ? `, ${mean} on average` : ""}${where}`;
+}
+
+function worst(it: Instance, bounded: boolean): string {
+  const partner = it.on_whom ? ` for ${it.on_whom}` : "";
+  return `${it.who} waited ${bounded ? "up to " : ""}${seconds(it.at_most)}${partner}, from ${seconds(it.begin)} on`;
+}
+
+/** What the process that was waited for did meanwhile. */
+function Doings({ worst, progress }: { worst: Instance; progress: boolean }): JSX.Element | null {
+  const doing = worst.meanwhile;
+  if (!doing) return null;
+  const whole = doing.calls.reduce((sum, it) => sum + it.seconds, doing.computing);
+  const calls = doing.calls.filter((it) => it.seconds >= 0.01 * whole || (progress && it.serves === "no"));
+  return (
+    <>
+      {worst.on_whom}{" "}
+      {doing.computing >= 0.01 * whole && <span class="doing">computed for <span class="num">{seconds(doing.computing)}</span></span>}
+      {calls.map((it) => (
+        <span key={doingPlace(it)} class="doing">
+          made {it.calls.toLocaleString("en-US")} {it.calls === 1 ? "call" : "calls"} of <code>{it.region}</code>{doingPlace(it)}{progress && it.on_itself && " on itself"}
+          {progress && it.serves === "no" && (it.calls === 1 ? ", which serves nobody" : ", which serve nobody")}
+          {progress && it.serves === "maybe" && ", which may serve nobody"} (<span class="num">{seconds(it.seconds)}</span>)
+        </span>
+      ))}
+    </>
+  );
+}
+
+function doingPlace(it: Doing): string {
+  if (!it.file || !it.line) return "";
+  return ` at ${fileName(it.file)}:${it.line}${it.column ? `:${it.column}` : ""}`;
 }
 
 function sentence(text: string): string {
@@ -222,7 +367,7 @@ function Parties({ list }: { list: Finding["origins"] }): JSX.Element {
       {list.map((party) => (
         <span key={party.who} class="party">
           <span class="meter" aria-hidden="true"><span style={{ width: `${(100 * party.at_most) / most}%` }} /></span>
-          {party.who} <span class="num dim">{seconds(party.seconds)}</span>
+          {party.who} <span class="num dim">{boundsOf(party)}</span>
         </span>
       ))}
     </span>
@@ -283,7 +428,7 @@ function TimeTree({ overview, beside, models }: {
 /** Next and previous finding by `.` and `,`. */
 function useFindingKeys(overview: Overview | undefined): void {
   useEffect(() => {
-    const count = overview?.findings.length ?? 0;
+    const count = overview?.entries.length ?? 0;
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || count === 0) return;
       if ((event.target as HTMLElement).matches("input, select, textarea")) return;

@@ -39,8 +39,8 @@
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `calls`, `mean_seconds`, `mean_seconds_at_most` | how many calls waited, or may have waited, and both bounds of their mean wait |
 //! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` and `window` (null if not known), `meanwhile` (null if not known) |
-//! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, and `serves_others`: yes, maybe or no |
-//! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller`; where several calls of the same function are on one line, `column` or, if it is not known, `nth_on_line`, counted from 1 in the order of their first calls |
+//! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, `serves_others`: yes, maybe or no; and `on_itself`: whether they serve nobody because they acted on their own process |
+//! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller`; where several calls are on one line, `column` or, if it is not known, `nth_on_line` among those of the same function, counted from 1 in the order of their first calls |
 //! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
@@ -157,6 +157,7 @@ fn meanwhile(it: &Meanwhile) -> Value {
             Serves::Never | Serves::NotOnItself => "no",
         }
         .into();
+        value["on_itself"] = (it.serves == Serves::NotOnItself).into();
         value
     };
     json!({
