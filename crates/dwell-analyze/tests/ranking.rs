@@ -18,6 +18,7 @@ const BARRIER: RegionRef = RegionRef(3);
 const INIT: RegionRef = RegionRef(4);
 const FINALIZE: RegionRef = RegionRef(5);
 const MY_PE: RegionRef = RegionRef(6);
+const WTIME: RegionRef = RegionRef(7);
 
 const REGIONS: &[(&str, &str)] = &[
     ("main", ""),
@@ -27,6 +28,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_init", "layer=shmem operation=initialise progress=always"),
     ("shmem_finalize", "layer=shmem operation=finalise progress=always"),
     ("shmem_my_pe", "layer=shmem operation=query progress=never"),
+    ("MPI_Wtime", "layer=mpi operation=query progress=never"),
 ];
 
 const MS: u64 = 1_000_000;
@@ -204,7 +206,11 @@ fn calls_that_waited_for_progress_are_counted() {
 /// same is found whether the location is read from its first event on or from the middle.
 #[test]
 fn what_the_partner_did_meanwhile() {
-    let origin = Thread::begin().get(GET, 1, (10 * MS, 100 * MS + 100)).end(200 * MS);
+    let origin = Thread::begin().get(GET, 1, (10 * MS, 100 * MS + 100));
+    // Where calls are made inside of others, the location is read from its first event on.
+    let nested =
+        origin.clone().at(150 * MS, Enter { region: QUIET }).call(WTIME, 151 * MS, 152 * MS);
+    let nested = nested.at(160 * MS, Leave { region: QUIET }).end(200 * MS);
     let target = Thread::begin()
         .at(5 * MS, Enter { region: MY_PE })
         .at(15 * MS, Leave { region: MY_PE })
@@ -213,12 +219,8 @@ fn what_the_partner_did_meanwhile() {
         .at(100 * MS, Enter { region: QUIET })
         .at(120 * MS, Leave { region: QUIET })
         .end(200 * MS);
-    let processes = [vec![origin], vec![target]];
-    let another = [REGIONS, &[("MPI_Wtime", "layer=mpi operation=query progress=never")]].concat();
-    for regions in [REGIONS, &another] {
-        let world =
-            World { regions, processes: &processes, per_node: 1, groups: &[], latency: [0; 2] };
-        world.analyzed(|analysis| {
+    for origin in [origin.end(200 * MS), nested] {
+        analyzed(&[vec![origin], vec![target.clone()]], |analysis| {
             let [finding] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
             let worst = finding.worst.clone().unwrap();
             assert_eq!((worst.begin, worst.nanoseconds), (10 * MS, 90 * MS));

@@ -3,10 +3,10 @@
 //! The replay forgets events as it goes, and which waits are the worst is known at the end. So the events of the partner
 //! are read again, only around the worst instance of the first findings.
 //!
-//! A reader that begins in the middle of a location does not know which calls are open. If the archive has calls of one
-//! layer, it finds out: calls of one layer do not nest, so a call that is entered tells that none was open, and a call
-//! that is left without having been entered was open from the beginning. Otherwise the location is read from its first
-//! event on, if it has no more than [`MOST_EVENTS`].
+//! A reader that begins in the middle of a location does not know which calls are open. If no call of a runtime is made
+//! inside another in this archive, it finds out: a call that is entered tells that none was open, and a call that is left
+//! without having been entered was open from the beginning. Otherwise the location is read from its first event on, if it
+//! has no more than [`MOST_EVENTS`].
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ use otf2::{Archive, Attribute, Event, List};
 use super::sites::Sites;
 use super::{LISTED, Step};
 use crate::role::Traits;
+use crate::tree::Tree;
 use crate::world::{World, number};
 
 /// A look at a process is given up after so many events.
@@ -81,33 +82,58 @@ struct Open {
     on_others: bool,
 }
 
-/// What a process did in an interval of time; `None` if that is not known.
-pub(super) fn look(
-    archive: &Archive,
-    defs: &Definitions,
-    (world, sites): (&World, &Sites),
-    process: u32,
-    (begin, end): (u64, u64),
-) -> Option<Meanwhile> {
-    let about = world.system.processes.get(process as usize).filter(|it| it.count == 1)?;
-    let place = world.system.places.get(about.first as usize)?;
-    let tables = archive.local_tables(place.id);
-    let mut reader = archive.events_with(place.id, &tables, BUFFER).ok()?;
-    match world.roles.layers().len() {
-        0 | 1 => reader.seek_time(Time(world.clock.ticks(begin))).ok()?,
-        _ if place.events > MOST_EVENTS => return None,
-        _ => {}
+/// Looks at processes of an archive.
+pub(super) struct Looker<'a> {
+    archive: &'a Archive,
+    defs: &'a Definitions,
+    world: &'a World,
+    sites: Sites,
+    /// Whether some call of a runtime is made inside another.
+    nests: bool,
+}
+
+impl<'a> Looker<'a> {
+    pub(super) fn new(
+        archive: &'a Archive,
+        defs: &'a Definitions,
+        world: &'a World,
+        tree: &Tree,
+    ) -> Self {
+        // Callers come before what they call.
+        let mut inside: Vec<bool> = Vec::with_capacity(tree.branches.len());
+        let mut nests = false;
+        for branch in &tree.branches {
+            let above = branch.parent.and_then(|at| inside.get(at as usize).copied());
+            let is_call = world.roles.layer(branch.region).is_some();
+            nests |= is_call && above == Some(true);
+            inside.push(is_call || above == Some(true));
+        }
+        Self { archive, defs, world, sites: Sites::of(defs, tree), nests }
     }
-    let chunk = reader.chunk_first();
-    let mut look = Look::new(world, process, (begin, end));
-    look.read(&mut reader)?;
-    if look.is_unsited {
-        // The enter of the call that was open, which says where it was called, is mostly in the same chunk.
-        reader.seek_event(chunk).ok()?;
-        look = Look::new(world, process, (begin, end));
+
+    /// What a process did in an interval of time; `None` if that is not known.
+    pub(super) fn look(&self, process: u32, (begin, end): (u64, u64)) -> Option<Meanwhile> {
+        let Self { archive, defs, world, ref sites, nests } = *self;
+        let about = world.system.processes.get(process as usize).filter(|it| it.count == 1)?;
+        let place = world.system.places.get(about.first as usize)?;
+        let tables = archive.local_tables(place.id);
+        let mut reader = archive.events_with(place.id, &tables, BUFFER).ok()?;
+        match nests {
+            false => reader.seek_time(Time(world.clock.ticks(begin))).ok()?,
+            true if place.events > MOST_EVENTS => return None,
+            true => {}
+        }
+        let chunk = reader.chunk_first();
+        let mut look = Look::new(world, process, (begin, end));
         look.read(&mut reader)?;
+        if look.is_unsited {
+            // The enter of the call that was open, which says where it was called, is mostly in the same chunk.
+            reader.seek_event(chunk).ok()?;
+            look = Look::new(world, process, (begin, end));
+            look.read(&mut reader)?;
+        }
+        Some(look.result(defs, sites))
     }
-    Some(look.result(defs, sites))
 }
 
 struct Look<'w> {

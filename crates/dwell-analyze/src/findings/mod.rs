@@ -25,6 +25,7 @@ use crate::tree::{Tree, lanes};
 use crate::world::World;
 pub use beside::{Polling, Unconfirmed};
 pub(crate) use beside::{polling, unconfirmed};
+use meanwhile::Looker;
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
 use sites::Sites;
@@ -251,7 +252,7 @@ impl Ranking {
         world: &World,
         tree: &Tree,
     ) {
-        let sites = Sites::of(defs, tree);
+        let looker = Looker::new(archive, defs, world, tree);
         let run = self.times.run;
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
         for entry in self.entries.iter().filter(large).take(LOOKED_AT) {
@@ -260,8 +261,7 @@ impl Ranking {
             let (begin, partner) = worst.at;
             let interval = (begin, begin.saturating_add(worst.nanoseconds));
             if worst.partner.is_some() {
-                worst.meanwhile =
-                    meanwhile::look(archive, defs, (world, &sites), partner, interval);
+                worst.meanwhile = looker.look(partner, interval);
             }
         }
     }
