@@ -111,6 +111,34 @@ fn several_targets() {
     }
 }
 
+/// The last of several targets to come at all is blamed, also if another one has come again after it.
+#[test]
+fn a_target_that_comes_again_is_not_to_blame() {
+    let us = |time: u64| 1_000 * time;
+    let put = |thread: Thread, target: u32| {
+        let (region, time) = (PUT_NBI, us(100 + u64::from(target)));
+        let (remote, matching_id) = (Rank(target), MatchingId(target.into()));
+        thread
+            .at(time, Enter { region })
+            .at(time, RmaPut { win, remote, bytes: 8, matching_id })
+            .at(time, Leave { region })
+    };
+    let origin = put(put(thread(), 1), 2)
+        .at(us(110), Enter { region: QUIET })
+        .at(us(500), RmaOpCompleteRemote { win, matching_id: MatchingId(2) })
+        .at(us(500), Leave { region: QUIET });
+    let comes_again = thread().call(QUIET, us(150), us(160)).call(QUIET, us(480), us(490));
+    let comes_late = thread().call(QUIET, us(470), us(510));
+    analyzed(vec![origin, comes_again, comes_late], |analysis| {
+        let findings = analysis.findings();
+        let quiet = findings.iter().find(|it| it.pattern == "wait_for_progress_multi").unwrap();
+        // Without the first visit of the one, until the other comes.
+        assert_eq!(quiet.nanoseconds, us(40 + 310));
+        assert_eq!(quiet.targets.len(), 1);
+        assert!(quiet.targets[0].who.ends_with('2'), "{:?}", quiet.targets);
+    });
+}
+
 /// Process k holds the lock k-th, each for some time; all ask for it before the first has it. The k-th
 /// waits for k holds.
 #[test]

@@ -578,9 +578,11 @@ fn judge(case: &Case) -> Option<Waited> {
     if high == 0 {
         return None;
     }
-    // The target that came last stands for all.
-    let candidates = case.targets.iter().filter(|it| it.sure.last < leave);
-    let latest = candidates.max_by_key(|it| (it.sure.last, it.process)).or(case.targets.first())?;
+    // The target that was the last to come at all stands for all of them. Others may have come again after it.
+    let came = |it: &&Target| it.sure.first.begin < leave;
+    let candidates = case.targets.iter().filter(came);
+    let order = |it: &&Target| (it.sure.first.begin, it.sure.last, it.process);
+    let latest = candidates.max_by_key(order).or(case.targets.first())?;
     Some(Waited {
         location: case.location,
         path: case.path,

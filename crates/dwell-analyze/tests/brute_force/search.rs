@@ -355,13 +355,16 @@ impl Found {
                 [Some(it)] if it.gaps > 0 => unlikely(leave - it.last, it.gap),
                 _ => 0,
             };
-            // The target that came last stands for all.
+            // The target that was the last to come at all stands for all.
             let last = all_sure
                 .iter()
                 .zip(targets)
-                .filter_map(|(it, (&target, &(_, class)))| Some((it.as_ref()?.last, target, class)))
+                .filter_map(|(it, (&target, &(_, class)))| {
+                    let it = it.as_ref()?;
+                    Some(((it.first.0, it.last), target, class))
+                })
                 .max();
-            let of_first = || targets.iter().next().map(|(&target, it)| (0, target, it.1));
+            let of_first = || targets.iter().next().map(|(&target, it)| ((0, 0), target, it.1));
             let (_, target, class) = last.or_else(of_first).unwrap();
             // What was contention is no wait for progress.
             if let Some(lock) = lock_of(call) {
