@@ -40,6 +40,8 @@ pub(crate) struct Actor {
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
     /// Windows and targets that were acted on since a lock there was asked for.
     pub(crate) acted: HashSet<(u32, u32), Mixed>,
+    /// Locks on all processes under which something was completed: everybody has consented to them.
+    pub(crate) consent: HashSet<LockKey, Mixed>,
     /// Calls that may have waited for several of these.
     pub(crate) several_locks: u64,
     /// Calls that took or gave back a lock, where nobody says who owns it.
@@ -76,6 +78,7 @@ impl Actor {
             messages: messages::Inbox::default(),
             asked: HashMap::default(),
             acted: HashSet::default(),
+            consent: HashSet::default(),
             several_locks: 0,
             ownerless: 0,
             outside: progress::Outside::default(),

@@ -19,12 +19,15 @@ use crate::outstanding::{Class, Known, Op};
 use crate::paths::Path;
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
 use crate::patterns::messages::{Probe, Receive, Waiter};
-use crate::patterns::progress::{self, Questions};
+use crate::patterns::progress::{self, Needed, Questions};
 use crate::patterns::signals::{Signal, Wait};
 use crate::polling::{Run, Test};
 use crate::regions::Regions;
 use crate::role::{Traits, is_numbered};
 use crate::world::{World, number};
+
+/// Calls under a lock on all processes that take less than this, in nanoseconds, are not worth asking everybody for.
+const LONG_LOCK: u64 = 1_000_000;
 
 /// One location of a process, with everything that its events act on.
 pub(crate) struct Player<'a> {
@@ -325,8 +328,9 @@ impl Player<'_> {
             let (what, process) = (What::Wait(waiting), self.actor.index);
             self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
             let class = Class::first(layer);
-            let done = Done { target, start: enter, class, known: Known::default() };
-            progress::ask_lock(self.actor, (key, waiting), done, &mut self.mail.ones);
+            let done = vec![Done { target, start: enter, class, known: Known::default() }];
+            let needed = Needed { done, ..Needed::default() };
+            progress::ask_lock(self.actor, (key, waiting), &needed, &mut self.mail.ones);
         }
         match *locks.as_slice() {
             [(key, exclusive)] => {
@@ -334,19 +338,10 @@ impl Player<'_> {
                 let until = Waiting { leave: released, ..waiting };
                 let (what, process) = (What::Wait(until), self.actor.index);
                 self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
-                let target = key.owner;
                 let from = self.lane.done.len().saturating_sub(frame.done as usize);
-                let completed = self.lane.done.drain(from..).max_by_key(|it| it.start);
-                let class = Class::lock(layer);
-                let lock = Done { target, start: enter, class, known: Known::default() };
-                let done = completed.unwrap_or(lock);
-                // MPI has locks on all processes, which are no single process's.
-                let mpi = layer == Some(Layer::Mpi);
-                self.actor.ownerless += u64::from(done.target == LockKey::ALL && !mpi);
-                if done.target != LockKey::ALL && done.target != self.actor.index {
-                    let case = (key, waiting);
-                    progress::ask_lock(self.actor, case, done, &mut self.mail.ones);
-                }
+                let done: Vec<Done> = self.lane.done.drain(from..).collect();
+                let needed = self.needed(key, (enter, leave), layer, done);
+                progress::ask_lock(self.actor, (key, waiting), &needed, &mut self.mail.ones);
             }
             _ => {
                 // Holds of several locks may overlap, and no home knows them all.
@@ -356,6 +351,41 @@ impl Player<'_> {
                 }
             }
         }
+    }
+
+    /// Whom a call under a lock may have waited for: the targets of what it completed, or the owner of the lock. A lock on
+    /// all processes may want the consent of everybody, at the latest when something is completed under it for the
+    /// first time.
+    fn needed(
+        &mut self,
+        key: LockKey,
+        (enter, leave): (u64, u64),
+        layer: Option<Layer>,
+        mut done: Vec<Done>,
+    ) -> Needed {
+        let (class, known) = (Class::lock(layer), Known::default());
+        let lock = |target| Done { target, start: enter, class, known };
+        if key.owner != LockKey::ALL {
+            if done.is_empty() {
+                done.push(lock(key.owner));
+            }
+            return Needed { done, ..Needed::default() };
+        }
+        if layer != Some(Layer::Mpi) {
+            self.actor.ownerless += u64::from(done.is_empty());
+            return Needed { done, ..Needed::default() };
+        }
+        let had = self.actor.consent.contains(&key);
+        if !done.is_empty() {
+            self.actor.consent.insert(key);
+        }
+        let mut perhaps = Vec::new();
+        if !had && leave - enter >= LONG_LOCK {
+            let window = self.world.system.window(RmaWinRef(key.window));
+            let context = window.and_then(|(context, _)| self.world.system.context(context));
+            perhaps = context.map_or(Vec::new(), |it| it.processes().map(lock).collect());
+        }
+        Needed { done, perhaps }
     }
 
     /// Other tools write no record for a quiet: it completes everything. How many that were.

@@ -348,6 +348,7 @@ impl Player<'_> {
         self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
         if !acquired {
             self.actor.asked.insert(key, exclusive);
+            self.actor.consent.remove(&key);
         }
         self.note(Note::Lock(key, exclusive, Taken::Said));
     }

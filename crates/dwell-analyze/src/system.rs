@@ -94,6 +94,12 @@ impl Context {
         }
     }
 
+    /// All processes that belong to it.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = u32> {
+        let all = if self.members.is_none() { 0..self.size } else { 0..0 };
+        self.members.iter().flatten().copied().chain(all)
+    }
+
     /// The place of a process among the members.
     pub(crate) fn rank(&self, process: u32) -> Option<u32> {
         match &self.members {

@@ -31,14 +31,10 @@ const KNOWN: &[Known] = &[
     always("", "shared_window polling", POLLING),
     always("", "flag_in_put", "the archive has no address of a put of 1 KiB"),
     always("", "message_and_get", "MPI_Waitall over a message and a get is judged for the get alone"),
-    always("openmpi-pt2pt", "flush_under_lock_all", LOCK_ALL),
-    always("mpich", "flush_under_lock_all", LOCK_ALL),
-    always("mpich", "requests", LOCK_ALL),
     at_times("mpich", "lock_queue lock_contention", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
 ];
 
 const POLLING: &str = "polling loops have no culprit";
-const LOCK_ALL: &str = "a lock on all is not judged at all targets";
 
 /// Why a row is known to fail; `None` if it has to pass.
 pub(super) fn reason(run: &Run, row: &Row) -> Option<&'static str> {

@@ -146,6 +146,8 @@ pub(crate) struct Case {
 struct Target {
     process: u32,
     class: Class,
+    /// Whether the call cannot have ended without it.
+    certain: bool,
     sure: Visits,
     wide: Visits,
 }
@@ -289,7 +291,8 @@ fn ask_many(
     let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
     for (index, one) in (0..).zip(last.values()) {
         let Done { target, start, class, known } = *one;
-        targets.push(Target { process: target, class, sure: Visits::NONE, wide: Visits::NONE });
+        let (sure, wide) = (Visits::NONE, Visits::NONE);
+        targets.push(Target { process: target, class, certain: true, sure, wide });
         missing += 1;
         let (process, case) = (actor.index, number);
         let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
@@ -298,22 +301,49 @@ fn ask_many(
     actor.cases.put(number, Case { location, path, enter, leave, missing, targets, lock: None });
 }
 
-/// A lock call ended: asks the owner of the lock.
+/// Whom a call under a lock may have waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Needed {
+    /// What it completed, or the lock itself.
+    pub(crate) done: Vec<Done>,
+    /// Everybody else whose consent the lock may have wanted. That widens the bounds.
+    pub(crate) perhaps: Vec<Done>,
+}
+
+/// A call ended that took a lock, or completed operations under one: asks their targets.
 pub(crate) fn ask_lock(
     actor: &mut Actor,
     (key, waiting): (LockKey, Waiting),
-    done: Done,
+    needed: &Needed,
     ones: &mut Post<AskOne>,
 ) {
     let Waiting { location, path, enter, leave, .. } = waiting;
-    let Done { target, start, class, known } = done;
+    // Of several operations to one target the last decides.
+    let mut last: BTreeMap<u32, (Done, bool)> = BTreeMap::new();
+    let certain = needed.done.iter().map(|one| (*one, true));
+    for (one, certain) in certain.chain(needed.perhaps.iter().map(|one| (*one, false))) {
+        let known = last.entry(one.target).or_insert((one, certain));
+        if certain && known.0.start <= one.start {
+            *known = (one, certain);
+        }
+    }
+    last.remove(&actor.index);
+    if last.is_empty() {
+        return;
+    }
     let (case, process) = (actor.cases.next(), actor.index);
-    let index = 0;
-    let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
-    ones.send(target, ask);
-    let targets = vec![Target { process: target, class, sure: Visits::NONE, wide: Visits::NONE }];
-    let lock = Some((key, waiting));
-    actor.cases.put(case, Case { location, path, enter, leave, missing: 1, targets, lock });
+    let mut targets = Vec::with_capacity(last.len());
+    for (index, (one, certain)) in (0..).zip(last.into_values()) {
+        let Done { target, start, class, known } = one;
+        let (sure, wide) = (Visits::NONE, Visits::NONE);
+        targets.push(Target { process: target, class, certain, sure, wide });
+        ones.send(
+            target,
+            AskOne { start, enter, leave, target, process, case, index, class, known },
+        );
+    }
+    let (missing, lock) = (targets.len() as u32, Some((key, waiting)));
+    actor.cases.put(case, Case { location, path, enter, leave, missing, targets, lock });
 }
 
 /// Looks up when a target was there during an operation: for regions that serve for sure, and with those that may.
@@ -567,22 +597,39 @@ pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
 /// The rules for one and for several targets.
 fn judge(case: &Case) -> Option<Waited> {
     let (enter, leave) = (case.enter, case.leave);
-    let (low, high, aligned) = match case.targets.as_slice() {
+    let several = |targets: &[&Target]| {
+        let sure = several_bounds(enter, leave, &targets.iter().map(|it| it.sure));
+        let wide = several_bounds(enter, leave, &targets.iter().map(|it| it.wide));
+        (sure.0.min(wide.0), sure.1.max(wide.1))
+    };
+    let certain: Vec<&Target> = case.targets.iter().filter(|it| it.certain).collect();
+    let (mut low, mut high, mut aligned) = match certain.as_slice() {
         [only] => wait(&only.sure, &only.wide, (enter, leave)),
-        several => {
-            let sure = several_bounds(enter, leave, &several.iter().map(|it| it.sure));
-            let wide = several_bounds(enter, leave, &several.iter().map(|it| it.wide));
-            (sure.0.min(wide.0), sure.1.max(wide.1), 0)
+        certain => {
+            let (low, high) = several(certain);
+            (low, high, 0)
         }
     };
+    let all: Vec<&Target> = case.targets.iter().collect();
+    let mut blamed = &certain;
+    if certain.len() < all.len() {
+        let wider = several(&all);
+        if certain.is_empty() {
+            low = wider.0;
+        }
+        // How it ended says something only where nobody else can have held it up for longer.
+        if wider.1 > high {
+            (high, aligned, blamed) = (wider.1, 0, &all);
+        }
+    }
     if high == 0 {
         return None;
     }
     // The target that was the last to come at all stands for all of them. Others may have come again after it.
-    let came = |it: &&Target| it.sure.first.begin < leave;
-    let candidates = case.targets.iter().filter(came);
-    let order = |it: &&Target| (it.sure.first.begin, it.sure.last, it.process);
-    let latest = candidates.max_by_key(order).or(case.targets.first())?;
+    let came = |it: &&&Target| it.sure.first.begin < leave;
+    let candidates = blamed.iter().filter(came);
+    let order = |it: &&&Target| (it.sure.first.begin, it.sure.last, it.process);
+    let latest = candidates.max_by_key(order).or(blamed.first())?;
     Some(Waited {
         location: case.location,
         path: case.path,
@@ -592,7 +639,7 @@ fn judge(case: &Case) -> Option<Waited> {
         low,
         high,
         aligned,
-        multi: case.targets.len() > 1,
+        multi: blamed.len() > 1,
     })
 }
 
