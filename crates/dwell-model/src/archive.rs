@@ -85,7 +85,8 @@ pub const CALL_SITE: &str = "DWELL::CALL_SITE";
 pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
 /// Property of a calling context, an unsigned number: the column of the call, counted from 1. Contexts have it where
-/// another context is on the same line of the same function and in another column.
+/// other contexts are on the same line of the same function, if debug information has columns. Those with the same
+/// column are one call in the source, of which the compiler made several.
 pub const COLUMN: &str = "DWELL::COLUMN";
 
 /// Properties of a calling context in an archive whose contexts have callers, with `::1` for the function that its

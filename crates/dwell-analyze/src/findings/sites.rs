@@ -1,8 +1,8 @@
 //! Call sites as people see them: two calls on one line are told apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use otf2::id::{CallingContextRef, RegionRef};
+use otf2::id::{CallingContextRef, RegionRef, SourceCodeLocationRef};
 use otf2::read::Definitions;
 
 use super::Step;
@@ -12,25 +12,31 @@ use crate::tree::Tree;
 /// The call sites of a run.
 pub(super) struct Sites {
     columns: Columns,
-    /// Which of several calls on one line a call is, and how many there are.
+    /// Which of several calls on one line a call is, and how many there are, where columns are not known.
     numbers: BTreeMap<(RegionRef, CallingContextRef), (u32, u32)>,
+    /// Lines of functions that calls of several columns are on.
+    shared: BTreeSet<(RegionRef, SourceCodeLocationRef)>,
 }
 
 impl Sites {
     pub(super) fn of(defs: &Definitions, tree: &Tree) -> Self {
         let columns = Columns::of(defs);
         // Calls of one region from one line, in the order in which they were first made.
-        type Line = (RegionRef, RegionRef, u32, u32);
+        type Line = (RegionRef, RegionRef, SourceCodeLocationRef);
         let mut lines: BTreeMap<Line, Vec<CallingContextRef>> = BTreeMap::new();
+        let mut found: BTreeMap<(RegionRef, SourceCodeLocationRef), BTreeSet<u32>> =
+            BTreeMap::new();
         for branch in &tree.branches {
             let Some(context) = defs.calling_context(branch.site) else { continue };
             let place = context.source_code_location;
             if place.is_undefined() {
                 continue;
             }
-            let line = (branch.region, context.region, place.0, columns.get(branch.site));
-            let calls = lines.entry(line).or_default();
-            if !calls.contains(&branch.site) {
+            let column = columns.get(branch.site);
+            found.entry((context.region, place)).or_default().insert(column);
+            let calls = lines.entry((branch.region, context.region, place)).or_default();
+            // Calls of the same column are one call in the source.
+            if column == 0 && !calls.contains(&branch.site) {
                 calls.push(branch.site);
             }
         }
@@ -39,7 +45,8 @@ impl Sites {
             let count = calls.len() as u32;
             numbers.extend((1..).zip(calls).map(|(nth, site)| ((region, site), (nth, count))));
         }
-        Self { columns, numbers }
+        let shared = found.into_iter().filter(|it| it.1.len() > 1).map(|it| it.0).collect();
+        Self { columns, numbers, shared }
     }
 
     /// A call of a region from a site.
@@ -49,8 +56,11 @@ impl Sites {
         region: RegionRef,
         site: CallingContextRef,
     ) -> Step {
+        let is_shared = defs.calling_context(site).is_some_and(|context| {
+            self.shared.contains(&(context.region, context.source_code_location))
+        });
         let numbered = |it: Site| Site {
-            column: self.columns.get(site),
+            column: if is_shared { self.columns.get(site) } else { 0 },
             nth: self.numbers.get(&(region, site)).copied(),
             ..it
         };

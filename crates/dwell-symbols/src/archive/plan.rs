@@ -46,7 +46,7 @@ pub(super) struct Plan {
 struct Fate {
     region: RegionRef,
     place: Option<SourceCodeLocationRef>,
-    /// The column, if it tells the call from others on the same line.
+    /// The column, if other calls are on the same line.
     column: Option<u32>,
     inlined_into: Option<StringRef>,
     /// The functions that it was inlined into, the nearest first, if contexts have callers.
@@ -279,18 +279,14 @@ impl Maker {
     }
 }
 
-/// Drops the columns of calls that are alone on their line, or that all have the same: compilers make several calls of
-/// one in the source.
+/// Drops the columns of calls that are alone on their line.
 fn keep_columns(fates: &mut HashMap<RegionRef, Fate>) {
-    let mut columns: HashMap<_, Option<Option<u32>>> = HashMap::new();
+    let mut calls: HashMap<_, u32> = HashMap::new();
     for fate in fates.values() {
-        let known = columns.entry((fate.region, fate.place)).or_insert(Some(fate.column));
-        if *known != Some(fate.column) {
-            *known = None;
-        }
+        *calls.entry((fate.region, fate.place)).or_default() += 1;
     }
     for fate in fates.values_mut() {
-        if columns.get(&(fate.region, fate.place)).is_some_and(Option::is_some) {
+        if calls.get(&(fate.region, fate.place)) == Some(&1) {
             fate.column = None;
         }
     }

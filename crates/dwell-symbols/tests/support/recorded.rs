@@ -97,6 +97,9 @@ impl Recorded {
                     contexts.push(text(region.name).to_owned() + place.map_or("", |it| it));
                 }
                 Definition::CallingContextProperty(property) => {
+                    if text(property.name) == archive::COLUMN {
+                        continue;
+                    }
                     assert_eq!(text(property.name), INLINED_INTO);
                     let AttributeValue::String(value) = property.value else { panic!() };
                     let context = &mut contexts[property.calling_context.0 as usize];
