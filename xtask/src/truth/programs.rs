@@ -1,6 +1,8 @@
 //! Which programs run on which runtimes, and how.
 
-use super::runtimes::Runtime::{self, Both, Coarrays, Mpich, Pt2pt, ShmemSm, ShmemTcp, Sm, Ucx};
+use super::runtimes::Runtime::{
+    self, Both, Coarrays, Mpich, Pt2pt, ShmemSm, ShmemTcp, Sm, Tcp, Ucx,
+};
 
 /// What is asked of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +210,8 @@ pub(super) const RUNS: &[Run] = &[
     waits(Mpich, ONE_SIDED, 2, &["target_writes_file"]),
     waits(Pt2pt, MESSAGES, 4, MESSAGE_MODES),
     waits(Mpich, MESSAGES, 4, MESSAGE_MODES).sampled(),
+    waits(Tcp, MESSAGES, 4, MESSAGE_MODES),
+    waits(Tcp, MIXED_MPI, 4, MIXED_MPI_MODES),
     waits(Mpich, MESSAGES, 4, &["partitioned"]),
     waits(Pt2pt, MESSAGES, 4, POLLING),
     waits(Mpich, MESSAGES, 4, POLLING),

@@ -13,6 +13,10 @@ use crate::process;
 /// Seconds after which a program is taken to hang.
 const LIMIT: &str = "30";
 
+/// UCX would take messages over shared memory all the same.
+const TCP: &[&str] =
+    &["mpirun.openmpi", "-mca", "pml", "ob1", "-mca", "btl", "self,tcp", "-mca", "osc", "pt2pt"];
+
 /// A runtime with a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
@@ -22,6 +26,8 @@ pub(super) enum Runtime {
     ShmemSm,
     /// Open MPI, one-sided communication over messages.
     Pt2pt,
+    /// Open MPI over TCP, one-sided communication over messages.
+    Tcp,
     /// Open MPI, windows that it allocates over shared memory, and others over messages.
     Sm,
     /// Open MPI, one-sided communication over UCX.
@@ -40,6 +46,7 @@ impl Runtime {
             Self::ShmemTcp => "shmem-tcp",
             Self::ShmemSm => "shmem-sm",
             Self::Pt2pt => "openmpi-pt2pt",
+            Self::Tcp => "openmpi-tcp",
             Self::Sm => "openmpi-sm",
             Self::Ucx => "openmpi-ucx",
             Self::Mpich => "mpich",
@@ -51,7 +58,7 @@ impl Runtime {
     fn compiler(self) -> &'static str {
         match self {
             Self::ShmemTcp | Self::ShmemSm | Self::Both => "oshcc",
-            Self::Pt2pt | Self::Sm | Self::Ucx => "mpicc.openmpi",
+            Self::Pt2pt | Self::Tcp | Self::Sm | Self::Ucx => "mpicc.openmpi",
             Self::Mpich => "mpicc.mpich",
             Self::Coarrays => "gfortran",
         }
@@ -65,6 +72,7 @@ impl Runtime {
             // Without a memory hook, which crashes at the end.
             Self::Both => &["oshrun", "-mca", "osc", "pt2pt", "-mca", "memory", "^patcher"],
             Self::Pt2pt | Self::Coarrays => &["mpirun.openmpi", "-mca", "osc", "pt2pt"],
+            Self::Tcp => TCP,
             Self::Sm => &["mpirun.openmpi", "-mca", "osc", "sm,pt2pt"],
             Self::Ucx => &["mpirun.openmpi", "-mca", "osc", "ucx"],
             Self::Mpich => &["mpirun.mpich"],
