@@ -109,6 +109,9 @@ fn measure(tools: &Tools, run: &Run, options: &Options, tally: &mut Tally) -> Re
             Err(_) if attempt + 1 < attempts => continue,
             found => found?,
         };
+        // What the program did not know of, and what is not found again, was chance.
+        let again = |key: &judge::Key| found.iter().any(|row| row.key == *key);
+        rows.retain(|key, row| row.verdict != Verdict::Unknown || again(key));
         for row in found {
             let known = known::reason(run, &row).is_some();
             let better =

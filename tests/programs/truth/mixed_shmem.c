@@ -205,8 +205,8 @@ int main(int count, char **names) {
   };
   shmem_init();
   truth_begin(shmem_my_pe(), shmem_n_pes());
-  heap = shmem_calloc(64, sizeof *heap);
-  heap_block = shmem_calloc(LARGE, 1);
+  TOGETHER("wait_at_create", 10, heap = shmem_calloc(64, sizeof *heap));
+  TOGETHER("wait_at_create", 11, heap_block = shmem_calloc(LARGE, 1));
   barrier(0);
   RUN_MODES(count, names, modes, barrier);
   truth_end();

@@ -280,8 +280,8 @@ int main(int count, char **names) {
   };
   shmem_init();
   truth_begin(shmem_my_pe(), shmem_n_pes());
-  heap = shmem_calloc(1, sizeof *heap);
-  large = shmem_malloc(LARGE);
+  TOGETHER("wait_at_create", 10, heap = shmem_calloc(1, sizeof *heap));
+  TOGETHER("wait_at_create", 11, large = shmem_malloc(LARGE));
   memset(large, 1, LARGE);
   for (int i = 0; i < 2; i++)
     for (int word = 0; word < SHMEM_BCAST_SYNC_SIZE; word++) sync_words[i][word] = SHMEM_SYNC_VALUE;

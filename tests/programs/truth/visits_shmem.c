@@ -154,8 +154,8 @@ int main(int count, char **names) {
   truth_begin(shmem_my_pe(), shmem_n_pes());
   visits_begin();
   randomise();
-  heap = shmem_calloc(64, sizeof *heap);
-  large = shmem_malloc(8 << 20);
+  TOGETHER("wait_at_create", 10, heap = shmem_calloc(64, sizeof *heap));
+  TOGETHER("wait_at_create", 11, large = shmem_malloc(8 << 20));
   memset(large, 1, 8 << 20);
   barrier(0);
   RUN_MODES(count, names, modes, barrier);
