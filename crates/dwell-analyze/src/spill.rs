@@ -87,7 +87,15 @@ impl Spill {
     }
 
     /// Takes an operation by its number, the oldest first.
+    #[inline]
     pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Stored> {
+        // Mostly there is no file, and nothing to look for.
+        self.file.as_ref()?;
+        self.search(location, window, id)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, location: u32, window: u32, id: u64) -> Option<Stored> {
         let file = self.file.as_ref()?;
         let wanted = (location, window, id);
         for at in 0..self.runs.len() {
