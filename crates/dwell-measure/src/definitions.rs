@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use dwell_model::archive;
+use dwell_model::cores::Cores;
 use otf2::enums::{
     Base, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, MetricMode,
     MetricOccurrence, MetricType, Paradigm, ParadigmClass, ParadigmProperty, ParameterType,
@@ -132,6 +133,16 @@ impl Writer<'_> {
                 system_tree_parent: SystemTreeNodeRef(host.unwrap_or(0)),
                 creating_location_group: LocationGroupRef::UNDEFINED,
             })?;
+            let cores = Cores::from_words(&process.cores);
+            if cores.count() > 0 {
+                let (name, value) =
+                    (self.defs.string(archive::CORES)?, self.defs.string(&cores.to_string())?);
+                self.defs.write(def::LocationGroupProperty {
+                    location_group: LocationGroupRef(process.rank as u32),
+                    name,
+                    value: def::PropertyValue(AttributeValue::String(value)),
+                })?;
+            }
         }
         let main = self.defs.string("Main thread")?;
         for (first, process) in self.global.processes() {

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 
 use dwell_model::archive;
+use dwell_model::cores::Cores;
 use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::files;
 use otf2::id::Time;
@@ -142,6 +143,11 @@ impl Local {
                 self.process.rank = rank;
                 self.process.pid = pid as u32;
                 (self.size, self.program) = (size, program.into());
+            }
+            // What each process has of its own.
+            Fact::Property { name: "CORES", value } => {
+                let cores = value.parse::<Cores>().unwrap_or_default();
+                self.process.cores = cores.words().to_vec();
             }
             // What only the recorder and recovery want to know.
             Fact::Property { name: name @ ("CLOCK_SHIFT" | "CLOCK_AHEAD"), value } => {

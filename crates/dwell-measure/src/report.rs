@@ -21,6 +21,13 @@ pub(crate) fn host() -> String {
     name.trim().to_string()
 }
 
+/// The cores that this process may use, as the system lists them; empty if it does not say.
+pub(crate) fn cores() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap_or_default().trim().to_string()
+}
+
 /// What the environment says about the launcher, the transport and its progress.
 pub(crate) fn environment() -> Vec<(&'static str, String)> {
     let first = |names: &[&str]| names.iter().find_map(|name| env::var(name).ok());

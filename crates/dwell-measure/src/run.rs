@@ -262,6 +262,7 @@ fn begin(
         ("PROGRAM", program.clone()),
         ("CLOCK_SHIFT", shift),
         ("CLOCK_AHEAD", ahead),
+        ("CORES", report::cores()),
     ];
     properties.extend(report::environment());
     for (name, value) in &properties {

@@ -117,6 +117,7 @@ fn part(seed: u64, rank: u64, size: u64) -> (Shared, Process) {
         begin: Time(begin),
         end: Time(begin - 5),
         threads,
+        cores: vec![rank + 1],
         numbers: vec![u64::MAX, 0, rank],
     };
     (shared, process)

@@ -137,6 +137,10 @@ pub const INSTANCE: &str = "instance";
 /// Role of a call path in a report that is no call but a parameter with a value: `instance=3`.
 pub const PARAMETER: &str = "parameter";
 
+/// Property of a process (`LocationGroupProperty`): the cores that it may use, as Linux lists them: `0-3,8`. Taken once, when
+/// recording begins.
+pub const CORES: &str = "DWELL::CORES";
+
 /// Property of an archive: how far wrong times of different nodes may be against each other and the first,
 /// nanoseconds.
 pub const CLOCK_RESIDUAL: &str = "DWELL::CLOCK_RESIDUAL";

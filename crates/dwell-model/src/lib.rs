@@ -51,6 +51,7 @@
 pub mod archive;
 pub mod armci;
 pub mod caf;
+pub mod cores;
 pub mod ga;
 pub mod layer;
 pub mod mpi;

@@ -30,6 +30,8 @@ pub struct Process {
     pub end: Time,
     /// Its threads. Each is a location of the archive. None if nothing was recorded.
     pub threads: Vec<Thread>,
+    /// The cores that it may use, as the [words](dwell_model::cores::Cores::words) of the set. None if that is not known.
+    pub cores: Vec<u64>,
     /// Whatever else the recorder has to say in numbers. It knows what each place means.
     pub numbers: Vec<u64>,
 }
@@ -44,6 +46,7 @@ impl Default for Process {
             begin: Time(0),
             end: Time(0),
             threads: Vec::new(),
+            cores: Vec::new(),
             numbers: Vec::new(),
         }
     }
@@ -252,6 +255,7 @@ fn encode_row(process: &Process, out: &mut Vec<u8>) {
     put_text(out, "", &process.name);
     put(out, process.begin.0);
     put_step(out, process.begin.0, process.end.0);
+    encode_numbers(&process.cores, out);
     encode_numbers(&process.numbers, out);
     put(out, process.threads.len() as u64);
     for thread in &process.threads {
@@ -290,6 +294,7 @@ fn decode_row(input: &mut Input<'_>, process: &mut Process) -> Result<(), Damage
     process.name = input.text("", "name of a process")?;
     process.begin = Time(input.number("begin")?);
     process.end = Time(input.step(process.begin.0, "end")?);
+    process.cores = decode_numbers(input)?;
     process.numbers = decode_numbers(input)?;
     let count = input.count(LEAST_THREAD, "number of threads")?;
     process.threads.clear();
