@@ -164,7 +164,7 @@ export type Party = { who: string, seconds: number, at_most: number, };
 
 export type Note = {
 /**
- * unconfirmed, polling, not computed, damaged, hint.
+ * unexplained, polling, not computed, damaged, hint.
  */
 kind: string, text: string, };
 

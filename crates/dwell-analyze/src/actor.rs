@@ -17,6 +17,8 @@ use crate::world::World;
 pub(crate) struct Actor {
     /// Its number.
     pub(crate) index: u32,
+    /// Number of its node.
+    pub(crate) node: u32,
     pub(crate) lanes: Vec<Lane>,
     /// Place of its row in the matrix of its shard.
     pub(crate) row: usize,
@@ -31,6 +33,8 @@ pub(crate) struct Actor {
     /// When it may have served others.
     pub(crate) wide: Regions,
     pub(crate) outstanding: Outstanding,
+    /// Bytes of operations since the last call that completed operations at their targets.
+    pub(crate) moved: u64,
     pub(crate) cases: Cases,
     /// Waits for the progress of others that are not judged yet.
     pub(crate) ledger: Ledger,
@@ -64,6 +68,7 @@ impl Actor {
         let (first, count) = process.map_or((0, 0), |it| (it.first, it.count));
         Self {
             index,
+            node: world.system.node(index),
             lanes: (first..first + count).map(Lane::new).collect(),
             row: 0,
             alone: count == 1,
@@ -72,6 +77,7 @@ impl Actor {
             sure: Regions::default(),
             wide: Regions::default(),
             outstanding: Outstanding::default(),
+            moved: 0,
             cases: Cases::default(),
             ledger: Ledger::default(),
             signals: signals::Inbox::default(),

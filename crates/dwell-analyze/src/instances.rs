@@ -38,14 +38,14 @@ impl Longest {
     }
 }
 
-/// Calls that waited.
+/// WaitingCalls that waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Calls {
+pub(crate) struct WaitingCalls {
     pub(crate) count: u64,
     pub(crate) longest: Longest,
 }
 
-impl Calls {
+impl WaitingCalls {
     /// No calls.
     pub(crate) const NONE: Self = Self { count: 0, longest: Longest::NONE };
 

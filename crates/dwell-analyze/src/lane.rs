@@ -3,8 +3,10 @@
 use otf2::id::RegionRef;
 use otf2::read::EventReader;
 
+use crate::accounts::Moved;
 use crate::outstanding::{Class, Known};
 use crate::paths::{Path, Paths};
+use crate::patterns::collectives::Arrival;
 use crate::polling::Run;
 use crate::regions::Span;
 use crate::role::Traits;
@@ -105,6 +107,10 @@ pub(crate) struct Lane {
     pub(crate) stack: Vec<Frame>,
     /// Depth of the outermost call that is judged, or 0.
     pub(crate) judged: u32,
+    /// What that call moved so far, and with whom.
+    pub(crate) moved: Moved,
+    /// Collectives that it was in.
+    pub(crate) arrivals: Vec<Arrival>,
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
     pub(crate) polls: Option<Run>,
@@ -159,6 +165,8 @@ impl Lane {
             paths: Paths::default(),
             stack: Vec::new(),
             judged: 0,
+            moved: Moved::default(),
+            arrivals: Vec::new(),
             done: Vec::new(),
             notes: Vec::new(),
             polls: None,

@@ -9,7 +9,8 @@
 use dwell_model::layer::Layer;
 use otf2::id::{CallingContextRef, RegionRef};
 
-use crate::lane::{Done, Frame};
+use crate::accounts::{self, Account, Distance, Sort};
+use crate::lane::Done;
 use crate::matrix::Kind;
 use crate::outstanding::{Class, Known, Op};
 use crate::paths::Path;
@@ -230,26 +231,39 @@ impl Player<'_> {
     fn book_act(&mut self, time: u64, path: Path, judged: bool) -> bool {
         let enter = self.leaf.enter;
         match self.leaf.act {
-            Act::Absent | Act::Nothing => false,
+            Act::Absent | Act::Nothing => {
+                self.charge_function(time, path);
+                false
+            }
             Act::Issued | Act::Done => {
                 let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
                 let issue = self.leaf.issue;
                 let counts = judged || !self.leaf.traits.has(Traits::CALL);
                 let counted = self.count(path, &issue, length, counts);
-                let Some(target) = counted else { return false };
-                if !judged {
+                let Some(target) = counted.filter(|_| judged) else {
+                    self.charge_function(time, path);
                     return false;
-                }
+                };
+                let Issue { kind, returns, window, id, sent, received, .. } = issue;
+                let layer = self.world.roles.layer(self.leaf.region);
+                let complete = self.leaf.act == Act::Done;
+                let account = if self.leaf.traits.has(Traits::ONE_SIDED) {
+                    let class = accounts::class(layer, kind, self.memory());
+                    let far = self.distance(target);
+                    let sort = Sort::operation(class, sent + received, far, complete);
+                    self.lane.paths.charge(path, sort, time - enter)
+                } else {
+                    let (region, far) = (self.leaf.region.0, self.distance(target));
+                    let sort = Sort::function(region, sent + received, far, 0);
+                    self.lane.paths.charge(path, sort, time - enter)
+                };
+                self.actor.moved = self.actor.moved.saturating_add(sent + received);
                 if target == self.actor.index {
                     return true;
                 }
-                let Issue { kind, window, id, sent, received, .. } = issue;
-                let layer = self.world.roles.layer(self.leaf.region);
-                let returns = issue.waits_for_target(layer);
                 let class = Class::of(layer, kind, self.memory(), sent.max(received));
-                let complete = self.leaf.act == Act::Done;
                 if complete && returns {
-                    self.ask_one(path, (enter, time), target, enter, class);
+                    self.ask_one(account, (enter, time), target, enter, class);
                     return false;
                 }
                 let learned = false;
@@ -264,6 +278,7 @@ impl Player<'_> {
             }
             Act::Completed => {
                 let Issue { window, id, .. } = self.leaf.issue;
+                let account = self.charge_function(time, path);
                 if !judged {
                     return false;
                 }
@@ -272,34 +287,44 @@ impl Player<'_> {
                 if !op.returns {
                     self.actor.outstanding.last(op);
                 } else if op.learned {
-                    self.ask_known(path, (enter, time), &op);
+                    self.ask_known(account, (enter, time), &op);
                 } else {
-                    self.ask_one(path, (enter, time), op.target, op.start, op.class);
+                    self.ask_one(account, (enter, time), op.target, op.start, op.class);
                 }
                 false
             }
         }
     }
 
+    /// Charges the call to the account of its function, if it is a call of a runtime and not part of one that is judged.
+    #[inline(always)]
+    fn charge_function(&mut self, time: u64, path: Path) -> Account {
+        if !self.leaf.traits.has(Traits::CALL) || self.lane.judged != 0 {
+            return Account::NONE;
+        }
+        let sort = Sort::function(self.leaf.region.0, 0, Distance::None, 0);
+        self.lane.paths.charge(path, sort, time - self.leaf.enter)
+    }
+
     #[inline(always)]
     fn ask_one(
         &mut self,
-        path: Path,
+        account: Account,
         (enter, leave): (u64, u64),
         target: u32,
         start: u64,
         class: Class,
     ) {
         let location = self.lane.location;
-        self.mail.asks.send(target, Ask { start, enter, leave, target, location, path, class });
+        self.mail.asks.send(target, Ask { start, enter, leave, target, location, account, class });
     }
 
     /// What served the operation is known in part.
     #[inline(never)]
-    fn ask_known(&mut self, path: Path, (enter, time): (u64, u64), op: &Op) {
+    fn ask_known(&mut self, account: Account, (enter, time): (u64, u64), op: &Op) {
         let known: Known = self.actor.outstanding.known(op);
         let Op { target, start, class, .. } = *op;
         self.lane.done.push(Done { target, start, class, known });
-        self.ask(time, Frame { enter, path, done: 1, ..Frame::EMPTY });
+        self.ask((enter, time), account, 1);
     }
 }

@@ -19,10 +19,13 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
+mod accounts;
 mod actor;
 mod blame;
 mod contexts;
 mod counters;
+mod crowds;
+mod division;
 mod findings;
 mod hash;
 mod instances;
@@ -58,9 +61,11 @@ use dwell_model::layer::Layer;
 use otf2::Archive;
 use otf2::read::Definitions;
 
+pub use crowds::Crowd;
+pub use division::CallTime;
 pub use findings::{
     Confidence, Doing, Entry, Finding, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
-    Serves, Share, Step, Times, Unconfirmed,
+    Serves, Share, Step, Times, Unexplained,
 };
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
@@ -164,7 +169,7 @@ pub struct Analysis {
     replayed: Replayed,
     tree: Tree,
     ranking: findings::Ranking,
-    unconfirmed: Vec<Unconfirmed>,
+    unexplained: Vec<Unexplained>,
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
@@ -206,7 +211,7 @@ pub fn analyze(
     let tree = Tree::join(&world, &replayed.shards);
     let mut ranking = findings::rank(&defs, &world, &replayed, &tree);
     ranking.look(archive, &defs, &world, &tree);
-    let unconfirmed = findings::unconfirmed(&defs, &world, &replayed, &tree);
+    let unexplained = findings::unexplained(&defs, &world, &replayed, &tree);
     let polling = findings::polling(&defs, &world, &replayed, &tree);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
     let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
@@ -217,7 +222,7 @@ pub fn analyze(
         replayed,
         tree,
         ranking,
-        unconfirmed,
+        unexplained,
         polling,
         not_computed,
         damage,
@@ -258,10 +263,14 @@ impl Analysis {
         self.ranking.times
     }
 
-    /// Call paths with time that looks like waits for progress but has no explanation, the longest first: operations
-    /// of the same class were seen to need no help of their targets.
-    pub fn unconfirmed(&self) -> &[Unconfirmed] {
-        &self.unconfirmed
+    /// Call paths with time in calls of a runtime beyond waits and transfer, the longest first.
+    pub fn unexplained(&self) -> &[Unexplained] {
+        &self.unexplained
+    }
+
+    /// Nodes with more processes than cores, as far as the archive has the cores.
+    pub fn crowds(&self) -> impl Iterator<Item = &Crowd> {
+        self.world.system.crowds.values()
     }
 
     /// Loops over calls that test, the longest first.
@@ -344,6 +353,17 @@ impl Analysis {
     /// the report.
     pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
         tree::lanes(&self.replayed.shards).nth(location).map_or(0, |lane| booked(lane, what))
+    }
+
+    /// What the time of every call path in calls of a runtime is divided into, for each location.
+    pub fn call_times(&self) -> Vec<CallTime> {
+        let lanes = tree::lanes(&self.replayed.shards);
+        lanes.flat_map(|lane| division::of(&self.world, lane)).collect()
+    }
+
+    /// How many waits were longer than what was left of their calls. If there are any, a rule of a pattern is wrong.
+    pub fn waits_beyond_calls(&self) -> u64 {
+        tree::lanes(&self.replayed.shards).map(|lane| lane.paths.excess).sum()
     }
 
     /// Pairs that communicate, in order.

@@ -90,6 +90,12 @@ pub enum Quantity {
     PollingCalls,
     /// Nanoseconds from the first of these to the last. Not a wait: the process computes.
     PollingTime,
+    /// Time of calls beyond their waits, as long as calls take that nothing holds up.
+    Transfer,
+    /// Time of calls beyond waits and transfer.
+    Unexplained,
+    /// The part of it that belongs to calls of which there are too few to say how long they take.
+    TooFew,
 }
 
 use Quantity as Q;
@@ -140,6 +146,34 @@ impl Quantity {
         Q::PartialCollectives,
         Q::PollingCalls,
         Q::PollingTime,
+        Q::Transfer,
+        Q::Unexplained,
+        Q::TooFew,
+    ];
+
+    /// Waits that exclude each other, each with the quantity by which its upper bound is higher. Other quantities are
+    /// counts, bounds, and parts of these.
+    pub const WAITS: &'static [(Self, Option<Self>)] = &[
+        (Q::ProgressLow, Some(Q::ProgressMargin)),
+        (Q::ProgressMultiLow, Some(Q::ProgressMultiMargin)),
+        (Q::LockContention, None),
+        (Q::LateSignal, None),
+        (Q::LatePartner, None),
+        (Q::BarrierWait, None),
+        (Q::BarrierCompletion, None),
+        (Q::NxnWait, None),
+        (Q::NxnCompletion, None),
+        (Q::LateBroadcast, None),
+        (Q::EarlyReduce, None),
+        (Q::EarlyScan, None),
+        (Q::WaitAtCreate, None),
+        (Q::WaitAtFree, None),
+        (Q::LateSender, None),
+        (Q::LateReceiver, None),
+        (Q::WaitAtFence, None),
+        (Q::LatePost, None),
+        (Q::EarlyWait, None),
+        (Q::NonBlockingWait, None),
     ];
 
     /// Names of its metrics in the report, without the prefix of a layer; none for counts and bounds.

@@ -166,6 +166,9 @@ impl Outstanding {
         if self.open.back().is_some_and(is) {
             return self.open.pop_back();
         }
+        if self.open.is_empty() && self.spill.is_empty() {
+            return None;
+        }
         self.search(location, window, id)
     }
 

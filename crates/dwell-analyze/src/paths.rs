@@ -6,15 +6,16 @@
 //!
 //! A step may also be a parameter of the program that has a value.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::profile::VALUES;
 use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 
+use crate::accounts::{Account, Calls, Histogram, Sort};
 use crate::contexts::Contexts;
 use crate::counters::Number;
 use crate::hash::Mixed;
-use crate::instances::Calls;
+use crate::instances::WaitingCalls;
 use crate::metric::Quantity;
 
 /// A path of one location.
@@ -70,11 +71,15 @@ pub(crate) struct Node {
     /// and in loops.
     recent: u32,
     follower: u32,
+    /// The account that was used last, 0 if there is none.
+    account: u32,
     pub(crate) visits: u64,
     /// Time without children, in nanoseconds.
     pub(crate) time: u64,
     /// Operations and bytes, which come with every call that communicates.
     counts: [u64; COUNTS.len()],
+    /// How much longer than others of its class its longest call took at least, without waits.
+    pub(crate) longest: u64,
     /// The same for every location, whatever the order of its calls.
     pub(crate) signature: u64,
     /// All else.
@@ -96,9 +101,11 @@ impl Node {
             setting: None,
             recent: 0,
             follower: 0,
+            account: 0,
             visits: 0,
             time: 0,
             counts: [0; COUNTS.len()],
+            longest: 0,
             signature,
             rest: Vec::new(),
             counted: Vec::new(),
@@ -131,12 +138,16 @@ impl Node {
 #[derive(Debug)]
 pub(crate) struct Paths {
     nodes: Vec<Node>,
+    /// Calls of runtimes, by path and by what they are compared with.
+    accounts: Vec<Calls>,
+    /// Waits that were longer than what was left of their calls: there must be none.
+    pub(crate) excess: u64,
     children: HashMap<(u32, u32, u32), u32, Mixed>,
     settings: HashMap<(u32, Setting), u32, Mixed>,
     /// Where the functions that lead to a call end, by where they begin and its site.
     ways: HashMap<(u32, u32), u32, Mixed>,
     /// Calls that waited, for each path up to the last that waited, by kind of wait.
-    calls: Vec<Vec<(Quantity, Calls)>>,
+    waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
     /// Values of parameters that are kept apart.
     values: usize,
 }
@@ -146,7 +157,16 @@ impl Default for Paths {
         let (region, site) = (RegionRef::UNDEFINED, CallingContextRef::UNDEFINED);
         let top = Node::new(Path::TOP, region, site, 0);
         let (children, settings, ways) = Default::default();
-        Self { nodes: vec![top], children, settings, ways, calls: Vec::new(), values: 0 }
+        Self {
+            nodes: vec![top],
+            accounts: Vec::new(),
+            excess: 0,
+            children,
+            settings,
+            ways,
+            waiting: Vec::new(),
+            values: 0,
+        }
     }
 }
 
@@ -306,6 +326,83 @@ impl Paths {
         }
     }
 
+    /// A call of a runtime took some time, with its waits; the account that it is in.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, path: Path, sort: Sort, time: u64) -> Account {
+        let recent = self.nodes.get(path.0 as usize).map_or(0, |node| node.account);
+        let known = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
+        if let Some(account) = known
+            && account.sort == sort
+        {
+            account.rests.add(time);
+            return Account(recent);
+        }
+        let account = self.account(path, sort);
+        if let Some(account) = self.calls_mut(account) {
+            account.rests.add(time);
+        }
+        account
+    }
+
+    /// The account of calls of a path and sort.
+    #[inline(never)]
+    pub(crate) fn account(&mut self, path: Path, sort: Sort) -> Account {
+        let new = self.accounts.len() as u32 + 1;
+        let Some(node) = self.nodes.get_mut(path.0 as usize) else { return Account::NONE };
+        let recent = std::mem::replace(&mut node.account, new);
+        let mut at = recent;
+        while let Some(account) = self.accounts.get(at.wrapping_sub(1) as usize) {
+            if account.sort == sort {
+                node.account = at;
+                return Account(at);
+            }
+            at = account.next;
+            if at == recent {
+                break;
+            }
+        }
+        let before = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
+        let next = before.map_or(new, |before| std::mem::replace(&mut before.next, new));
+        self.accounts.push(Calls { path, sort, next, rests: Histogram::default() });
+        Account(new)
+    }
+
+    /// All accounts.
+    pub(crate) fn accounts(&self) -> &[Calls] {
+        &self.accounts
+    }
+
+    pub(crate) fn calls(&self, account: Account) -> Option<&Calls> {
+        self.accounts.get(account.0.wrapping_sub(1) as usize)
+    }
+
+    pub(crate) fn calls_mut(&mut self, account: Account) -> Option<&mut Calls> {
+        self.accounts.get_mut(account.0.wrapping_sub(1) as usize)
+    }
+
+    /// A call that had so much time left waited.
+    #[inline]
+    pub(crate) fn take_wait(&mut self, account: Account, wait: u64, left: u64) {
+        if let Some(calls) = self.calls_mut(account) {
+            calls.rests.take(left, wait);
+        }
+        self.excess += u64::from(wait > left);
+    }
+
+    /// Books what the time of calls beside their waits is, given how long calls of each sort take.
+    pub(crate) fn divide(&mut self, times: &BTreeMap<Sort, Option<u64>>) {
+        let accounts = std::mem::take(&mut self.accounts);
+        for calls in &accounts {
+            let expected = times.get(&calls.sort).copied().flatten();
+            for (what, time) in calls.divide(expected) {
+                self.book(calls.path, what, time);
+            }
+            if let Some(node) = self.nodes.get_mut(calls.path.0 as usize) {
+                node.longest = node.longest.max(calls.rests.longest_beyond(expected.unwrap_or(0)));
+            }
+        }
+    }
+
     /// One operation more.
     #[inline(always)]
     pub(crate) fn count(&mut self, path: Path, what: Quantity, sent: u64, received: u64) {
@@ -335,8 +432,8 @@ impl Paths {
 
     /// Counts calls that waited.
     #[inline]
-    pub(crate) fn waited(&mut self, path: Path, what: Quantity, calls: Calls) {
-        let known = self.calls.get_mut(path.0 as usize);
+    pub(crate) fn waited(&mut self, path: Path, what: Quantity, calls: WaitingCalls) {
+        let known = self.waiting.get_mut(path.0 as usize);
         match known.and_then(|list| list.iter_mut().find(|it| it.0 == what)) {
             Some(known) => known.1.add(calls),
             None => self.waited_first(path, what, calls),
@@ -345,23 +442,23 @@ impl Paths {
 
     #[cold]
     #[inline(never)]
-    fn waited_first(&mut self, path: Path, what: Quantity, calls: Calls) {
+    fn waited_first(&mut self, path: Path, what: Quantity, calls: WaitingCalls) {
         let at = path.0 as usize;
         if calls.count == 0 || at >= self.nodes.len() {
             return;
         }
-        if self.calls.len() <= at {
-            self.calls.resize_with(at + 1, Vec::new);
+        if self.waiting.len() <= at {
+            self.waiting.resize_with(at + 1, Vec::new);
         }
-        if let Some(list) = self.calls.get_mut(at) {
+        if let Some(list) = self.waiting.get_mut(at) {
             list.push((what, calls));
         }
     }
 
     /// The calls of a path that waited.
-    pub(crate) fn calls(&self, path: Path, what: Quantity) -> Calls {
-        let list = self.calls.get(path.0 as usize).map_or(&[][..], Vec::as_slice);
-        list.iter().find(|it| it.0 == what).map_or(Calls::NONE, |it| it.1)
+    pub(crate) fn waiting(&self, path: Path, what: Quantity) -> WaitingCalls {
+        let list = self.waiting.get(path.0 as usize).map_or(&[][..], Vec::as_slice);
+        list.iter().find(|it| it.0 == what).map_or(WaitingCalls::NONE, |it| it.1)
     }
 
     /// All paths but the top, parents before children, in the order of their first call.

@@ -9,6 +9,7 @@ use otf2::id::{CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
 
+use crate::accounts::{self, Account, Distance, Moved, Sort};
 use crate::actor::Actor;
 use crate::lane::{Done, Frame, Lane, Note, Taken};
 use crate::leaf::{Issue, Leaf};
@@ -132,6 +133,7 @@ impl Player<'_> {
         if traits.has(Traits::CALL) {
             if judged {
                 lane.judged = lane.stack.len() as u32 + 1;
+                lane.moved = Moved::default();
             }
             if traits.has(Traits::SERVES) {
                 let tentative = traits.has(Traits::ONE_SIDED);
@@ -242,9 +244,19 @@ impl Player<'_> {
             }
         }
         if !frame.judged {
+            // What a layer does beside calls of the layer that is judged is its own.
+            if lane.judged == 0 {
+                let sort = Sort::function(frame.region.0, 0, Distance::None, 0);
+                lane.paths.charge(frame.path, sort, length.saturating_sub(frame.inside));
+            }
             return;
         }
         lane.judged = 0;
+        let account = self.charge(length, frame.path, frame.region, frame.traits);
+        if !self.lane.arrivals.is_empty() {
+            self.arrive(account, time);
+        }
+        let lane = &mut *self.lane;
         let mut frame = frame;
         if frame.done > 0 && frame.traits.has(Traits::TOGETHER) {
             // In a collective everyone is there: imbalance is not a wait for progress.
@@ -253,38 +265,59 @@ impl Player<'_> {
             frame.done = 0;
         }
         if frame.notes > 0 || frame.traits.has(Traits::ENDS) {
-            self.judge(time, frame);
+            self.judge(time, frame, account);
         } else if frame.done > 0 {
-            self.ask(time, frame);
+            self.ask((frame.enter, time), account, frame.done);
         }
     }
 
-    /// Asks the targets of what the call completed.
+    /// Charges a call that is judged to the account of those that it is compared with.
     #[inline(always)]
-    pub(crate) fn ask(&mut self, time: u64, frame: Frame) {
+    fn charge(&mut self, length: u64, path: Path, region: RegionRef, traits: Traits) -> Account {
+        let moved = &mut self.lane.moved;
+        if traits.has(Traits::COMPLETES) {
+            moved.bytes = moved.bytes.max(std::mem::take(&mut self.actor.moved));
+        }
+        let sort = moved.sort(region.0, traits);
+        self.lane.paths.charge(path, sort, length)
+    }
+
+    /// How far away a process is.
+    #[inline(always)]
+    pub(crate) fn distance(&self, process: u32) -> Distance {
+        let near = self.world.system.node(process) == self.actor.node;
+        match near {
+            true if process == self.actor.index => Distance::Itself,
+            true => Distance::Node,
+            false => Distance::Far,
+        }
+    }
+
+    /// Asks the targets of what a call completed, which are the last so many of the completions of the lane.
+    #[inline(always)]
+    pub(crate) fn ask(&mut self, when: (u64, u64), account: Account, done: u32) {
         let lane = &mut *self.lane;
-        let from = lane.done.len().saturating_sub(frame.done as usize);
+        let from = lane.done.len().saturating_sub(done as usize);
         let done = lane.done.get(from..).unwrap_or_default();
         let mut questions = Questions { asks: &mut self.mail.asks, ones: &mut self.mail.ones };
-        let when = (frame.enter, time);
-        progress::ask(self.actor, lane.location, frame.path, when, done, &mut questions);
+        progress::ask(self.actor, lane.location, account, when, done, &mut questions);
         lane.done.truncate(from);
     }
 
     /// Ends a call that has more to be judged for than single operations.
     #[inline(never)]
-    fn judge(&mut self, time: u64, mut frame: Frame) {
+    fn judge(&mut self, time: u64, mut frame: Frame, account: Account) {
         let layer = self.world.roles.get(frame.region).layer();
         if !frame.traits.has(Traits::COLLECTIVE) {
             frame.done += self.implied(frame);
         }
         if frame.traits.has(Traits::TESTS) {
-            self.tested(time, frame);
+            self.tested(time, frame, account);
         }
         let lane = &mut *self.lane;
         let from = lane.notes.len().saturating_sub(frame.notes as usize);
         let notes: Vec<Note> = lane.notes.drain(from..).collect();
-        let (location, path, enter, leave) = (lane.location, frame.path, frame.enter, time);
+        let (location, enter, leave) = (lane.location, frame.enter, time);
         let (mut locks, mut released): (Vec<(LockKey, bool)>, _) = (Vec::new(), leave);
         let mut receives: Vec<Receive> = Vec::new();
         let mut sends: Vec<u64> = Vec::new();
@@ -306,7 +339,7 @@ impl Player<'_> {
                     }
                 }
                 Note::Change(offset) => {
-                    self.actor.signals.wait(Wait { location, path, enter, leave, offset });
+                    self.actor.signals.wait(Wait { location, account, enter, leave, offset });
                 }
                 Note::First(key, exclusive, target) => first = Some((key, exclusive, target)),
                 Note::Receive(receive) => receives.push(receive),
@@ -318,13 +351,16 @@ impl Player<'_> {
                 Note::Send(_) => {}
             }
         }
+        // What a call waited for messages or for its lock comes before progress of targets; what is left has no explanation.
+        let claimed = !receives.is_empty() || first.is_some();
         if !receives.is_empty() || !sends.is_empty() {
             receives.sort_by_key(|it| it.posted);
-            let waiter = Waiter { location, path, enter, leave };
+            let waiter = Waiter { location, account, enter, leave };
             self.actor.messages.end(waiter, &receives, &sends);
         }
         if let Some((key, exclusive, target)) = first {
-            let waiting = Waiting { location, path, enter, leave, exclusive };
+            let until = leave;
+            let waiting = Waiting { location, account, enter, leave, until, exclusive };
             let (what, process) = (What::Wait(waiting), self.actor.index);
             self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
             let class = Class::first(layer);
@@ -334,9 +370,9 @@ impl Player<'_> {
         }
         match *locks.as_slice() {
             [(key, exclusive)] => {
-                let waiting = Waiting { location, path, enter, leave, exclusive };
-                let until = Waiting { leave: released, ..waiting };
-                let (what, process) = (What::Wait(until), self.actor.index);
+                let until = released;
+                let waiting = Waiting { location, account, enter, leave, until, exclusive };
+                let (what, process) = (What::Wait(waiting), self.actor.index);
                 self.mail.locks.send(key.home(self.world), LockLetter { key, process, what });
                 let from = self.lane.done.len().saturating_sub(frame.done as usize);
                 let done: Vec<Done> = self.lane.done.drain(from..).collect();
@@ -346,8 +382,11 @@ impl Player<'_> {
             _ => {
                 // Holds of several locks may overlap, and no home knows them all.
                 self.actor.several_locks += u64::from(!locks.is_empty());
-                if frame.done > 0 {
-                    self.ask(time, frame);
+                if claimed {
+                    let rest = self.lane.done.len().saturating_sub(frame.done as usize);
+                    self.lane.done.truncate(rest);
+                } else if frame.done > 0 {
+                    self.ask((enter, leave), account, frame.done);
                 }
             }
         }
@@ -403,11 +442,11 @@ impl Player<'_> {
     }
 
     /// A call probed for a message, or asked whether something has happened.
-    fn tested(&mut self, time: u64, frame: Frame) {
+    fn tested(&mut self, time: u64, frame: Frame, account: Account) {
         let meaning = self.world.roles.get(frame.region).meaning;
         if meaning.is_some_and(|meaning| meaning.operation == Operation::Probe) {
-            let (location, path, enter) = (self.lane.location, frame.path, frame.enter);
-            let probe = Probe { location, path, enter, leave: time };
+            let (location, enter) = (self.lane.location, frame.enter);
+            let probe = Probe { location, account, enter, leave: time };
             let before = self.lane.probe.replace(probe);
             self.actor.messages.unreceived += u64::from(before.is_some());
             return;
@@ -516,6 +555,7 @@ impl Player<'_> {
         // Operations outside of any call are nobody's inside.
         let counts = judged || !traits.has(Traits::CALL);
         let Some(target) = self.count(path, issue, 0, counts) else { return };
+        let far = self.distance(target);
         let Some(frame) = self.lane.stack.last_mut() else { return };
         if frame.first.is_none() && counts {
             frame.first = Some((kind, target));
@@ -523,6 +563,14 @@ impl Player<'_> {
         if !frame.judged {
             return;
         }
+        let layer = self.world.roles.layer(frame.region);
+        let moved = &mut self.lane.moved;
+        if moved.class.is_none() {
+            let memory = self.lane.window.map_or(u16::MAX, |(_, _, memory)| memory);
+            moved.class = Some(accounts::class(layer, kind, memory));
+        }
+        moved.add(sent + received, far);
+        self.actor.moved = self.actor.moved.saturating_add(sent + received);
         let itself = target == me;
         if frame.traits.has(Traits::TOUCHES) && !itself {
             frame.notes += 1;
@@ -546,7 +594,6 @@ impl Player<'_> {
         }
         frame.issued = true;
         let start = frame.enter;
-        let layer = self.world.roles.layer(frame.region);
         let returns = issue.waits_for_target(layer);
         // Coarrays have events to wait for, which nothing else changes, unless the archive says where.
         let may_signal = layer != Some(Layer::Caf) || !attributes.is_empty();
@@ -601,6 +648,7 @@ impl Player<'_> {
         if !judged {
             return;
         }
+        self.lane.moved.complete = true;
         while let Some(op) = self.actor.outstanding.take(self.lane.location, window, id) {
             if op.returns {
                 let known = self.actor.outstanding.known(&op);

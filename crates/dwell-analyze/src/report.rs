@@ -56,6 +56,7 @@ pub(crate) enum Counting {
 struct Row {
     name: String,
     title: String,
+    description: &'static str,
     unit: String,
     parent: Option<usize>,
     source: Source,
@@ -204,21 +205,62 @@ const LAYER: &[LayerRow] = {
 /// End of the name of the metric with the upper bounds of waits for progress.
 const UPPER_BOUND: &str = "wait_for_progress_upper_bound";
 
-/// What is beside the tree of time: bounds, and waits that are in doubt.
-const BESIDE: &[(&str, &str, &[Q])] = &[
+/// A metric beside the tree of time: name, title, description, and what it is the sum of.
+type BesideRow = (&'static str, &'static str, &'static str, &'static [Q]);
+
+/// What is beside the tree of time: what calls take beyond their waits, bounds, and waits that are in doubt.
+const BESIDE: &[BesideRow] = &[
+    (
+        "transfer",
+        "Transfer",
+        "Time that calls take when nothing holds them up: what is left of a call without its waits, but no more than the \
+         fastest tenth of the calls of its class leaves",
+        &[Q::Transfer],
+    ),
+    (
+        "unexplained",
+        "Unexplained",
+        "Time of calls beyond their waits and their transfer. Waits, transfer and unexplained time add up to the time of a \
+         call path",
+        &[Q::Unexplained],
+    ),
+    (
+        "unexplained_too_few",
+        "Unexplained, too few to compare",
+        "The part of the unexplained time that belongs to calls of which there are too few to say how long they take",
+        &[Q::TooFew],
+    ),
     (
         UPPER_BOUND,
         "Wait for Progress, upper bound",
+        "Waits for progress of one or several targets, if all that may be a wait is one",
         &[Q::ProgressLow, Q::ProgressMargin, Q::ProgressMultiLow, Q::ProgressMultiMargin],
     ),
     (
         "wait_for_progress_unconfirmed",
         "Wait for Progress, unconfirmed",
+        "Time in operations during which their targets were in no call that progresses, although operations of the same \
+         class were seen to need no help of their targets",
         &[Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed],
     ),
-    ("late_signal_inferred", "Late Signal, inferred", &[Q::LateSignalInferred]),
-    ("polling", "Polling loops", &[Q::PollingTime]),
-    ("lock_competition_inferred", "Lock Contention, inferred", &[Q::LockContentionInferred]),
+    (
+        "late_signal_inferred",
+        "Late Signal, inferred",
+        "Waits for a signal where it is not recorded which address was waited on",
+        &[Q::LateSignalInferred],
+    ),
+    (
+        "polling",
+        "Polling loops",
+        "Time from the first to the last call of loops that test again and again. The process computes meanwhile",
+        &[Q::PollingTime],
+    ),
+    (
+        "lock_competition_inferred",
+        "Lock Contention, inferred",
+        "Lock contention where it is not recorded when the lock was obtained",
+        &[Q::LockContentionInferred],
+    ),
 ];
 
 /// Counts and volumes.
@@ -248,6 +290,7 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
     let mut rows = vec![Row {
         name: "time".into(),
         title: "Time".into(),
+        description: "",
         unit: "sec".into(),
         parent: None,
         source: Source::Time(None, ALL),
@@ -262,6 +305,7 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
             rows.push(Row {
                 name: if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") },
                 title: format!("{of} {title}").trim_end().into(),
+                description: "",
                 unit: "sec".into(),
                 parent,
                 source: if waits.is_empty() {
@@ -273,17 +317,18 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
         }
     }
     let beside = |name: String, title: String, unit: &str, source| {
-        let (unit, parent) = (unit.into(), None);
-        Row { name, title, unit, parent, source }
+        let (unit, parent, description) = (unit.into(), None, "");
+        Row { name, title, description, unit, parent, source }
     };
     rows.push(beside("visits".into(), "Visits".into(), "occ", Source::Visits));
     rows.push(beside("min_time".into(), "Shortest call".into(), "sec", Source::Shortest));
     rows.push(beside("max_time".into(), "Longest call".into(), "sec", Source::Longest));
     for &layer in layers {
         let (prefix, of) = (layer.name(), layer.title());
-        for &(name, title, waits) in BESIDE {
-            let source = Source::Wait(layer, ALL, waits);
-            rows.push(beside(format!("{prefix}_{name}"), format!("{of} {title}"), "sec", source));
+        for &(name, title, description, sum) in BESIDE {
+            let source = Source::Wait(layer, ALL, sum);
+            let (name, title) = (format!("{prefix}_{name}"), format!("{of} {title}"));
+            rows.push(Row { description, ..beside(name, title, "sec", source) });
         }
         for &(name, title, unit, what) in COUNTS {
             // Scalasca's own names are those of MPI.
@@ -537,6 +582,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
                 Metric {
                     uniq_name: &row.name,
                     disp_name: &row.title,
+                    descr: row.description,
                     dtype: row.source.dtype(),
                     uom: &row.unit,
                     ..Metric::default()

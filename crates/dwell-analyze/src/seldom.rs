@@ -6,6 +6,7 @@ use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, Event, List};
 
+use crate::accounts::{Account, Distance, Sort};
 use crate::lane::{Done, Frame, Note, Taken};
 use crate::matrix::Kind;
 use crate::metric::Quantity;
@@ -67,6 +68,7 @@ impl Player<'_> {
                 let role = self.world.roles.get(frame.region);
                 let way = Way::of(role, it.collective_op, it.root, true);
                 let fence = (way == Way::Fence).then_some(it.win.0);
+                self.joined(context, it.bytes_sent.saturating_add(it.bytes_received));
                 self.collective(time, context, way, it.root, fence, attributes);
             }
             Event::MpiCollectiveEnd(it) => {
@@ -77,6 +79,7 @@ impl Player<'_> {
                 let Some(frame) = self.lane.stack.last().copied() else { return };
                 let role = self.world.roles.get(frame.region);
                 let way = Way::of(role, it.collective_op, it.root, false);
+                self.joined(context, it.size_sent.saturating_add(it.size_received));
                 self.collective(time, context, way, it.root, None, attributes);
             }
             Event::MpiCollectiveBegin(_) => self.lane.neighbours = self.neighbours(attributes),
@@ -92,6 +95,7 @@ impl Player<'_> {
                 };
                 // The call that completes it does not say what it was.
                 let way = Way::of(Role::default(), it.collective_op, it.root, false);
+                self.joined(context, it.size_sent.saturating_add(it.size_received));
                 self.collective_ends(time, context, way, it.root, it.request_id.0);
             }
             Event::RmaRequestLock(it) => {
@@ -173,6 +177,24 @@ impl Player<'_> {
         }
     }
 
+    /// The open call moved bytes in a group.
+    fn joined(&mut self, context: u32, bytes: u64) {
+        let size = self.world.system.context(context).map_or(0, |context| context.size);
+        if self.lane.stack.last().is_some_and(|frame| frame.judged) {
+            let moved = &mut self.lane.moved;
+            moved.add(bytes, Distance::None);
+            moved.members = moved.members.max(size);
+        }
+    }
+
+    /// The open call moved bytes to or from a process.
+    fn moved(&mut self, bytes: u64, partner: u32) {
+        let far = self.distance(partner);
+        if self.lane.stack.last().is_some_and(|frame| frame.judged) {
+            self.lane.moved.add(bytes, far);
+        }
+    }
+
     fn collective(
         &mut self,
         time: u64,
@@ -205,8 +227,9 @@ impl Player<'_> {
             sequence,
             process: self.actor.index,
             location: self.lane.location,
-            path: frame.path,
+            account: Account::NONE,
             enter: frame.enter,
+            leave: time,
             began: frame.enter,
             end: time,
             way,
@@ -215,7 +238,18 @@ impl Player<'_> {
             number: None,
             outside,
         };
-        self.mail.arrivals.send(arrival.home(self.world), arrival);
+        self.lane.arrivals.push(arrival);
+    }
+
+    /// A call that was in collectives has ended.
+    pub(crate) fn arrive(&mut self, account: Account, leave: u64) {
+        for arrival in self.lane.arrivals.drain(..) {
+            if let Some(number) = arrival.outside {
+                self.actor.outside.leave(number, account, leave - arrival.enter);
+            }
+            let home = arrival.home(self.world);
+            self.mail.arrivals.send(home, Arrival { account, leave, ..arrival });
+        }
     }
 
     /// The group of the neighbours that a record names, if it names one that is kept.
@@ -255,9 +289,8 @@ impl Player<'_> {
         if list.is_empty() {
             return None;
         }
-        let (location, path) = (self.lane.location, frame.path);
         let when = (frame.enter, self.lane.now);
-        Some(self.actor.outside.put(location, path, when, list))
+        Some(self.actor.outside.put(self.lane.location, when, list))
     }
 
     /// The process that is the root of a collective.
@@ -288,13 +321,16 @@ impl Player<'_> {
             Among::Neighbours(group) => (Way::Neighbours, group),
         };
         self.actor.strangers += u64::from(among == Among::Neighbours(None) && frame.judged);
+        // What the call waits for is booked with its messages; this account is for what is counted only.
+        let counts = Sort::function(frame.region.0, 0, Distance::None, 0);
         let arrival = Arrival {
             context,
             sequence: 0,
             process: self.actor.index,
             location,
-            path: frame.path,
+            account: self.lane.paths.account(frame.path, counts),
             enter: frame.enter,
+            leave: time,
             began,
             end: time,
             way,
@@ -469,6 +505,7 @@ impl Player<'_> {
             return;
         };
         let Some(receiver) = self.process(context, to) else { return };
+        self.moved(bytes, receiver);
         let me = self.actor.index;
         let to = self.world.parties.party(receiver);
         let counts = frame.judged || !frame.traits.has(Traits::CALL);
@@ -524,6 +561,7 @@ impl Player<'_> {
             return;
         };
         let Some(sender) = self.process(context, from) else { return };
+        self.moved(bytes, sender);
         let here = || Posted { enter: frame.enter, probe: self.lane.probe.take() };
         let Posted { enter: posted, probe } = posted.unwrap_or_else(here);
         let what = Quantity::LateSender;

@@ -4,17 +4,19 @@
 //! questions and facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and
 //! forgets what nobody can ask for any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use otf2::Archive;
 
+use crate::accounts::{self, Part, Sort};
 use crate::actor::Actor;
 use crate::blame::Blame;
-use crate::instances::Calls;
+use crate::instances::WaitingCalls;
 use crate::lane::{Lane, Source};
 use crate::leaf::Leaf;
 use crate::mail::{Answered, Arrived, Desk, Mail, Pools};
 use crate::matrix::Matrix;
+use crate::metric::Quantity;
 use crate::outstanding::Op;
 use crate::patterns::collectives::{Answers, Booking, Instances};
 use crate::patterns::evidence::{self, Nodes};
@@ -278,9 +280,12 @@ impl Shard {
                 let open = waits.map(|frame| frame.enter).min().unwrap_or(u64::MAX);
                 let bookings = &mut desk.replies.bookings;
                 actor.signals.judge(me, horizon, open, |wait, what, amount, origin| {
-                    let (location, path) = (wait.location, wait.path);
+                    let (location, account) = (wait.location, wait.account);
+                    let whole = what == Quantity::LateSignal;
                     let (begin, blamed) = (wait.enter, Some(origin));
-                    bookings.send(me, Booking { location, path, what, amount, begin, blamed });
+                    let left = whole.then_some(wait.leave - wait.enter);
+                    let booking = Booking { location, account, what, amount, begin, blamed, left };
+                    bookings.send(me, booking);
                 });
             }
         }
@@ -324,12 +329,16 @@ impl Shard {
             }
         }
         for booking in answers.bookings.into_iter().flatten() {
-            let Booking { location, path, what, amount, begin, blamed } = booking;
+            let Booking { location, account, what, amount, begin, blamed, left } = booking;
             let Some(actor) = actors.get_mut(of(location)) else { continue };
             let Some(lane) = actor.lane_mut(world, location) else { continue };
+            let Some(path) = lane.paths.calls(account).map(|calls| calls.path) else { continue };
             lane.paths.book(path, what, amount);
             if what.pattern().is_some() {
-                lane.paths.waited(path, what, Calls::one(amount, begin, blamed));
+                lane.paths.waited(path, what, WaitingCalls::one(amount, begin, blamed));
+            }
+            if let Some(left) = left {
+                lane.paths.take_wait(account, amount, left);
             }
             if let Some(party) = blamed.map(|process| world.parties.party(process)) {
                 let signature = lane.paths.get(path).map_or(0, |node| node.signature);
@@ -372,6 +381,19 @@ impl Shard {
     pub(crate) fn conclude(&mut self, world: &World, nodes: &BTreeSet<Nodes>) {
         for actor in &mut self.actors {
             evidence::conclude(world, actor, nodes, &mut self.blame, &mut self.matrix);
+        }
+    }
+
+    /// What is left of the calls of all processes beside their waits, by what they are compared with.
+    pub(crate) fn rests(&self) -> Vec<Part> {
+        let lanes = self.actors.iter().flat_map(|actor| &actor.lanes);
+        accounts::gather(lanes.flat_map(|lane| lane.paths.accounts()))
+    }
+
+    /// Divides the time of calls, given how long calls of each sort take.
+    pub(crate) fn divide(&mut self, times: &BTreeMap<Sort, Option<u64>>) {
+        for lane in self.actors.iter_mut().flat_map(|actor| &mut actor.lanes) {
+            lane.paths.divide(times);
         }
     }
 

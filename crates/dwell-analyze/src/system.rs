@@ -6,10 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_model::cores::Cores;
 use otf2::Definition;
 use otf2::enums::{GroupFlag, GroupType, LocationType, Paradigm};
 use otf2::id::{CommRef, GroupRef, LocationRef, RmaWinRef, SystemTreeNodeRef};
 use otf2::read::Definitions;
+
+use crate::crowds::{self, Crowd};
 
 /// Groups of more members than this are not kept for synchronisation of partners.
 const MOST_PARTNERS: usize = 4096;
@@ -20,6 +23,8 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Number of the node that it ran on.
     pub(crate) node: u32,
+    /// Whether it shares cores with other processes because there are too few.
+    pub(crate) crowded: bool,
     /// Its parent in the system tree of the archive.
     pub(crate) parent: SystemTreeNodeRef,
     /// Its locations, consecutive numbers.
@@ -118,6 +123,8 @@ pub(crate) struct System {
     pub(crate) places: Vec<Place>,
     /// Names of nodes.
     pub(crate) nodes: Vec<String>,
+    /// Nodes with more processes than cores, by number.
+    pub(crate) crowds: BTreeMap<u32, Crowd>,
     /// The process of each location.
     pub(crate) process_of: Vec<u32>,
     /// The first location of each process.
@@ -141,6 +148,8 @@ impl System {
         }
         let mut nodes: Vec<String> = Vec::new();
         let mut node_of: HashMap<u32, u32> = HashMap::new();
+        let mut cores = crowds::cores(defs);
+        let mut cores_of: BTreeMap<u32, Vec<(u32, Cores)>> = BTreeMap::new();
         let (mut processes, mut places) = (Vec::new(), Vec::new());
         for (id, mut locations) in groups {
             locations.sort_by_key(|location| location.id);
@@ -153,9 +162,13 @@ impl System {
             });
             let name = group.and_then(|it| defs.string(it.name));
             let number = processes.len() as u32;
+            if let Some(cores) = cores.remove(&id) {
+                cores_of.entry(node).or_default().push((number, cores));
+            }
             processes.push(Process {
                 name: name.map_or_else(|| format!("process {number}"), |name| name.to_string()),
                 node,
+                crowded: false,
                 parent,
                 first: places.len() as u32,
                 count: locations.len() as u32,
@@ -173,13 +186,35 @@ impl System {
             processes,
             places,
             nodes,
+            crowds: BTreeMap::new(),
             groups: HashMap::new(),
             contexts: Vec::new(),
             comms: HashMap::new(),
             windows: HashMap::new(),
         };
         system.contexts(defs);
+        cores_of.iter().for_each(|(&node, cores)| system.crowd(node, cores));
         system
+    }
+
+    /// Notes whether the processes of a node have cores enough.
+    fn crowd(&mut self, node: u32, cores: &[(u32, Cores)]) {
+        let (worst, crowded) = crowds::crowd(cores);
+        for process in crowded {
+            if let Some(process) = self.processes.get_mut(process as usize) {
+                process.crowded = true;
+            }
+        }
+        if let Some((processes, cores)) = worst {
+            let node_name = self.nodes.get(node as usize).cloned().unwrap_or_default();
+            self.crowds.insert(node, Crowd { node: node_name, processes, cores });
+        }
+    }
+
+    /// Whether a process shares cores with others because there are too few.
+    #[inline]
+    pub(crate) fn is_crowded(&self, process: u32) -> bool {
+        self.processes.get(process as usize).is_some_and(|it| it.crowded)
     }
 
     fn contexts(&mut self, defs: &Definitions) {

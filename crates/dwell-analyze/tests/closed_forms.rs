@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze};
+#[path = "support/sums.rs"]
+mod sums;
+
+use dwell_analyze::{Analysis, Cut, Options, Quantity};
 use dwell_synth::{Severities, Truth, halo, ring, sor, srumma};
 use otf2::Archive;
 
 fn run(directory: &std::path::Path, options: &Options) -> Analysis {
-    analyze(&Archive::open(directory).unwrap(), options, &|_| {}).unwrap()
+    sums::analyze(&Archive::open(directory).unwrap(), options)
 }
 
 fn severities(analysis: &Analysis, location: usize) -> Severities {

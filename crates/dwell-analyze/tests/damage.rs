@@ -2,17 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+#[path = "support/sums.rs"]
+mod sums;
+
 use std::fs;
 use std::path::Path;
 
-use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity, analyze};
+use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity};
 use dwell_synth::{random, srumma};
 use otf2::Archive;
 
 fn run(directory: &Path, cut: Cut) -> Analysis {
     let mut options = Options::default();
     options.cut = cut;
-    analyze(&Archive::open(directory).unwrap(), &options, &|_| {}).unwrap()
+    sums::analyze(&Archive::open(directory).unwrap(), &options)
 }
 
 fn srumma(directory: &Path) -> Analysis {

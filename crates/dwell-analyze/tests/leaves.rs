@@ -46,6 +46,7 @@ fn progress(origin: Thread) -> Vec<(u64, u64)> {
         per_node: 1,
         groups: &[],
         latency: [0; 2],
+        cores: &[],
     };
     let all = std::cell::RefCell::new(Vec::new());
     world.analyzed(|analysis| {

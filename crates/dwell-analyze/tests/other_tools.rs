@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+#[path = "support/sums.rs"]
+mod sums;
+
 use std::path::PathBuf;
 
 use cubex::Report;
-use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze};
+use dwell_analyze::{Analysis, Cut, Options, Quantity};
 use otf2::Archive;
 
 /// The directory of reference data beside the checkout, or the one named by `DWELL_REFERENCE_DATA`.
@@ -23,7 +26,7 @@ fn data(name: &str) -> Option<PathBuf> {
 fn analysis(name: &str) -> Option<(PathBuf, Analysis)> {
     let path = data(name)?;
     let archive = Archive::open(&path).unwrap();
-    let analysis = analyze(&archive, &Options::default(), &|_| {}).unwrap();
+    let analysis = sums::analyze(&archive, &Options::default());
     assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
     Some((path, analysis))
 }
@@ -104,7 +107,7 @@ fn nothing_depends_on_windows_and_threads() {
         {
             let mut options = Options::default();
             (options.cut, options.threads) = (cut, threads);
-            let other = analyze(&archive, &options, &|_| {}).unwrap();
+            let other = sums::analyze(&archive, &options);
             for (one, two) in other.findings().iter().zip(whole.findings()) {
                 assert_eq!(one, two, "{name}, {cut:?}");
             }

@@ -4,9 +4,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "support/sums.rs"]
+mod sums;
+
 use std::collections::BTreeMap;
 
-use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity as Q, analyze};
+use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity as Q};
 use otf2::enums::{
     CollectiveOp, CollectiveRoot, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType,
     Paradigm, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag,
@@ -120,7 +123,7 @@ fn write(directory: &std::path::Path, lists: &[Events], team: usize) {
 fn analysed(directory: &std::path::Path, cut: Cut, threads: usize) -> Analysis {
     let mut options = Options::default();
     (options.cut, options.threads) = (cut, threads);
-    analyze(&Archive::open(directory).unwrap(), &options, &|_| {}).unwrap()
+    sums::analyze(&Archive::open(directory).unwrap(), &options)
 }
 
 /// A call with its records.
@@ -538,7 +541,7 @@ fn check(seeds: std::ops::Range<u64>, occur: &[Q]) {
                 let found: Sums = WAITS.map(at).into_iter().filter(|it| it.1 > 0).collect();
                 assert_eq!(&found, expected, "seed {seed}, rank {rank}, {cut:?}, {threads}");
             }
-            let doubtful: u64 = analysis.unconfirmed().iter().map(|it| it.nanoseconds).sum();
+            let doubtful: u64 = analysis.unexplained().iter().map(|it| it.away).sum();
             let sum = |what| expected.iter().filter_map(|it| it.get(&what)).sum::<u64>();
             assert_eq!(doubtful, sum(Q::ProgressUnconfirmed) + sum(Q::ProgressMultiUnconfirmed));
         }

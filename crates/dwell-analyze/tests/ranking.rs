@@ -67,7 +67,7 @@ impl Thread {
 }
 
 fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
-    World { regions: REGIONS, processes, per_node: 1, groups: &[], latency: [0; 2] }
+    World { regions: REGIONS, processes, per_node: 1, groups: &[], latency: [0; 2], cores: &[] }
         .analyzed(check);
 }
 

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+#[path = "support/sums.rs"]
+mod sums;
+
 use std::path::Path;
 
 use cubex::Report;
-use dwell_analyze::{Cut, Options, analyze};
+use dwell_analyze::{Cut, Options};
 use dwell_synth::{random, srumma};
 use otf2::Archive;
 
@@ -13,7 +16,7 @@ fn bytes(directory: &Path, cut: Cut, threads: usize, memory: u64) -> Vec<u8> {
     let archive = Archive::open(directory).unwrap();
     let mut options = Options::default();
     (options.cut, options.threads, options.memory) = (cut, threads, memory);
-    let analysis = analyze(&archive, &options, &|_| {}).unwrap();
+    let analysis = sums::analyze(&archive, &options);
     let path = directory.join("trace.cubex");
     analysis.write_report(&path).unwrap();
     let mut bytes = std::fs::read(path).unwrap();
@@ -89,7 +92,7 @@ fn parts_fit_in_archives_of_other_tools() {
         };
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("trace.cubex");
-        analyze(&archive, &Options::default(), &|_| {}).unwrap().write_report(&path).unwrap();
+        sums::analyze(&archive, &Options::default()).write_report(&path).unwrap();
         parts_fit(&Report::open(&path).unwrap());
     }
 }

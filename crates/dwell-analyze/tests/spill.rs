@@ -4,7 +4,7 @@
 
 mod support;
 
-use dwell_analyze::{Analysis, Cut, Options, Quantity, analyze};
+use dwell_analyze::{Analysis, Cut, Options, Quantity};
 use otf2::Archive;
 use otf2::event::{
     Enter, Leave, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
@@ -72,7 +72,7 @@ fn target(shift: u64, late: u64) -> Thread {
 fn run(archive: &Archive, memory: u64, cut: Cut) -> Analysis {
     let mut options = Options::default();
     (options.memory, options.cut, options.threads) = (memory, cut, 1);
-    analyze(archive, &options, &|_| {}).unwrap()
+    support::sums::analyze(archive, &options)
 }
 
 fn sums(analysis: &Analysis) -> Vec<u64> {
@@ -85,8 +85,15 @@ fn operations_in_a_file_are_judged_alike() {
     let directory = tempfile::tempdir().unwrap();
     // The last gets began after the targets served for the last time before the quiet.
     let processes = [vec![origin()], vec![target(0, 8_100_000)], vec![target(7_000, 8_250_000)]];
-    World { regions: REGIONS, processes: &processes, per_node: 1, groups: &[], latency: [0; 2] }
-        .write(directory.path());
+    World {
+        regions: REGIONS,
+        processes: &processes,
+        per_node: 1,
+        groups: &[],
+        latency: [0; 2],
+        cores: &[],
+    }
+    .write(directory.path());
     let archive = Archive::open(directory.path()).unwrap();
     let roomy = run(&archive, 1 << 30, Cut::Budget);
     assert_eq!(roomy.spilled(), 0);

@@ -28,7 +28,7 @@ fn analyzed(events: [&[(u64, Event<'static>)]; 4], check: impl Fn(&Analysis)) {
         events: list.iter().map(|&(time, event)| (time, None, event)).collect(),
     });
     let processes = &[vec![a, b], vec![c, d]];
-    World { regions: REGIONS, processes, per_node: 2, groups: &[], latency: [0; 2] }
+    World { regions: REGIONS, processes, per_node: 2, groups: &[], latency: [0; 2], cores: &[] }
         .analyzed(check);
 }
 

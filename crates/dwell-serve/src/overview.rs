@@ -416,14 +416,25 @@ fn notes(run: &Run) -> Vec<Note> {
     for it in list("damage") {
         note("damaged", it.as_str().unwrap_or_default().to_owned());
     }
-    for it in list("unconfirmed") {
-        let what = text(it, "pattern").unwrap_or_default().replace('_', " ");
-        let reason = text(it, "reason").unwrap_or_default();
+    let large = |it: &&Value| it.get("is_finding").and_then(Value::as_bool) == Some(true);
+    for it in list("unexplained").iter().filter(large) {
         let steps = it.get("path").and_then(Value::as_array);
         let region = steps.and_then(|it| it.last()).and_then(|it| text(it, "region"));
-        let place = region.map_or(String::new(), |region| format!(" in {region}"));
+        let place = region.unwrap_or_default();
         let time = seconds_text(seconds(it));
-        note("unconfirmed", format!("{what}: {time} more{place} look like it, but {reason}."));
+        note(
+            "unexplained",
+            format!("{place} takes {time} more than such calls take, and no wait explains it."),
+        );
+    }
+    for it in list("crowds") {
+        let number = |name: &str| it.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let (processes, cores) = (number("processes"), number("cores"));
+        let node = text(it, "node").unwrap_or_default();
+        note(
+            "unexplained",
+            format!("More processes than cores on {node}: {processes} share {cores}."),
+        );
     }
     for it in list("not_computed") {
         let what = text(it, "pattern").unwrap_or_default().replace('_', " ");

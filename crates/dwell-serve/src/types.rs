@@ -191,7 +191,7 @@ crossing! {
 
     /// What a person should know besides.
     struct Note {
-        /// unconfirmed, polling, not computed, damaged, hint.
+        /// unexplained, polling, not computed, damaged, hint.
         kind: String,
         text: String,
     }

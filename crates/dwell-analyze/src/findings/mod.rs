@@ -8,6 +8,7 @@ mod meanwhile;
 mod phase;
 mod sites;
 mod sums;
+mod unexplained;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,13 +24,15 @@ use crate::names::{self, Site};
 use crate::replay::Replayed;
 use crate::tree::{Tree, lanes};
 use crate::world::World;
-pub use beside::{Polling, Unconfirmed};
-pub(crate) use beside::{polling, unconfirmed};
+pub use beside::Polling;
+pub(crate) use beside::polling;
 use meanwhile::Looker;
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
 use sites::Sites;
 use sums::{Sums, Totals, inclusive, top};
+pub use unexplained::Unexplained;
+pub(crate) use unexplained::list as unexplained;
 
 /// How sure a severity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,36 +194,12 @@ pub(crate) struct Ranking {
     pub(crate) times: Times,
 }
 
-/// Quantities that are findings, and by how much more they may be.
-const WAITS: &[(Q, Option<Q>)] = &[
-    (Q::ProgressLow, Some(Q::ProgressMargin)),
-    (Q::ProgressMultiLow, Some(Q::ProgressMultiMargin)),
-    (Q::LockContention, None),
-    (Q::LateSignal, None),
-    (Q::LatePartner, None),
-    (Q::BarrierWait, None),
-    (Q::BarrierCompletion, None),
-    (Q::NxnWait, None),
-    (Q::NxnCompletion, None),
-    (Q::LateBroadcast, None),
-    (Q::EarlyReduce, None),
-    (Q::EarlyScan, None),
-    (Q::WaitAtCreate, None),
-    (Q::WaitAtFree, None),
-    (Q::LateSender, None),
-    (Q::LateReceiver, None),
-    (Q::WaitAtFence, None),
-    (Q::LatePost, None),
-    (Q::EarlyWait, None),
-    (Q::NonBlockingWait, None),
-];
-
 /// Ranks everything that was found.
 pub(crate) fn rank(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> Ranking {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let times = phase::times(&lanes, tree, &phase::phases(world, tree));
     let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
-    for finding in list(defs, world, replayed, tree, WAITS) {
+    for finding in list(defs, world, replayed, tree) {
         groups.entry(finding.call_path).or_default().push(finding);
     }
     let mut groups: Vec<Vec<Finding>> = groups.into_values().collect();
@@ -267,14 +246,8 @@ impl Ranking {
     }
 }
 
-/// Call paths with any of these quantities, those that can gain most first.
-fn list(
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
-    tree: &Tree,
-    quantities: &[(Q, Option<Q>)],
-) -> Vec<Finding> {
+/// Call paths that wait, those that can gain most first.
+fn list(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> Vec<Finding> {
     let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
     let mut blame = BTreeMap::new();
     replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
@@ -287,7 +260,7 @@ fn list(
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
         let totals = Totals::of(&lanes, &fold);
-        for &(what, upper) in quantities {
+        for &(what, upper) in Q::WAITS {
             if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
@@ -339,7 +312,7 @@ fn list(
                 process.map(|it| it.name.clone())
             };
             let finding = Finding {
-                pattern: pattern(what),
+                pattern: what.pattern().unwrap_or_default(),
                 metric: match sums.least {
                     0 => crate::report::upper_bound_of(layer),
                     _ => crate::report::name_of(layer, class, what),
@@ -373,16 +346,6 @@ fn list(
     }
     findings.sort_by_key(|(number, it)| (Reverse(it.gain()), *number, it.pattern));
     findings.into_iter().map(|(_, finding)| finding).collect()
-}
-
-/// The id of the pattern that a quantity is, or looks like.
-fn pattern(what: Q) -> &'static str {
-    let alike = match what {
-        Q::ProgressUnconfirmed => Q::ProgressLow,
-        Q::ProgressMultiUnconfirmed => Q::ProgressMultiLow,
-        other => other,
-    };
-    alike.pattern().unwrap_or_default()
 }
 
 /// The calls that lead to a path, whatever parameters were set meanwhile.

@@ -90,7 +90,7 @@ impl Sums {
             sums.by_rule += if what == Q::ProgressLow { get(Q::ProgressByRule) } else { 0 };
             sums.visits += node.visits;
             if let Some(lane) = lanes.get(at.0 as usize) {
-                let calls = lane.paths.calls(at.1, what);
+                let calls = lane.paths.waiting(at.1, what);
                 sums.calls += calls.count;
                 sums.longest(calls.longest, at.0);
             }

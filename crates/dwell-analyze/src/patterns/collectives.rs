@@ -35,9 +35,9 @@ use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveOp, CollectiveRoot};
 use otf2::id::GroupRef;
 
+use crate::accounts::Account;
 use crate::hash::Mixed;
 use crate::metric::Quantity;
-use crate::paths::Path;
 use crate::patterns::messages::{COLLECTIVES, OUTSIDE, Sent};
 use crate::role::Role;
 use crate::system::Context;
@@ -126,9 +126,11 @@ pub(crate) struct Arrival {
     pub(crate) sequence: u64,
     pub(crate) process: u32,
     pub(crate) location: u32,
-    pub(crate) path: Path,
-    /// Enter of the call that waits.
+    /// Where its waits are booked.
+    pub(crate) account: Account,
+    /// Enter and leave of the call that waits.
     pub(crate) enter: u64,
+    pub(crate) leave: u64,
     /// Enter of the call that began it: the same, if it blocks.
     pub(crate) began: u64,
     pub(crate) end: u64,
@@ -266,13 +268,15 @@ impl Under {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Booking {
     pub(crate) location: u32,
-    pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) what: Quantity,
     pub(crate) amount: u64,
     /// When the wait began.
     pub(crate) begin: u64,
     /// The process that was waited for, if it is known.
     pub(crate) blamed: Option<u32>,
+    /// What its call has left beside waits that were booked before; `None` for counts and parts of other waits.
+    pub(crate) left: Option<u64>,
 }
 
 impl Letter for Booking {}
@@ -453,10 +457,10 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
     let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return };
     if partial {
         for it in &list {
-            let Arrival { location, path, .. } = *it;
+            let Arrival { location, account, .. } = *it;
             let what = Quantity::PartialCollectives;
-            let (amount, begin, blamed) = (1, it.enter, None);
-            let booking = Booking { location, path, what, amount, begin, blamed };
+            let (amount, begin, blamed, left) = (1, it.enter, None, None);
+            let booking = Booking { location, account, what, amount, begin, blamed, left };
             out.bookings.send(it.process, booking);
         }
     }
@@ -488,33 +492,36 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
             );
         }
     }
-    let mut book = |it: &Arrival, what, amount: u64, blamed| {
+    let mut book = |it: &Arrival, what, amount: u64, blamed, left| {
         // Never more than the time in the collective.
         let amount = amount.min(it.end.saturating_sub(it.enter));
         if amount > 0 {
-            let Arrival { location, path, .. } = *it;
+            let Arrival { location, account, .. } = *it;
             let begin = match Some(what) == way.completion() {
                 true => it.end - amount,
                 false => it.enter,
             };
-            out.bookings.send(it.process, Booking { location, path, what, amount, begin, blamed });
+            let booking = Booking { location, account, what, amount, begin, blamed, left };
+            out.bookings.send(it.process, booking);
         }
         amount
     };
     let between = world.system.context(first.context).and_then(Context::sides).is_some();
     for (it, late) in list.iter().zip(awaited) {
         let until = late.map_or(0, |late| late.began.saturating_sub(it.enter));
-        let waited = book(it, way.wait(), until, late.map(|late| late.process));
+        let left = it.leave - it.enter;
+        let waited = book(it, way.wait(), until, late.map(|late| late.process), Some(left));
         if let Some(completion) = way.completion().filter(|_| !between) {
             let rest = it.end.saturating_sub(it.enter) - waited;
-            book(it, completion, (it.end - first_end).min(rest), None);
+            let left = left - waited;
+            book(it, completion, (it.end - first_end).min(rest), None, Some(left));
         }
         if way == Way::Fence {
             let touched = touches.iter().filter(|touch| touch.target == it.process);
             let over = touched.map(|touch| touch.time).max().unwrap_or(0);
             // Who acts on others has yet to come, so this is a part of the wait.
             let pending = over.saturating_sub(it.enter).min(until);
-            book(it, Quantity::EarlyFence, pending, None);
+            book(it, Quantity::EarlyFence, pending, None, None);
         }
     }
 }

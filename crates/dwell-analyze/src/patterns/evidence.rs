@@ -26,14 +26,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::accounts::Account;
 use crate::actor::Actor;
 use crate::blame::Blame;
 use crate::hash::Mixed;
-use crate::instances::{Calls, Longest, NOTHING};
+use crate::instances::{Longest, NOTHING, WaitingCalls};
 use crate::matrix::Matrix;
 use crate::metric::Quantity;
 use crate::outstanding::Class;
-use crate::paths::Path;
 use crate::transport::{Letter, Post};
 use crate::world::World;
 
@@ -72,24 +72,24 @@ impl Found {
     }
 }
 
-/// A call path of a location, and whom it waited for with what.
+/// An account of a location, and whom its calls waited for with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) location: u32,
-    pub(crate) path: u32,
+    pub(crate) account: Account,
     pub(crate) target: u32,
     pub(crate) class: Class,
     /// Whether the call waited for several targets; `target` is the one that came last.
     pub(crate) multi: bool,
 }
 
-/// Sum of the bounds of waits.
+/// Sums over waits: of their bounds, and of what their calls had left beside other waits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
+    count: u64,
     low: u64,
     high: u64,
-    /// How many they are.
-    count: u64,
+    left: u64,
     /// Upper bound of the longest, and when it began; of several that are equal, the first.
     longest: u64,
     begin: u64,
@@ -97,18 +97,19 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, more: &Self) {
+        self.count += more.count;
         self.low += more.low;
         self.high += more.high;
-        self.count += more.count;
+        self.left += more.left;
     }
 
     /// The calls that waited for a process.
-    fn calls(&self, partner: u32, class: Class) -> Calls {
+    fn calls(&self, partner: u32, class: Class) -> WaitingCalls {
         let Self { count, longest: amount, begin, .. } = *self;
         let window = class.memory().unwrap_or(NOTHING);
         match count {
-            0 => Calls::NONE,
-            count => Calls { count, longest: Longest { amount, begin, partner, window } },
+            0 => WaitingCalls::NONE,
+            count => WaitingCalls { count, longest: Longest { amount, begin, partner, window } },
         }
     }
 }
@@ -148,9 +149,17 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps a wait until its class is judged: when it began, its bounds, and how unlikely its end is by chance.
+    /// Keeps a wait until its class is judged: when it began, its bounds, what its call has left beside other waits, and
+    /// how unlikely its end is by chance.
     #[inline]
-    pub(crate) fn wait(&mut self, key: Key, begin: u64, (low, high): (u64, u64), unlikely: u32) {
+    pub(crate) fn wait(
+        &mut self,
+        key: Key,
+        begin: u64,
+        (low, high): (u64, u64),
+        left: u64,
+        unlikely: u32,
+    ) {
         let waits = self.waits.entry(key).or_default();
         let sum = match unlikely {
             0 => &mut waits.others,
@@ -159,9 +168,10 @@ impl Ledger {
                 &mut waits.aligned
             }
         };
+        sum.count += 1;
         sum.low += low;
         sum.high += high;
-        sum.count += 1;
+        sum.left += left;
         if high > sum.longest || high == sum.longest && begin < sum.begin {
             (sum.longest, sum.begin) = (high, begin);
         }
@@ -248,9 +258,18 @@ pub(crate) fn conclude(
     };
     let row = actor.row;
     for (key, waits) in ledger.waits {
-        let Key { location, path, target, class, multi } = key;
+        let Key { location, account, target, class, multi } = key;
         let Some(lane) = actor.lane_mut(world, location) else { continue };
-        let path = Path(path);
+        let verdict = verdict(target, class);
+        let Some(calls) = lane.paths.calls_mut(account) else { continue };
+        let mut give_back = |it: &Sum| calls.rests.give_back(it.count, it.left, it.high);
+        if matches!(verdict, Verdict::Independent) {
+            give_back(&waits.aligned);
+        }
+        if !matches!(verdict, Verdict::Open | Verdict::Dependent) {
+            give_back(&waits.others);
+        }
+        let path = calls.path;
         let signature = lane.paths.get(path).map_or(0, |node| node.signature);
         let party = world.parties.party(target);
         let mut book = |what: Quantity, amount: u64| {
@@ -262,7 +281,6 @@ pub(crate) fn conclude(
         let [least, more, unexplained] = quantities(multi);
         let Waits { aligned, others, .. } = waits;
         // The lower bound, the upper bound, the part of it that rests on the rule alone, and what has no explanation.
-        let verdict = verdict(target, class);
         let (low, high, by_rule, other) = match verdict {
             Verdict::Open => {
                 let high = aligned.high + others.high;

@@ -26,8 +26,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::accounts::Account;
 use crate::metric::Quantity;
-use crate::paths::Path;
 use crate::patterns::collectives::Booking;
 use crate::patterns::progress::Waited;
 use crate::transport::{Letter, Post};
@@ -82,9 +82,11 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub(crate) location: u32,
-    pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
+    /// When it no longer waited for the lock: at its leave, or when it gave the lock back.
+    pub(crate) until: u64,
     pub(crate) exclusive: bool,
 }
 
@@ -244,11 +246,11 @@ impl Family {
                 self.questions.push((owner, process, what));
                 continue;
             }
-            let Waiting { location, path, enter, leave, exclusive } = it;
-            let mut book = |what, amount, blamed| {
+            let Waiting { location, account, enter, leave, until, exclusive } = it;
+            let mut book = |what, amount, blamed, left| {
                 if amount > 0 {
                     let begin = enter;
-                    let booking = Booking { location, path, what, amount, begin, blamed };
+                    let booking = Booking { location, account, what, amount, begin, blamed, left };
                     out.bookings.send(process, booking);
                 }
             };
@@ -258,17 +260,20 @@ impl Family {
                     let left = |time: u64| time.saturating_sub(covered(enter + time).time);
                     let held = covered(leave).time;
                     let free = (leave - enter).saturating_sub(held);
-                    if let Some(rest) = waited.rest(left, free, held > 0) {
+                    let booked = if held > 0 { covered(until).time } else { 0 };
+                    if let Some(rest) = waited.rest(left, free, (held, booked)) {
                         out.waited.send(process, rest);
                     }
                 }
                 _ => {
-                    let Covered { time, holders, inferred } = covered(leave);
+                    let Covered { time, holders, inferred } = covered(until);
+                    let mut left = leave - enter;
                     for (holder, time) in holders {
-                        book(Quantity::LockContention, time, Some(holder));
+                        book(Quantity::LockContention, time, Some(holder), Some(left));
+                        left = left.saturating_sub(time);
                     }
                     if inferred {
-                        book(Quantity::LockContentionInferred, time, None);
+                        book(Quantity::LockContentionInferred, time, None, None);
                     }
                 }
             }

@@ -25,9 +25,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use crate::accounts::Account;
 use crate::hash::Mixed;
 use crate::metric::Quantity;
-use crate::paths::Path;
 use crate::patterns::collectives::Booking;
 use crate::transport::{Letter, Post};
 
@@ -96,7 +96,7 @@ pub(crate) struct Receive {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
     pub(crate) location: u32,
-    pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
 }
@@ -113,7 +113,7 @@ pub(crate) struct Posted {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiter {
     pub(crate) location: u32,
-    pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
 }
@@ -391,16 +391,16 @@ fn judge_call(
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
     book: &mut impl FnMut(Booking),
 ) -> u64 {
-    let Waiter { location, path, leave, mut enter } = call.waiter;
-    let mut add = |what, begin, amount, it: &Sent| {
+    let Waiter { location, account, leave, mut enter } = call.waiter;
+    let mut add = |what, begin, amount, it: &Sent, left| {
         if amount > 0 {
             let blamed = Some(it.sender);
-            book(Booking { location, path, what, amount, begin, blamed });
+            book(Booking { location, account, what, amount, begin, blamed, left });
         }
     };
     if let Some(last) = &call.collective {
         let until = last.begin.min(leave).max(enter);
-        add(Quantity::NonBlockingWait, enter, until - enter, last);
+        add(Quantity::NonBlockingWait, enter, until - enter, last, Some(leave - enter));
         enter = until;
     }
     let Some(latest) = call.latest else { return enter };
@@ -408,15 +408,15 @@ fn judge_call(
     if amount == 0 || call.what == Quantity::LatePost && latest.begin >= leave {
         return enter;
     }
-    add(call.what, enter, amount, &latest);
+    add(call.what, enter, amount, &latest, Some(leave - enter));
     if call.what == Quantity::EarlyWait {
         let from = latest.touched.max(enter);
         let idle = latest.begin.min(leave).saturating_sub(from);
-        add(Quantity::LateComplete, from, idle, &latest);
+        add(Quantity::LateComplete, from, idle, &latest, None);
     }
     let earlier = |it: &Sent| it.time < latest.time && it.context & APART == 0;
     if call.what == Quantity::LateSender && sent.values().filter_map(VecDeque::front).any(earlier) {
-        add(Quantity::LateSenderWrongOrder, enter, amount, &latest);
+        add(Quantity::LateSenderWrongOrder, enter, amount, &latest, None);
     }
     enter + amount
 }
@@ -426,18 +426,19 @@ fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) {
     let Some((posted, receiver)) = call.posted.filter(|(posted, _)| *posted > until) else {
         return;
     };
-    let Waiter { location, path, .. } = call.waiter;
+    let Waiter { location, account, leave, .. } = call.waiter;
     let (what, amount) = (Quantity::LateReceiver, posted - until);
-    book(Booking { location, path, what, amount, begin: until, blamed: Some(receiver) });
+    let (begin, blamed, left) = (until, Some(receiver), Some(leave - until));
+    book(Booking { location, account, what, amount, begin, blamed, left });
 }
 
 /// The rule for a probe whose message is known. One that was sent later is not the one that it found.
 fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
-    let Probe { location, path, enter, leave } = *probe;
+    let Probe { location, account, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
         let (what, amount) = (Quantity::LateSender, message.begin - enter);
-        let blamed = Some(message.sender);
-        book(Booking { location, path, what, amount, begin: enter, blamed });
+        let (begin, blamed, left) = (enter, Some(message.sender), Some(leave - enter));
+        book(Booking { location, account, what, amount, begin, blamed, left });
     }
 }
 

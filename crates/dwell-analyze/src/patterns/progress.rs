@@ -33,10 +33,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::accounts::Account;
 use crate::actor::Actor;
 use crate::lane::Done;
 use crate::outstanding::{Class, Known};
-use crate::paths::Path;
 use crate::patterns::evidence::{Found as Evidence, Key};
 use crate::patterns::locks::{LockKey, Waiting};
 use crate::regions::{Found, Request, Span, Visits};
@@ -51,7 +51,7 @@ pub(crate) struct Ask {
     pub(crate) leave: u64,
     pub(crate) target: u32,
     pub(crate) location: u32,
-    pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) class: Class,
 }
 
@@ -81,6 +81,8 @@ pub(crate) struct Served {
     index: u32,
     sure: Visits,
     wide: Visits,
+    /// Whether the target shares cores with other processes because there are too few.
+    crowded: bool,
 }
 
 impl Letter for Served {}
@@ -89,13 +91,15 @@ impl Letter for Served {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
     pub(crate) location: u32,
-    path: Path,
+    account: Account,
     target: u32,
     class: Class,
     /// When the call began to wait.
     enter: u64,
     low: u64,
     high: u64,
+    /// What the call has left beside other waits.
+    left: u64,
     /// How unlikely it is that it ended by chance so soon after the target came, 0 if not so; see [`aligned`].
     aligned: u32,
     /// Several targets; `target` is the one that came last.
@@ -133,9 +137,11 @@ impl Letter for Seen {}
 #[derive(Debug)]
 pub(crate) struct Case {
     location: u32,
-    path: Path,
+    account: Account,
     enter: u64,
     leave: u64,
+    /// How long the call took.
+    length: u64,
     missing: u32,
     targets: Vec<Target>,
     /// If the call took a lock: contention comes first.
@@ -150,6 +156,15 @@ struct Target {
     certain: bool,
     sure: Visits,
     wide: Visits,
+    crowded: bool,
+}
+
+impl Target {
+    /// One that has not answered.
+    fn new(process: u32, class: Class, certain: bool) -> Self {
+        let (sure, wide) = (Visits::NONE, Visits::NONE);
+        Self { process, class, certain, sure, wide, crowded: false }
+    }
 }
 
 impl Case {
@@ -163,7 +178,9 @@ impl Case {
 #[derive(Debug)]
 struct Behind {
     location: u32,
-    path: Path,
+    /// Where it is booked and how long the call took, once that has ended.
+    account: Account,
+    length: u64,
     enter: u64,
     end: u64,
     done: Vec<Done>,
@@ -180,17 +197,20 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// A collective ended; the number of its case.
-    pub(crate) fn put(
-        &mut self,
-        location: u32,
-        path: Path,
-        (enter, end): (u64, u64),
-        done: Vec<Done>,
-    ) -> u32 {
+    pub(crate) fn put(&mut self, location: u32, (enter, end): (u64, u64), done: Vec<Done>) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        self.open.insert(number, Behind { location, path, enter, end, done, between: None });
+        let (account, length) = (Account::NONE, 0);
+        let behind = Behind { location, account, length, enter, end, done, between: None };
+        self.open.insert(number, behind);
         number
+    }
+
+    /// The call of a collective ended.
+    pub(crate) fn leave(&mut self, number: u32, account: Account, length: u64) {
+        if let Some(it) = self.open.get_mut(&number) {
+            (it.account, it.length) = (account, length);
+        }
     }
 
     /// The home of the collective says when the last came and when the first was through.
@@ -220,9 +240,9 @@ pub(crate) fn ask_outside(actor: &mut Actor, questions: &mut Questions<'_>) {
     let known = |_: &u32, it: &mut Behind| it.between.is_some();
     let ready: Vec<Behind> =
         actor.outside.open.extract_if(.., known).map(|(_, behind)| behind).collect();
-    for Behind { location, path, done, between, .. } in ready {
+    for Behind { location, account, length, done, between, .. } in ready {
         if let Some(when) = between.filter(|it| it.0 < it.1) {
-            ask_many(actor, location, path, when, &done, questions);
+            ask_many(actor, location, (account, length), when, &done, questions);
         }
     }
 }
@@ -247,7 +267,7 @@ pub(crate) struct Questions<'a> {
 pub(crate) fn ask(
     actor: &mut Actor,
     location: u32,
-    path: Path,
+    account: Account,
     (enter, leave): (u64, u64),
     done: &[Done],
     questions: &mut Questions<'_>,
@@ -256,17 +276,18 @@ pub(crate) fn ask(
         && only.known == Known::default()
     {
         let Done { target, start, class, .. } = only;
-        questions.asks.send(target, Ask { start, enter, leave, target, location, path, class });
+        questions.asks.send(target, Ask { start, enter, leave, target, location, account, class });
         return;
     }
-    ask_many(actor, location, path, (enter, leave), done, questions);
+    let call = (account, leave - enter);
+    ask_many(actor, location, call, (enter, leave), done, questions);
 }
 
 #[inline(never)]
 fn ask_many(
     actor: &mut Actor,
     location: u32,
-    path: Path,
+    (account, length): (Account, u64),
     (enter, leave): (u64, u64),
     done: &[Done],
     questions: &mut Questions<'_>,
@@ -282,23 +303,26 @@ fn ask_many(
     if let Some((_, &only)) = last.first_key_value()
         && last.len() == 1
         && only.known == Known::default()
+        && length == leave - enter
     {
         let Done { target, start, class, .. } = only;
-        questions.asks.send(target, Ask { start, enter, leave, target, location, path, class });
+        questions.asks.send(target, Ask { start, enter, leave, target, location, account, class });
         return;
     }
     let number = actor.cases.next();
     let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
     for (index, one) in (0..).zip(last.values()) {
         let Done { target, start, class, known } = *one;
-        let (sure, wide) = (Visits::NONE, Visits::NONE);
-        targets.push(Target { process: target, class, certain: true, sure, wide });
+        targets.push(Target::new(target, class, true));
         missing += 1;
         let (process, case) = (actor.index, number);
         let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
         questions.ones.send(target, ask);
     }
-    actor.cases.put(number, Case { location, path, enter, leave, missing, targets, lock: None });
+    let lock = None;
+    actor
+        .cases
+        .put(number, Case { location, account, enter, leave, length, missing, targets, lock });
 }
 
 /// Whom a call under a lock may have waited for.
@@ -317,7 +341,7 @@ pub(crate) fn ask_lock(
     needed: &Needed,
     ones: &mut Post<AskOne>,
 ) {
-    let Waiting { location, path, enter, leave, .. } = waiting;
+    let Waiting { location, account, enter, leave, .. } = waiting;
     // Of several operations to one target the last decides.
     let mut last: BTreeMap<u32, (Done, bool)> = BTreeMap::new();
     let certain = needed.done.iter().map(|one| (*one, true));
@@ -335,15 +359,15 @@ pub(crate) fn ask_lock(
     let mut targets = Vec::with_capacity(last.len());
     for (index, (one, certain)) in (0..).zip(last.into_values()) {
         let Done { target, start, class, known } = one;
-        let (sure, wide) = (Visits::NONE, Visits::NONE);
-        targets.push(Target { process: target, class, certain, sure, wide });
+        targets.push(Target::new(target, class, certain));
         ones.send(
             target,
             AskOne { start, enter, leave, target, process, case, index, class, known },
         );
     }
-    let (missing, lock) = (targets.len() as u32, Some((key, waiting)));
-    actor.cases.put(case, Case { location, path, enter, leave, missing, targets, lock });
+    let (missing, length) = (targets.len() as u32, leave - enter);
+    let lock = Some((key, waiting));
+    actor.cases.put(case, Case { location, account, enter, leave, length, missing, targets, lock });
 }
 
 /// Looks up when a target was there during an operation: for regions that serve for sure, and with those that may.
@@ -413,10 +437,17 @@ fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
 /// The wait of a call for one target: at least, at most, and how unlikely it is by chance that it ended so soon after
 /// the target came.
 #[inline]
-fn wait(sure: &Visits, wide: &Visits, (enter, leave): (u64, u64)) -> (u64, u64, u32) {
+fn wait(
+    sure: &Visits,
+    wide: &Visits,
+    (enter, leave): (u64, u64),
+    crowded: bool,
+) -> (u64, u64, u32) {
     let (one, two) = (bounds(sure, enter), bounds(wide, enter));
-    let aligned =
-        if sure.gaps > 0 { aligned(leave.saturating_sub(sure.last), sure.gap) } else { 0 };
+    let aligned = match sure.gaps > 0 && !(crowded && sure.gap < SLICE) {
+        true => aligned(leave.saturating_sub(sure.last), sure.gap),
+        false => 0,
+    };
     (one.0.min(two.0), one.1.max(two.1), aligned)
 }
 
@@ -425,6 +456,9 @@ pub(crate) const APART: u64 = 10_000;
 /// An operation that outlived more visits than this was served by none of them, if it waited that long.
 const OUTLIVED: u32 = 10;
 const LONG: u64 = 50_000_000;
+/// Where processes share cores, a call of the target can give the core to another process, whose operations then end by
+/// chance just when the target comes. A target that was away for longer than this had the core taken away meanwhile.
+const SLICE: u64 = 20_000_000;
 /// How many times as long as from its begin to the end of the operation a target has to be away before a visit.
 const MUCH: u64 = 19;
 
@@ -480,7 +514,7 @@ pub(crate) fn answer(
     horizon: u64,
     evidence: &mut Evidence,
 ) -> Outcome<Option<Waited>> {
-    let Ask { start, enter, leave, target, location, path, class } = *ask;
+    let Ask { start, enter, leave, target, location, account, class } = *ask;
     let request = request(world, (origin, target), start, (enter, leave));
     let known = Known::default();
     let (sure, wide) = match look_up(world, actor, (request.after, request), known, horizon) {
@@ -499,15 +533,17 @@ pub(crate) fn answer(
             _ => Outcome::Answered(None),
         };
     }
-    let (low, high, aligned) = wait(&sure, &wide, (enter, leave));
+    let crowded = world.system.is_crowded(target);
+    let (low, high, aligned) = wait(&sure, &wide, (enter, leave), crowded);
     Outcome::Answered((high > 0).then_some(Waited {
         location,
-        path,
+        account,
         target,
         class,
         enter,
         low,
         high,
+        left: leave - enter,
         aligned,
         multi: false,
     }))
@@ -535,7 +571,8 @@ pub(crate) fn answer_one(
             Some(false) => {}
         }
     }
-    Outcome::Answered(Served { process, case, index, sure, wide })
+    let crowded = world.system.is_crowded(target);
+    Outcome::Answered(Served { process, case, index, sure, wide, crowded })
 }
 
 impl AskOne {
@@ -551,7 +588,7 @@ impl AskOne {
     pub(crate) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
         let nothing = Visits::NONE;
-        Served { process, case, index, sure: nothing, wide: nothing }
+        Served { process, case, index, sure: nothing, wide: nothing, crowded: false }
     }
 }
 
@@ -581,7 +618,7 @@ pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
 pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     let case = actor.cases.get_mut(served.case)?;
     let target = case.targets.get_mut(served.index as usize)?;
-    (target.sure, target.wide) = (served.sure, served.wide);
+    (target.sure, target.wide, target.crowded) = (served.sure, served.wide, served.crowded);
     case.missing = case.missing.saturating_sub(1);
     if case.missing > 0 {
         return None;
@@ -604,7 +641,7 @@ fn judge(case: &Case) -> Option<Waited> {
     };
     let certain: Vec<&Target> = case.targets.iter().filter(|it| it.certain).collect();
     let (mut low, mut high, mut aligned) = match certain.as_slice() {
-        [only] => wait(&only.sure, &only.wide, (enter, leave)),
+        [only] => wait(&only.sure, &only.wide, (enter, leave), only.crowded),
         certain => {
             let (low, high) = several(certain);
             (low, high, 0)
@@ -632,12 +669,13 @@ fn judge(case: &Case) -> Option<Waited> {
     let latest = candidates.max_by_key(order).or(blamed.first())?;
     Some(Waited {
         location: case.location,
-        path: case.path,
+        account: case.account,
         target: latest.process,
         class: latest.class,
         enter,
         low,
         high,
+        left: case.length,
         aligned,
         multi: blamed.len() > 1,
     })
@@ -676,26 +714,32 @@ fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64
 
 impl Waited {
     /// What is left of it without contention, given what is left of a length of time from its begin, and of the
-    /// whole call; `None` if nothing. A call in which others held the lock may have ended for their sake.
+    /// whole call; `None` if nothing. A call in which others held the lock may have ended for their sake. `held` is the
+    /// time in the call during which they did, of which `booked` is a wait of the call already.
     pub(crate) fn rest(
         self,
         left: impl Fn(u64) -> u64,
         free: u64,
-        contended: bool,
+        (held, booked): (u64, u64),
     ) -> Option<Self> {
         let high = self.high.min(free);
         let low = left(self.low).min(high);
-        let aligned = if contended { 0 } else { self.aligned };
-        (high > 0).then_some(Self { low, high, aligned, ..self })
+        let aligned = if held > 0 { 0 } else { self.aligned };
+        let left = self.left.saturating_sub(booked);
+        (high > 0).then_some(Self { low, high, left, aligned, ..self })
     }
 }
 
-/// The origin keeps a wait until its class is judged.
+/// The origin keeps a wait until its class is judged, and takes it out of what its call has left.
 pub(crate) fn keep(actor: &mut Actor, waited: &Waited) {
-    let Waited { location, path: Path(path), target, class, .. } = *waited;
-    let Waited { enter, low, high, aligned, multi, .. } = *waited;
-    let key = Key { location, path, target, class, multi };
-    actor.ledger.wait(key, enter, (low, high), aligned);
+    let Waited { location, account, target, class, .. } = *waited;
+    let Waited { enter, low, high, left, aligned, multi, .. } = *waited;
+    let key = Key { location, account, target, class, multi };
+    actor.ledger.wait(key, enter, (low, high), left, aligned);
+    let first = actor.lanes.first().map_or(0, |lane| lane.location);
+    if let Some(lane) = actor.lanes.get_mut(location.wrapping_sub(first) as usize) {
+        lane.paths.take_wait(account, high, left);
+    }
 }
 
 #[cfg(test)]

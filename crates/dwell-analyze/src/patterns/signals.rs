@@ -15,8 +15,8 @@
 
 use dwell_model::archive::SMALL;
 
+use crate::accounts::Account;
 use crate::metric::Quantity;
-use crate::paths::Path;
 use crate::transport::Letter;
 
 /// An operation that may raise a flag.
@@ -48,7 +48,7 @@ impl Signal {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) location: u32,
-    pub(crate) path: Path,
+    pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
     pub(crate) offset: Option<u64>,

@@ -14,7 +14,7 @@ mod trace;
 
 use std::ops::Range;
 
-use dwell_analyze::{Analysis, Cut, Options, Quantity as Q, analyze};
+use dwell_analyze::{Analysis, Cut, Options, Quantity as Q};
 use otf2::Archive;
 use search::{Found, Sums};
 use trace::Trace;
@@ -68,7 +68,7 @@ fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
         let many = cut != Cut::Budget && seed % 40 > 1;
         let mut options = Options::default();
         (options.cut, options.threads) = (cut, if many { 1 } else { 1 + seed as usize % 3 });
-        let analysis = analyze(archive, &options, &|_| {}).unwrap();
+        let analysis = support::sums::analyze(archive, &options);
         let found = sums(&analysis);
         assert_eq!(found.len(), expected.sums.len());
         for (location, (found, expected)) in found.iter().zip(&expected.sums).enumerate() {

@@ -329,6 +329,27 @@ fn sends_that_a_later_call_completes() {
     assert_eq!((&waits[1], &waits[2]), (&expect(&[]), &expect(&[])));
 }
 
+/// A call that waits for a message and for a get: the message comes first, so that the two are not longer than the call.
+#[test]
+fn a_call_that_waits_for_a_message_and_for_an_operation() {
+    let (win, matching_id, request_id) = (LOCKS, MatchingId(1), RequestId(1));
+    let (sender, communicator, msg_tag, msg_length) = (Rank(2), WORLD, 0, 8);
+    let post = vec![(5, MpiIrecvRequest { request_id }.into())];
+    let came = MpiIrecv { sender, communicator, msg_tag, msg_length, request_id };
+    let done = RmaOpCompleteNonBlocking { win, matching_id };
+    let waits = found(
+        3,
+        vec![
+            (0, "MPI_Irecv", 5, 6, post),
+            (0, "MPI_Rget", 10, 11, get(10, 1, 1)),
+            (0, "MPI_Waitall", 20, 95, vec![(95, done.into()), (95, came.into())]),
+            (2, "MPI_Send", 60, 61, sends(60, 0)),
+            (1, "MPI_Recv", 90, 131, vec![]),
+        ],
+    );
+    assert_eq!(waits[0], expect(&[(Q::LateSender, 40)]));
+}
+
 fn meets(
     (enter, end): (u64, u64),
     neighbours: Option<u32>,
@@ -370,7 +391,7 @@ fn neighbours_that_nobody_names_are_not_computed() {
     };
     let directory = by_hand(2, vec![call(0, 10, 95), call(1, 90, 96)]);
     let archive = Archive::open(directory.path()).unwrap();
-    let analysis = analyze(&archive, &Options::default(), &|_| {}).unwrap();
+    let analysis = sums::analyze(&archive, &Options::default());
     assert!(sums(&analysis).iter().all(Sums::is_empty));
     let [left] = analysis.not_computed() else { panic!("{:?}", analysis.not_computed()) };
     assert_eq!((left.pattern, left.calls), ("nxn_wait", 2));

@@ -9,10 +9,12 @@
 mod by_hand;
 #[path = "../mpi/mod.rs"]
 mod mpi;
+#[path = "../support/sums.rs"]
+mod sums;
 
 use std::collections::BTreeMap;
 
-use dwell_analyze::{Analysis, Cut, Options, Quantity as Q, analyze};
+use dwell_analyze::{Analysis, Cut, Options, Quantity as Q};
 use mpi::{
     BETWEEN, EPOCHS, Events, FENCES, FIRST_GROUP, LOCKS, NEIGHBOURS, Program, REGIONS, SOME, WORLD,
     random_program, write,
@@ -550,7 +552,7 @@ fn analysed(directory: &std::path::Path, cut: Cut, threads: usize) -> Analysis {
     let archive = Archive::open(directory).unwrap();
     let mut options = Options::default();
     (options.cut, options.threads) = (cut, threads);
-    let analysis = analyze(&archive, &options, &|_| {}).unwrap();
+    let analysis = sums::analyze(&archive, &options);
     assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
     assert!(analysis.not_computed().is_empty(), "{:?}", analysis.not_computed());
     analysis

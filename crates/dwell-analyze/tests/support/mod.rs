@@ -2,9 +2,11 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing)]
 
+pub(crate) mod sums;
+
 use std::path::Path;
 
-use dwell_analyze::{Analysis, Cut, Options, analyze};
+use dwell_analyze::{Analysis, Cut, Options};
 use dwell_model::archive;
 use otf2::enums::{
     CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType, Paradigm, RegionFlag,
@@ -69,6 +71,8 @@ pub(crate) struct World<'w> {
     pub(crate) groups: &'w [Vec<u64>],
     /// Nanoseconds that a request takes at least: from one node to another, and on one.
     pub(crate) latency: [u64; 2],
+    /// The cores that each process may use; none if the archive does not say.
+    pub(crate) cores: &'w [&'w str],
 }
 
 /// Id of the first further group.
@@ -156,6 +160,12 @@ impl World<'_> {
                 creating_location_group: LocationGroupRef::UNDEFINED,
             })
             .unwrap();
+            if let Some(cores) = self.cores.get(process) {
+                let name = defs.string(archive::CORES).unwrap();
+                let value = AttributeValue::String(defs.string(cores).unwrap());
+                let (location_group, value) = (id, def::PropertyValue(value));
+                defs.write(def::LocationGroupProperty { location_group, name, value }).unwrap();
+            }
             for _ in threads {
                 defs.write(def::Location {
                     id: LocationRef(location),
@@ -202,7 +212,7 @@ impl World<'_> {
         for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(37)] {
             let mut options = Options::default();
             (options.cut, options.threads) = (cut, 2);
-            let analysis = analyze(&archive, &options, &|_| {}).unwrap();
+            let analysis = sums::analyze(&archive, &options);
             assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
             check(&analysis);
         }

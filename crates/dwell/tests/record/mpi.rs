@@ -268,6 +268,7 @@ pub(crate) fn analysed(lab: &Lab, experiment: &Path) {
     let said = String::from_utf8_lossy(&said);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(!said.contains("damaged"), "{said}");
+    crate::sums::hold(experiment);
 }
 
 /// Lines in any order, since those of different processes come as they come.

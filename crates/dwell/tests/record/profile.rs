@@ -64,6 +64,7 @@ pub(crate) fn profile_is_trace(lab: &Lab) -> usize {
         let output = lab.dwell(&[OsStr::new(command), experiment.as_os_str()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
     }
+    crate::sums::hold_with_profile(&experiment);
     let trace = values(&experiment.join("trace.cubex"));
     let profile = values(&experiment.join("profile.cubex"));
     let mut compared = 0;

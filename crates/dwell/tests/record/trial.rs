@@ -106,6 +106,11 @@ impl Program<'_> {
         assert_eq!(expected.len(), ROUNDS * (modes.len() - usize::from(killed)), "{run:?}");
         let output = self.lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
+        if killed {
+            crate::sums::hold(&experiment);
+        } else {
+            crate::sums::hold_with_profile(&experiment);
+        }
         let text = std::fs::read_to_string(experiment.join("findings.json")).unwrap();
         let findings = serde_json::from_str(&text).unwrap();
         let words = ["--metrics", "--json"].map(OsStr::new);

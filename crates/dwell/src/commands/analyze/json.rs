@@ -12,7 +12,8 @@
 //! | `clock_residual_seconds` | how far clocks of different nodes may be apart after correction; null for one node |
 //! | `entries` | call paths that wait: those of the run first, then start-up and shutdown; in each, by the middle of the bounds |
 //! | `findings` | the waits, those of the first entry first |
-//! | `unconfirmed` | time that looks like waits for progress but is unexplained, for each call path: `pattern`, `layer`, `seconds`, `reason`, `visits`, `path_seconds`, `path`, `call_path`, `locations`, `origins`, `targets` |
+//! | `unexplained` | time in calls beyond waits and transfer, for each call path where it is a finding or where targets were away: `layer`, `seconds`, `is_finding`, `too_few_seconds`, `away_seconds`, `transfer_seconds`, `longest_seconds`, `longest_at`, `visits`, `path_seconds`, `path`, `call_path`, `locations`, `origins`, `targets`, `crowds` |
+//! | `crowds` | nodes with more processes than cores: `node`, `processes`, `cores` |
 //! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `path`, `locations` |
 //! | `not_computed` | `pattern`, `calls` (0 for all) and `reason` |
 //! | `damage` | what is wrong with the archive |
@@ -46,12 +47,12 @@
 //! | `explanation`, `remedy` | in plain words |
 
 use dwell_analyze::{
-    Analysis, Doing, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step,
+    Analysis, Crowd, Doing, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step,
 };
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::text::{WHY_UNCONFIRMED, meaning};
+use super::text::meaning;
 
 /// What a program reads.
 pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
@@ -74,7 +75,8 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
         "clock_residual_seconds": analysis.clock_residual().map(seconds),
         "entries": analysis.entries().iter().map(|it| entry(it, times.run)).collect::<Vec<_>>(),
         "findings": findings,
-        "unconfirmed": unconfirmed(analysis),
+        "unexplained": unexplained(analysis),
+        "crowds": analysis.crowds().map(crowd).collect::<Vec<_>>(),
         "polling": polling(analysis),
         "not_computed": not_computed(analysis),
         "damage": analysis.damage(),
@@ -193,14 +195,18 @@ fn step(step: &Step) -> Value {
     })
 }
 
-fn unconfirmed(analysis: &Analysis) -> Vec<Value> {
-    let list = analysis.unconfirmed().iter();
+fn unexplained(analysis: &Analysis) -> Vec<Value> {
+    let list = analysis.unexplained().iter().filter(|it| it.is_finding || it.away > 0);
     list.map(|it| {
         json!({
-            "pattern": it.pattern,
             "layer": it.layer.name(),
             "seconds": seconds(it.nanoseconds),
-            "reason": WHY_UNCONFIRMED,
+            "is_finding": it.is_finding,
+            "too_few_seconds": seconds(it.too_few),
+            "away_seconds": seconds(it.away),
+            "transfer_seconds": seconds(it.transfer),
+            "longest_seconds": it.longest.as_ref().map(|it| seconds(it.0)),
+            "longest_at": it.longest.as_ref().map(|it| it.1.as_str()),
             "visits": it.visits,
             "path_seconds": seconds(it.path_nanoseconds),
             "path": path(&it.path),
@@ -208,9 +214,14 @@ fn unconfirmed(analysis: &Analysis) -> Vec<Value> {
             "locations": it.locations,
             "origins": shares(&it.origins),
             "targets": shares(&it.targets),
+            "crowds": it.crowds.iter().map(crowd).collect::<Vec<_>>(),
         })
     })
     .collect()
+}
+
+fn crowd(it: &Crowd) -> Value {
+    json!({ "node": it.node, "processes": it.processes, "cores": it.cores })
 }
 
 fn polling(analysis: &Analysis) -> Vec<Value> {

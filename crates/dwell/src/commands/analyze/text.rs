@@ -10,12 +10,8 @@ use super::advice::Advice;
 use crate::format::{grouped, seconds, shorten, wrap};
 use crate::terminal::visible;
 
-/// Why time that looks like waits for progress is unexplained.
-pub(super) const WHY_UNCONFIRMED: &str =
-    "operations of the same kind, memory and size were seen to need no help of their targets";
-
 /// How many call paths with unexplained time the summary lists.
-const UNCONFIRMED_LISTED: usize = 3;
+const UNEXPLAINED_LISTED: usize = 3;
 
 /// How many call paths that wait in start-up or shutdown the summary lists.
 const APART_LISTED: usize = 3;
@@ -41,7 +37,7 @@ pub(super) fn summary(
     head(&mut page, path, analysis);
     entries(&mut page, analysis, advice, top);
     apart(&mut page, analysis);
-    unconfirmed(&mut page, analysis);
+    unexplained(&mut page, analysis);
     polling(&mut page, analysis);
     let notes = analysis.not_computed().iter().map(ToString::to_string);
     let damage = analysis.damage().iter().map(|it| format!("damaged: {it}"));
@@ -244,33 +240,46 @@ fn apart(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// Time that looks like waits for progress.
-fn unconfirmed(page: &mut Page, analysis: &Analysis) {
-    let all = analysis.unconfirmed();
-    if all.is_empty() {
+/// Time that no wait explains, where it is enough to be a finding.
+fn unexplained(page: &mut Page, analysis: &Analysis) {
+    let large: Vec<_> = analysis.unexplained().iter().filter(|it| it.is_finding).collect();
+    if large.is_empty() {
         return;
     }
     page.end();
     page.say(
         &format!(
-            "unexplained: {} more look like waits for progress, but {WHY_UNCONFIRMED}",
-            time(all.iter().map(|it| it.nanoseconds).sum())
+            "unexplained: {} in calls that take longer than others of their class, and that no wait explains",
+            time(large.iter().map(|it| it.nanoseconds).sum())
         ),
         2,
     );
-    for it in all.iter().take(UNCONFIRMED_LISTED) {
-        page.item(&format!(
-            "{} in {}; who: {}; on whom: {}",
-            time(it.nanoseconds),
-            call(&it.path),
-            shares(&it.origins),
-            shares(&it.targets)
-        ));
+    for it in large.iter().take(UNEXPLAINED_LISTED) {
+        let mut text = format!("{} in {}", time(it.nanoseconds), call(&it.path));
+        if it.too_few == it.nanoseconds {
+            text.push_str("; too few calls to compare");
+        } else if let Some(each) = it.transfer.checked_div(it.visits) {
+            let _ = write!(text, "; such calls take {}", time(each));
+        }
+        if let Some((longest, who)) = &it.longest {
+            let _ = write!(text, "; the longest takes {} more, at {who}", time(*longest));
+        }
+        let _ = write!(text, "; who: {}", shares(&it.origins));
+        if !it.targets.is_empty() {
+            let _ = write!(text, "; away meanwhile: {}", shares(&it.targets));
+        }
+        page.item(&visible(&text));
     }
-    let rest = all.len().saturating_sub(UNCONFIRMED_LISTED) as u64;
+    let rest = large.len().saturating_sub(UNEXPLAINED_LISTED) as u64;
     if rest > 0 {
         let rest = counted(rest, "call path", "call paths");
         page.item(&format!("and {rest} more in findings.json"));
+    }
+    for it in analysis.crowds() {
+        let (node, processes, cores) = (visible(&it.node), it.processes, it.cores);
+        page.item(&format!(
+            "more processes than cores on {node}: {processes} processes share {cores} cores"
+        ));
     }
 }
 

@@ -1,0 +1,155 @@
+//! Time in calls that neither waits nor other calls of their class explain, by call path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dwell_model::layer::Layer;
+use otf2::read::Definitions;
+
+use super::sites::Sites;
+use super::{Share, Step, inclusive, steps, top};
+use crate::crowds::Crowd;
+use crate::lane::Lane;
+use crate::metric::Quantity as Q;
+use crate::replay::Replayed;
+use crate::tree::{Class, Fold, Tree, lanes, node};
+use crate::world::World;
+
+/// Unexplained time is a finding if it is at least one part in so many of the time of all locations.
+const THRESHOLD: u64 = 100;
+
+/// Time of a call path beyond waits and transfer, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unexplained {
+    /// The layer.
+    pub layer: Layer,
+    /// How long, over all locations.
+    pub nanoseconds: u64,
+    /// The part of it that belongs to calls of which there are too few to say how long they take.
+    pub too_few: u64,
+    /// Whether it is enough to be a finding: at least 1 % of the time of all locations. Calls that start, end or manage
+    /// something are made once, so those of which there are too few to compare do not count.
+    pub is_finding: bool,
+    /// How long targets of operations were in no call that progresses, although operations of the same class were seen to
+    /// need no help of their targets.
+    pub away: u64,
+    /// Transfer of the same calls.
+    pub transfer: u64,
+    /// How much longer than others of its class the longest call took at least, and whose call it was.
+    pub longest: Option<(u64, String)>,
+    /// How often the call path was taken.
+    pub visits: u64,
+    /// Time on the call path.
+    pub path_nanoseconds: u64,
+    /// The calls, the outermost first.
+    pub path: Vec<Step>,
+    /// Number of the call path in the report.
+    pub call_path: u32,
+    /// At how many locations.
+    pub locations: u64,
+    /// Whose time it is, at most [`LISTED`](crate::LISTED).
+    pub origins: Vec<Share>,
+    /// Whose absence it may be, at most [`LISTED`](crate::LISTED); their shares are parts of `away`.
+    pub targets: Vec<Share>,
+    /// Nodes of these processes that have more processes than cores.
+    pub crowds: Vec<Crowd>,
+}
+
+/// Call paths with unexplained time, the longest first.
+pub(crate) fn list(
+    defs: &Definitions,
+    world: &World,
+    replayed: &Replayed,
+    tree: &Tree,
+) -> Vec<Unexplained> {
+    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+    let mut blame = BTreeMap::new();
+    replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
+    let (inclusive, sites) = (inclusive(&lanes, tree), Sites::of(defs, tree));
+    let time: u64 =
+        lanes.iter().flat_map(|lane| lane.paths.iter()).map(|(_, node)| node.time).sum();
+    let mut list: Vec<(usize, Unexplained)> = Vec::new();
+    for fold in tree.folds() {
+        let Some((layer, class)) = fold.class else { continue };
+        let sums = Sums::of(&lanes, world, &fold);
+        if sums.time + sums.away == 0 {
+            continue;
+        }
+        let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for what in [Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed] {
+            let of = fold.branches().filter_map(|it| blame.get(&(it.signature, what))).flatten();
+            for (&party, &amount) in of {
+                let sum = parties.entry(party).or_default();
+                *sum = (sum.0 + amount, sum.1 + amount);
+            }
+        }
+        let system = &world.system;
+        let process = |index: u32| system.processes.get(index as usize).map(|it| it.name.clone());
+        let party = |index: u32| match world.parties.folded() {
+            true => system.nodes.get(index as usize).cloned(),
+            false => process(index),
+        };
+        let counted = if class == Class::Management { sums.time - sums.too_few } else { sums.time };
+        let nodes: BTreeSet<u32> = sums.by_process.keys().map(|&it| system.node(it)).collect();
+        let longest = sums.longest.filter(|it| it.0 > 0);
+        let number = fold.first();
+        let unexplained = Unexplained {
+            layer,
+            nanoseconds: sums.time,
+            too_few: sums.too_few,
+            is_finding: counted > 0 && counted.saturating_mul(THRESHOLD) >= time,
+            away: sums.away,
+            transfer: sums.transfer,
+            longest: longest.and_then(|(time, at)| Some((time, process(at)?))),
+            visits: sums.visits,
+            path_nanoseconds: fold.sum(&inclusive),
+            path: steps(defs, tree, &sites, number),
+            call_path: number as u32,
+            locations: sums.locations,
+            origins: top(sums.by_process.into_iter(), process),
+            targets: top(parties.into_iter(), party),
+            crowds: nodes.iter().filter_map(|node| system.crowds.get(node)).cloned().collect(),
+        };
+        list.push((number, unexplained));
+    }
+    list.sort_by_key(|(number, it)| (std::cmp::Reverse((it.nanoseconds, it.away)), *number));
+    list.into_iter().map(|(_, it)| it).collect()
+}
+
+#[derive(Default)]
+struct Sums {
+    time: u64,
+    too_few: u64,
+    away: u64,
+    transfer: u64,
+    longest: Option<(u64, u32)>,
+    visits: u64,
+    locations: u64,
+    by_process: BTreeMap<u32, (u64, u64)>,
+}
+
+impl Sums {
+    fn of(lanes: &[&Lane], world: &World, fold: &Fold<'_>) -> Self {
+        let mut sums = Self::default();
+        let mut locations = BTreeSet::new();
+        for at in fold.members() {
+            let Some(node) = node(lanes, at) else { continue };
+            let time = node.get(Q::Unexplained);
+            sums.time += time;
+            sums.too_few += node.get(Q::TooFew);
+            sums.away += node.get(Q::ProgressUnconfirmed) + node.get(Q::ProgressMultiUnconfirmed);
+            sums.transfer += node.get(Q::Transfer);
+            sums.visits += node.visits;
+            if time > 0 {
+                let process = world.process(at.0);
+                locations.insert(at.0);
+                let sum = sums.by_process.entry(process).or_default();
+                *sum = (sum.0 + time, sum.1 + time);
+                if sums.longest.is_none_or(|(longest, _)| longest < node.longest) {
+                    sums.longest = Some((node.longest, process));
+                }
+            }
+        }
+        sums.locations = locations.len() as u64;
+        sums
+    }
+}
