@@ -30,7 +30,7 @@ use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
 /// How often a row is tried.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 6;
 
 /// Of the archives of targets that come and go, at least this many in a hundred have the truth within the bounds.
 const VISITS_PERCENT: usize = 95;
