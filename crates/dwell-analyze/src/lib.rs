@@ -209,10 +209,11 @@ pub fn analyze(
     let (memory, cut) = (options.memory, options.cut);
     let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
     let tree = Tree::join(&world, &replayed.shards);
-    let mut ranking = findings::rank(&defs, &world, &replayed, &tree);
-    ranking.look(archive, &defs, &world, &tree);
-    let unexplained = findings::unexplained(&defs, &world, &replayed, &tree);
-    let polling = findings::polling(&defs, &world, &replayed, &tree);
+    let ground = findings::Ground::new(&defs, &world, &replayed, &tree);
+    let mut ranking = findings::rank(&ground);
+    ranking.look(archive, &ground);
+    let unexplained = findings::unexplained(&ground);
+    let polling = findings::polling(&ground);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
     let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
     let residual = residual.and_then(|text| text.parse().ok());

@@ -1,16 +1,11 @@
 //! What is told besides waits: polling loops.
 
 use dwell_model::layer::Layer;
-use otf2::read::Definitions;
 
-use super::sites::Sites;
+use super::Step;
+use super::ground::Ground;
 use super::sums::{Sums, Totals};
-use super::{Step, steps};
-use crate::lane::Lane;
 use crate::metric::Quantity as Q;
-use crate::replay::Replayed;
-use crate::tree::{Tree, lanes};
-use crate::world::World;
 
 /// Calls that ask again and again whether something has happened. The process computes meanwhile, so
 /// this is no wait.
@@ -29,23 +24,17 @@ pub struct Polling {
 }
 
 /// Polling loops, the longest first.
-pub(crate) fn polling(
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
-    tree: &Tree,
-) -> Vec<Polling> {
-    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
+pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
+    let (world, lanes) = (ground.world, &ground.lanes);
     let mut list: Vec<(usize, Polling)> = Vec::new();
-    let sites = Sites::of(defs, tree);
-    for fold in tree.folds() {
+    for fold in ground.tree.folds() {
         let number = fold.first();
         let Some((layer, _)) = fold.class else { continue };
-        let calls = Totals::of(&lanes, &fold).get(Q::PollingCalls);
+        let calls = Totals::of(lanes, &fold).get(Q::PollingCalls);
         if calls > 0 {
-            let time = Sums::of(&lanes, world, &fold, Q::PollingTime, None);
+            let time = Sums::of(lanes, world, &fold, Q::PollingTime, None);
             let (nanoseconds, locations) = (time.least, time.locations);
-            let path = steps(defs, tree, &sites, number);
+            let path = ground.steps(number);
             list.push((number, Polling { layer, calls, nanoseconds, path, locations }));
         }
     }

@@ -15,10 +15,10 @@ use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef, Time};
 use otf2::read::{Definitions, EventReader};
 use otf2::{Archive, Attribute, Event, List};
 
+use super::ground::Ground;
 use super::sites::Sites;
 use super::{LISTED, Step};
 use crate::role::Traits;
-use crate::tree::Tree;
 use crate::world::{World, number};
 
 /// A look at a process is given up after so many events.
@@ -85,20 +85,14 @@ struct Open {
 /// Looks at processes of an archive.
 pub(super) struct Looker<'a> {
     archive: &'a Archive,
-    defs: &'a Definitions,
-    world: &'a World,
-    sites: Sites,
+    ground: &'a Ground<'a>,
     /// Whether some call of a runtime is made inside another.
     nests: bool,
 }
 
 impl<'a> Looker<'a> {
-    pub(super) fn new(
-        archive: &'a Archive,
-        defs: &'a Definitions,
-        world: &'a World,
-        tree: &Tree,
-    ) -> Self {
+    pub(super) fn new(archive: &'a Archive, ground: &'a Ground<'a>) -> Self {
+        let (world, tree) = (ground.world, ground.tree);
         // Callers come before what they call.
         let mut inside: Vec<bool> = Vec::with_capacity(tree.branches.len());
         let mut nests = false;
@@ -108,12 +102,13 @@ impl<'a> Looker<'a> {
             nests |= is_call && above == Some(true);
             inside.push(is_call || above == Some(true));
         }
-        Self { archive, defs, world, sites: Sites::of(defs, tree), nests }
+        Self { archive, ground, nests }
     }
 
     /// What a process did in an interval of time; `None` if that is not known.
     pub(super) fn look(&self, process: u32, (begin, end): (u64, u64)) -> Option<Meanwhile> {
-        let Self { archive, defs, world, ref sites, nests } = *self;
+        let Self { archive, ground, nests } = *self;
+        let world = ground.world;
         let about = world.system.processes.get(process as usize).filter(|it| it.count == 1)?;
         let place = world.system.places.get(about.first as usize)?;
         let tables = archive.local_tables(place.id);
@@ -132,7 +127,7 @@ impl<'a> Looker<'a> {
             look = Look::new(world, process, (begin, end));
             look.read(&mut reader)?;
         }
-        Some(look.result(defs, sites))
+        Some(look.result(ground.defs, &ground.sites))
     }
 }
 

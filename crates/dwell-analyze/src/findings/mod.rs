@@ -4,6 +4,7 @@
 //! people read. Entries are ranked by what can be gained: by the middle of their bounds.
 
 mod beside;
+mod ground;
 mod meanwhile;
 mod phase;
 mod sites;
@@ -16,21 +17,16 @@ use std::ops::Range;
 
 use dwell_model::layer::Layer;
 use otf2::Archive;
-use otf2::read::Definitions;
 
-use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::names::{self, Site};
-use crate::replay::Replayed;
-use crate::tree::{Tree, lanes};
-use crate::world::World;
 pub use beside::Polling;
 pub(crate) use beside::polling;
+pub(crate) use ground::Ground;
 use meanwhile::Looker;
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};
-use sites::Sites;
-use sums::{Sums, Totals, inclusive, top};
+use sums::{Sums, Totals, top};
 pub use unexplained::Unexplained;
 pub(crate) use unexplained::list as unexplained;
 
@@ -195,11 +191,10 @@ pub(crate) struct Ranking {
 }
 
 /// Ranks everything that was found.
-pub(crate) fn rank(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> Ranking {
-    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
-    let times = phase::times(&lanes, tree, &phase::phases(world, tree));
+pub(crate) fn rank(ground: &Ground<'_>) -> Ranking {
+    let times = phase::times(&ground.lanes, ground.tree, &ground.phases);
     let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
-    for finding in list(defs, world, replayed, tree) {
+    for finding in list(ground) {
         groups.entry(finding.call_path).or_default().push(finding);
     }
     let mut groups: Vec<Vec<Finding>> = groups.into_values().collect();
@@ -224,14 +219,8 @@ pub(crate) fn rank(defs: &Definitions, world: &World, replayed: &Replayed, tree:
 
 impl Ranking {
     /// Finds out what the partners of the worst instances did meanwhile.
-    pub(crate) fn look(
-        &mut self,
-        archive: &Archive,
-        defs: &Definitions,
-        world: &World,
-        tree: &Tree,
-    ) {
-        let looker = Looker::new(archive, defs, world, tree);
+    pub(crate) fn look(&mut self, archive: &Archive, ground: &Ground<'_>) {
+        let looker = Looker::new(archive, ground);
         let run = self.times.run;
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
         for entry in self.entries.iter().filter(large).take(LOOKED_AT) {
@@ -247,24 +236,19 @@ impl Ranking {
 }
 
 /// Call paths that wait, those that can gain most first.
-fn list(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> Vec<Finding> {
-    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
-    let mut blame = BTreeMap::new();
-    replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
+fn list(ground: &Ground<'_>) -> Vec<Finding> {
+    let Ground { defs, world, ref lanes, ref phases, .. } = *ground;
     let mut findings: Vec<(usize, Finding)> = Vec::new();
-    let inclusive = inclusive(&lanes, tree);
-    let phases = phase::phases(world, tree);
-    let sites = Sites::of(defs, tree);
     let first_event = lanes.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
-    for fold in tree.folds() {
+    for fold in ground.tree.folds() {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
-        let totals = Totals::of(&lanes, &fold);
+        let totals = Totals::of(lanes, &fold);
         for &(what, upper) in Q::WAITS {
             if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
-            let sums = Sums::of(&lanes, world, &fold, what, upper);
+            let sums = Sums::of(lanes, world, &fold, what, upper);
             let collective = matches!(
                 what,
                 Q::BarrierWait
@@ -290,27 +274,16 @@ fn list(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> 
             } else {
                 Confidence::Exact
             };
-            let name = |party: u32| match world.parties.folded() {
-                true => world.system.nodes.get(party as usize).cloned(),
-                false => world.system.processes.get(party as usize).map(|it| it.name.clone()),
-            };
             let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-            let (blame, fold) = (&blame, &fold);
-            let of = |what| {
-                fold.branches().filter_map(move |it| blame.get(&(it.signature, what))).flatten()
-            };
-            for (&party, &least) in of(what) {
+            for (party, least) in ground.blamed(&fold, what) {
                 let sum = parties.entry(party).or_default();
                 *sum = (sum.0 + least, sum.1 + least);
             }
-            for (&party, &more) in upper.into_iter().flat_map(of) {
+            for (party, more) in upper.into_iter().flat_map(|it| ground.blamed(&fold, it)) {
                 parties.entry(party).or_default().1 += more;
             }
             let progress = matches!(what, Q::ProgressLow | Q::ProgressMultiLow);
-            let process = |index: u32| {
-                let process = world.system.processes.get(index as usize);
-                process.map(|it| it.name.clone())
-            };
+            let process = |index| ground.process(index);
             let finding = Finding {
                 pattern: what.pattern().unwrap_or_default(),
                 metric: match sums.least {
@@ -324,8 +297,8 @@ fn list(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> 
                 confidence,
                 latency: progress.then(|| world.longest_latency()),
                 visits: sums.visits,
-                path_nanoseconds: fold.sum(&inclusive),
-                path: steps(defs, tree, &sites, number),
+                path_nanoseconds: ground.time(&fold),
+                path: ground.steps(number),
                 call_path: number as u32,
                 locations: sums.locations,
                 calls: sums.calls,
@@ -339,25 +312,11 @@ fn list(defs: &Definitions, world: &World, replayed: &Replayed, tree: &Tree) -> 
                     at: (longest.begin, longest.partner),
                 }),
                 origins: top(sums.by_process.into_iter(), process),
-                targets: top(parties.into_iter(), name),
+                targets: top(parties.into_iter(), |index| ground.party(index)),
             };
             findings.push((number, finding));
         }
     }
     findings.sort_by_key(|(number, it)| (Reverse(it.gain()), *number, it.pattern));
     findings.into_iter().map(|(_, finding)| finding).collect()
-}
-
-/// The calls that lead to a path, whatever parameters were set meanwhile.
-fn steps(defs: &Definitions, tree: &Tree, sites: &Sites, number: usize) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let mut at = tree.branches.get(number);
-    while let Some(branch) = at {
-        if branch.setting.is_none() {
-            steps.push(sites.step(defs, branch.region, branch.site));
-        }
-        at = branch.parent.and_then(|parent| tree.branches.get(parent as usize));
-    }
-    steps.reverse();
-    steps
 }

@@ -5,8 +5,9 @@
 
 use dwell_model::operation::Operation;
 
+use super::ground::own_time;
 use crate::lane::Lane;
-use crate::tree::{Branch, Tree, node};
+use crate::tree::Tree;
 use crate::world::World;
 
 /// A part of the life of a program.
@@ -61,15 +62,12 @@ pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
 /// Time in each phase.
 pub(super) fn times(lanes: &[&Lane], tree: &Tree, phases: &[Phase]) -> Times {
     let mut times = Times::default();
-    let time = |branch: &Branch| -> u64 {
-        branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
-    };
     for (branch, phase) in tree.branches.iter().zip(phases) {
         *match phase {
             Phase::Run => &mut times.run,
             Phase::StartUp => &mut times.start_up,
             Phase::Shutdown => &mut times.shutdown,
-        } += time(branch);
+        } += own_time(lanes, branch);
     }
     times
 }

@@ -7,7 +7,7 @@ use super::{LISTED, Share};
 use crate::instances::Longest;
 use crate::lane::Lane;
 use crate::metric::Quantity as Q;
-use crate::tree::{Branch, Fold, Tree, node};
+use crate::tree::{Fold, node};
 use crate::world::World;
 
 /// What was booked on a branch of each quantity, over all locations.
@@ -28,23 +28,6 @@ impl Totals {
     pub(super) fn get(&self, what: Q) -> u64 {
         self.0.get(what as usize).copied().unwrap_or(0)
     }
-}
-
-/// Time of each branch over all locations, with that of the calls inside: a library that waits does so in
-/// the layer below.
-pub(super) fn inclusive(lanes: &[&Lane], tree: &Tree) -> Vec<u64> {
-    let own = |branch: &Branch| {
-        branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
-    };
-    let mut times: Vec<u64> = tree.branches.iter().map(own).collect();
-    // Callers come before what they call.
-    for (number, branch) in tree.branches.iter().enumerate().rev() {
-        let time = times.get(number).copied().unwrap_or(0);
-        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above as usize)) {
-            *above += time;
-        }
-    }
-    times
 }
 
 #[derive(Default)]
@@ -122,7 +105,7 @@ pub(super) fn top(
     name: impl Fn(u32) -> Option<String>,
 ) -> Vec<Share> {
     let mut parts: Vec<(u32, (u64, u64))> = parts.filter(|part| part.1.1 > 0).collect();
-    parts.sort_by_key(|&(number, sum)| (std::cmp::Reverse(sum), number));
+    parts.sort_by_key(|&(number, sum)| (Reverse(sum), number));
     parts
         .into_iter()
         .take(LISTED)

@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::layer::Layer;
-use otf2::read::Definitions;
 
-use super::sites::Sites;
-use super::{Share, Step, inclusive, steps, top};
+use super::ground::Ground;
+use super::{Share, Step, top};
 use crate::crowds::Crowd;
 use crate::lane::Lane;
 use crate::metric::Quantity as Q;
-use crate::replay::Replayed;
-use crate::tree::{Class, Fold, Tree, lanes, node};
+use crate::tree::{Class, Fold, node};
 use crate::world::World;
 
 /// Unexplained time is a finding if it is at least one part in so many of the time of all locations.
@@ -55,39 +53,26 @@ pub struct Unexplained {
 }
 
 /// Call paths with unexplained time, the longest first.
-pub(crate) fn list(
-    defs: &Definitions,
-    world: &World,
-    replayed: &Replayed,
-    tree: &Tree,
-) -> Vec<Unexplained> {
-    let lanes: Vec<&Lane> = lanes(&replayed.shards).collect();
-    let mut blame = BTreeMap::new();
-    replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
-    let (inclusive, sites) = (inclusive(&lanes, tree), Sites::of(defs, tree));
+pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
+    let (world, lanes) = (ground.world, &ground.lanes);
     let time: u64 =
         lanes.iter().flat_map(|lane| lane.paths.iter()).map(|(_, node)| node.time).sum();
     let mut list: Vec<(usize, Unexplained)> = Vec::new();
-    for fold in tree.folds() {
+    for fold in ground.tree.folds() {
         let Some((layer, class)) = fold.class else { continue };
-        let sums = Sums::of(&lanes, world, &fold);
+        let sums = Sums::of(lanes, world, &fold);
         if sums.time + sums.away == 0 {
             continue;
         }
         let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for what in [Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed] {
-            let of = fold.branches().filter_map(|it| blame.get(&(it.signature, what))).flatten();
-            for (&party, &amount) in of {
+            for (party, amount) in ground.blamed(&fold, what) {
                 let sum = parties.entry(party).or_default();
                 *sum = (sum.0 + amount, sum.1 + amount);
             }
         }
         let system = &world.system;
-        let process = |index: u32| system.processes.get(index as usize).map(|it| it.name.clone());
-        let party = |index: u32| match world.parties.folded() {
-            true => system.nodes.get(index as usize).cloned(),
-            false => process(index),
-        };
+        let process = |index| ground.process(index);
         let counted = if class == Class::Management { sums.time - sums.too_few } else { sums.time };
         let nodes: BTreeSet<u32> = sums.by_process.keys().map(|&it| system.node(it)).collect();
         let longest = sums.longest.filter(|it| it.0 > 0);
@@ -101,12 +86,12 @@ pub(crate) fn list(
             transfer: sums.transfer,
             longest: longest.and_then(|(time, at)| Some((time, process(at)?))),
             visits: sums.visits,
-            path_nanoseconds: fold.sum(&inclusive),
-            path: steps(defs, tree, &sites, number),
+            path_nanoseconds: ground.time(&fold),
+            path: ground.steps(number),
             call_path: number as u32,
             locations: sums.locations,
             origins: top(sums.by_process.into_iter(), process),
-            targets: top(parties.into_iter(), party),
+            targets: top(parties.into_iter(), |index| ground.party(index)),
             crowds: nodes.iter().filter_map(|node| system.crowds.get(node)).cloned().collect(),
         };
         list.push((number, unexplained));
