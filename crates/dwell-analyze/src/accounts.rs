@@ -10,17 +10,17 @@
 //! | all others | function, distance of the partner, size of the group, bytes |
 //!
 //! A distance is one of three: the own process, the own node, another node. Pairs of nodes are not kept apart, so a node
-//! with a slow network shows as such. Bytes and sizes of groups are alike within a factor of 8. The bytes of a call that completes operations at
-//! their targets are those of all operations since the call before that did so. With fewer than [`ENOUGH`] calls of a
-//! sort, all calls of the kind of operation or of the function up to the next factor of 8 in size are taken; if there are
-//! still fewer, the whole rest is unexplained.
+//! with a slow network shows as such. Bytes and sizes of groups are alike within a factor of 8. The bytes of a call that
+//! completes operations at their targets are those of all operations since the call before that did so. With fewer than
+//! [`ENOUGH`] calls of a sort, all calls of the kind of operation or of the function up to the next factor of 8 in size are
+//! taken; if there are still fewer, the whole rest is unexplained.
 //!
 //! # In one pass
-//! What the fastest tenth is shows at the end only, and so do many waits. Each location therefore keeps, for each call path
-//! and sort, a histogram of rests: an *account*. A call that ends adds its length. A wait that is found
-//! later moves its call to a lower bin. Waits for progress are judged at the end. Where they turn out to be none, their
-//! calls are moved back, all that were booked on one account for one target as if they were alike. A histogram has 16 bins for each power of two, each with the number and the sum of its rests, so sums are exact
-//! integers that do not depend on order.
+//! The fastest tenth is known at the end only, and so are many waits. Each location therefore keeps, for each call path and
+//! sort, a histogram of rests: an *account*. A call that ends adds its length. A wait that is found later moves its call to
+//! a lower bin. Waits for progress are judged at the end. Where they turn out to be none, their calls are moved back, all
+//! that were booked on one account for one target as if they were alike. A histogram has 16 bins for each power of two,
+//! each with the number and the sum of its rests, so sums are exact integers that do not depend on order.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use dwell_model::layer::Layer;
 
 use crate::matrix::Kind;
 use crate::metric::Quantity;
-use crate::outstanding::Class;
+use crate::outstanding::{Class, magnitude};
 use crate::paths::Path;
 use crate::role::Traits;
 use crate::transport::Letter;
@@ -103,10 +103,9 @@ impl Sort {
     }
 }
 
-/// 0 for nothing, otherwise 1 + ⌊log8⌋.
 #[inline(always)]
 fn size(of: u64) -> u64 {
-    of.checked_ilog2().map_or(0, |log| u64::from(1 + log / 3))
+    magnitude(of).into()
 }
 
 /// The bin of a time.

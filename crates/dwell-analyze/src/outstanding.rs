@@ -33,8 +33,7 @@ impl Class {
     /// The class of an operation.
     #[inline]
     pub(crate) fn of(layer: Option<Layer>, kind: Kind, memory: u16, bytes: u64) -> Self {
-        let size = bytes.checked_ilog2().map_or(0, |log| 1 + log / 3);
-        Self(u32::from(memory) << 16 | size << 8 | Self::head(layer, kind as u8))
+        Self(u32::from(memory) << 16 | magnitude(bytes) << 8 | Self::head(layer, kind as u8))
     }
 
     /// The class of calls that take a lock.
@@ -73,6 +72,12 @@ impl Class {
     pub(crate) fn can_prove(self) -> bool {
         self.0 & 0xFF00 != 0 && self.0 & 7 < u32::from(Self::LOCK)
     }
+}
+
+/// Numbers within a factor of 8: 0 for nothing, otherwise 1 + ⌊log8⌋.
+#[inline(always)]
+pub(crate) fn magnitude(of: u64) -> u32 {
+    of.checked_ilog2().map_or(0, |log| 1 + log / 3)
 }
 
 /// What is known already of the region that serves an operation: for regions that serve for sure, and
