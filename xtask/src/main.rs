@@ -10,6 +10,7 @@ mod deny;
 mod fuzz;
 mod process;
 mod proofs;
+mod prose;
 mod tables;
 mod tidy;
 mod truth;
@@ -44,6 +45,8 @@ enum Task {
     Install,
     /// Run what takes too long for every change: all random archives, and the tests of a release build
     Proofs,
+    /// Measure the doc comments: words, vague beginnings, labels
+    Prose(prose::Options),
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
     /// Measure against the tools that exist
@@ -80,6 +83,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
         Task::Proofs => proofs::run(&workspace),
+        Task::Prose(options) => prose::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),

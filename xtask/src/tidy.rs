@@ -9,7 +9,7 @@ mod architecture;
 mod dependencies;
 mod fuzz_targets;
 mod layout;
-mod sources;
+pub(crate) mod sources;
 
 use std::fmt;
 

@@ -53,7 +53,7 @@ fn read(root: &Path, path: &str) -> Option<SourceFile> {
 }
 
 impl SourceFile {
-    fn is_rust(&self) -> bool {
+    pub(crate) fn is_rust(&self) -> bool {
         Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")
     }
 
