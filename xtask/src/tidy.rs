@@ -9,6 +9,7 @@ mod architecture;
 mod dependencies;
 mod fuzz_targets;
 mod layout;
+mod modules;
 pub(crate) mod sources;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         architecture::check(&files),
         layout::check_names(workspace),
         layout::check_lints(workspace)?,
+        modules::check(&files),
         fuzz_targets::check(workspace)?,
         sources::check_lengths(&files),
         sources::check_whitespace(&files),

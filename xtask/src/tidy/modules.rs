@@ -1,0 +1,313 @@
+//! Imports between the modules of a crate.
+//!
+//! Two rules. Circles: modules that import each other can only be understood together, so no circle may have more than
+//! [`LARGEST`] files. Storeys: the folders of a crate that are listed in [`STOREYS`] import in one direction only, as
+//! crates do.
+//!
+//! The reader follows `use` declarations and paths that begin with `crate`, `super` or `self`. Imports of a name that a
+//! parent module re-exports count as imports of the parent. Code under `#[cfg(test)] mod tests` does not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sources::SourceFile;
+use super::{Check, Problem};
+
+/// The most files that may import each other in a circle.
+const LARGEST: usize = 3;
+
+/// Circles that are larger, with the number of their files now. A circle may shrink and not grow.
+const LARGER: &[(&str, usize)] = &[("dwell-analyze", 23), ("dwell-measure", 9)];
+
+/// Crates whose folders have an order: a folder imports itself, those before it and modules outside of all of them.
+const STOREYS: &[(&str, &[&str])] = &[];
+
+/// The modules of one crate, by the path from its root (`engine::shard`; the root is empty), and what they import.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// Checks circles and storeys of all crates.
+pub(crate) fn check(files: &[SourceFile]) -> Check {
+    let mut crates: BTreeMap<&str, Vec<(String, &SourceFile)>> = BTreeMap::new();
+    for file in files {
+        if let Some((name, module)) = place(&file.path) {
+            crates.entry(name).or_default().push((module, file));
+        }
+    }
+    let mut problems = Vec::new();
+    let mut count = 0;
+    for (name, modules) in &crates {
+        count += modules.len();
+        let graph = graph(modules);
+        let root = format!("crates/{name}/src");
+        let allowed = LARGER.iter().find(|it| it.0 == *name).map_or(LARGEST, |it| it.1);
+        for circle in circles(&graph).into_iter().filter(|it| it.len() > allowed) {
+            let message = format!(
+                "{} modules import each other in a circle: {}",
+                circle.len(),
+                circle.join(", ")
+            );
+            problems.push(Problem::of(&root, message));
+        }
+        if let Some((_, storeys)) = STOREYS.iter().find(|it| it.0 == *name) {
+            problems.extend(climbs(&graph, storeys).map(|it| Problem::of(&root, it)));
+        }
+    }
+    Check::done("imports between modules", count, "modules", problems)
+}
+
+/// The crate of a source file and its path of modules; `None` for files that are not part of a library or program.
+fn place(path: &str) -> Option<(&str, String)> {
+    let (name, inside) = match path.strip_prefix("crates/") {
+        Some(rest) => rest.split_once("/src/")?,
+        None => ("xtask", path.strip_prefix("xtask/src/")?),
+    };
+    let inside = inside.strip_suffix(".rs")?;
+    let inside = inside.strip_suffix("/mod").unwrap_or(inside);
+    let module =
+        if matches!(inside, "lib" | "main") { String::new() } else { inside.replace('/', "::") };
+    Some((name, module))
+}
+
+fn graph(modules: &[(String, &SourceFile)]) -> Graph {
+    let names: BTreeSet<&str> = modules.iter().map(|(name, _)| name.as_str()).collect();
+    let mut graph = Graph::new();
+    for (module, file) in modules {
+        let text = file.text.as_deref().unwrap_or_default();
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let mut imports = BTreeSet::new();
+        for path in paths(text) {
+            if let Some(target) = resolve(module, &path, &names) {
+                // The root declares all modules and a parent its children: that is no import.
+                if target != *module && !target.is_empty() {
+                    imports.insert(target);
+                }
+            }
+        }
+        graph.insert(module.clone(), imports);
+    }
+    graph
+}
+
+/// The longest part of an imported path that is a module of the crate.
+fn resolve(module: &str, path: &[String], names: &BTreeSet<&str>) -> Option<String> {
+    let mut base: Vec<&str> = module.split("::").filter(|it| !it.is_empty()).collect();
+    let mut rest = path;
+    while let Some((first, others)) = rest.split_first() {
+        match first.as_str() {
+            "crate" => base.clear(),
+            "super" => drop(base.pop()),
+            "self" => {}
+            _ => break,
+        }
+        rest = others;
+    }
+    (0..=rest.len()).rev().find_map(|count| {
+        let parts: Vec<&str> =
+            base.iter().copied().chain(rest.iter().take(count).map(String::as_str)).collect();
+        let name = parts.join("::");
+        names.contains(name.as_str()).then_some(name)
+    })
+}
+
+/// Every path in a file that begins at the crate, its parent or itself, with groups in braces taken apart.
+fn paths(text: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    // What a comment mentions is not imported.
+    let code: String =
+        text.lines().filter(|it| !it.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let mut from = 0;
+    while let Some((at, word)) = next_anchor(&code, from) {
+        from = at + word.len();
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|it| it.is_alphanumeric() || matches!(it, '_' | ':' | '$')) {
+            continue;
+        }
+        let mut prefix = vec![word.to_owned()];
+        from = at + word.len() + take(&code[at + word.len()..], &mut prefix, &mut found);
+    }
+    found
+}
+
+/// The next `crate::`, `super::` or `self::` from a place on.
+fn next_anchor(code: &str, from: usize) -> Option<(usize, &'static str)> {
+    let of = |word: &'static str| {
+        let rest = code.get(from..)?;
+        let at = rest.find(&format!("{word}::"))?;
+        Some((from + at, word))
+    };
+    ["crate", "super", "self"].into_iter().filter_map(of).min()
+}
+
+/// Reads `::a::{b, c::d}` behind a prefix; adds the paths, and returns how many bytes were read.
+fn take(code: &str, prefix: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
+    let mut read = 0;
+    let depth = prefix.len();
+    loop {
+        let rest = &code[read..];
+        let Some(after) = rest.strip_prefix("::") else { break };
+        if let Some(group) = after.strip_prefix('{') {
+            let mut inside = read + 3;
+            let mut length = 0;
+            while let Some(next) = group.get(length..).and_then(|it| it.chars().next()) {
+                match next {
+                    '}' => {
+                        inside += length + 1;
+                        prefix.truncate(depth);
+                        return inside;
+                    }
+                    it if it.is_alphanumeric() || it == '_' => {
+                        let word = word(&group[length..]);
+                        let mut longer = prefix.clone();
+                        longer.push(word.to_owned());
+                        length += word.len();
+                        length += take(&group[length..], &mut longer, found);
+                    }
+                    it => length += it.len_utf8(),
+                }
+            }
+            prefix.truncate(depth);
+            return inside + length;
+        }
+        let name = word(after);
+        if name.is_empty() {
+            break;
+        }
+        prefix.push(name.to_owned());
+        read += 2 + name.len();
+    }
+    found.push(prefix.clone());
+    prefix.truncate(depth);
+    read
+}
+
+fn word(text: &str) -> &str {
+    let end = text.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Sets of modules that import each other, by Tarjan's algorithm, without those of one module.
+fn circles(graph: &Graph) -> Vec<Vec<String>> {
+    let mut search = Search::new(graph);
+    for module in graph.keys() {
+        if !search.numbers.contains_key(module.as_str()) {
+            search.visit(module);
+        }
+    }
+    search.found
+}
+
+struct Search<'a> {
+    graph: &'a Graph,
+    numbers: BTreeMap<&'a str, usize>,
+    lowest: BTreeMap<&'a str, usize>,
+    stack: Vec<&'a str>,
+    found: Vec<Vec<String>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let (numbers, lowest) = (BTreeMap::new(), BTreeMap::new());
+        Self { graph, numbers, lowest, stack: Vec::new(), found: Vec::new() }
+    }
+
+    fn visit(&mut self, module: &'a str) {
+        let number = self.numbers.len();
+        self.numbers.insert(module, number);
+        let mut lowest = number;
+        self.stack.push(module);
+        for next in self.graph.get(module).into_iter().flatten() {
+            let next = next.as_str();
+            if !self.numbers.contains_key(next) {
+                self.visit(next);
+                lowest = lowest.min(self.lowest.get(next).copied().unwrap_or(number));
+            } else if self.stack.contains(&next) {
+                lowest = lowest.min(self.numbers.get(next).copied().unwrap_or(number));
+            }
+        }
+        self.lowest.insert(module, lowest);
+        if lowest == number {
+            let at = self.stack.iter().position(|it| *it == module).unwrap_or(0);
+            let mut circle: Vec<String> =
+                self.stack.split_off(at).into_iter().map(str::to_owned).collect();
+            circle.sort();
+            if circle.len() > 1 {
+                self.found.push(circle);
+            }
+        }
+    }
+}
+
+/// Imports from a folder of a folder that comes after it.
+fn climbs<'a>(graph: &'a Graph, storeys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    let storey = |module: &str| {
+        let folder = module.split("::").next().unwrap_or_default();
+        storeys.iter().position(|it| *it == folder)
+    };
+    graph.iter().flat_map(move |(module, imports)| {
+        imports.iter().filter_map(move |to| match (storey(module), storey(to)) {
+            (Some(here), Some(there)) if there > here => {
+                Some(format!("`{module}` imports `{to}`, of a folder above it"))
+            }
+            _ => None,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> SourceFile {
+        SourceFile { path: path.to_owned(), text: Some(text.to_owned()) }
+    }
+
+    fn of(files: &[SourceFile]) -> Graph {
+        let modules: Vec<_> =
+            files.iter().map(|file| (place(&file.path).unwrap().1, file)).collect();
+        graph(&modules)
+    }
+
+    #[test]
+    fn groups_and_relative_paths_are_followed() {
+        let files = [
+            file("crates/x/src/lib.rs", "mod a; mod b;"),
+            file("crates/x/src/a.rs", "use crate::{b::{c::C, D}, e};\nfn f(_: super::e::E) {}"),
+            file("crates/x/src/b/mod.rs", "mod c;\n// use crate::a;\nuse self::c::C;"),
+            file(
+                "crates/x/src/b/c.rs",
+                "use super::D;\n#[cfg(test)]\nmod tests {\nuse crate::a;\n}",
+            ),
+            file("crates/x/src/e.rs", ""),
+        ];
+        let graph = of(&files);
+        let imports = |of: &str| graph[of].iter().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(imports("a"), ["b", "b::c", "e"]);
+        assert_eq!(imports("b"), ["b::c"]);
+        assert_eq!(imports("b::c"), ["b"]);
+        assert_eq!(circles(&graph), [["b", "b::c"]]);
+    }
+
+    #[test]
+    fn a_large_circle_is_a_problem() {
+        let files = ["a", "b", "c", "d"].map(|it| {
+            let next = match it {
+                "a" => "b",
+                "b" => "c",
+                "c" => "d",
+                _ => "a",
+            };
+            file(&format!("crates/x/src/{it}.rs"), &format!("use crate::{next}::X;"))
+        });
+        assert_eq!(check(&files).problems(), 1);
+        assert_eq!(check(&files[..3]).problems(), 0);
+    }
+
+    #[test]
+    fn storeys_import_downwards_only() {
+        let files = [
+            file("crates/x/src/low/mod.rs", "use crate::high::A;"),
+            file("crates/x/src/high/mod.rs", "use crate::low::B;"),
+        ];
+        let found: Vec<String> = climbs(&of(&files), &["low", "high"]).collect();
+        assert_eq!(found, ["`low` imports `high`, of a folder above it"]);
+    }
+}
