@@ -11,6 +11,7 @@ mod fuzz;
 mod process;
 mod proofs;
 mod prose;
+mod same;
 mod tables;
 mod tidy;
 mod truth;
@@ -51,6 +52,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Measure against the tools that exist
     Bench(bench::Options),
+    /// Analyse a fixed set of archives with the code of two commits, and compare the results
+    Same(same::Options),
     /// Measure SRUMMA and SOR, and print the tables of the book
     Tables(tables::Options),
     /// Hold programs that know their own waits against what Dwell finds in them
@@ -86,6 +89,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Prose(options) => prose::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),
         Task::Bench(options) => bench::run(&workspace, options),
+        Task::Same(options) => same::run(&workspace, options),
         Task::Tables(options) => tables::run(&workspace, options),
         Task::Truth(options) => truth::run(&workspace, options),
         Task::Web(options) => web::run(&workspace, options),

@@ -1,0 +1,251 @@
+//! Analyses a fixed set of archives with the code of two commits and compares the results byte for byte.
+//!
+//! A refactoring changes no result, and this command shows it: `cargo xtask same OLD NEW`. The set holds the recorded
+//! archives of `tests/data/archives`, at least one for each runtime, and synthetic archives, which the code of the old
+//! commit makes. For each archive three results are compared: `trace.cubex`, `findings.json`, and the text that
+//! `dwell analyze` prints.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::process::{self, cargo};
+use crate::workspace::Workspace;
+
+/// The recorded archives, one in each folder.
+const RECORDED: &str = "tests/data/archives";
+
+/// The synthetic archives: a name, and the arguments of `dwell synth`.
+const SYNTHETIC: &[(&str, &[&str])] = &[
+    ("srumma", &["srumma", "--ranks", "16"]),
+    ("sor", &["sor", "--ranks", "16"]),
+    ("halo", &["halo", "--ranks", "9"]),
+    ("ring", &["ring", "--ranks", "7"]),
+    ("random-1", &["random", "--ranks", "8", "--seed", "1"]),
+    ("random-2", &["random", "--ranks", "12", "--seed", "2"]),
+    ("random-3", &["random", "--ranks", "5", "--seed", "3", "--segments", "20"]),
+];
+
+/// Options of `cargo xtask same`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The commit to compare with
+    old: String,
+    /// The commit to compare; the working tree if not given
+    new: Option<String>,
+}
+
+/// The results of one archive: the name of a file, and its bytes.
+type Results = BTreeMap<&'static str, Vec<u8>>;
+
+/// Runs the subcommand.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let folder = workspace.target.join("same");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let old = built(workspace, &folder, &options.old)?;
+    let new = match &options.new {
+        Some(commit) => built(workspace, &folder, commit)?,
+        None => {
+            process::run(cargo(&workspace.root).args(["build", "-p", "dwell"]))?;
+            workspace.target.join("debug/dwell")
+        }
+    };
+    let archives = archives(workspace, &folder, &old)?;
+    let mut different = 0;
+    for (name, archive) in &archives {
+        let (old, new) = (results(&folder, &old, archive)?, results(&folder, &new, archive)?);
+        let differences = compare(&old, &new);
+        println!("{name}: {}", if differences.is_empty() { "same" } else { "DIFFERENT" });
+        differences.iter().for_each(|it| println!("  {it}"));
+        different += usize::from(!differences.is_empty());
+    }
+    ensure!(different == 0, "{different} of {} archives give other results", archives.len());
+    println!("{} archives give the same bytes", archives.len());
+    Ok(())
+}
+
+/// The program `dwell` of a commit. It is built once and kept.
+fn built(workspace: &Workspace, folder: &Path, commit: &str) -> Result<PathBuf> {
+    let mut git = Command::new("git");
+    git.current_dir(&workspace.root).args([
+        "rev-parse",
+        "--verify",
+        &format!("{commit}^{{commit}}"),
+    ]);
+    let id = process::output(&mut git)?.trim().to_owned();
+    let program = folder.join(format!("dwell-{id}"));
+    if program.is_file() {
+        return Ok(program);
+    }
+    let tree = folder.join(format!("tree-{id}"));
+    let mut git = Command::new("git");
+    git.current_dir(&workspace.root).args(["worktree", "add", "--force", "--detach"]);
+    process::run(git.arg(&tree).arg(&id))?;
+    let target = folder.join("target");
+    let built = process::run(
+        cargo(&tree).args(["build", "--locked", "-p", "dwell"]).env("CARGO_TARGET_DIR", &target),
+    );
+    let copied = built.and_then(|()| {
+        fs::copy(target.join("debug/dwell"), &program)
+            .with_context(|| format!("cannot write {}", program.display()))
+    });
+    let mut git = Command::new("git");
+    git.current_dir(&workspace.root).args(["worktree", "remove", "--force"]);
+    process::run(git.arg(&tree))?;
+    copied.map(|_| program)
+}
+
+/// The archives of the set, by name.
+fn archives(
+    workspace: &Workspace,
+    folder: &Path,
+    dwell: &Path,
+) -> Result<BTreeMap<String, PathBuf>> {
+    let mut found = BTreeMap::new();
+    let recorded = workspace.root.join(RECORDED);
+    for entry in fs::read_dir(&recorded).with_context(|| format!("cannot read {RECORDED}"))? {
+        let path = entry?.path();
+        if path.join("traces.otf2").is_file() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.insert(name, path);
+        }
+    }
+    ensure!(!found.is_empty(), "there is no archive in {RECORDED}");
+    for (name, arguments) in SYNTHETIC {
+        let path = folder.join(name);
+        clear(&path)?;
+        process::output(Command::new(dwell).arg("synth").args(*arguments).arg("-o").arg(&path))?;
+        found.insert(format!("synthetic {name}"), path);
+    }
+    Ok(found)
+}
+
+fn clear(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Analyses a copy of an archive, always at the same place, since results name it.
+fn results(folder: &Path, dwell: &Path, archive: &Path) -> Result<Results> {
+    let copy = folder.join("archive");
+    clear(&copy)?;
+    copy_all(archive, &copy)?;
+    let output = Command::new(dwell)
+        .args(["analyze", "--top", "1000", "--threads", "2"])
+        .arg(&copy)
+        .env_remove("DWELL_CONFIG")
+        .output()
+        .with_context(|| format!("cannot run {}", dwell.display()))?;
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!("{} cannot analyse {}: {errors}", dwell.display(), archive.display());
+    }
+    let mut results = Results::from([("text", output.stdout)]);
+    for name in ["trace.cubex", "findings.json"] {
+        let path = copy.join(name);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        results.insert(name, bytes);
+    }
+    Ok(results)
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_all(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).with_context(|| format!("cannot copy {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where two results differ: one line a place.
+fn compare(old: &Results, new: &Results) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, old) in old {
+        let new = new.get(name).map_or(&[][..], Vec::as_slice);
+        if old == new {
+            continue;
+        }
+        let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
+        match (json(old), json(new)) {
+            (Ok(old), Ok(new)) => differ(name, &old, &new, &mut found),
+            _ => found.push(format!("{name}: {}", first_difference(old, new))),
+        }
+    }
+    found
+}
+
+/// The first line, or byte, that is not the same.
+fn first_difference(old: &[u8], new: &[u8]) -> String {
+    let at = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    match (std::str::from_utf8(old), std::str::from_utf8(new)) {
+        (Ok(old), Ok(new)) => {
+            let pairs = old.lines().zip(new.lines()).find(|(a, b)| a != b);
+            pairs.map_or("one has more lines".to_owned(), |(a, b)| format!("{a:?}, now {b:?}"))
+        }
+        _ => format!("byte {at} of {} and {}", old.len(), new.len()),
+    }
+}
+
+/// Adds the paths of values that differ.
+fn differ(path: &str, old: &Value, new: &Value, found: &mut Vec<String>) {
+    match (old, new) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+                let path = format!("{path}.{key}");
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => differ(&path, a, b, found),
+                    (Some(_), None) => found.push(format!("{path} is gone")),
+                    _ => found.push(format!("{path} is new")),
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                differ(&format!("{path}[{index}]"), a, b, found);
+            }
+        }
+        _ if old != new => found.push(format!("{path}: {old}, now {new}")),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(json: &str, text: &str) -> Results {
+        Results::from([("findings.json", json.as_bytes().to_vec()), ("text", text.into())])
+    }
+
+    #[test]
+    fn the_same_is_the_same() {
+        assert!(compare(&results("[1]", "a"), &results("[1]", "a")).is_empty());
+    }
+
+    #[test]
+    fn each_difference_is_named() {
+        let old = results(r#"{"a": [1, 2], "b": 1}"#, "first\nsecond\n");
+        let new = results(r#"{"a": [1, 3], "c": 1}"#, "first\nthird\n");
+        let expected = [
+            "findings.json.a[1]: 2, now 3",
+            "findings.json.b is gone",
+            "findings.json.c is new",
+            "text: \"second\", now \"third\"",
+        ];
+        assert_eq!(compare(&old, &new), expected);
+    }
+}
