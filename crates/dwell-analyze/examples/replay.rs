@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use dwell_analyze::{Options, Quantity, analyze};
+use dwell_model::waits::Wait;
 use otf2::Archive;
 
 const USAGE: &str = "usage: replay ANCHOR [--threads N] [--memory BYTES]";
@@ -36,8 +37,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let analysis = analyze(&archive, &options, &|_| {})?;
     let seconds = start.elapsed().as_secs_f64();
-    let waits = Quantity::ALL.iter().filter(|what| what.pattern().is_some());
-    let waits: u64 = waits.map(|what| analysis.total(*what)).sum();
+    let waits = Wait::ALL.iter().map(|wait| analysis.total(Quantity::Wait(*wait)));
+    let waits: u64 = waits.sum();
     let (events, windows) = (analysis.events(), analysis.windows());
     let peak = peak().unwrap_or(0);
     println!("events={events} seconds={seconds:.6} waits={waits} windows={windows} peak={peak}");

@@ -33,8 +33,7 @@ pub struct CallTime {
 
 /// Everything that was booked as a wait, with the upper bounds.
 pub(crate) fn waits(node: &Node) -> u64 {
-    let upper = |&(what, more): &(Q, Option<Q>)| node.get(what) + more.map_or(0, |it| node.get(it));
-    Q::WAITS.iter().map(upper).sum()
+    Q::waits().map(|(wait, more)| node.get(Q::Wait(wait)) + more.map_or(0, |it| node.get(it))).sum()
 }
 
 /// The call paths of runtimes at a location.

@@ -1,213 +1,150 @@
-//! What is booked on a call path at a location: waits, counts and volumes.
+//! What is booked on a call path at a location: counts, volumes and waits.
 
-/// Something that is summed up. Waits are in nanoseconds.
+use dwell_model::waits::{Certainty, Wait};
+
+/// Something that is summed up for each call path and location. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
 pub enum Quantity {
-    /// Put operations.
+    /// The number of put operations.
     Puts,
-    /// Get operations.
+    /// The number of get operations.
     Gets,
-    /// Atomic operations.
+    /// The number of atomic operations.
     Atomics,
-    /// Bytes that puts and atomics sent.
+    /// The bytes that puts and atomics sent.
     BytesPut,
-    /// Bytes that gets and atomics fetched.
+    /// The bytes that gets and atomics fetched.
     BytesGet,
-    /// Messages sent.
+    /// The number of messages that were sent.
     Sends,
-    /// Messages received.
+    /// The number of messages that were received.
     Receives,
-    /// Bytes of messages sent.
+    /// The bytes of messages that were sent.
     BytesSent,
-    /// Bytes of messages received.
+    /// The bytes of messages that were received.
     BytesReceived,
-    /// Collective operations.
+    /// The number of collective operations.
     Collectives,
-    /// Waits for one target to enter a call that progresses: no less than this.
-    ProgressLow,
-    /// By how much the upper bound of that is higher.
-    ProgressMargin,
-    /// Time that looks like it, of classes of operations that were seen to need no target.
-    ProgressUnconfirmed,
-    /// The part of the upper bound that no end of an operation with an arrival of its target supports.
-    ProgressByRule,
-    /// Waits for several targets: no less than this.
-    ProgressMultiLow,
-    /// By how much the upper bound of that is higher.
-    ProgressMultiMargin,
-    /// Time that looks like it, of classes of operations that were seen to need no target.
-    ProgressMultiUnconfirmed,
-    /// Waits for a lock that others held.
-    LockContention,
-    /// The part of these where it was not recorded when a lock was obtained.
-    LockContentionInferred,
-    /// Waits for a signal that was raised later.
-    LateSignal,
-    /// The part of these where the address was not recorded.
-    LateSignalInferred,
-    /// Waits for the last of several partners.
-    LatePartner,
-    /// Barriers: until the last has entered.
-    BarrierWait,
-    /// Barriers: from the first to end.
-    BarrierCompletion,
-    /// Collectives from all to all: until the last has entered.
-    NxnWait,
-    /// Collectives from all to all: from the first to end.
-    NxnCompletion,
-    /// Collectives from one to all: until the root has entered.
-    LateBroadcast,
-    /// Collectives from all to one: the root, until the last has entered.
-    EarlyReduce,
-    /// Collectives over those of lower rank: until the last of these has entered.
-    EarlyScan,
-    /// Making windows or shared memory: until the last has entered.
-    WaitAtCreate,
-    /// Freeing windows or shared memory: until the last has entered.
-    WaitAtFree,
-    /// Receives that began before the send.
-    LateSender,
-    /// The part of these during which another message was there already.
-    LateSenderWrongOrder,
-    /// Sends that waited for the receive.
-    LateReceiver,
-    /// Fences: until the last has entered.
-    WaitAtFence,
-    /// Access epochs that waited for the target to expose its window.
-    LatePost,
-    /// Exposure epochs that waited for the origins.
-    EarlyWait,
-    /// The part of waits at fences during which operations of others had yet to end.
-    EarlyFence,
-    /// The part of early waits after the last operation of the origin that came last.
-    LateComplete,
-    /// Calls that complete collectives which do not block: until the last has begun them.
-    NonBlockingWait,
-    /// Collectives that were judged without some of their members: how many.
+    /// The time of a wait; the lower bound, if a wait has two bounds.
+    Wait(Wait),
+    /// The difference between the upper and the lower bound of a wait that has two bounds.
+    Margin(Wait),
+    /// The part of a wait for which something had to be inferred: the address of a flag, or when a lock was obtained.
+    Inferred(Wait),
+    /// The part of the upper bound of a wait that no operation supports which ended when its target arrived.
+    ByRule(Wait),
+    /// Time that looks like this wait, of classes of operations that were seen to need no target.
+    Unconfirmed(Wait),
+    /// The number of collectives that were judged without some of their members.
     PartialCollectives,
-    /// Calls that test one after the other: how many.
+    /// The number of calls in polling loops.
     PollingCalls,
-    /// Nanoseconds from the first of these to the last. Not a wait: the process computes.
+    /// The time from the first call of each polling loop to its last. This is no wait: the process computes.
     PollingTime,
-    /// Time of calls beyond their waits, as long as calls take that nothing holds up.
+    /// The time of calls beyond their waits, as long as calls take that nothing holds up.
     Transfer,
-    /// Time of calls beyond waits and transfer.
+    /// The time of calls beyond waits and transfer.
     Unexplained,
-    /// The part of it that belongs to calls of which there are too few to say how long they take.
+    /// The part of the unexplained time of calls of which there are too few to say how long they take.
     TooFew,
 }
 
 use Quantity as Q;
 
+/// How many waits there are.
+const WAITS: usize = Wait::ALL.len();
+
+/// Quantities that belong to no wait and come before those that do.
+const COUNTS: [Q; 10] = [
+    Q::Puts,
+    Q::Gets,
+    Q::Atomics,
+    Q::BytesPut,
+    Q::BytesGet,
+    Q::Sends,
+    Q::Receives,
+    Q::BytesSent,
+    Q::BytesReceived,
+    Q::Collectives,
+];
+
+/// Quantities that belong to no wait and come after those that do.
+const OTHERS: [Q; 6] = [
+    Q::PartialCollectives,
+    Q::PollingCalls,
+    Q::PollingTime,
+    Q::Transfer,
+    Q::Unexplained,
+    Q::TooFew,
+];
+
 impl Quantity {
-    /// Every quantity, in order.
-    pub const ALL: &'static [Self] = &[
-        Q::Puts,
-        Q::Gets,
-        Q::Atomics,
-        Q::BytesPut,
-        Q::BytesGet,
-        Q::Sends,
-        Q::Receives,
-        Q::BytesSent,
-        Q::BytesReceived,
-        Q::Collectives,
-        Q::ProgressLow,
-        Q::ProgressMargin,
-        Q::ProgressUnconfirmed,
-        Q::ProgressByRule,
-        Q::ProgressMultiLow,
-        Q::ProgressMultiMargin,
-        Q::ProgressMultiUnconfirmed,
-        Q::LockContention,
-        Q::LockContentionInferred,
-        Q::LateSignal,
-        Q::LateSignalInferred,
-        Q::LatePartner,
-        Q::BarrierWait,
-        Q::BarrierCompletion,
-        Q::NxnWait,
-        Q::NxnCompletion,
-        Q::LateBroadcast,
-        Q::EarlyReduce,
-        Q::EarlyScan,
-        Q::WaitAtCreate,
-        Q::WaitAtFree,
-        Q::LateSender,
-        Q::LateSenderWrongOrder,
-        Q::LateReceiver,
-        Q::WaitAtFence,
-        Q::LatePost,
-        Q::EarlyWait,
-        Q::EarlyFence,
-        Q::LateComplete,
-        Q::NonBlockingWait,
-        Q::PartialCollectives,
-        Q::PollingCalls,
-        Q::PollingTime,
-        Q::Transfer,
-        Q::Unexplained,
-        Q::TooFew,
-    ];
+    /// How many quantities there are.
+    pub(crate) const COUNT: usize = COUNTS.len() + 5 * WAITS + OTHERS.len();
 
-    /// Waits that exclude each other, each with the quantity by which its upper bound is higher. Other quantities are
-    /// counts, bounds, and parts of these.
-    pub const WAITS: &'static [(Self, Option<Self>)] = &[
-        (Q::ProgressLow, Some(Q::ProgressMargin)),
-        (Q::ProgressMultiLow, Some(Q::ProgressMultiMargin)),
-        (Q::LockContention, None),
-        (Q::LateSignal, None),
-        (Q::LatePartner, None),
-        (Q::BarrierWait, None),
-        (Q::BarrierCompletion, None),
-        (Q::NxnWait, None),
-        (Q::NxnCompletion, None),
-        (Q::LateBroadcast, None),
-        (Q::EarlyReduce, None),
-        (Q::EarlyScan, None),
-        (Q::WaitAtCreate, None),
-        (Q::WaitAtFree, None),
-        (Q::LateSender, None),
-        (Q::LateReceiver, None),
-        (Q::WaitAtFence, None),
-        (Q::LatePost, None),
-        (Q::EarlyWait, None),
-        (Q::NonBlockingWait, None),
-    ];
-
-    /// Names of its metrics in the report, without the prefix of a layer; none for counts and bounds.
-    pub fn metrics(self) -> Vec<&'static str> {
-        crate::report::names_of(self)
+    /// The place of the quantity among all of them, below [`Self::COUNT`].
+    #[inline(always)]
+    pub(crate) fn index(self) -> usize {
+        let of = |kind: usize, wait: Wait| COUNTS.len() + kind * WAITS + wait as usize;
+        let other = |number: usize| COUNTS.len() + 5 * WAITS + number;
+        match self {
+            Q::Puts => 0,
+            Q::Gets => 1,
+            Q::Atomics => 2,
+            Q::BytesPut => 3,
+            Q::BytesGet => 4,
+            Q::Sends => 5,
+            Q::Receives => 6,
+            Q::BytesSent => 7,
+            Q::BytesReceived => 8,
+            Q::Collectives => 9,
+            Q::Wait(wait) => of(0, wait),
+            Q::Margin(wait) => of(1, wait),
+            Q::Inferred(wait) => of(2, wait),
+            Q::ByRule(wait) => of(3, wait),
+            Q::Unconfirmed(wait) => of(4, wait),
+            Q::PartialCollectives => other(0),
+            Q::PollingCalls => other(1),
+            Q::PollingTime => other(2),
+            Q::Transfer => other(3),
+            Q::Unexplained => other(4),
+            Q::TooFew => other(5),
+        }
     }
 
-    /// The id of the pattern that a finding about it has; `None` for counts and for bounds.
-    pub fn pattern(self) -> Option<&'static str> {
-        Some(match self {
-            Q::ProgressLow => "wait_for_progress",
-            Q::ProgressMultiLow => "wait_for_progress_multi",
-            Q::LockContention => "lock_contention",
-            Q::LateSignal => "late_signal",
-            Q::LatePartner => "late_partner",
-            Q::BarrierWait => "barrier_wait",
-            Q::BarrierCompletion => "barrier_completion",
-            Q::NxnWait => "nxn_wait",
-            Q::NxnCompletion => "nxn_completion",
-            Q::LateBroadcast => "late_broadcast",
-            Q::EarlyReduce => "early_reduce",
-            Q::EarlyScan => "early_scan",
-            Q::WaitAtCreate => "wait_at_create",
-            Q::WaitAtFree => "wait_at_free",
-            Q::LateSender => "late_sender",
-            Q::LateSenderWrongOrder => "late_sender_wrong_order",
-            Q::LateReceiver => "late_receiver",
-            Q::WaitAtFence => "wait_at_fence",
-            Q::LatePost => "late_post",
-            Q::EarlyWait => "early_wait",
-            Q::EarlyFence => "early_fence",
-            Q::LateComplete => "late_complete",
-            Q::NonBlockingWait => "nonblocking_collective_wait",
-            _ => return None,
+    /// Every quantity: counts, then waits with their bounds and parts, then everything else.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let waits = [Q::Wait, Q::Margin, Q::Inferred, Q::ByRule, Q::Unconfirmed];
+        let waits = waits.into_iter().flat_map(|of| Wait::ALL.iter().map(move |wait| of(*wait)));
+        COUNTS.into_iter().chain(waits).chain(OTHERS)
+    }
+
+    /// Waits that exclude each other, each with the quantity by which its upper bound is higher. Waits that are part of
+    /// another one are not among them.
+    pub fn waits() -> impl Iterator<Item = (Wait, Option<Self>)> {
+        let whole = Wait::ALL.iter().copied().filter(|wait| wait.about().part_of.is_none());
+        whole.map(|wait| {
+            let has_bounds = wait.about().certainty == Certainty::Visits;
+            (wait, has_bounds.then_some(Q::Margin(wait)))
         })
+    }
+
+    /// The wait whose time this is; `None` for counts, and for bounds and parts of a wait.
+    pub fn wait(self) -> Option<Wait> {
+        match self {
+            Q::Wait(wait) => Some(wait),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Quantity;
+
+    #[test]
+    fn every_quantity_has_its_place() {
+        let places: Vec<usize> = Quantity::all().map(Quantity::index).collect();
+        assert_eq!(places, (0..Quantity::COUNT).collect::<Vec<_>>());
     }
 }

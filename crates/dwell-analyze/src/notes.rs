@@ -1,9 +1,8 @@
 //! What could not be computed, and what is wrong with the archive.
 
-use std::collections::BTreeMap;
-
 use dwell_model::archive;
 use dwell_model::operation::Operation;
+use dwell_model::waits::Wait;
 use otf2::Anchor;
 use otf2::read::Definitions;
 
@@ -17,6 +16,18 @@ use crate::world::World;
 
 /// Problems are listed up to here; the rest is counted.
 const LISTED: usize = 20;
+
+/// Waits whose cause a call may lack, in the order in which they are told, and why it does.
+const UNMATCHED: &[(Wait, &str)] = &[
+    (Wait::LatePartner, ELSEWHERE),
+    (Wait::LateSender, "the messages that they received were not sent in the archive"),
+    (Wait::LateReceiver, ELSEWHERE),
+    (Wait::LatePost, ELSEWHERE),
+    (Wait::EarlyWait, ELSEWHERE),
+    (Wait::NonBlockingWait, "some members never completed, or began unrecorded"),
+];
+
+const ELSEWHERE: &str = "what they waited for is not in the archive";
 
 /// Collects what has to be said beside the findings.
 pub(crate) fn collect(
@@ -51,16 +62,12 @@ pub(crate) fn collect(
         add("collectives", partial, why);
     }
     let actors = || replayed.shards.iter().flat_map(|shard| &shard.actors);
-    let mut unmatched: BTreeMap<Quantity, u64> = BTreeMap::new();
-    let missing = actors().flat_map(|actor| actor.messages.unmatched());
-    missing.for_each(|what| *unmatched.entry(what).or_default() += 1);
-    for (what, calls) in unmatched {
-        let why = match what {
-            Quantity::LateSender => "the messages that they received were not sent in the archive",
-            Quantity::NonBlockingWait => "some members never completed, or began unrecorded",
-            _ => "what they waited for is not in the archive",
-        };
-        add(what.pattern().unwrap_or_default(), calls, why);
+    let missing: Vec<Quantity> = actors().flat_map(|actor| actor.messages.unmatched()).collect();
+    for (wait, why) in UNMATCHED {
+        let calls = missing.iter().filter(|what| **what == Quantity::Wait(*wait)).count() as u64;
+        if calls > 0 {
+            add(wait.about().id, calls, why);
+        }
     }
     let unseen: u64 = actors().map(|actor| actor.messages.unseen).sum();
     if unseen > 0 {

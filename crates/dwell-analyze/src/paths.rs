@@ -114,14 +114,14 @@ impl Node {
 
     #[inline(always)]
     fn add(&mut self, what: Quantity, amount: u64) {
-        if let Some(sum) = self.counts.get_mut(what as usize) {
+        if let Some(sum) = self.counts.get_mut(what.index()) {
             *sum += amount;
         }
     }
 
     /// What was booked of a quantity.
     pub(crate) fn get(&self, what: Quantity) -> u64 {
-        match self.counts.get(what as usize) {
+        match self.counts.get(what.index()) {
             Some(sum) => *sum,
             None => self.rest.iter().find(|booked| booked.0 == what).map_or(0, |booked| booked.1),
         }

@@ -21,7 +21,7 @@ use crate::paths::Path;
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
 use crate::patterns::messages::{Probe, Receive, Waiter};
 use crate::patterns::progress::{self, Needed, Questions};
-use crate::patterns::signals::{Signal, Wait};
+use crate::patterns::signals::{FlagWait, Signal};
 use crate::polling::{Run, Test};
 use crate::regions::Regions;
 use crate::role::{Traits, is_numbered};
@@ -339,7 +339,7 @@ impl Player<'_> {
                     }
                 }
                 Note::Change(offset) => {
-                    self.actor.signals.wait(Wait { location, account, enter, leave, offset });
+                    self.actor.signals.wait(FlagWait { location, account, enter, leave, offset });
                 }
                 Note::First(key, exclusive, target) => first = Some((key, exclusive, target)),
                 Note::Receive(receive) => receives.push(receive),

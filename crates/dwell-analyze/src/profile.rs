@@ -217,7 +217,7 @@ impl Profile {
                 Source::Time(..) => Sums::has_time(has),
                 Source::Visits => Sums::has_visits(has),
                 Source::Shortest | Source::Longest => Sums::has_extremes(has),
-                Source::Wait(..) => false,
+                Source::Wait(..) | Source::Sum(..) => false,
                 Source::Counter(id, _) => counted.contains(&(path, id)),
                 Source::Count(_, what) => {
                     let place = COUNTS.iter().position(|count| *count == what);
@@ -458,7 +458,7 @@ impl Columns {
             Source::Count(_, what) => {
                 self.counts.get(COUNTS.iter().position(|count| *count == what)?)?
             }
-            Source::Wait(..) | Source::Counter(..) => return None,
+            Source::Wait(..) | Source::Sum(..) | Source::Counter(..) => return None,
         })
     }
 }

@@ -12,6 +12,7 @@ use cubex::{
     Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId,
 };
 use dwell_model::layer::Layer;
+use dwell_model::waits::{Class, TREE, Wait};
 use otf2::Definition;
 use otf2::id::MetricRef;
 use otf2::read::Definitions;
@@ -22,7 +23,7 @@ use crate::metric::Quantity as Q;
 use crate::names;
 use crate::paths::{Counted, Node, Setting};
 use crate::replay::Replayed;
-use crate::tree::{Branch, Class, Tree, lanes, node};
+use crate::tree::{Branch, Tree, lanes, node};
 use crate::world::World;
 
 /// Where the values of a metric come from.
@@ -36,7 +37,9 @@ pub(crate) enum Source {
     Shortest,
     Longest,
     /// A wait in nanoseconds, on paths of a layer and some classes.
-    Wait(Layer, &'static [Class], &'static [Q]),
+    Wait(Layer, &'static [Class], Wait),
+    /// A sum of times in nanoseconds, on paths of a layer.
+    Sum(Layer, &'static [Q]),
     /// A count, on paths of a layer.
     Count(Layer, Q),
     /// Something about the values of a counter.
@@ -61,146 +64,6 @@ struct Row {
     parent: Option<usize>,
     source: Source,
 }
-
-const ALL: &[Class] = &[
-    Class::Management,
-    Class::Barrier,
-    Class::RmaSync,
-    Class::Rma,
-    Class::Message,
-    Class::Collective,
-];
-
-/// The metrics below a layer: depth, name, title, classes, and the quantity if it is a wait.
-type LayerRow = (usize, &'static str, &'static str, &'static [Class], &'static [Q]);
-
-const LAYER: &[LayerRow] = {
-    use Class::{Barrier, Collective, Management, Message, Rma, RmaSync};
-    const SYNC: &[Class] = &[Barrier, RmaSync];
-    const COMM: &[Class] = &[Message, Collective, Rma];
-    &[
-        (0, "", "", ALL, &[]),
-        (1, "management", "Management", &[Management], &[]),
-        (2, "rma_wait_at_create", "Wait at Create", &[Management], &[Q::WaitAtCreate]),
-        (2, "rma_wait_at_free", "Wait at Free", &[Management], &[Q::WaitAtFree]),
-        (
-            2,
-            "management_wait_for_progress",
-            "Wait for Progress (Management)",
-            &[Management],
-            &[Q::ProgressLow],
-        ),
-        (
-            2,
-            "management_wait_for_progress_multi",
-            "Wait for Progress of Several Targets (Management)",
-            &[Management],
-            &[Q::ProgressMultiLow],
-        ),
-        (1, "synchronization", "Synchronization", SYNC, &[]),
-        (2, "sync_collective", "Collective Synchronization", &[Barrier], &[]),
-        (3, "barrier_wait", "Wait at Barrier", &[Barrier], &[Q::BarrierWait]),
-        (3, "barrier_completion", "Barrier Completion", &[Barrier], &[Q::BarrierCompletion]),
-        (
-            3,
-            "sync_collective_wait_for_progress",
-            "Wait for Progress (Collective Synchronization)",
-            &[Barrier],
-            &[Q::ProgressLow],
-        ),
-        (
-            3,
-            "sync_collective_wait_for_progress_multi",
-            "Wait for Progress of Several Targets (Collective Synchronization)",
-            &[Barrier],
-            &[Q::ProgressMultiLow],
-        ),
-        (2, "rma_synchronization", "One-sided Synchronization", &[RmaSync], &[]),
-        (3, "rma_sync_late_post", "Late Post", &[RmaSync], &[Q::LatePost]),
-        (3, "rma_early_wait", "Early Wait", &[RmaSync], &[Q::EarlyWait]),
-        (4, "rma_late_complete", "Late Complete", &[RmaSync], &[Q::LateComplete]),
-        (3, "rma_wait_at_fence", "Wait at Fence", &[RmaSync], &[Q::WaitAtFence]),
-        (4, "rma_early_fence", "Early Fence", &[RmaSync], &[Q::EarlyFence]),
-        (3, "rma_sync_lock_competition", "Lock Contention", &[RmaSync], &[Q::LockContention]),
-        (3, "rma_sync_late_signal", "Late Signal", &[RmaSync], &[Q::LateSignal]),
-        (3, "rma_sync_late_partner", "Late Partner", &[RmaSync], &[Q::LatePartner]),
-        (
-            3,
-            "rma_sync_wait_for_progress",
-            "Wait for Progress (Synchronization)",
-            &[RmaSync],
-            &[Q::ProgressLow],
-        ),
-        (
-            3,
-            "rma_sync_wait_for_progress_multi",
-            "Wait for Progress of Several Targets (Synchronization)",
-            &[RmaSync],
-            &[Q::ProgressMultiLow],
-        ),
-        (1, "communication", "Communication", COMM, &[]),
-        (2, "point2point", "Point-to-point Communication", &[Message], &[]),
-        (3, "latesender", "Late Sender", &[Message], &[Q::LateSender]),
-        (4, "latesender_wo", "Late Sender, Wrong Order", &[Message], &[Q::LateSenderWrongOrder]),
-        (3, "latereceiver", "Late Receiver", &[Message], &[Q::LateReceiver]),
-        (
-            3,
-            "point2point_nonblocking_wait",
-            "Wait at Non-blocking Collective (with Messages)",
-            &[Message],
-            &[Q::NonBlockingWait],
-        ),
-        (2, "collective", "Collective Communication", &[Collective], &[]),
-        (3, "earlyreduce", "Early Reduce", &[Collective], &[Q::EarlyReduce]),
-        (3, "earlyscan", "Early Scan", &[Collective], &[Q::EarlyScan]),
-        (3, "latebroadcast", "Late Broadcast", &[Collective], &[Q::LateBroadcast]),
-        (3, "wait_nxn", "Wait at N x N", &[Collective], &[Q::NxnWait]),
-        (3, "nxn_completion", "N x N Completion", &[Collective], &[Q::NxnCompletion]),
-        (
-            3,
-            "nonblocking_wait",
-            "Wait at Non-blocking Collective",
-            &[Collective],
-            &[Q::NonBlockingWait],
-        ),
-        (
-            3,
-            "collective_wait_for_progress",
-            "Wait for Progress (Collective Communication)",
-            &[Collective],
-            &[Q::ProgressLow],
-        ),
-        (
-            3,
-            "collective_wait_for_progress_multi",
-            "Wait for Progress of Several Targets (Collective Communication)",
-            &[Collective],
-            &[Q::ProgressMultiLow],
-        ),
-        (2, "rma_communication", "One-sided Communication", &[Rma], &[]),
-        (
-            3,
-            "rma_comm_lock_competition",
-            "Lock Contention (Communication)",
-            &[Rma],
-            &[Q::LockContention],
-        ),
-        (
-            3,
-            "rma_comm_wait_for_progress",
-            "Wait for Progress (Communication)",
-            &[Rma, Message],
-            &[Q::ProgressLow],
-        ),
-        (
-            3,
-            "rma_comm_wait_for_progress_multi",
-            "Wait for Progress of Several Targets (Communication)",
-            &[Rma, Message],
-            &[Q::ProgressMultiLow],
-        ),
-    ]
-};
 
 /// End of the name of the metric with the upper bounds of waits for progress.
 const UPPER_BOUND: &str = "wait_for_progress_upper_bound";
@@ -234,20 +97,25 @@ const BESIDE: &[BesideRow] = &[
         UPPER_BOUND,
         "Wait for Progress, upper bound",
         "Waits for progress of one or several targets, if all that may be a wait is one",
-        &[Q::ProgressLow, Q::ProgressMargin, Q::ProgressMultiLow, Q::ProgressMultiMargin],
+        &[
+            Q::Wait(Wait::WaitForProgress),
+            Q::Margin(Wait::WaitForProgress),
+            Q::Wait(Wait::WaitForProgressMulti),
+            Q::Margin(Wait::WaitForProgressMulti),
+        ],
     ),
     (
         "wait_for_progress_unconfirmed",
         "Wait for Progress, unconfirmed",
         "Time in operations during which their targets were in no call that progresses, although operations of the same \
          class were seen to need no help of their targets",
-        &[Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed],
+        &[Q::Unconfirmed(Wait::WaitForProgress), Q::Unconfirmed(Wait::WaitForProgressMulti)],
     ),
     (
         "late_signal_inferred",
         "Late Signal, inferred",
         "Waits for a signal where it is not recorded which address was waited on",
-        &[Q::LateSignalInferred],
+        &[Q::Inferred(Wait::LateSignal)],
     ),
     (
         "polling",
@@ -259,7 +127,7 @@ const BESIDE: &[BesideRow] = &[
         "lock_competition_inferred",
         "Lock Contention, inferred",
         "Lock contention where it is not recorded when the lock was obtained",
-        &[Q::LockContentionInferred],
+        &[Q::Inferred(Wait::LockContention)],
     ),
 ];
 
@@ -293,27 +161,31 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
         description: "",
         unit: "sec".into(),
         parent: None,
-        source: Source::Time(None, ALL),
+        source: Source::Time(None, Class::ALL),
     }];
     for &layer in layers {
+        let (prefix, of) = (layer.name(), layer.title());
         let mut above = vec![0];
-        for &(depth, name, title, classes, waits) in LAYER {
+        let mut push = |depth: usize, name: &str, title: &str, source| {
             above.truncate(depth + 1);
             let parent = above.last().copied();
             above.push(rows.len());
-            let (prefix, of) = (layer.name(), layer.title());
             rows.push(Row {
                 name: if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") },
                 title: format!("{of} {title}").trim_end().into(),
                 description: "",
                 unit: "sec".into(),
                 parent,
-                source: if waits.is_empty() {
-                    Source::Time(Some(layer), classes)
-                } else {
-                    Source::Wait(layer, classes, waits)
-                },
+                source,
             });
+        };
+        for group in TREE {
+            let source = Source::Time(Some(layer), group.classes);
+            push(group.depth, group.metric, group.title, source);
+            for (depth, wait, place) in group.waits() {
+                let source = Source::Wait(layer, place.classes, wait);
+                push(depth, place.metric, place.title, source);
+            }
         }
     }
     let beside = |name: String, title: String, unit: &str, source| {
@@ -326,7 +198,7 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
     for &layer in layers {
         let (prefix, of) = (layer.name(), layer.title());
         for &(name, title, description, sum) in BESIDE {
-            let source = Source::Wait(layer, ALL, sum);
+            let source = Source::Sum(layer, sum);
             let (name, title) = (format!("{prefix}_{name}"), format!("{of} {title}"));
             rows.push(Row { description, ..beside(name, title, "sec", source) });
         }
@@ -367,6 +239,7 @@ impl Source {
             Self::Time(Some(layer), classes) | Self::Wait(layer, classes, _) => {
                 class.is_some_and(|(of, class)| of == layer && classes.contains(&class))
             }
+            Self::Sum(layer, _) => class.is_some_and(|(of, _)| of == layer),
             Self::Count(layer, _) => own == Some(layer),
         }
     }
@@ -410,7 +283,8 @@ impl Source {
         match self {
             Self::Time(..) => node.time,
             Self::Visits => node.visits,
-            Self::Wait(_, _, waits) => waits.iter().map(|&what| node.get(what)).sum(),
+            Self::Wait(_, _, wait) => node.get(Q::Wait(wait)),
+            Self::Sum(_, all) => all.iter().map(|&what| node.get(what)).sum(),
             Self::Count(_, what) => node.get(what),
             // Those are of profiles; counters are not counted in nanoseconds or calls.
             Self::Shortest | Self::Longest | Self::Counter(..) => self.nothing(),
@@ -705,18 +579,9 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
     }
 }
 
-/// The metrics of a wait, without the prefix of a layer.
-pub(crate) fn names_of(what: Q) -> Vec<&'static str> {
-    LAYER.iter().filter(|row| row.4.contains(&what)).map(|row| row.1).collect()
-}
-
 /// The metric that a wait on paths of some class is booked as.
-pub(crate) fn name_of(layer: Layer, class: Class, what: Q) -> String {
-    let fits = |row: &&LayerRow| row.4.contains(&what);
-    let exact = LAYER.iter().filter(fits).find(|row| row.3.contains(&class));
-    // Every class has a row for what occurs in it; if not, the last resort is the first that fits.
-    let row = exact.or_else(|| LAYER.iter().find(fits));
-    format!("{}_{}", layer.name(), row.map_or("wait", |row| row.1))
+pub(crate) fn name_of(layer: Layer, class: Class, wait: Wait) -> String {
+    format!("{}_{}", layer.name(), wait.place(class).metric)
 }
 
 /// The metric that has the upper bounds of waits for progress.

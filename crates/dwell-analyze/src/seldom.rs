@@ -21,6 +21,7 @@ use crate::player::Player;
 use crate::regions::Span;
 use crate::role::{Epoch, Role, Traits};
 use crate::world::number;
+use dwell_model::waits::Wait;
 
 impl Player<'_> {
     /// A parameter of the program has a value, until the call ends that it was set in, or it is set again.
@@ -344,7 +345,7 @@ impl Player<'_> {
         for arrival in self.actor.under.end(number, judged.then_some(arrival)) {
             mail.arrivals.send(arrival.home(world), arrival);
         }
-        let what = Quantity::NonBlockingWait;
+        let what = Quantity::Wait(Wait::NonBlockingWait);
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
         let (skipped, probe) = (0, None);
         self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
@@ -411,7 +412,7 @@ impl Player<'_> {
         let context = win.0 | NOTIFICATIONS;
         match kind {
             RmaSyncType::NotifyOut => self.tell(time, partner, context),
-            RmaSyncType::NotifyIn => self.hear(partner, context, Quantity::LateSignal),
+            RmaSyncType::NotifyIn => self.hear(partner, context, Quantity::Wait(Wait::LateSignal)),
             _ => {}
         }
     }
@@ -438,19 +439,21 @@ impl Player<'_> {
             match epoch {
                 None => {
                     self.tell(time, partner, win.0 | PARTNERS);
-                    self.hear(partner, win.0 | PARTNERS, Quantity::LatePartner);
+                    self.hear(partner, win.0 | PARTNERS, Quantity::Wait(Wait::LatePartner));
                 }
                 Some(Epoch::Post) => {
                     self.tell(time, partner, win.0 | POSTS);
                     self.tell(time, partner, win.0 | LATER_POSTS);
                 }
-                Some(Epoch::Start) => self.hear(partner, win.0 | POSTS, Quantity::LatePost),
+                Some(Epoch::Start) => {
+                    self.hear(partner, win.0 | POSTS, Quantity::Wait(Wait::LatePost));
+                }
                 Some(Epoch::Complete) => {
-                    self.hear(partner, win.0 | LATER_POSTS, Quantity::LatePost);
+                    self.hear(partner, win.0 | LATER_POSTS, Quantity::Wait(Wait::LatePost));
                     self.tell(time, partner, win.0 | COMPLETES);
                 }
                 Some(Epoch::Wait | Epoch::Test) => {
-                    self.hear(partner, win.0 | COMPLETES, Quantity::EarlyWait);
+                    self.hear(partner, win.0 | COMPLETES, Quantity::Wait(Wait::EarlyWait));
                 }
             }
         }
@@ -564,7 +567,7 @@ impl Player<'_> {
         self.moved(bytes, sender);
         let here = || Posted { enter: frame.enter, probe: self.lane.probe.take() };
         let Posted { enter: posted, probe } = posted.unwrap_or_else(here);
-        let what = Quantity::LateSender;
+        let what = Quantity::Wait(Wait::LateSender);
         self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
     }
 }

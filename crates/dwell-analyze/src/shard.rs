@@ -26,6 +26,7 @@ use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Questions, W
 use crate::player::Player;
 use crate::role::Traits;
 use crate::world::World;
+use dwell_model::waits::Wait;
 
 /// Times that all shards have to agree on at the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +282,7 @@ impl Shard {
                 let bookings = &mut desk.replies.bookings;
                 actor.signals.judge(me, horizon, open, |wait, what, amount, origin| {
                     let (location, account) = (wait.location, wait.account);
-                    let whole = what == Quantity::LateSignal;
+                    let whole = what == Quantity::Wait(Wait::LateSignal);
                     let (begin, blamed) = (wait.enter, Some(origin));
                     let left = whole.then_some(wait.leave - wait.enter);
                     let booking = Booking { location, account, what, amount, begin, blamed, left };
@@ -334,7 +335,7 @@ impl Shard {
             let Some(lane) = actor.lane_mut(world, location) else { continue };
             let Some(path) = lane.paths.calls(account).map(|calls| calls.path) else { continue };
             lane.paths.book(path, what, amount);
-            if what.pattern().is_some() {
+            if what.wait().is_some() {
                 lane.paths.waited(path, what, WaitingCalls::one(amount, begin, blamed));
             }
             if let Some(left) = left {

@@ -4,94 +4,58 @@ use std::collections::HashMap;
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation, Shape};
+use dwell_model::waits::Class;
 use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::hash::Mixed;
-use crate::metric::Quantity;
 use crate::paths::{Node, Path, Setting};
 use crate::role::{Role, Traits};
 use crate::shard::Shard;
 use crate::world::World;
 
-/// What time on a path is spent for, inside a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Class {
-    Management,
-    /// Barriers.
-    Barrier,
-    /// Completion, locks, signals.
-    RmaSync,
-    /// Put, get, atomic.
-    Rma,
-    /// Messages.
-    Message,
-    /// Collectives that move data.
-    Collective,
-}
-
-impl Class {
-    fn of(role: Role) -> Option<(Layer, Self)> {
-        let meaning = role.meaning?;
-        let class = match meaning.operation {
-            _ if role.epoch.is_some() => Self::RmaSync,
-            operation if operation.is_one_sided() => Self::Rma,
-            Operation::Order
-            | Operation::CompleteLocal
-            | Operation::CompleteRemote
-            | Operation::Meet
-            | Operation::Lock
-            | Operation::Unlock
-            | Operation::TryLock
-            | Operation::WaitChange
-            | Operation::TestChange
-            | Operation::StartEpoch
-            | Operation::CompleteEpoch
-            | Operation::PostEpoch
-            | Operation::WaitEpoch
-            | Operation::TestEpoch => Self::RmaSync,
-            Operation::WaitHandle | Operation::TestHandle => {
-                if meaning.layer == Layer::Mpi {
-                    Self::Message
-                } else {
-                    Self::RmaSync
-                }
+/// What the time of calls with a role is spent for, and the layer they belong to.
+fn class_of(role: Role) -> Option<(Layer, Class)> {
+    let meaning = role.meaning?;
+    let class = match meaning.operation {
+        _ if role.epoch.is_some() => Class::RmaSync,
+        operation if operation.is_one_sided() => Class::Rma,
+        Operation::Order
+        | Operation::CompleteLocal
+        | Operation::CompleteRemote
+        | Operation::Meet
+        | Operation::Lock
+        | Operation::Unlock
+        | Operation::TryLock
+        | Operation::WaitChange
+        | Operation::TestChange
+        | Operation::StartEpoch
+        | Operation::CompleteEpoch
+        | Operation::PostEpoch
+        | Operation::WaitEpoch
+        | Operation::TestEpoch => Class::RmaSync,
+        Operation::WaitHandle | Operation::TestHandle => {
+            if meaning.layer == Layer::Mpi {
+                Class::Message
+            } else {
+                Class::RmaSync
             }
-            Operation::Send
-            | Operation::Receive
-            | Operation::Exchange
-            | Operation::Probe
-            | Operation::TestProbe
-            | Operation::StartHandle
-            | Operation::FreeHandle => Self::Message,
-            Operation::Collective(Collective::Barrier) if meaning.completes_remote => {
-                // A fence of MPI is a barrier around operations.
-                if meaning.layer == Layer::Mpi { Self::RmaSync } else { Self::Barrier }
-            }
-            Operation::Collective(which) if which.shape() == Shape::Barrier => Self::Barrier,
-            Operation::Collective(_) => Self::Collective,
-            _ => Self::Management,
-        };
-        Some((meaning.layer, class))
-    }
-
-    /// The class that a wait belongs to, if that is always the same.
-    fn of_wait(what: Quantity) -> Option<Self> {
-        use Quantity as Q;
-        Some(match what {
-            Q::LateSender | Q::LateSenderWrongOrder | Q::LateReceiver => Self::Message,
-            Q::LateSignal | Q::LatePartner | Q::LatePost | Q::EarlyWait | Q::WaitAtFence => {
-                Self::RmaSync
-            }
-            // Where messages are waited for as well, it is theirs.
-            Q::NonBlockingWait => Self::Collective,
-            Q::BarrierWait | Q::BarrierCompletion => Self::Barrier,
-            Q::NxnWait | Q::NxnCompletion | Q::LateBroadcast | Q::EarlyReduce | Q::EarlyScan => {
-                Self::Collective
-            }
-            Q::WaitAtCreate | Q::WaitAtFree => Self::Management,
-            _ => return None,
-        })
-    }
+        }
+        Operation::Send
+        | Operation::Receive
+        | Operation::Exchange
+        | Operation::Probe
+        | Operation::TestProbe
+        | Operation::StartHandle
+        | Operation::FreeHandle => Class::Message,
+        Operation::Collective(Collective::Barrier) if meaning.completes_remote => {
+            // A fence of MPI is a barrier around operations.
+            if meaning.layer == Layer::Mpi { Class::RmaSync } else { Class::Barrier }
+        }
+        Operation::Collective(which) if which.shape() == Shape::Barrier => Class::Barrier,
+        Operation::Collective(_) => Class::Collective,
+        _ => Class::Management,
+    };
+    Some((meaning.layer, class))
 }
 
 /// A call path of the program.
@@ -174,7 +138,7 @@ impl Tree {
             let above = branch.parent.map(|parent| parent as usize);
             let is_decided = above.and_then(|at| decided.get(at).copied()).unwrap_or(false);
             let inherited = above.and_then(|at| self.branches.get(at)?.class);
-            let own = Class::of(role);
+            let own = class_of(role);
             let strong = match world.layer {
                 None => own.is_some() && !role.traits.has(Traits::SILENT),
                 some => own.is_some() && role.layer() == some,
@@ -193,7 +157,7 @@ impl Tree {
                     .iter()
                     .filter_map(|&(location, path)| lanes.get(location as usize)?.paths.get(path))
                     .flat_map(crate::paths::Node::booked)
-                    .filter_map(|(what, _)| Class::of_wait(what))
+                    .filter_map(|(what, _)| what.wait()?.about().class)
                     .min();
                 if let Some(booked) = booked {
                     class = Some((layer, booked));

@@ -6,6 +6,7 @@
 mod sums;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity};
+use dwell_model::waits::Wait;
 use dwell_synth::{Severities, Truth, halo, ring, sor, srumma};
 use otf2::Archive;
 
@@ -16,17 +17,17 @@ fn run(directory: &std::path::Path, options: &Options) -> Analysis {
 fn severities(analysis: &Analysis, location: usize) -> Severities {
     let at = |what| analysis.at_location(location, what);
     Severities {
-        wait_for_progress: at(Quantity::ProgressLow),
-        wait_for_progress_multi: at(Quantity::ProgressMultiLow),
-        barrier_wait: at(Quantity::BarrierWait),
-        barrier_completion: at(Quantity::BarrierCompletion),
-        nxn_wait: at(Quantity::NxnWait),
-        nxn_completion: at(Quantity::NxnCompletion),
-        late_signal: at(Quantity::LateSignal),
-        late_partner: at(Quantity::LatePartner),
-        late_sender: at(Quantity::LateSender),
-        late_sender_wrong_order: at(Quantity::LateSenderWrongOrder),
-        late_receiver: at(Quantity::LateReceiver),
+        wait_for_progress: at(Quantity::Wait(Wait::WaitForProgress)),
+        wait_for_progress_multi: at(Quantity::Wait(Wait::WaitForProgressMulti)),
+        barrier_wait: at(Quantity::Wait(Wait::BarrierWait)),
+        barrier_completion: at(Quantity::Wait(Wait::BarrierCompletion)),
+        nxn_wait: at(Quantity::Wait(Wait::NxnWait)),
+        nxn_completion: at(Quantity::Wait(Wait::NxnCompletion)),
+        late_signal: at(Quantity::Wait(Wait::LateSignal)),
+        late_partner: at(Quantity::Wait(Wait::LatePartner)),
+        late_sender: at(Quantity::Wait(Wait::LateSender)),
+        late_sender_wrong_order: at(Quantity::Wait(Wait::LateSenderWrongOrder)),
+        late_receiver: at(Quantity::Wait(Wait::LateReceiver)),
     }
 }
 
@@ -41,7 +42,7 @@ fn check(analysis: &Analysis, truth: &Truth) {
     assert_eq!(analysis.total(Quantity::Receives), truth.totals.messages);
     assert_eq!(analysis.total(Quantity::BytesSent), truth.totals.bytes_sent);
     assert_eq!(analysis.total(Quantity::BytesReceived), truth.totals.bytes_sent);
-    assert_eq!(analysis.total(Quantity::ProgressMargin), 0);
+    assert_eq!(analysis.total(Quantity::Margin(Wait::WaitForProgress)), 0);
     assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
     assert!(analysis.not_computed().is_empty(), "{:?}", analysis.not_computed());
 }

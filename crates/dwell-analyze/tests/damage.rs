@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity};
+use dwell_model::waits::Wait;
 use dwell_synth::{random, srumma};
 use otf2::Archive;
 
@@ -35,9 +36,9 @@ fn a_missing_location() {
         let patterns: Vec<_> = part.not_computed().iter().map(|it| it.pattern).collect();
         assert!(patterns.contains(&"wait_for_progress"), "{patterns:?}");
         assert!(patterns.contains(&"collectives"), "{patterns:?}");
-        assert_eq!(part.at_location(2, Quantity::ProgressLow), 0);
-        let found = part.total(Quantity::ProgressLow);
-        assert!(found > 0 && found < whole.total(Quantity::ProgressLow));
+        assert_eq!(part.at_location(2, Quantity::Wait(Wait::WaitForProgress)), 0);
+        let found = part.total(Quantity::Wait(Wait::WaitForProgress));
+        assert!(found > 0 && found < whole.total(Quantity::Wait(Wait::WaitForProgress)));
         let barrier = part.findings().iter().find(|it| it.pattern == "barrier_wait").unwrap();
         assert_eq!(barrier.confidence, Confidence::LowerBound);
     }
@@ -53,7 +54,7 @@ fn a_location_that_was_cut_short() {
     let part = run(directory.path(), Cut::Budget);
     assert!(!part.damage().is_empty());
     assert!(part.events() < whole.events());
-    assert!(part.total(Quantity::ProgressLow) > 0);
+    assert!(part.total(Quantity::Wait(Wait::WaitForProgress)) > 0);
     part.write_report(&directory.path().join("trace.cubex")).unwrap();
 }
 

@@ -6,6 +6,7 @@
 mod support;
 
 use dwell_analyze::{Analysis, Quantity as Q};
+use dwell_model::waits::Wait;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
     Enter, Leave, RmaAcquireLock, RmaCollectiveEnd, RmaGet, RmaOpCompleteRemote, RmaPut,
@@ -108,11 +109,15 @@ fn several_targets() {
                 false => delay,
             };
             analyzed(threads, |analysis| {
-                each(analysis, Q::ProgressMultiLow, |rank| if rank == 0 { expected } else { 0 });
+                each(analysis, Q::Wait(Wait::WaitForProgressMulti), |rank| {
+                    if rank == 0 { expected } else { 0 }
+                });
                 // At most it waited until the last of them came.
                 let margin = u64::from(targets) * delay - expected;
-                each(analysis, Q::ProgressMultiMargin, |rank| if rank == 0 { margin } else { 0 });
-                each(analysis, Q::ProgressLow, |_| 0);
+                each(analysis, Q::Margin(Wait::WaitForProgressMulti), |rank| {
+                    if rank == 0 { margin } else { 0 }
+                });
+                each(analysis, Q::Wait(Wait::WaitForProgress), |_| 0);
             });
         }
     }
@@ -164,8 +169,8 @@ fn a_lock_in_turns() {
                 .at(leave + hold, Leave { region: CLEAR_LOCK })
         };
         analyzed((0..count).map(take_turn).collect(), |analysis| {
-            each(analysis, Q::LockContention, |rank| rank * hold);
-            each(analysis, Q::ProgressLow, |_| 0);
+            each(analysis, Q::Wait(Wait::LockContention), |rank| rank * hold);
+            each(analysis, Q::Wait(Wait::WaitForProgress), |_| 0);
         });
     }
 }
@@ -189,7 +194,7 @@ fn a_lock_that_is_handed_over() {
         };
         analyzed((0..count).map(take_turn).collect(), |analysis| {
             let before = |rank: u64| rank * hold + rank.saturating_sub(1) * hand_over;
-            each(analysis, Q::LockContention, before);
+            each(analysis, Q::Wait(Wait::LockContention), before);
             let findings = analysis.findings();
             let contention = findings.iter().find(|it| it.pattern == "lock_contention").unwrap();
             for share in &contention.targets {
@@ -216,37 +221,52 @@ const SHAPES: &[Shape] = &[
         "shmem_sum_to_all",
         CollectiveOp::Allreduce,
         None,
-        &[(Q::NxnWait, |n, k, d| (n - 1 - k) * d), (Q::NxnCompletion, |_, k, _| k)],
+        &[
+            (Q::Wait(Wait::NxnWait), |n, k, d| (n - 1 - k) * d),
+            (Q::Wait(Wait::NxnCompletion), |_, k, _| k),
+        ],
     ),
     // The last is the root: all others wait for it. Then the one before: the last does not.
     (
         "shmem_broadcast",
         CollectiveOp::Bcast,
         Some(0),
-        &[(Q::LateBroadcast, |n, k, d| (n - 1 - k) * d)],
+        &[(Q::Wait(Wait::LateBroadcast), |n, k, d| (n - 1 - k) * d)],
     ),
     (
         "shmem_broadcast",
         CollectiveOp::Bcast,
         Some(1),
-        &[(Q::LateBroadcast, |n, k, d| (n - 1).saturating_sub(k + 1) * d)],
+        &[(Q::Wait(Wait::LateBroadcast), |n, k, d| (n - 1).saturating_sub(k + 1) * d)],
     ),
     // The last has nobody to wait for, the one before it waits for the last.
-    ("reduce", CollectiveOp::Reduce, Some(0), &[(Q::EarlyReduce, |_, _, _| 0)]),
+    ("reduce", CollectiveOp::Reduce, Some(0), &[(Q::Wait(Wait::EarlyReduce), |_, _, _| 0)]),
     (
         "reduce",
         CollectiveOp::Reduce,
         Some(1),
-        &[(Q::EarlyReduce, |n, k, d| if k + 2 == n { d } else { 0 })],
+        &[(Q::Wait(Wait::EarlyReduce), |n, k, d| if k + 2 == n { d } else { 0 })],
     ),
     // Those of lower rank have come before.
-    ("scan", CollectiveOp::Scan, None, &[(Q::EarlyScan, |_, _, _| 0)]),
-    ("shmem_malloc", CollectiveOp::Allocate, None, &[(Q::WaitAtCreate, |n, k, d| (n - 1 - k) * d)]),
-    ("shmem_free", CollectiveOp::Deallocate, None, &[(Q::WaitAtFree, |n, k, d| (n - 1 - k) * d)]),
+    ("scan", CollectiveOp::Scan, None, &[(Q::Wait(Wait::EarlyScan), |_, _, _| 0)]),
+    (
+        "shmem_malloc",
+        CollectiveOp::Allocate,
+        None,
+        &[(Q::Wait(Wait::WaitAtCreate), |n, k, d| (n - 1 - k) * d)],
+    ),
+    (
+        "shmem_free",
+        CollectiveOp::Deallocate,
+        None,
+        &[(Q::Wait(Wait::WaitAtFree), |n, k, d| (n - 1 - k) * d)],
+    ),
 ];
 
-const BARRIER: &[(Q, Formula)] =
-    &[(Q::BarrierWait, |n, k, d| (n - 1 - k) * d), (Q::BarrierCompletion, |_, k, _| k)];
+const BARRIER: &[(Q, Formula)] = &[
+    (Q::Wait(Wait::BarrierWait), |n, k, d| (n - 1 - k) * d),
+    (Q::Wait(Wait::BarrierCompletion), |_, k, _| k),
+];
 
 /// A collective of n processes that come one after the other: in the order of `late`.
 fn collective(
@@ -288,9 +308,9 @@ fn every_shape_of_collective() {
                     each(analysis, what, |rank| formula(count, rank, delay));
                 }
                 // And nothing else is a wait.
-                for what in Q::ALL.iter().filter(|it| it.pattern().is_some()) {
-                    if !booked.contains(what) {
-                        each(analysis, *what, |_| 0);
+                for what in Wait::ALL.iter().map(|wait| Q::Wait(*wait)) {
+                    if !booked.contains(&what) {
+                        each(analysis, what, |_| 0);
                     }
                 }
             });
@@ -304,6 +324,6 @@ fn a_scan_against_the_order() {
     for (count, delay) in [(2, 100), (5, 33)] {
         let late: Vec<u64> = (0..count).rev().collect();
         let threads = collective("scan", CollectiveOp::Scan, None, &late, delay);
-        analyzed(threads, |analysis| each(analysis, Q::EarlyScan, |rank| rank * delay));
+        analyzed(threads, |analysis| each(analysis, Q::Wait(Wait::EarlyScan), |rank| rank * delay));
     }
 }

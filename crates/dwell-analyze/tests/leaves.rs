@@ -6,6 +6,7 @@
 mod support;
 
 use dwell_analyze::Quantity;
+use dwell_model::waits::Wait;
 use otf2::enums::RmaAtomicType;
 use otf2::event::{
     Enter, Leave, RmaAtomic, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking,
@@ -55,8 +56,12 @@ fn waits(origin: Thread) -> Vec<[(u64, u64); 2]> {
             let low = analysis.at_location(0, low);
             (low, low + analysis.at_location(0, margin))
         };
-        let one = of(Quantity::ProgressLow, Quantity::ProgressMargin);
-        let several = of(Quantity::ProgressMultiLow, Quantity::ProgressMultiMargin);
+        let one =
+            of(Quantity::Wait(Wait::WaitForProgress), Quantity::Margin(Wait::WaitForProgress));
+        let several = of(
+            Quantity::Wait(Wait::WaitForProgressMulti),
+            Quantity::Margin(Wait::WaitForProgressMulti),
+        );
         all.borrow_mut().push([one, several]);
     });
     all.into_inner()

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use cubex::Report;
 use dwell_analyze::{Analysis, Cut, Options, Quantity};
+use dwell_model::waits::Wait;
 use otf2::Archive;
 
 /// The directory of reference data beside the checkout, or the one named by `DWELL_REFERENCE_DATA`.
@@ -37,14 +38,14 @@ fn as_scalasca_says() {
     let scout = Report::open(path.join("scout.cubex")).unwrap();
     let meta = scout.meta();
     for (name, what, known) in [
-        ("mpi_barrier_wait", Quantity::BarrierWait, 1.194610),
-        ("mpi_barrier_completion", Quantity::BarrierCompletion, 0.001336),
-        ("mpi_latesender", Quantity::LateSender, 0.269334),
-        ("mpi_latereceiver", Quantity::LateReceiver, 0.120456),
-        ("mpi_earlyreduce", Quantity::EarlyReduce, 0.105628),
-        ("mpi_latebroadcast", Quantity::LateBroadcast, 0.541564),
-        ("mpi_wait_nxn", Quantity::NxnWait, 0.361190),
-        ("mpi_nxn_completion", Quantity::NxnCompletion, 0.000581),
+        ("mpi_barrier_wait", Quantity::Wait(Wait::BarrierWait), 1.194610),
+        ("mpi_barrier_completion", Quantity::Wait(Wait::BarrierCompletion), 0.001336),
+        ("mpi_latesender", Quantity::Wait(Wait::LateSender), 0.269334),
+        ("mpi_latereceiver", Quantity::Wait(Wait::LateReceiver), 0.120456),
+        ("mpi_earlyreduce", Quantity::Wait(Wait::EarlyReduce), 0.105628),
+        ("mpi_latebroadcast", Quantity::Wait(Wait::LateBroadcast), 0.541564),
+        ("mpi_wait_nxn", Quantity::Wait(Wait::NxnWait), 0.361190),
+        ("mpi_nxn_completion", Quantity::Wait(Wait::NxnCompletion), 0.000581),
     ] {
         let total = analysis.total(what) as f64 / 1e9;
         assert!((total - known).abs() < 1e-6, "{name}: {total}");
@@ -57,26 +58,26 @@ fn as_scalasca_says() {
         }
     }
     // What Scalasca does not see: three rounds in which one process is 25 ms late at a fence.
-    let fences = analysis.total(Quantity::WaitAtFence) as f64 / 1e9;
+    let fences = analysis.total(Quantity::Wait(Wait::WaitAtFence)) as f64 / 1e9;
     assert!((0.2..0.3).contains(&fences), "{fences}");
     // Process 1 posts 15 ms late; process 0 completes 35 ms late.
-    let posts = analysis.total(Quantity::LatePost) as f64 / 1e9;
+    let posts = analysis.total(Quantity::Wait(Wait::LatePost)) as f64 / 1e9;
     assert!((0.04..0.06).contains(&posts), "{posts}");
-    let early = analysis.total(Quantity::EarlyWait) as f64 / 1e9;
+    let early = analysis.total(Quantity::Wait(Wait::EarlyWait)) as f64 / 1e9;
     assert!((0.09..0.12).contains(&early), "{early}");
     // Four processes take one lock for 3 ms each, five times; then all locks, which the last of them
     // still excludes. Nobody recorded when they got them.
-    let locks = analysis.total(Quantity::LockContention) as f64 / 1e9;
+    let locks = analysis.total(Quantity::Wait(Wait::LockContention)) as f64 / 1e9;
     assert!((0.1..0.7).contains(&locks), "{locks}");
     assert_eq!(
-        analysis.total(Quantity::LockContention),
-        analysis.total(Quantity::LockContentionInferred)
+        analysis.total(Quantity::Wait(Wait::LockContention)),
+        analysis.total(Quantity::Inferred(Wait::LockContention))
     );
     // The parts of these two: nothing is put late, and everything is completed late.
-    let pending = analysis.total(Quantity::EarlyFence);
-    assert!(pending < analysis.total(Quantity::WaitAtFence), "{pending}");
-    let late = analysis.total(Quantity::LateComplete);
-    assert!(late <= analysis.total(Quantity::EarlyWait), "{late}");
+    let pending = analysis.total(Quantity::Wait(Wait::EarlyFence));
+    assert!(pending < analysis.total(Quantity::Wait(Wait::WaitAtFence)), "{pending}");
+    let late = analysis.total(Quantity::Wait(Wait::LateComplete));
+    assert!(late <= analysis.total(Quantity::Wait(Wait::EarlyWait)), "{late}");
 }
 
 #[test]
@@ -86,14 +87,14 @@ fn one_sided_programs() {
         assert_eq!(analysis.total(Quantity::Gets), 36, "{name}");
         assert_eq!(analysis.total(Quantity::Puts), 33, "{name}");
         // Process 0 is 20 ms late with its flags, three times.
-        let late = analysis.total(Quantity::LateSignal) as f64 / 1e9;
+        let late = analysis.total(Quantity::Wait(Wait::LateSignal)) as f64 / 1e9;
         assert!(late > 0.05, "{name}: {late}");
         // Nobody recorded which flag it was.
         assert_eq!(
-            analysis.total(Quantity::LateSignal),
-            analysis.total(Quantity::LateSignalInferred)
+            analysis.total(Quantity::Wait(Wait::LateSignal)),
+            analysis.total(Quantity::Inferred(Wait::LateSignal))
         );
-        assert!(analysis.total(Quantity::BarrierWait) > 0, "{name}");
+        assert!(analysis.total(Quantity::Wait(Wait::BarrierWait)) > 0, "{name}");
     }
 }
 

@@ -10,6 +10,7 @@ mod sums;
 use std::collections::BTreeMap;
 
 use dwell_analyze::{Analysis, Confidence, Cut, Options, Quantity as Q};
+use dwell_model::waits::Wait;
 use otf2::enums::{
     CollectiveOp, CollectiveRoot, CommFlag, GroupFlag, GroupType, LocationGroupType, LocationType,
     Paradigm, RegionFlag, RegionRole, RmaSyncLevel, RmaWinFlag,
@@ -193,8 +194,12 @@ fn a_barrier_waits_for_a_target_outside() {
     for (cut, threads) in [(Cut::Budget, 1), (Cut::EveryEvent, 1), (Cut::EveryEvent, 7)] {
         let analysis = analysed(directory.path(), cut, threads);
         let at = |what| analysis.at_location(0, what);
-        assert_eq!((at(Q::BarrierWait), at(Q::ProgressLow)), (30, 30), "{cut:?}");
-        assert_eq!(analysis.total(Q::ProgressLow), 30);
+        assert_eq!(
+            (at(Q::Wait(Wait::BarrierWait)), at(Q::Wait(Wait::WaitForProgress))),
+            (30, 30),
+            "{cut:?}"
+        );
+        assert_eq!(analysis.total(Q::Wait(Wait::WaitForProgress)), 30);
         assert!(analysis.not_computed().is_empty(), "{:?}", analysis.not_computed());
         let finding = analysis.findings().iter().find(|it| it.pattern == "wait_for_progress");
         let metric = &finding.unwrap().metric;
@@ -275,7 +280,7 @@ fn what_a_large_put_may_have_raised_is_named() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), &lists, 2);
     let analysis = analysed(directory.path(), Cut::EveryEvent, 1);
-    assert_eq!(analysis.total(Q::LateSignal), 0);
+    assert_eq!(analysis.total(Q::Wait(Wait::LateSignal)), 0);
     let [note] = analysis.not_computed() else { panic!("{:?}", analysis.not_computed()) };
     assert_eq!((note.pattern, note.calls), ("late_signal", 1));
 }
@@ -440,8 +445,8 @@ fn search(made: &Made) -> (Vec<Sums>, u64) {
         }
     }
     // Class, how long at least and at most, how unlikely by chance, whether for several.
-    type Wait = ((char, usize, usize), u64, u64, u64, bool);
-    let mut waits: Vec<Wait> = Vec::new();
+    type Seen = ((char, usize, usize), u64, u64, u64, bool);
+    let mut waits: Vec<Seen> = Vec::new();
     for it in &made.waiters {
         let regions: Vec<(u64, u64, usize, char)> = it
             .targets
@@ -488,8 +493,16 @@ fn search(made: &Made) -> (Vec<Sums>, u64) {
             _ => (0, 0, high),
         };
         let names = match multi {
-            false => [Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed],
-            true => [Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed],
+            false => [
+                Q::Wait(Wait::WaitForProgress),
+                Q::Margin(Wait::WaitForProgress),
+                Q::Unconfirmed(Wait::WaitForProgress),
+            ],
+            true => [
+                Q::Wait(Wait::WaitForProgressMulti),
+                Q::Margin(Wait::WaitForProgressMulti),
+                Q::Unconfirmed(Wait::WaitForProgressMulti),
+            ],
         };
         for (what, amount) in names.into_iter().zip([low, high - low, rest]) {
             if amount > 0 {
@@ -501,12 +514,12 @@ fn search(made: &Made) -> (Vec<Sums>, u64) {
 }
 
 const WAITS: [Q; 6] = [
-    Q::ProgressLow,
-    Q::ProgressMultiLow,
-    Q::ProgressMultiMargin,
-    Q::ProgressUnconfirmed,
-    Q::ProgressMargin,
-    Q::ProgressMultiUnconfirmed,
+    Q::Wait(Wait::WaitForProgress),
+    Q::Wait(Wait::WaitForProgressMulti),
+    Q::Margin(Wait::WaitForProgressMulti),
+    Q::Unconfirmed(Wait::WaitForProgress),
+    Q::Margin(Wait::WaitForProgress),
+    Q::Unconfirmed(Wait::WaitForProgressMulti),
 ];
 
 #[test]
@@ -543,7 +556,11 @@ fn check(seeds: std::ops::Range<u64>, occur: &[Q]) {
             }
             let doubtful: u64 = analysis.unexplained().iter().map(|it| it.away).sum();
             let sum = |what| expected.iter().filter_map(|it| it.get(&what)).sum::<u64>();
-            assert_eq!(doubtful, sum(Q::ProgressUnconfirmed) + sum(Q::ProgressMultiUnconfirmed));
+            assert_eq!(
+                doubtful,
+                sum(Q::Unconfirmed(Wait::WaitForProgress))
+                    + sum(Q::Unconfirmed(Wait::WaitForProgressMulti))
+            );
         }
         for (what, amount) in expected.iter().flatten() {
             *totals.entry(*what).or_default() += amount;

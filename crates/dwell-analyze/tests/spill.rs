@@ -5,6 +5,7 @@
 mod support;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity};
+use dwell_model::waits::Wait;
 use otf2::Archive;
 use otf2::event::{
     Enter, Leave, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote,
@@ -76,7 +77,7 @@ fn run(archive: &Archive, memory: u64, cut: Cut) -> Analysis {
 }
 
 fn sums(analysis: &Analysis) -> Vec<u64> {
-    let at = |location| Quantity::ALL.iter().map(move |it| analysis.at_location(location, *it));
+    let at = |location| Quantity::all().map(move |it| analysis.at_location(location, it));
     (0..analysis.locations()).flat_map(at).collect()
 }
 
@@ -97,7 +98,10 @@ fn operations_in_a_file_are_judged_alike() {
     let archive = Archive::open(directory.path()).unwrap();
     let roomy = run(&archive, 1 << 30, Cut::Budget);
     assert_eq!(roomy.spilled(), 0);
-    assert!(roomy.total(Quantity::ProgressLow) > 0 || roomy.total(Quantity::ProgressMultiLow) > 0);
+    assert!(
+        roomy.total(Quantity::Wait(Wait::WaitForProgress)) > 0
+            || roomy.total(Quantity::Wait(Wait::WaitForProgressMulti)) > 0
+    );
     for window in [40_000, 250_000, 1_000_000] {
         let tight = run(&archive, 1, Cut::Nanoseconds(window));
         assert!(tight.spilled() > 1_000, "{}", tight.spilled());

@@ -5,6 +5,7 @@
 mod support;
 
 use dwell_analyze::{Analysis, Quantity};
+use dwell_model::waits::Wait;
 use otf2::Event;
 use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteBlocking, RmaOpCompleteRemote, RmaPut};
 use otf2::id::{MatchingId, Rank, RegionRef, RmaWinRef};
@@ -73,8 +74,8 @@ fn any_thread_of_the_target_serves() {
         ],
         |analysis| {
             assert_eq!(analysis.events(), 22);
-            assert_eq!(analysis.at_location(0, Quantity::ProgressLow), 50);
-            assert_eq!(analysis.total(Quantity::ProgressLow), 50);
+            assert_eq!(analysis.at_location(0, Quantity::Wait(Wait::WaitForProgress)), 50);
+            assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgress)), 50);
         },
     );
 }
@@ -107,8 +108,8 @@ fn a_thread_completes_what_another_put() {
             &[(0, enter(MAIN)), (500, leave(MAIN))],
         ],
         |analysis| {
-            assert_eq!(analysis.at_location(1, Quantity::ProgressLow), 60);
-            assert_eq!(analysis.total(Quantity::ProgressLow), 60);
+            assert_eq!(analysis.at_location(1, Quantity::Wait(Wait::WaitForProgress)), 60);
+            assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgress)), 60);
         },
     );
 }
@@ -145,8 +146,8 @@ fn threads_number_their_operations_alike() {
         ],
         |analysis| {
             // What thread 0 asked for was served before its quiet.
-            assert_eq!(analysis.at_location(0, Quantity::ProgressLow), 0);
-            assert_eq!(analysis.at_location(1, Quantity::ProgressLow), 50);
+            assert_eq!(analysis.at_location(0, Quantity::Wait(Wait::WaitForProgress)), 0);
+            assert_eq!(analysis.at_location(1, Quantity::Wait(Wait::WaitForProgress)), 50);
         },
     );
 }

@@ -5,6 +5,7 @@
 mod support;
 
 use dwell_analyze::{Analysis, Confidence, Quantity, Share};
+use dwell_model::waits::Wait;
 use otf2::enums::{CollectiveOp, CollectiveRoot, MeasurementMode, RmaAtomicType, RmaSyncLevel};
 use otf2::event::{
     Enter, Leave, MeasurementOnOff, RmaAtomic, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
@@ -120,10 +121,10 @@ fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
 /// is at the first thread.
 fn progress(processes: &[Vec<Thread>], expected: [u64; 4]) {
     let patterns = [
-        Quantity::ProgressLow,
-        Quantity::ProgressMultiLow,
-        Quantity::ProgressMargin,
-        Quantity::ProgressMultiMargin,
+        Quantity::Wait(Wait::WaitForProgress),
+        Quantity::Wait(Wait::WaitForProgressMulti),
+        Quantity::Margin(Wait::WaitForProgress),
+        Quantity::Margin(Wait::WaitForProgressMulti),
     ];
     analyzed(processes, |analysis| {
         assert_eq!(patterns.map(|what| analysis.at_location(0, what)), expected);
@@ -186,8 +187,12 @@ fn a_request_that_comes_when_the_barrier_is_over() {
         for (enter, waits) in [(100 - latency, 200 + latency), (99 - latency, 0)] {
             let origin = thread().barrier(0, None, 50, 70).get(0, 1, enter, 320).end();
             requests_that_take_time(per_node, &[vec![origin], vec![target.clone()]], |analysis| {
-                assert_eq!(analysis.at_location(0, Quantity::ProgressLow), waits, "{enter}");
-                assert_eq!(analysis.total(Quantity::ProgressLow), waits, "{enter}");
+                assert_eq!(
+                    analysis.at_location(0, Quantity::Wait(Wait::WaitForProgress)),
+                    waits,
+                    "{enter}"
+                );
+                assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgress)), waits, "{enter}");
             });
         }
     }
@@ -204,7 +209,10 @@ fn a_region_that_grazes_a_request_may_have_served_it() {
         for (end, confirmed) in [(106, true), (95, true), (90, false)] {
             let processes = [vec![origin.clone()], vec![target(end)]];
             requests_that_take_time(2, &processes, |analysis| {
-                let found = [Quantity::ProgressLow, Quantity::ProgressUnconfirmed];
+                let found = [
+                    Quantity::Wait(Wait::WaitForProgress),
+                    Quantity::Unconfirmed(Wait::WaitForProgress),
+                ];
                 let expected = if confirmed { [100, 0] } else { [0, 100] };
                 assert_eq!(found.map(|what| analysis.total(what)), expected, "{end}");
             });
@@ -244,7 +252,10 @@ fn evidence_holds_for_its_class() {
         };
         let seen = std::cell::RefCell::new(&mut found);
         world.analyzed(|analysis| {
-            let what = [Quantity::ProgressLow, Quantity::ProgressUnconfirmed];
+            let what = [
+                Quantity::Wait(Wait::WaitForProgress),
+                Quantity::Unconfirmed(Wait::WaitForProgress),
+            ];
             **seen.borrow_mut() = Some(what.map(|it| analysis.at_location(0, it)));
         });
         found.unwrap()
@@ -329,8 +340,11 @@ fn ends_that_follow_arrivals_outweigh_evidence() {
         let mut found = None;
         let seen = std::cell::RefCell::new(&mut found);
         analyzed(&[vec![origin.end_late()], vec![target.end_late()]], |analysis| {
-            let what =
-                [Quantity::ProgressLow, Quantity::ProgressMargin, Quantity::ProgressUnconfirmed];
+            let what = [
+                Quantity::Wait(Wait::WaitForProgress),
+                Quantity::Margin(Wait::WaitForProgress),
+                Quantity::Unconfirmed(Wait::WaitForProgress),
+            ];
             **seen.borrow_mut() = Some(what.map(|it| analysis.total(it) / MS));
         });
         found.unwrap()
@@ -415,8 +429,8 @@ fn waits_are_taken_out_before_calls_are_compared() {
         target.call(QUIET, time, time + 5)
     });
     analyzed(&[vec![origin.end()], vec![visits.end()]], |analysis| {
-        assert_eq!(analysis.total(Quantity::ProgressLow), 12 * 20);
-        assert_eq!(analysis.total(Quantity::ProgressMargin), 0);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgress)), 12 * 20);
+        assert_eq!(analysis.total(Quantity::Margin(Wait::WaitForProgress)), 0);
         // The calls of the target take 5 as well.
         assert_eq!(divided(analysis), [12 * 5 + 12 * 5, 0, 0]);
     });
@@ -477,9 +491,13 @@ fn put_then_barrier_with_imbalance() {
     let origin = thread().put(0, 1, 8, 10).barrier(0, Some(0), 50, 310).end();
     let target = thread().barrier(0, None, 300, 310).end();
     analyzed(&[vec![origin], vec![target]], |analysis| {
-        assert_eq!(analysis.at_location(0, Quantity::BarrierWait), 250);
-        assert_eq!(analysis.total(Quantity::BarrierWait), 250);
-        for what in [Quantity::ProgressLow, Quantity::ProgressMultiLow, Quantity::ProgressMargin] {
+        assert_eq!(analysis.at_location(0, Quantity::Wait(Wait::BarrierWait)), 250);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::BarrierWait)), 250);
+        for what in [
+            Quantity::Wait(Wait::WaitForProgress),
+            Quantity::Wait(Wait::WaitForProgressMulti),
+            Quantity::Margin(Wait::WaitForProgress),
+        ] {
             assert_eq!(analysis.total(what), 0, "{what:?}");
         }
     });
@@ -533,8 +551,8 @@ fn a_signal_among_bulk_puts() {
         .p(5, 0, 72, 310)
         .end();
     analyzed(&[vec![waiter], vec![origin]], |analysis| {
-        assert_eq!(analysis.at_location(0, Quantity::LateSignal), 200);
-        assert_eq!(analysis.total(Quantity::LateSignalInferred), 0);
+        assert_eq!(analysis.at_location(0, Quantity::Wait(Wait::LateSignal)), 200);
+        assert_eq!(analysis.total(Quantity::Inferred(Wait::LateSignal)), 0);
     });
 }
 
@@ -555,12 +573,12 @@ fn a_signal_by_an_atomic_and_one_by_itself() {
         .end();
     let waiter = thread().wait_until(64, 100, 320).end();
     analyzed(&[vec![waiter.clone()], vec![origin.clone()]], |analysis| {
-        assert_eq!(analysis.total(Quantity::LateSignal), 200);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::LateSignal)), 200);
     });
     // A thread of the own process raises it after that: nobody else is waited for.
     let itself = thread().p(9, 0, 64, 310).end();
     analyzed(&[vec![waiter, itself], vec![origin]], |analysis| {
-        assert_eq!(analysis.total(Quantity::LateSignal), 0);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::LateSignal)), 0);
     });
 }
 
@@ -569,7 +587,7 @@ fn recording_paused_while_the_target_may_have_served() {
     let get = || thread().get(0, 1, 100, 320).end();
     let check = |target: Vec<Thread>| {
         analyzed(&[vec![get()], target], |analysis| {
-            not_computed(analysis, "wait_for_progress", 1, Quantity::ProgressLow);
+            not_computed(analysis, "wait_for_progress", 1, Quantity::Wait(Wait::WaitForProgress));
             assert_eq!(analysis.independent_pairs(), 0);
         });
     };
@@ -607,7 +625,7 @@ fn recording_paused_in_one_of_several_targets() {
     let paused = thread().off(120).on(180).call(QUIET, 300, 340).end();
     let seen = thread().call(QUIET, 200, 210).end();
     analyzed(&[vec![origin], vec![paused], vec![seen]], |analysis| {
-        assert_eq!(analysis.total(Quantity::ProgressMultiLow), 50);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgressMulti)), 50);
         let calls: Vec<_> =
             analysis.not_computed().iter().map(|it| (it.pattern, it.calls)).collect();
         assert_eq!(calls, [("wait_for_progress", 1)]);
@@ -624,7 +642,7 @@ fn recording_paused_during_a_collective() {
     let two = thread().barrier(0, None, 105, 110).off(150).on(260).barrier(2, None, 390, 400).end();
     analyzed(&[vec![one], vec![two]], |analysis| {
         // The first and the third are matched by their numbers, the second is not taken for the third.
-        assert_eq!(analysis.at_location(0, Quantity::BarrierWait), 5 + 90);
+        assert_eq!(analysis.at_location(0, Quantity::Wait(Wait::BarrierWait)), 5 + 90);
         let calls: Vec<_> =
             analysis.not_computed().iter().map(|it| (it.pattern, it.calls)).collect();
         assert_eq!(calls, [("collectives", 1)]);
@@ -636,7 +654,7 @@ fn recording_paused_while_a_signal_was_raised() {
     let waiter = thread().wait_until(64, 100, 320).end();
     let origin = thread().off(200).on(310).end();
     analyzed(&[vec![waiter], vec![origin]], |analysis| {
-        not_computed(analysis, "late_signal", 1, Quantity::LateSignal);
+        not_computed(analysis, "late_signal", 1, Quantity::Wait(Wait::LateSignal));
     });
 }
 
@@ -674,8 +692,8 @@ fn a_barrier_of_some_completes_a_put_to_another() {
         cores: &[],
     };
     world.analyzed(|analysis| {
-        assert_eq!(analysis.total(Quantity::BarrierWait), 10);
-        assert_eq!(analysis.total(Quantity::ProgressLow), 190);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::BarrierWait)), 10);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::WaitForProgress)), 190);
         assert_eq!(analysis.not_computed(), []);
     });
 }
@@ -691,8 +709,8 @@ fn a_wait_for_any_of_several_flags() {
         .end();
     let origin = thread().p(0, 0, 64, 120).p(1, 0, 72, 300).put(2, 0, 1 << 15, 310).end();
     analyzed(&[vec![waiter], vec![origin]], |analysis| {
-        assert_eq!(analysis.total(Quantity::LateSignal), 200);
-        assert_eq!(analysis.total(Quantity::LateSignalInferred), 200);
+        assert_eq!(analysis.total(Quantity::Wait(Wait::LateSignal)), 200);
+        assert_eq!(analysis.total(Quantity::Inferred(Wait::LateSignal)), 200);
         let mut signals = analysis.findings().iter().filter(|it| it.pattern == "late_signal");
         assert_eq!(signals.next().unwrap().confidence, Confidence::Inferred);
     });

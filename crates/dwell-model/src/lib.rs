@@ -8,6 +8,7 @@
 //! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
 //! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters;
 //! * [`archive`]: what Dwell writes into an archive beyond the standard;
+//! * [`waits`]: the catalogue of waits;
 //! * [`text`]: how names are shown, so that no terminal obeys them.
 //!
 //! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
@@ -61,3 +62,4 @@ pub mod shmem;
 pub mod table;
 pub mod text;
 pub mod ucx;
+pub mod waits;

@@ -1,6 +1,6 @@
 //! What can be done about a wait, from the facts of a run.
 //!
-//! The general remedy of a wait stands beside its meaning ([`crate::pattern`]). Here stand remedies that depend on what
+//! The general remedy of a wait stands beside its meaning ([`Wait::about`]). Here stand remedies that depend on what
 //! is known: the runtime and its settings, the memory that was accessed, and what the process that was waited for did
 //! meanwhile. Rows that apply are told in the order of the table, in place of the general remedy, which the trace may
 //! contradict.
@@ -10,6 +10,7 @@
 //! documentation. Open MPI's `spml_ucx_async_progress` was tried too and removed no wait, so no row names it.
 
 use dwell_model::layer::Layer;
+use dwell_model::waits::Wait;
 
 /// What is known of a wait and of its run.
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +208,7 @@ pub fn advice(facts: &Facts<'_>) -> String {
     let rows = ROWS.iter().filter(|row| (row.applies)(facts));
     let texts: Vec<String> = rows.map(|row| filled(row.text, facts)).collect();
     match texts.is_empty() {
-        true => crate::pattern(facts.pattern).map_or("", |it| it.remedy).to_owned(),
+        true => Wait::of_id(facts.pattern).map_or("", |it| it.about().remedy).to_owned(),
         false => texts.join(" "),
     }
 }
@@ -287,7 +288,7 @@ mod tests {
         let armci = advice(&Facts { layer: Layer::Armci, runtime: "Open MPI 4.1.4", ..NOTHING });
         assert!(armci.contains("ARMCI_PROGRESS_THREAD=1"), "{armci}");
         // Nothing is known of this one.
-        let general = crate::pattern("wait_for_progress").unwrap().remedy;
+        let general = Wait::WaitForProgress.about().remedy;
         assert_eq!(said("Telegraph 1.0", ""), general);
     }
 

@@ -7,10 +7,10 @@
 use cubex::{CnodeId, Meta, MetricId, Region, Result};
 use dwell_model::layer::layer_of_region;
 use dwell_model::operation::Operation;
+use dwell_model::waits::Wait;
 use dwell_model::{mpi, shmem};
 
 use crate::query::Query;
-use crate::waits::wait;
 
 /// What time is spent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -277,7 +277,7 @@ fn clean(values: &mut [f64]) {
 
 fn is_wait(meta: &Meta, metric: MetricId) -> bool {
     meta.metric(metric)
-        .is_some_and(|it| wait(it.uniq_name).is_some() && matches!(it.uom, "sec" | "s"))
+        .is_some_and(|it| Wait::of_metric(it.uniq_name).is_some() && matches!(it.uom, "sec" | "s"))
 }
 
 #[cfg(test)]

@@ -31,7 +31,6 @@ mod sums;
 mod system;
 mod totals;
 pub mod transform;
-mod waits;
 
 pub use advice::{Facts, Meanwhile, advice};
 pub use classes::{Class, Classes};
@@ -48,4 +47,3 @@ pub use settings::{Axis, Spent};
 pub use summary::Summary;
 pub use system::{Item, System};
 pub use totals::Totals;
-pub use waits::{Wait, pattern, wait};

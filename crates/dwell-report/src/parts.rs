@@ -1,9 +1,9 @@
 //! Where the time goes, and the largest waits: what a person looks at first.
 
 use cubex::{CnodeId, MetricId, Result};
+use dwell_model::waits::Wait;
 
 use crate::query::{Call, Flavour, Part, Query};
-use crate::waits::wait;
 
 /// A part of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,7 +105,7 @@ impl Query {
         for metric in meta.metrics() {
             let is_wait = meta
                 .metric(metric)
-                .is_some_and(|it| wait(it.uniq_name).is_some() && is_seconds(it.uom));
+                .is_some_and(|it| Wait::of_metric(it.uniq_name).is_some() && is_seconds(it.uom));
             if is_wait && self.is_readable(metric) {
                 let ranking = self.ranking(metric, Flavour::Exclusive, below)?;
                 let one = |path: crate::Ranked| LargestWait {

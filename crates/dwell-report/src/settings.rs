@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use cubex::{CnodeId, Meta, Result};
 use dwell_model::archive;
+use dwell_model::waits::Wait;
 
 use crate::parts::is_seconds;
 use crate::path;
 use crate::query::{Call, Flavour, Part, Query};
-use crate::waits::wait;
 
 /// Call paths that differ in nothing but parameters, as one.
 #[derive(Debug)]
@@ -174,7 +174,8 @@ impl Query {
         let (mut waiting, mut largest): (f64, Option<(f64, String)>) = (0.0, None);
         for metric in meta.metrics() {
             let Some(it) = meta.metric(metric) else { continue };
-            let is_wait = |name: &str, uom: &str| wait(name).is_some() && is_seconds(uom);
+            let is_wait =
+                |name: &str, uom: &str| Wait::of_metric(name).is_some() && is_seconds(uom);
             let above = meta.metric_parent(metric).and_then(|above| meta.metric(above));
             // A wait contains those below it.
             let is_part = above.is_some_and(|above| is_wait(above.uniq_name, above.uom));

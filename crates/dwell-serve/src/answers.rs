@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary, wait};
+use dwell_model::waits::Wait;
+use dwell_report::{Class, CnodeId, Flavour, Item, LocationId, MetricId, Place, Summary};
 use serde::Serialize;
 
 use crate::matrix;
@@ -142,7 +143,7 @@ fn metrics(run: &Run) -> Result<Metrics> {
     let value = |id: MetricId| values.get(id.index()).copied().unwrap_or(0.0);
     let one = |id: MetricId| {
         let metric = meta.metric(id)?;
-        let words = wait(metric.uniq_name);
+        let words = Wait::of_metric(metric.uniq_name).map(Wait::about);
         let children: f64 = meta.metric_children(id).map(value).sum();
         Some(Metric {
             name: metric.uniq_name.into(),

@@ -1,9 +1,10 @@
 //! The first screen: what ran, where the time went, what waits.
 
 use dwell_model::operation::Operation;
+use dwell_model::waits::Wait;
 use dwell_model::{armci, caf, ga, mpi, shmem};
 use dwell_report::format::{grouped, seconds as seconds_text};
-use dwell_report::{CnodeId, Flavour, Owner, Result, share, wait};
+use dwell_report::{CnodeId, Flavour, Owner, Result, share};
 use serde_json::Value;
 
 use crate::run::Run;
@@ -34,7 +35,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
                 depth: part.depth as u32,
                 seconds: part.value,
                 share: part.share,
-                wait: about.is_some_and(|it| wait(it.uniq_name).is_some()),
+                wait: about.is_some_and(|it| Wait::of_metric(it.uniq_name).is_some()),
             });
         }
     }
@@ -353,14 +354,14 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
         let row = query.row_of(wait_at.metric, &wait_at.cnodes(), Flavour::Exclusive)?;
         let worst = query.worst_locations(&row, 5);
         let about = meta.metric(wait_at.metric);
-        let words = about.and_then(|it| wait(it.uniq_name));
+        let words = about.and_then(|it| Wait::of_metric(it.uniq_name)).map(Wait::about);
         let path = query.call_path_folded(wait_at.cnode);
         let cnode = meta.cnode(wait_at.cnode);
         let visits = meta.find_metric("visits").filter(|&it| query.is_readable(it));
         let visits = visits.map(|it| query.totals(it)).transpose()?;
         findings.push(Finding {
             title: about.map_or("?", |it| it.disp_name).to_owned(),
-            pattern: words.map_or("", |it| it.name).to_owned(),
+            pattern: words.map_or("", |it| it.id).to_owned(),
             metric: Some(wait_at.metric.0),
             call: Some(wait_at.cnode.0),
             region: query.call_name(wait_at.cnode),

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dwell_model::layer::Layer;
+use dwell_model::waits::Certainty;
 use otf2::Archive;
 
 use crate::metric::Quantity as Q;
@@ -244,32 +245,19 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
         let totals = Totals::of(lanes, &fold);
-        for &(what, upper) in Q::WAITS {
+        for (wait, upper) in Q::waits() {
+            let what = Q::Wait(wait);
             if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
             let sums = Sums::of(lanes, world, &fold, what, upper);
-            let collective = matches!(
-                what,
-                Q::BarrierWait
-                    | Q::BarrierCompletion
-                    | Q::NxnWait
-                    | Q::NxnCompletion
-                    | Q::LateBroadcast
-                    | Q::EarlyReduce
-                    | Q::EarlyScan
-                    | Q::WaitAtCreate
-                    | Q::WaitAtFree
-                    | Q::WaitAtFence
-                    | Q::NonBlockingWait
-            );
             let confidence = if sums.inferred > 0 {
                 Confidence::Inferred
             } else if sums.most > sums.least {
                 Confidence::BetweenBounds
             } else if sums.by_rule.saturating_mul(100) > sums.most {
                 Confidence::ByRule
-            } else if collective && sums.partial > 0 {
+            } else if wait.about().certainty == Certainty::Members && sums.partial > 0 {
                 Confidence::LowerBound
             } else {
                 Confidence::Exact
@@ -282,13 +270,13 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
             for (party, more) in upper.into_iter().flat_map(|it| ground.blamed(&fold, it)) {
                 parties.entry(party).or_default().1 += more;
             }
-            let progress = matches!(what, Q::ProgressLow | Q::ProgressMultiLow);
+            let progress = wait.about().certainty == Certainty::Visits;
             let process = |index| ground.process(index);
             let finding = Finding {
-                pattern: what.pattern().unwrap_or_default(),
+                pattern: wait.about().id,
                 metric: match sums.least {
                     0 => crate::report::upper_bound_of(layer),
-                    _ => crate::report::name_of(layer, class, what),
+                    _ => crate::report::name_of(layer, class, wait),
                 },
                 layer,
                 phase: phases.get(number).copied().unwrap_or(Phase::Run),

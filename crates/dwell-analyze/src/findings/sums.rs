@@ -9,16 +9,17 @@ use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::tree::{Fold, node};
 use crate::world::World;
+use dwell_model::waits::Wait;
 
 /// What was booked on a branch of each quantity, over all locations.
-pub(super) struct Totals([u64; Q::ALL.len()]);
+pub(super) struct Totals([u64; Q::COUNT]);
 
 impl Totals {
     pub(super) fn of(lanes: &[&Lane], fold: &Fold<'_>) -> Self {
-        let mut totals = [0; Q::ALL.len()];
+        let mut totals = [0; Q::COUNT];
         let nodes = fold.members().filter_map(|at| node(lanes, at));
         for (what, amount) in nodes.flat_map(crate::paths::Node::booked) {
-            if let Some(sum) = totals.get_mut(what as usize) {
+            if let Some(sum) = totals.get_mut(what.index()) {
                 *sum += amount;
             }
         }
@@ -26,7 +27,7 @@ impl Totals {
     }
 
     pub(super) fn get(&self, what: Q) -> u64 {
-        self.0.get(what as usize).copied().unwrap_or(0)
+        self.0.get(what.index()).copied().unwrap_or(0)
     }
 }
 
@@ -65,12 +66,16 @@ impl Sums {
             sums.least += least;
             sums.most += most;
             sums.inferred += match what {
-                Q::LateSignal => get(Q::LateSignalInferred),
-                Q::LockContention => get(Q::LockContentionInferred),
+                Q::Wait(Wait::LateSignal) => get(Q::Inferred(Wait::LateSignal)),
+                Q::Wait(Wait::LockContention) => get(Q::Inferred(Wait::LockContention)),
                 _ => 0,
             };
             sums.partial += get(Q::PartialCollectives);
-            sums.by_rule += if what == Q::ProgressLow { get(Q::ProgressByRule) } else { 0 };
+            sums.by_rule += if what == Q::Wait(Wait::WaitForProgress) {
+                get(Q::ByRule(Wait::WaitForProgress))
+            } else {
+                0
+            };
             sums.visits += node.visits;
             if let Some(lane) = lanes.get(at.0 as usize) {
                 let calls = lane.paths.waiting(at.1, what);

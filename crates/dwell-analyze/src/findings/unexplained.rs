@@ -9,8 +9,9 @@ use super::{Share, Step, top};
 use crate::crowds::Crowd;
 use crate::lane::Lane;
 use crate::metric::Quantity as Q;
-use crate::tree::{Class, Fold, node};
+use crate::tree::{Fold, node};
 use crate::world::World;
+use dwell_model::waits::{Class, Wait};
 
 /// Unexplained time is a finding if it is at least one part in so many of the time of all locations.
 const THRESHOLD: u64 = 100;
@@ -65,7 +66,9 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
             continue;
         }
         let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for what in [Q::ProgressUnconfirmed, Q::ProgressMultiUnconfirmed] {
+        for what in
+            [Q::Unconfirmed(Wait::WaitForProgress), Q::Unconfirmed(Wait::WaitForProgressMulti)]
+        {
             for (party, amount) in ground.blamed(&fold, what) {
                 let sum = parties.entry(party).or_default();
                 *sum = (sum.0 + amount, sum.1 + amount);
@@ -121,7 +124,8 @@ impl Sums {
             let time = node.get(Q::Unexplained);
             sums.time += time;
             sums.too_few += node.get(Q::TooFew);
-            sums.away += node.get(Q::ProgressUnconfirmed) + node.get(Q::ProgressMultiUnconfirmed);
+            sums.away += node.get(Q::Unconfirmed(Wait::WaitForProgress))
+                + node.get(Q::Unconfirmed(Wait::WaitForProgressMulti));
             sums.transfer += node.get(Q::Transfer);
             sums.visits += node.visits;
             if time > 0 {

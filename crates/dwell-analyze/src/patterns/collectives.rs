@@ -43,6 +43,7 @@ use crate::role::Role;
 use crate::system::Context;
 use crate::transport::{Letter, Post};
 use crate::world::World;
+use dwell_model::waits::Wait;
 
 /// Who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -521,7 +522,7 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
             let over = touched.map(|touch| touch.time).max().unwrap_or(0);
             // Who acts on others has yet to come, so this is a part of the wait.
             let pending = over.saturating_sub(it.enter).min(until);
-            book(it, Quantity::EarlyFence, pending, None, None);
+            book(it, Quantity::Wait(Wait::EarlyFence), pending, None, None);
         }
     }
 }
@@ -530,22 +531,22 @@ impl Way {
     /// What waiting for others is called.
     fn wait(self) -> Quantity {
         match self {
-            Self::Barrier => Quantity::BarrierWait,
-            Self::Fence => Quantity::WaitAtFence,
-            Self::Create => Quantity::WaitAtCreate,
-            Self::Free => Quantity::WaitAtFree,
-            Self::All | Self::Neighbours => Quantity::NxnWait,
-            Self::FromRoot => Quantity::LateBroadcast,
-            Self::ToRoot => Quantity::EarlyReduce,
-            Self::Prefix => Quantity::EarlyScan,
+            Self::Barrier => Quantity::Wait(Wait::BarrierWait),
+            Self::Fence => Quantity::Wait(Wait::WaitAtFence),
+            Self::Create => Quantity::Wait(Wait::WaitAtCreate),
+            Self::Free => Quantity::Wait(Wait::WaitAtFree),
+            Self::All | Self::Neighbours => Quantity::Wait(Wait::NxnWait),
+            Self::FromRoot => Quantity::Wait(Wait::LateBroadcast),
+            Self::ToRoot => Quantity::Wait(Wait::EarlyReduce),
+            Self::Prefix => Quantity::Wait(Wait::EarlyScan),
         }
     }
 
     /// What the time after the first member was through is called, if it has a name.
     fn completion(self) -> Option<Quantity> {
         match self {
-            Self::Barrier => Some(Quantity::BarrierCompletion),
-            Self::All => Some(Quantity::NxnCompletion),
+            Self::Barrier => Some(Quantity::Wait(Wait::BarrierCompletion)),
+            Self::All => Some(Quantity::Wait(Wait::NxnCompletion)),
             _ => None,
         }
     }

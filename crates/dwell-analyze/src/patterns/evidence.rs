@@ -36,6 +36,7 @@ use crate::metric::Quantity;
 use crate::outstanding::Class;
 use crate::transport::{Letter, Post};
 use crate::world::World;
+use dwell_model::waits::Wait;
 
 /// A process with more partners than this is judged by the nodes of its partners.
 const MOST_PARTNERS: usize = 1024;
@@ -296,7 +297,7 @@ pub(crate) fn conclude(
         book(least, low);
         book(more, high - low);
         if !multi {
-            book(Quantity::ProgressByRule, by_rule);
+            book(Quantity::ByRule(Wait::WaitForProgress), by_rule);
         }
         book(unexplained, other);
         for (calls, is_aligned) in
@@ -345,7 +346,15 @@ impl Verdict {
 fn quantities(multi: bool) -> [Quantity; 3] {
     use Quantity as Q;
     match multi {
-        false => [Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed],
-        true => [Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed],
+        false => [
+            Q::Wait(Wait::WaitForProgress),
+            Q::Margin(Wait::WaitForProgress),
+            Q::Unconfirmed(Wait::WaitForProgress),
+        ],
+        true => [
+            Q::Wait(Wait::WaitForProgressMulti),
+            Q::Margin(Wait::WaitForProgressMulti),
+            Q::Unconfirmed(Wait::WaitForProgressMulti),
+        ],
     }
 }

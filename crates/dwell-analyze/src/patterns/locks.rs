@@ -32,6 +32,7 @@ use crate::patterns::collectives::Booking;
 use crate::patterns::progress::Waited;
 use crate::transport::{Letter, Post};
 use crate::world::World;
+use dwell_model::waits::Wait;
 
 /// A lock: window, owner, number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -269,11 +270,11 @@ impl Family {
                     let Covered { time, holders, inferred } = covered(until);
                     let mut left = leave - enter;
                     for (holder, time) in holders {
-                        book(Quantity::LockContention, time, Some(holder), Some(left));
+                        book(Quantity::Wait(Wait::LockContention), time, Some(holder), Some(left));
                         left = left.saturating_sub(time);
                     }
                     if inferred {
-                        book(Quantity::LockContentionInferred, time, None, None);
+                        book(Quantity::Inferred(Wait::LockContention), time, None, None);
                     }
                 }
             }

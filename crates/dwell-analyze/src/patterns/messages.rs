@@ -30,6 +30,7 @@ use crate::hash::Mixed;
 use crate::metric::Quantity;
 use crate::patterns::collectives::Booking;
 use crate::transport::{Letter, Post};
+use dwell_model::waits::Wait;
 
 /// Context, partner, tag. Notifications have contexts of their own.
 type Key = (u32, u32, u32);
@@ -237,7 +238,7 @@ impl Inbox {
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = Quantity> {
         self.calls.values().filter(|call| !call.missing.is_empty()).map(|call| {
             let collective = call.missing.iter().any(|it| it.key.0 == COLLECTIVES);
-            if collective { Quantity::NonBlockingWait } else { call.what }
+            if collective { Quantity::Wait(Wait::NonBlockingWait) } else { call.what }
         })
     }
 
@@ -259,8 +260,8 @@ impl Inbox {
         };
         let missing = list.iter().map(missing).collect();
         let mut kinds = list.iter().map(|it| it.what);
-        let what = kinds.find(|it| *it != Quantity::NonBlockingWait);
-        let what = what.unwrap_or(Quantity::NonBlockingWait);
+        let what = kinds.find(|it| *it != Quantity::Wait(Wait::NonBlockingWait));
+        let what = what.unwrap_or(Quantity::Wait(Wait::NonBlockingWait));
         let (latest, collective, until, posted) = (None, None, None, None);
         let mut call = Call { waiter, missing, latest, what, collective, until, sends: 0, posted };
         for serial in sends {
@@ -400,23 +401,25 @@ fn judge_call(
     };
     if let Some(last) = &call.collective {
         let until = last.begin.min(leave).max(enter);
-        add(Quantity::NonBlockingWait, enter, until - enter, last, Some(leave - enter));
+        add(Quantity::Wait(Wait::NonBlockingWait), enter, until - enter, last, Some(leave - enter));
         enter = until;
     }
     let Some(latest) = call.latest else { return enter };
     let amount = latest.begin.min(leave).saturating_sub(enter);
-    if amount == 0 || call.what == Quantity::LatePost && latest.begin >= leave {
+    if amount == 0 || call.what == Quantity::Wait(Wait::LatePost) && latest.begin >= leave {
         return enter;
     }
     add(call.what, enter, amount, &latest, Some(leave - enter));
-    if call.what == Quantity::EarlyWait {
+    if call.what == Quantity::Wait(Wait::EarlyWait) {
         let from = latest.touched.max(enter);
         let idle = latest.begin.min(leave).saturating_sub(from);
-        add(Quantity::LateComplete, from, idle, &latest, None);
+        add(Quantity::Wait(Wait::LateComplete), from, idle, &latest, None);
     }
     let earlier = |it: &Sent| it.time < latest.time && it.context & APART == 0;
-    if call.what == Quantity::LateSender && sent.values().filter_map(VecDeque::front).any(earlier) {
-        add(Quantity::LateSenderWrongOrder, enter, amount, &latest, None);
+    if call.what == Quantity::Wait(Wait::LateSender)
+        && sent.values().filter_map(VecDeque::front).any(earlier)
+    {
+        add(Quantity::Wait(Wait::LateSenderWrongOrder), enter, amount, &latest, None);
     }
     enter + amount
 }
@@ -427,7 +430,7 @@ fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) {
         return;
     };
     let Waiter { location, account, leave, .. } = call.waiter;
-    let (what, amount) = (Quantity::LateReceiver, posted - until);
+    let (what, amount) = (Quantity::Wait(Wait::LateReceiver), posted - until);
     let (begin, blamed, left) = (until, Some(receiver), Some(leave - until));
     book(Booking { location, account, what, amount, begin, blamed, left });
 }
@@ -436,7 +439,7 @@ fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) {
 fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
     let Probe { location, account, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
-        let (what, amount) = (Quantity::LateSender, message.begin - enter);
+        let (what, amount) = (Quantity::Wait(Wait::LateSender), message.begin - enter);
         let (begin, blamed, left) = (enter, Some(message.sender), Some(leave - enter));
         book(Booking { location, account, what, amount, begin, blamed, left });
     }

@@ -18,6 +18,7 @@ use dwell_model::archive::SMALL;
 use crate::accounts::Account;
 use crate::metric::Quantity;
 use crate::transport::Letter;
+use dwell_model::waits::Wait;
 
 /// An operation that may raise a flag.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ impl Signal {
 
 /// A call that waited for a change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
+pub(crate) struct FlagWait {
     pub(crate) location: u32,
     pub(crate) account: Account,
     pub(crate) enter: u64,
@@ -58,7 +59,7 @@ pub(crate) struct Wait {
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     raised: Vec<Signal>,
-    waits: Vec<Wait>,
+    waits: Vec<FlagWait>,
     /// Waits during which nobody was seen to raise the flag.
     pub(crate) unseen: u64,
     /// Waits that a large operation may have ended.
@@ -70,12 +71,12 @@ impl Inbox {
         self.raised.push(signal);
     }
 
-    pub(crate) fn wait(&mut self, wait: Wait) {
+    pub(crate) fn wait(&mut self, wait: FlagWait) {
         self.waits.push(wait);
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.raised.capacity() * size_of::<Signal>() + self.waits.capacity() * size_of::<Wait>()
+        self.raised.capacity() * size_of::<Signal>() + self.waits.capacity() * size_of::<FlagWait>()
     }
 
     /// Whether there is nothing to judge and nothing to forget.
@@ -90,7 +91,7 @@ impl Inbox {
         me: u32,
         horizon: u64,
         open: u64,
-        mut book: impl FnMut(&Wait, Quantity, u64, u32),
+        mut book: impl FnMut(&FlagWait, Quantity, u64, u32),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
         let (raised, doubtful) = (&self.raised, &mut self.doubtful);
@@ -107,9 +108,9 @@ impl Inbox {
             *doubtful += u64::from(releaser.is_none() && during.any(large));
             if let Some(it) = releaser.filter(|it| it.origin != me) {
                 let amount = it.begin - wait.enter;
-                book(wait, Quantity::LateSignal, amount, it.origin);
+                book(wait, Quantity::Wait(Wait::LateSignal), amount, it.origin);
                 if wait.offset.is_none() {
-                    book(wait, Quantity::LateSignalInferred, amount, it.origin);
+                    book(wait, Quantity::Inferred(Wait::LateSignal), amount, it.origin);
                 }
             }
             false

@@ -15,34 +15,41 @@ mod trace;
 use std::ops::Range;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity as Q};
+use dwell_model::waits::Wait;
 use otf2::Archive;
 use search::{Found, Sums};
 use trace::Trace;
 
 /// What both kinds of archives have.
 const WAITS: &[Q] = &[
-    Q::ProgressLow,
-    Q::ProgressMargin,
-    Q::ProgressUnconfirmed,
-    Q::ProgressByRule,
-    Q::ProgressMultiLow,
-    Q::ProgressMultiMargin,
-    Q::ProgressMultiUnconfirmed,
-    Q::LockContention,
-    Q::LateSignal,
-    Q::BarrierWait,
-    Q::BarrierCompletion,
-    Q::NxnWait,
-    Q::NxnCompletion,
-    Q::LateBroadcast,
-    Q::EarlyReduce,
+    Q::Wait(Wait::WaitForProgress),
+    Q::Margin(Wait::WaitForProgress),
+    Q::Unconfirmed(Wait::WaitForProgress),
+    Q::ByRule(Wait::WaitForProgress),
+    Q::Wait(Wait::WaitForProgressMulti),
+    Q::Margin(Wait::WaitForProgressMulti),
+    Q::Unconfirmed(Wait::WaitForProgressMulti),
+    Q::Wait(Wait::LockContention),
+    Q::Wait(Wait::LateSignal),
+    Q::Wait(Wait::BarrierWait),
+    Q::Wait(Wait::BarrierCompletion),
+    Q::Wait(Wait::NxnWait),
+    Q::Wait(Wait::NxnCompletion),
+    Q::Wait(Wait::LateBroadcast),
+    Q::Wait(Wait::EarlyReduce),
 ];
 
 /// What only archives of `dwell synth random` have.
-const OF_SYNTH: &[Q] = &[Q::LateSender, Q::LateSenderWrongOrder, Q::LateReceiver];
+const OF_SYNTH: &[Q] =
+    &[Q::Wait(Wait::LateSender), Q::Wait(Wait::LateSenderWrongOrder), Q::Wait(Wait::LateReceiver)];
 
 /// What they do not have.
-const OF_THREADS: &[Q] = &[Q::LatePartner, Q::EarlyScan, Q::WaitAtCreate, Q::WaitAtFree];
+const OF_THREADS: &[Q] = &[
+    Q::Wait(Wait::LatePartner),
+    Q::Wait(Wait::EarlyScan),
+    Q::Wait(Wait::WaitAtCreate),
+    Q::Wait(Wait::WaitAtFree),
+];
 
 fn sums(analysis: &Analysis) -> Vec<Sums> {
     let waits = || [WAITS, OF_SYNTH, OF_THREADS].into_iter().flatten();

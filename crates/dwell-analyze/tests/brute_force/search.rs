@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use dwell_analyze::Quantity;
+use dwell_model::waits::Wait;
 
 use crate::trace::{Call, Record, Trace};
 
@@ -144,7 +145,7 @@ type Targets = BTreeMap<usize, (u64, Class)>;
 type Waiter = (Targets, Stretch);
 
 /// A wait for progress before its class is judged.
-struct Wait {
+struct Judged {
     location: usize,
     process: usize,
     target: usize,
@@ -318,7 +319,7 @@ impl Found {
         }
 
         // Bounds of each wait, before its class is judged.
-        let mut waits: Vec<Wait> = Vec::new();
+        let mut waits: Vec<Judged> = Vec::new();
         for (&call, &(ref targets, (enter, leave))) in &waiters {
             let call = &trace.calls[call];
             let all = |regions: &[Vec<Stretch>]| -> Vec<Option<Visits>> {
@@ -377,18 +378,19 @@ impl Found {
             if high > 0 {
                 let (location, process) = (call.location, call.process);
                 let multi = targets.len() > 1;
-                waits.push(Wait { location, process, target, class, low, high, unlikely, multi });
+                waits.push(Judged { location, process, target, class, low, high, unlikely, multi });
             }
         }
 
         for it in &waits {
-            let alike: Vec<&Wait> = waits
+            let alike: Vec<&Judged> = waits
                 .iter()
                 .filter(|other| !other.multi && other.class == it.class)
                 .filter(|other| (other.process, other.target) == (it.process, it.target))
                 .collect();
-            let aligned: Vec<&&Wait> = alike.iter().filter(|it| it.unlikely > 0).collect();
-            let time = |list: &mut dyn Iterator<Item = &Wait>| list.map(|it| it.high).sum::<u64>();
+            let aligned: Vec<&&Judged> = alike.iter().filter(|it| it.unlikely > 0).collect();
+            let time =
+                |list: &mut dyn Iterator<Item = &Judged>| list.map(|it| it.high).sum::<u64>();
             let of_aligned = time(&mut aligned.iter().map(|it| **it));
             let depends = of_aligned * 10 >= time(&mut alike.iter().copied()) * 8
                 && aligned.iter().map(|it| it.unlikely).sum::<u64>() >= 4_600;
@@ -408,15 +410,23 @@ impl Found {
             };
             use Quantity as Q;
             let (least, more, doubtful) = match it.multi {
-                false => (Q::ProgressLow, Q::ProgressMargin, Q::ProgressUnconfirmed),
-                true => (Q::ProgressMultiLow, Q::ProgressMultiMargin, Q::ProgressMultiUnconfirmed),
+                false => (
+                    Q::Wait(Wait::WaitForProgress),
+                    Q::Margin(Wait::WaitForProgress),
+                    Q::Unconfirmed(Wait::WaitForProgress),
+                ),
+                true => (
+                    Q::Wait(Wait::WaitForProgressMulti),
+                    Q::Margin(Wait::WaitForProgressMulti),
+                    Q::Unconfirmed(Wait::WaitForProgressMulti),
+                ),
             };
             self.add(it.location, least, low);
             self.add(it.location, more, high - low);
             self.add(it.location, doubtful, it.high - high);
             let exact = depends && it.unlikely > 0;
             if !it.multi && !exact {
-                self.add(it.location, Q::ProgressByRule, high);
+                self.add(it.location, Q::ByRule(Wait::WaitForProgress), high);
             }
         }
     }
@@ -426,7 +436,7 @@ impl Found {
             if let Some(lock) = lock_of(call) {
                 let held = held_by_others(trace, call.process, lock);
                 let wait = measure(&held, call.enter, call.leave, |twice| within(&held, twice));
-                self.add(call.location, Quantity::LockContention, wait);
+                self.add(call.location, Quantity::Wait(Wait::LockContention), wait);
             }
         }
     }
@@ -450,7 +460,7 @@ impl Found {
                 };
                 let last = signals.iter().filter(covers).max();
                 if let Some(last) = last.filter(|it| it.0 > call.enter && it.1 != call.process) {
-                    self.add(call.location, Quantity::LateSignal, last.0 - call.enter);
+                    self.add(call.location, Quantity::Wait(Wait::LateSignal), last.0 - call.enter);
                 }
             }
         }
@@ -466,7 +476,7 @@ impl Found {
                 let waits = waits.filter(|it| matches!(*it.2, Record::Notified(it) if it == from));
                 for ((raised, ..), (call, ..)) in raised.zip(waits) {
                     let wait = raised.enter.min(call.leave).saturating_sub(call.enter);
-                    self.add(call.location, Quantity::LateSignal, wait);
+                    self.add(call.location, Quantity::Wait(Wait::LateSignal), wait);
                 }
             }
         }
@@ -490,7 +500,7 @@ impl Found {
         for (call, last) in latest {
             let call = &trace.calls[call];
             let wait = last.min(call.leave).saturating_sub(call.enter);
-            self.add(call.location, Quantity::LatePartner, wait);
+            self.add(call.location, Quantity::Wait(Wait::LatePartner), wait);
         }
     }
 
@@ -513,13 +523,13 @@ impl Found {
                 *count += 1;
                 let (_, _, send, time) = unread.remove(at);
                 let wait = send.enter.min(call.leave).saturating_sub(call.enter);
-                self.add(call.location, Quantity::LateSender, wait);
+                self.add(call.location, Quantity::Wait(Wait::LateSender), wait);
                 if wait > 0 && unread.iter().any(|it| it.3 < time) {
-                    self.add(call.location, Quantity::LateSenderWrongOrder, wait);
+                    self.add(call.location, Quantity::Wait(Wait::LateSenderWrongOrder), wait);
                 }
                 if call.enter > send.enter && send.leave > call.enter {
                     let wait = call.enter - send.enter;
-                    self.add(send.location, Quantity::LateReceiver, wait);
+                    self.add(send.location, Quantity::Wait(Wait::LateReceiver), wait);
                 }
             }
         }
@@ -539,31 +549,34 @@ impl Found {
                     self.add(call.location, what, until.saturating_sub(call.enter));
                 };
                 match call.operation() {
-                    "barrier" | "sync" => add(Q::BarrierWait, last),
-                    "all_to_all" | "all_reduce" => add(Q::NxnWait, last),
-                    "allocate" => add(Q::WaitAtCreate, last),
-                    "deallocate" => add(Q::WaitAtFree, last),
+                    "barrier" | "sync" => add(Q::Wait(Wait::BarrierWait), last),
+                    "all_to_all" | "all_reduce" => add(Q::Wait(Wait::NxnWait), last),
+                    "allocate" => add(Q::Wait(Wait::WaitAtCreate), last),
+                    "deallocate" => add(Q::Wait(Wait::WaitAtFree), last),
                     "broadcast" => {
                         let root = others.into_iter().find(|it| Some(it.process) == root);
-                        add(Q::LateBroadcast, root.map_or(0, |it| it.enter));
+                        add(Q::Wait(Wait::LateBroadcast), root.map_or(0, |it| it.enter));
                     }
                     "reduce" => {
                         if root == Some(call.process) {
-                            add(Q::EarlyReduce, others.map(|it| it.enter).max().unwrap_or(0));
+                            add(
+                                Q::Wait(Wait::EarlyReduce),
+                                others.map(|it| it.enter).max().unwrap_or(0),
+                            );
                         }
                     }
                     "scan" => {
                         let before = others.filter(|it| rank(it) < rank(call));
-                        add(Q::EarlyScan, before.map(|it| it.enter).max().unwrap_or(0));
+                        add(Q::Wait(Wait::EarlyScan), before.map(|it| it.enter).max().unwrap_or(0));
                     }
                     other => panic!("{other}"),
                 }
                 match call.operation() {
                     "barrier" | "sync" => {
-                        self.add(call.location, Q::BarrierCompletion, end - first_end);
+                        self.add(call.location, Q::Wait(Wait::BarrierCompletion), end - first_end);
                     }
                     "all_to_all" | "all_reduce" => {
-                        self.add(call.location, Q::NxnCompletion, end - first_end);
+                        self.add(call.location, Q::Wait(Wait::NxnCompletion), end - first_end);
                     }
                     _ => {}
                 }

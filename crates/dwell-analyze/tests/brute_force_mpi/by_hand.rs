@@ -1,6 +1,7 @@
 //! Programs that are written by hand, with what is to be found in them.
 
 use super::*;
+use dwell_model::waits::Wait;
 
 /// A program of calls that are given: rank, name, enter, leave, records.
 fn by_hand(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> tempfile::TempDir {
@@ -57,7 +58,10 @@ fn a_fence_that_is_early() {
             (1, "MPI_Win_fence", 85, 90, end(90)),
         ],
     );
-    assert_eq!(fences[0], expect(&[(Q::WaitAtFence, 40 + 15), (Q::EarlyFence, 20)]));
+    assert_eq!(
+        fences[0],
+        expect(&[(Q::Wait(Wait::WaitAtFence), 40 + 15), (Q::Wait(Wait::EarlyFence), 20)])
+    );
     assert_eq!(fences[1], expect(&[]));
 }
 
@@ -79,8 +83,11 @@ fn an_epoch_that_is_completed_late() {
         ],
     );
     // From 25 to 30 something was still put; after that nothing was left to wait for.
-    assert_eq!(epochs[0], expect(&[(Q::EarlyWait, 75), (Q::LateComplete, 70)]));
-    assert_eq!(epochs[1], expect(&[(Q::LatePost, 10)]));
+    assert_eq!(
+        epochs[0],
+        expect(&[(Q::Wait(Wait::EarlyWait), 75), (Q::Wait(Wait::LateComplete), 70)])
+    );
+    assert_eq!(epochs[1], expect(&[(Q::Wait(Wait::LatePost), 10)]));
 }
 
 #[test]
@@ -116,7 +123,7 @@ fn collectives_that_do_not_block() {
             (1, "MPI_Waitall", 65, 66, vec![end(66, 1, barrier, WORLD), end(66, 2, reduce, WORLD)]),
         ],
     );
-    assert_eq!(waits[0], expect(&[(Q::NonBlockingWait, 40)]));
+    assert_eq!(waits[0], expect(&[(Q::Wait(Wait::NonBlockingWait), 40)]));
     assert_eq!(waits[1], expect(&[]));
 }
 
@@ -152,7 +159,8 @@ fn a_lock_that_is_waited_for_in_the_flush() {
         ],
     );
     // Rank 0 had it from 10 to 110: one in the lock, 80 in the flush.
-    let inferred = [(Q::LockContention, 1 + 80), (Q::LockContentionInferred, 1 + 80)];
+    let inferred =
+        [(Q::Wait(Wait::LockContention), 1 + 80), (Q::Inferred(Wait::LockContention), 1 + 80)];
     assert_eq!(locks[1], expect(&inferred));
     assert_eq!(locks[0], expect(&[]));
 }
@@ -185,8 +193,8 @@ fn a_first_operation_that_waits_for_its_lock() {
     );
     for cut in [Cut::Budget, Cut::EveryEvent] {
         let analysis = analysed(directory.path(), cut, 1);
-        assert_eq!(analysis.at_location(1, Q::ProgressLow), 70, "{cut:?}");
-        assert_eq!(analysis.at_location(1, Q::LockContention), 0, "{cut:?}");
+        assert_eq!(analysis.at_location(1, Q::Wait(Wait::WaitForProgress)), 70, "{cut:?}");
+        assert_eq!(analysis.at_location(1, Q::Wait(Wait::LockContention)), 0, "{cut:?}");
     }
     // Rank 0 has the lock of rank 2, which serves everyone, until 60.
     let exclusive = LockType::Exclusive;
@@ -201,7 +209,8 @@ fn a_first_operation_that_waits_for_its_lock() {
             (2, "MPI_Recv", 5, 131, vec![]),
         ],
     );
-    let inferred = [(Q::LockContention, 1 + 40), (Q::LockContentionInferred, 1 + 40)];
+    let inferred =
+        [(Q::Wait(Wait::LockContention), 1 + 40), (Q::Inferred(Wait::LockContention), 1 + 40)];
     assert_eq!(waits[1], expect(&inferred));
     assert_eq!(waits[0], expect(&[]));
 }
@@ -241,7 +250,13 @@ fn a_lock_on_all_waits_for_everybody() {
         (1, "MPI_Win_lock_all", 10 * MS, 141 * MS, ask(10 * MS)),
         (1, "MPI_Win_unlock_all", 142 * MS, 142 * MS + 1, release(142 * MS)),
     ]);
-    check(calls, [(Q::ProgressMultiLow, 50 * MS), (Q::ProgressMultiMargin, 80 * MS)]);
+    check(
+        calls,
+        [
+            (Q::Wait(Wait::WaitForProgressMulti), 50 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 80 * MS),
+        ],
+    );
     // The first flush waits for rank 0, and perhaps for rank 2; the second not even for rank 0.
     let mut calls = others();
     calls.extend([
@@ -252,7 +267,13 @@ fn a_lock_on_all_waits_for_everybody() {
         (1, "MPI_Win_flush", 150 * MS, 160 * MS, complete(160 * MS, 2)),
         (1, "MPI_Win_unlock_all", 170 * MS, 170 * MS + 1, release(170 * MS)),
     ]);
-    check(calls, [(Q::ProgressMultiLow, 40 * MS), (Q::ProgressMultiMargin, 80 * MS)]);
+    check(
+        calls,
+        [
+            (Q::Wait(Wait::WaitForProgressMulti), 40 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 80 * MS),
+        ],
+    );
     // A flush of all waits for all targets, not only for that of the last put.
     let mut calls = others();
     calls.extend([
@@ -262,7 +283,13 @@ fn a_lock_on_all_waits_for_everybody() {
         (1, "MPI_Win_flush_all", 20 * MS, 141 * MS, complete(141 * MS, 2)),
         (1, "MPI_Win_unlock_all", 170 * MS, 170 * MS + 1, release(170 * MS)),
     ]);
-    check(calls, [(Q::ProgressMultiLow, 40 * MS), (Q::ProgressMultiMargin, 80 * MS)]);
+    check(
+        calls,
+        [
+            (Q::Wait(Wait::WaitForProgressMulti), 40 * MS),
+            (Q::Margin(Wait::WaitForProgressMulti), 80 * MS),
+        ],
+    );
 }
 
 fn sends(time: u64, to: u32) -> Events {
@@ -289,7 +316,7 @@ fn a_probe_waits_for_the_message_of_the_receive_behind_it() {
             (0, "MPI_Recv", 75, 76, receives(76, 1)),
         ],
     );
-    assert_eq!(waits[0], expect(&[(Q::LateSender, 40)]));
+    assert_eq!(waits[0], expect(&[(Q::Wait(Wait::LateSender), 40)]));
     assert_eq!(waits[1], expect(&[]));
 }
 
@@ -325,7 +352,10 @@ fn sends_that_a_later_call_completes() {
             (1, "MPI_Recv", 110, 111, receives(111, 0)),
         ],
     );
-    assert_eq!(waits[0], expect(&[(Q::LateSender, 40), (Q::LateReceiver, 30)]));
+    assert_eq!(
+        waits[0],
+        expect(&[(Q::Wait(Wait::LateSender), 40), (Q::Wait(Wait::LateReceiver), 30)])
+    );
     assert_eq!((&waits[1], &waits[2]), (&expect(&[]), &expect(&[])));
 }
 
@@ -347,7 +377,7 @@ fn a_call_that_waits_for_a_message_and_for_an_operation() {
             (1, "MPI_Recv", 90, 131, vec![]),
         ],
     );
-    assert_eq!(waits[0], expect(&[(Q::LateSender, 40)]));
+    assert_eq!(waits[0], expect(&[(Q::Wait(Wait::LateSender), 40)]));
 }
 
 fn meets(
@@ -377,8 +407,8 @@ fn neighbours_wait_for_neighbours() {
     };
     let calls = vec![call(0, 10, 35, 0b011), call(1, 30, 95, 0b111), call(2, 90, 96, 0b110)];
     let waits = found(3, calls);
-    assert_eq!(waits[0], expect(&[(Q::NxnWait, 20)]));
-    assert_eq!(waits[1], expect(&[(Q::NxnWait, 60)]));
+    assert_eq!(waits[0], expect(&[(Q::Wait(Wait::NxnWait), 20)]));
+    assert_eq!(waits[1], expect(&[(Q::Wait(Wait::NxnWait), 60)]));
     assert_eq!(waits[2], expect(&[]));
 }
 
@@ -410,15 +440,19 @@ fn two_groups_wait_for_each_other() {
     };
     let none = [CollectiveRoot::None; 3];
     let all = waits("MPI_Allreduce", CollectiveOp::Allreduce, none);
-    assert_eq!(all, [expect(&[(Q::NxnWait, 80)]), expect(&[]), expect(&[])]);
+    assert_eq!(all, [expect(&[(Q::Wait(Wait::NxnWait), 80)]), expect(&[]), expect(&[])]);
     let barrier = waits("MPI_Barrier", CollectiveOp::Barrier, none);
-    let (first, second) = (expect(&[(Q::BarrierWait, 80)]), expect(&[(Q::BarrierWait, 50)]));
+    let (first, second) =
+        (expect(&[(Q::Wait(Wait::BarrierWait), 80)]), expect(&[(Q::Wait(Wait::BarrierWait), 50)]));
     assert_eq!(barrier, [first, second, expect(&[])]);
     // The root is rank 1, the first of its group.
     let roots = [CollectiveRoot::Rank(0), CollectiveRoot::SelfRank, CollectiveRoot::ThisGroup];
     let broadcast = waits("MPI_Bcast", CollectiveOp::Bcast, roots);
-    assert_eq!(broadcast, [expect(&[(Q::LateBroadcast, 30)]), expect(&[]), expect(&[])]);
+    assert_eq!(
+        broadcast,
+        [expect(&[(Q::Wait(Wait::LateBroadcast), 30)]), expect(&[]), expect(&[])]
+    );
     let roots = [CollectiveRoot::SelfRank, CollectiveRoot::Rank(0), CollectiveRoot::Rank(0)];
     let reduction = waits("MPI_Reduce", CollectiveOp::Reduce, roots);
-    assert_eq!(reduction, [expect(&[(Q::EarlyReduce, 80)]), expect(&[]), expect(&[])]);
+    assert_eq!(reduction, [expect(&[(Q::Wait(Wait::EarlyReduce), 80)]), expect(&[]), expect(&[])]);
 }

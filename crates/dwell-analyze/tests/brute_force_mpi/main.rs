@@ -15,6 +15,7 @@ mod sums;
 use std::collections::BTreeMap;
 
 use dwell_analyze::{Analysis, Cut, Options, Quantity as Q};
+use dwell_model::waits::Wait;
 use mpi::{
     BETWEEN, EPOCHS, Events, FENCES, FIRST_GROUP, LOCKS, NEIGHBOURS, Program, REGIONS, SOME, WORLD,
     random_program, write,
@@ -220,18 +221,18 @@ impl Search<'_> {
                         && message.begin < probe.leave
                     {
                         let late = message.begin.saturating_sub(probe.enter);
-                        self.add(rank, Q::LateSender, late);
+                        self.add(rank, Q::Wait(Wait::LateSender), late);
                     }
                 }
                 let until = collective.clamp(call.enter, call.leave);
-                self.add(rank, Q::NonBlockingWait, until - call.enter);
+                self.add(rank, Q::Wait(Wait::NonBlockingWait), until - call.enter);
                 until_of.push(until);
                 if let Some(message) = last {
                     let late = message.begin.min(call.leave).saturating_sub(until);
                     *until_of.last_mut().unwrap() += late;
-                    self.add(rank, Q::LateSender, late);
+                    self.add(rank, Q::Wait(Wait::LateSender), late);
                     if unread.iter().any(|it| it.time < message.time) {
-                        self.add(rank, Q::LateSenderWrongOrder, late);
+                        self.add(rank, Q::Wait(Wait::LateSenderWrongOrder), late);
                     }
                 }
             }
@@ -253,7 +254,7 @@ impl Search<'_> {
                 }
                 let late = last.saturating_sub(*until);
                 if late > 0 {
-                    *self.found[rank].entry(Q::LateReceiver).or_default() += late;
+                    *self.found[rank].entry(Q::Wait(Wait::LateReceiver)).or_default() += late;
                 }
             }
         }
@@ -294,18 +295,19 @@ impl Search<'_> {
                     let list = neighbours(call);
                     let (what, last) = match call.name {
                         "MPI_Barrier" if between => {
-                            (Q::BarrierWait, latest(&|_, it| it.enter < until))
+                            (Q::Wait(Wait::BarrierWait), latest(&|_, it| it.enter < until))
                         }
-                        "MPI_Barrier" => (Q::BarrierWait, latest(&|_, _| true)),
-                        "MPI_Allreduce" => (Q::NxnWait, latest(&|it, _| apart(it))),
-                        "MPI_Bcast" => {
-                            (Q::LateBroadcast, latest(&|it, _| Some(it) == root && apart(it)))
-                        }
+                        "MPI_Barrier" => (Q::Wait(Wait::BarrierWait), latest(&|_, _| true)),
+                        "MPI_Allreduce" => (Q::Wait(Wait::NxnWait), latest(&|it, _| apart(it))),
+                        "MPI_Bcast" => (
+                            Q::Wait(Wait::LateBroadcast),
+                            latest(&|it, _| Some(it) == root && apart(it)),
+                        ),
                         "MPI_Reduce" if Some(rank) == root => {
-                            (Q::EarlyReduce, latest(&|it, _| it != rank && apart(it)))
+                            (Q::Wait(Wait::EarlyReduce), latest(&|it, _| it != rank && apart(it)))
                         }
                         "MPI_Neighbor_alltoall" => {
-                            (Q::NxnWait, latest(&|it, _| list.contains(&it)))
+                            (Q::Wait(Wait::NxnWait), latest(&|it, _| list.contains(&it)))
                         }
                         _ => continue,
                     };
@@ -325,7 +327,7 @@ impl Search<'_> {
             let all: Vec<Call> = (0..self.ranks.len()).map(|rank| fence(rank).clone()).collect();
             let last = all.iter().map(|it| it.enter).max().unwrap();
             for rank in 0..all.len() {
-                self.add(rank, Q::WaitAtFence, last - all[rank].enter);
+                self.add(rank, Q::Wait(Wait::WaitAtFence), last - all[rank].enter);
                 // Operations of others on this rank before their part of this fence. Those before the
                 // fence before are over: they do not matter.
                 let mut until = 0;
@@ -338,7 +340,7 @@ impl Search<'_> {
                     }
                 }
                 let pending = until.saturating_sub(all[rank].enter);
-                self.add(rank, Q::EarlyFence, pending);
+                self.add(rank, Q::Wait(Wait::EarlyFence), pending);
             }
         }
     }
@@ -365,7 +367,7 @@ impl Search<'_> {
                         };
                         let last = partners(call).iter().map(posted).max().unwrap();
                         if last < leave {
-                            waits.push((rank, Q::LatePost, last.saturating_sub(enter)));
+                            waits.push((rank, Q::Wait(Wait::LatePost), last.saturating_sub(enter)));
                         }
                     }
                     "MPI_Win_wait" | "MPI_Win_test" if !partners(call).is_empty() => {
@@ -376,13 +378,13 @@ impl Search<'_> {
                         };
                         let (last, origin) = partners(call).iter().map(completed).max().unwrap();
                         let early = last.min(leave).saturating_sub(enter);
-                        waits.push((rank, Q::EarlyWait, early));
+                        waits.push((rank, Q::Wait(Wait::EarlyWait), early));
                         let before =
                             |call: &&Call| acts_on(call, rank, EPOCHS) && call.leave <= last;
                         let acts = self.ranks[origin].iter().filter(before);
                         let acted = acts.map(|call| call.leave).max().unwrap_or(0);
                         let idle = last.min(leave).saturating_sub(acted.max(enter));
-                        waits.push((rank, Q::LateComplete, idle));
+                        waits.push((rank, Q::Wait(Wait::LateComplete), idle));
                     }
                     _ => {}
                 }
@@ -475,8 +477,8 @@ impl Search<'_> {
             found.push((rank, (from..until).filter(covered).count() as u64));
         }
         for (rank, time) in found {
-            self.add(rank, Q::LockContention, time);
-            self.add(rank, Q::LockContentionInferred, time);
+            self.add(rank, Q::Wait(Wait::LockContention), time);
+            self.add(rank, Q::Inferred(Wait::LockContention), time);
         }
     }
 }
@@ -523,21 +525,21 @@ fn search(lists: &[Events]) -> Vec<Sums> {
 }
 
 const WAITS: &[Q] = &[
-    Q::LateSender,
-    Q::LateSenderWrongOrder,
-    Q::LateReceiver,
-    Q::BarrierWait,
-    Q::NxnWait,
-    Q::LateBroadcast,
-    Q::EarlyReduce,
-    Q::WaitAtFence,
-    Q::EarlyFence,
-    Q::LatePost,
-    Q::EarlyWait,
-    Q::LateComplete,
-    Q::NonBlockingWait,
-    Q::LockContention,
-    Q::LockContentionInferred,
+    Q::Wait(Wait::LateSender),
+    Q::Wait(Wait::LateSenderWrongOrder),
+    Q::Wait(Wait::LateReceiver),
+    Q::Wait(Wait::BarrierWait),
+    Q::Wait(Wait::NxnWait),
+    Q::Wait(Wait::LateBroadcast),
+    Q::Wait(Wait::EarlyReduce),
+    Q::Wait(Wait::WaitAtFence),
+    Q::Wait(Wait::EarlyFence),
+    Q::Wait(Wait::LatePost),
+    Q::Wait(Wait::EarlyWait),
+    Q::Wait(Wait::LateComplete),
+    Q::Wait(Wait::NonBlockingWait),
+    Q::Wait(Wait::LockContention),
+    Q::Inferred(Wait::LockContention),
 ];
 
 fn sums(analysis: &Analysis) -> Vec<Sums> {

@@ -25,8 +25,9 @@ pub(crate) fn hold(analysis: &Analysis) {
     let sum = |of: fn(&CallTime) -> u64| times.iter().map(of).sum::<u64>();
     assert_eq!(sum(|it| it.transfer), booked(Quantity::Transfer));
     assert_eq!(sum(|it| it.unexplained), booked(Quantity::Unexplained));
-    let waits = Quantity::WAITS.iter();
-    let all = waits.map(|&(what, more)| booked(what) + more.map_or(0, booked)).sum::<u64>();
+    let upper =
+        |(wait, more): (_, Option<_>)| booked(Quantity::Wait(wait)) + more.map_or(0, booked);
+    let all = Quantity::waits().map(upper).sum::<u64>();
     assert_eq!(sum(|it| it.waits), all, "waits outside of calls of a runtime");
     assert!(sum(|it| it.time) <= analysis.time());
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use dwell_model::waits::Wait;
 use dwell_report::{Change, Comparison, Difference, Query};
 
 use crate::commands::report;
@@ -96,7 +97,7 @@ fn metrics(args: &Args, before: &Query, after: &Query) -> anyhow::Result<Vec<Str
     for query in [before, after] {
         for metric in query.meta().metrics().filter_map(|id| query.meta().metric(id)) {
             let name = metric.uniq_name.to_owned();
-            if dwell_report::wait(&name).is_some() && !names.contains(&name) {
+            if Wait::of_metric(&name).is_some() && !names.contains(&name) {
                 names.push(name);
             }
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dwell_analyze::{Analysis, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step};
-use dwell_report::pattern;
+use dwell_model::waits::Wait;
 
 use super::advice::Advice;
 use crate::format::{grouped, seconds, shorten, wrap};
@@ -22,7 +22,7 @@ const INDENT: usize = 13;
 /// What happened.
 pub(super) fn meaning(id: &str) -> &'static str {
     // A test holds that every pattern has its words.
-    pattern(id).map_or("", |about| about.meaning)
+    Wait::of_id(id).map_or("", |wait| wait.about().meaning)
 }
 
 /// What a person reads, in lines of at most `width` characters.
@@ -442,31 +442,7 @@ fn shares(shares: &[Share]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dwell_analyze::Quantity;
-
     use super::{amount, percent};
-
-    #[test]
-    fn every_pattern_is_explained() {
-        let mut seen = std::collections::BTreeMap::new();
-        for what in Quantity::ALL {
-            let Some(pattern) = what.pattern() else { continue };
-            let about = dwell_report::pattern(pattern);
-            let (meaning, remedy) = about.map_or(("", ""), |it| (it.meaning, it.remedy));
-            assert!(meaning.len() > 20, "{pattern} is not explained");
-            assert!(remedy.len() > 20, "{pattern} has no remedy");
-            let others = seen.insert((meaning, remedy), pattern);
-            assert_eq!(others, None, "{pattern} has the words of another pattern");
-            // The words of a pattern and of its metrics are the same.
-            let metrics = what.metrics();
-            assert!(!metrics.is_empty(), "{pattern} has no metric");
-            for metric in metrics {
-                let words = dwell_report::wait(&format!("mpi_{metric}"));
-                assert_eq!(words.map(|it| it.pattern), Some(pattern), "{metric}");
-            }
-        }
-        assert!(seen.len() >= 20, "{}", seen.len());
-    }
 
     #[test]
     fn bounds_are_printed_where_they_differ() {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cubex::{CnodeId, Meta, MetricId, Owner};
+use dwell_model::waits::Wait;
 use dwell_report::{
-    Axis, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share, wait,
+    Axis, Call, Flavour, LargestWait, Part, Query, Result, Summary, TimePart, share,
 };
 
 use crate::format;
@@ -195,7 +196,8 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
         ]);
     }
     let mut note = String::new();
-    if let Some(wait) = found.first().and_then(|first| wait(meta.metric(first.metric)?.uniq_name)) {
+    let first = found.first().and_then(|first| meta.metric(first.metric));
+    if let Some(wait) = first.and_then(|it| Wait::of_metric(it.uniq_name)).map(Wait::about) {
         note = format!("The largest: {}. {}", wait.meaning, wait.remedy);
     }
     if more > 0 {

@@ -1,0 +1,653 @@
+//! The catalogue of waits: everything that Dwell knows about each wait state, apart from how it is found.
+//!
+//! [`Wait`] names the waits, and [`Wait::about`] gives the row of a wait. The analysis takes ids, classes and rules of
+//! confidence from here, the report its tree of metrics ([`TREE`]), the terminal and the page their texts, and the book
+//! its reference. A new wait is a row here, the file of its pattern in the analysis, and tests.
+//!
+//! Names of metrics are Scalasca's where it has them. In a report a metric is called `LAYER_NAME`, for instance
+//! `shmem_barrier_wait`: see [`Wait::of_metric`].
+
+/// What the time of a call of a runtime is spent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Calls that start, end, allocate, create or free: everything that is in no other class.
+    Management,
+    /// Barriers, and other collectives that move no data.
+    Barrier,
+    /// Calls that complete or order one-sided operations, take locks, wait for flags, or open and close epochs.
+    RmaSync,
+    /// One-sided operations: put, get and atomic.
+    Rma,
+    /// Calls that send, receive or probe for messages, or complete requests of MPI.
+    Message,
+    /// Collectives that move data.
+    Collective,
+}
+
+impl Class {
+    /// Every class, in the order of the report.
+    pub const ALL: &'static [Self] = &[
+        Self::Management,
+        Self::Barrier,
+        Self::RmaSync,
+        Self::Rma,
+        Self::Message,
+        Self::Collective,
+    ];
+}
+
+/// What decides how sure the severity of a wait is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The severity follows from the records of the processes that take part, so it is exact.
+    Records,
+    /// The severity is exact if all members of the collective are in the archive, and a lower bound otherwise.
+    Members,
+    /// Something may have to be inferred: which flag was waited for, or when a lock was obtained.
+    Inference,
+    /// Which visit of the target served an operation may be unknown, so the severity may lie between two bounds.
+    Visits,
+}
+
+/// A metric of the report that holds a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the metric, without the layer before it.
+    pub metric: &'static str,
+    /// The title of the metric, without the layer before it.
+    pub title: &'static str,
+    /// The classes of the call paths whose waits the metric holds. A wait may have one metric in each class.
+    pub classes: &'static [Class],
+}
+
+/// The row of a wait in the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The id of the wait in `findings.json`, in the terminal and in the book.
+    pub id: &'static str,
+    /// The name of the wait, as a title.
+    pub title: &'static str,
+    /// The class to which a call path with this wait belongs, where that is the same for every call. Some calls do
+    /// several things, and a wait tells which of them took the time.
+    pub class: Option<Class>,
+    /// The wait that this one is a part of. Parts are metrics below their whole, and never findings of their own.
+    pub part_of: Option<Wait>,
+    /// What decides how sure the severity is.
+    pub certainty: Certainty,
+    /// The metrics of the report.
+    pub places: &'static [Place],
+    /// Names that other tools give to the metric, without the layer before them.
+    pub aliases: &'static [&'static str],
+    /// What is measured: a formula, where the waiting call is entered at *e* and left at *x*.
+    pub measured: &'static str,
+    /// What happened, as a clause: "a barrier waited for the last to arrive".
+    pub meaning: &'static str,
+    /// What can be done about it in general, in full sentences. Advice from the facts of a run is better.
+    pub remedy: &'static str,
+    /// The section of the chapter about waits that explains it: the end of a link.
+    pub section: &'static str,
+}
+
+/// Makes the enum, the list of its variants and the rows from one table.
+macro_rules! waits {
+    ($( $(#[$doc:meta])* $wait:ident { $( $field:ident: $value:expr, )* } )*) => {
+        /// A wait state.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        pub enum Wait {
+            $( $(#[$doc])* $wait, )*
+        }
+
+        impl Wait {
+            /// Every wait, in the order of the catalogue.
+            pub const ALL: &'static [Self] = &[$( Self::$wait, )*];
+
+            /// The row of the wait.
+            pub const fn about(self) -> &'static About {
+                match self {
+                    $( Self::$wait => &About { $( $field: $value, )* }, )*
+                }
+            }
+        }
+    };
+}
+
+use Certainty::{Inference, Members, Records, Visits};
+use Class::{Barrier, Collective, Management, Message, Rma, RmaSync};
+
+/// The only metric of a wait that occurs in calls of one class.
+macro_rules! only {
+    ($metric:literal, $title:literal, $class:ident) => {
+        &[Place { metric: $metric, title: $title, classes: &[$class] }]
+    };
+}
+
+waits! {
+    /// A process makes a window, symmetric memory or a group, and waits for the last member to enter the call.
+    WaitAtCreate {
+        id: "wait_at_create",
+        title: "Wait at Create",
+        class: Some(Management),
+        part_of: None,
+        certainty: Members,
+        places: only!("rma_wait_at_create", "Wait at Create", Management),
+        aliases: &[],
+        measured: "last enter of the group - e",
+        meaning: "making a window, symmetric memory or a group waited for the last to arrive",
+        remedy: "Make it once, outside of loops, and use it again; if it is made but once, balance the start of the program.",
+        section: "wait-at-create-wait-at-free",
+    }
+    /// A process frees a window, symmetric memory or a group, and waits for the last member to enter the call.
+    WaitAtFree {
+        id: "wait_at_free",
+        title: "Wait at Free",
+        class: Some(Management),
+        part_of: None,
+        certainty: Members,
+        places: only!("rma_wait_at_free", "Wait at Free", Management),
+        aliases: &[],
+        measured: "last enter of the group - e",
+        meaning: "freeing a window, symmetric memory or a group waited for the last to arrive",
+        remedy: "Free it once, at the end, and outside of loops; if it is freed but once, balance the work before it.",
+        section: "wait-at-create-wait-at-free",
+    }
+    /// A process enters a barrier and waits for the last member to enter it.
+    BarrierWait {
+        id: "barrier_wait",
+        title: "Wait at Barrier",
+        class: Some(Barrier),
+        part_of: None,
+        certainty: Members,
+        places: only!("barrier_wait", "Wait at Barrier", Barrier),
+        aliases: &[],
+        measured: "last enter of the group - e",
+        meaning: "a barrier waited for the last to arrive",
+        remedy: "Balance the work before it, or synchronise fewer processes.",
+        section: "wait-at-a-barrier-and-its-completion",
+    }
+    /// A process leaves a barrier later than the first member does, although all have entered it.
+    BarrierCompletion {
+        id: "barrier_completion",
+        title: "Barrier Completion",
+        class: Some(Barrier),
+        part_of: None,
+        certainty: Members,
+        places: only!("barrier_completion", "Barrier Completion", Barrier),
+        aliases: &[],
+        measured: "end of the barrier - first end in the group",
+        meaning: "a process left a barrier later than the first did",
+        remedy: "Often the network, or other work on the node: give each process a core of its own.",
+        section: "wait-at-a-barrier-and-its-completion",
+    }
+    /// An access epoch begins before its target exposes the window, and waits for that.
+    LatePost {
+        id: "late_post",
+        title: "Late Post",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Records,
+        places: only!("rma_sync_late_post", "Late Post", RmaSync),
+        aliases: &["late_post", "rma_comm_late_post"],
+        measured: "enter of the last post - e",
+        meaning: "an access epoch waited until its target exposed the window",
+        remedy: "Let the target post earlier.",
+        section: "late-post",
+    }
+    /// An exposure epoch is to end, and waits until all origins have completed their access epochs.
+    EarlyWait {
+        id: "early_wait",
+        title: "Early Wait",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Records,
+        places: only!("rma_early_wait", "Early Wait", RmaSync),
+        aliases: &["early_wait"],
+        measured: "enter of the last complete - e, at most x - e",
+        meaning: "the end of an exposure epoch waited for the origins",
+        remedy: "Give the target other work before it waits.",
+        section: "early-wait",
+    }
+    /// The part of an early wait after the last operation of the origin that completes last.
+    LateComplete {
+        id: "late_complete",
+        title: "Late Complete",
+        class: None,
+        part_of: Some(Wait::EarlyWait),
+        certainty: Records,
+        places: only!("rma_late_complete", "Late Complete", RmaSync),
+        aliases: &["late_complete"],
+        measured: "enter of the last complete - the later of e and the leave of that origin's last operation on the target",
+        meaning: "an exposure epoch lasted until its origin completed, though nothing was left to transfer",
+        remedy: "Complete the access epoch right after the last operation.",
+        section: "late-complete",
+    }
+    /// A process enters a fence of a window and waits for the last member to enter it.
+    WaitAtFence {
+        id: "wait_at_fence",
+        title: "Wait at Fence",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Members,
+        places: only!("rma_wait_at_fence", "Wait at Fence", RmaSync),
+        aliases: &["wait_at_fence"],
+        measured: "last enter of the group - e",
+        meaning: "a fence waited for the last to arrive",
+        remedy: "Balance the work between fences, or synchronise with single partners.",
+        section: "wait-at-a-fence",
+    }
+    /// The part of a wait at a fence during which other processes still act on the window of this one.
+    EarlyFence {
+        id: "early_fence",
+        title: "Early Fence",
+        class: None,
+        part_of: Some(Wait::WaitAtFence),
+        certainty: Members,
+        places: only!("rma_early_fence", "Early Fence", RmaSync),
+        aliases: &["early_fence"],
+        measured: "leave of the last operation of another process on this one before its fence - e",
+        meaning: "a fence was entered while others still acted on the window",
+        remedy: "Start the operations earlier in the epoch, or give this process other work before the fence.",
+        section: "early-fence",
+    }
+    /// A process waits for a lock that other processes hold.
+    LockContention {
+        id: "lock_contention",
+        title: "Lock Contention",
+        class: None,
+        part_of: None,
+        certainty: Inference,
+        places: &[
+            Place { metric: "rma_sync_lock_competition", title: "Lock Contention", classes: &[RmaSync] },
+            Place { metric: "rma_comm_lock_competition", title: "Lock Contention (Communication)", classes: &[Rma] },
+        ],
+        aliases: &["lock_competition", "lock_contention"],
+        measured: "the part of [e, x] during which others hold the lock so that it cannot be had",
+        meaning: "a lock was held by another process",
+        remedy: "Hold locks for a shorter time, or use several locks.",
+        section: "lock-contention",
+    }
+    /// A process waits for a flag that another process raises later.
+    LateSignal {
+        id: "late_signal",
+        title: "Late Signal",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Inference,
+        places: only!("rma_sync_late_signal", "Late Signal", RmaSync),
+        aliases: &["late_signal"],
+        measured: "begin of the operation that raised the flag - e",
+        meaning: "a flag was waited for before it was raised",
+        remedy: "Raise the flag earlier, or give the waiting process other work.",
+        section: "late-signal",
+    }
+    /// A process synchronises with some others and waits for the last of them.
+    LatePartner {
+        id: "late_partner",
+        title: "Late Partner",
+        class: Some(RmaSync),
+        part_of: None,
+        certainty: Records,
+        places: only!("rma_sync_late_partner", "Late Partner", RmaSync),
+        aliases: &["late_partner"],
+        measured: "last enter of the partners - e",
+        meaning: "a synchronisation waited for its last partner",
+        remedy: "Balance the work of the partners.",
+        section: "late-partner",
+    }
+    /// A receive begins before the message is sent, and waits for it.
+    LateSender {
+        id: "late_sender",
+        title: "Late Sender",
+        class: Some(Message),
+        part_of: None,
+        certainty: Records,
+        places: only!("latesender", "Late Sender", Message),
+        aliases: &[],
+        measured: "enter of the last send - e, at most x - e",
+        meaning: "a receive was posted before the message was sent",
+        remedy: "Let the sender send earlier, or give the receiver other work first.",
+        section: "late-sender",
+    }
+    /// The part of late sender during which another message to this process is there already.
+    LateSenderWrongOrder {
+        id: "late_sender_wrong_order",
+        title: "Late Sender, Wrong Order",
+        class: Some(Message),
+        part_of: Some(Wait::LateSender),
+        certainty: Records,
+        places: only!("latesender_wo", "Late Sender, Wrong Order", Message),
+        aliases: &[],
+        measured: "waits for a late sender during which an earlier message to this process was not yet received",
+        meaning: "a message was waited for while another one was already there",
+        remedy: "Receive messages in the order in which they arrive.",
+        section: "late-sender-wrong-order",
+    }
+    /// A send, or the call that completes it, waits until the receive is posted.
+    LateReceiver {
+        id: "late_receiver",
+        title: "Late Receiver",
+        class: Some(Message),
+        part_of: None,
+        certainty: Records,
+        places: only!("latereceiver", "Late Receiver", Message),
+        aliases: &[],
+        measured: "posting of the receive - e, if the call had not ended by then",
+        meaning: "a send waited until the receive was posted",
+        remedy: "Post the receive earlier, or send without blocking.",
+        section: "late-receiver",
+    }
+    /// The root of a collective from all to one waits for the last of the others.
+    EarlyReduce {
+        id: "early_reduce",
+        title: "Early Reduce",
+        class: Some(Collective),
+        part_of: None,
+        certainty: Members,
+        places: only!("earlyreduce", "Early Reduce", Collective),
+        aliases: &[],
+        measured: "at the root: last enter of the others - e",
+        meaning: "the root of a reduction waited for the others",
+        remedy: "Give the root other work before it, or balance the others.",
+        section: "early-reduce",
+    }
+    /// A prefix reduction waits for the last process of lower rank.
+    EarlyScan {
+        id: "early_scan",
+        title: "Early Scan",
+        class: Some(Collective),
+        part_of: None,
+        certainty: Members,
+        places: only!("earlyscan", "Early Scan", Collective),
+        aliases: &[],
+        measured: "last enter of those of lower rank - e",
+        meaning: "a scan waited for the ranks before",
+        remedy: "Balance the work of the lower ranks.",
+        section: "early-scan",
+    }
+    /// A collective from one to all waits for its root.
+    LateBroadcast {
+        id: "late_broadcast",
+        title: "Late Broadcast",
+        class: Some(Collective),
+        part_of: None,
+        certainty: Members,
+        places: only!("latebroadcast", "Late Broadcast", Collective),
+        aliases: &[],
+        measured: "enter of the root - e, except at the root",
+        meaning: "a broadcast waited for its root",
+        remedy: "Let the root broadcast earlier.",
+        section: "late-broadcast",
+    }
+    /// A collective from all to all waits for the last member to enter it.
+    NxnWait {
+        id: "nxn_wait",
+        title: "Wait at N x N",
+        class: Some(Collective),
+        part_of: None,
+        certainty: Members,
+        places: only!("wait_nxn", "Wait at N x N", Collective),
+        aliases: &[],
+        measured: "last enter of the group - e; of the neighbours that send to this process in a neighbourhood collective",
+        meaning: "an all-to-all operation (reduction to all, gather to all) waited for the last to arrive",
+        remedy: "Balance the work before it; do it less often, or join several small ones; or begin it early without blocking.",
+        section: "wait-at-an-all-to-all-operation-and-its-completion",
+    }
+    /// A process leaves a collective from all to all later than the first member does.
+    NxnCompletion {
+        id: "nxn_completion",
+        title: "N x N Completion",
+        class: Some(Collective),
+        part_of: None,
+        certainty: Members,
+        places: only!("nxn_completion", "N x N Completion", Collective),
+        aliases: &[],
+        measured: "end of the collective - first end in the group",
+        meaning: "a process left an all-to-all operation later than the first did, after all had come",
+        remedy: "Not the work of others: give each process a core of its own; move less data, or less often.",
+        section: "wait-at-an-all-to-all-operation-and-its-completion",
+    }
+    /// The call that completes a non-blocking collective waits until the last member has begun it.
+    NonBlockingWait {
+        id: "nonblocking_collective_wait",
+        title: "Wait at Non-blocking Collective",
+        // Where messages are waited for as well, the call path is theirs.
+        class: Some(Collective),
+        part_of: None,
+        certainty: Members,
+        places: &[
+            Place {
+                metric: "point2point_nonblocking_wait",
+                title: "Wait at Non-blocking Collective (with Messages)",
+                classes: &[Message],
+            },
+            Place { metric: "nonblocking_wait", title: "Wait at Non-blocking Collective", classes: &[Collective] },
+        ],
+        aliases: &[],
+        measured: "last initiation - e of the call that completes it",
+        meaning: "a collective that does not block was waited for before the last had begun it",
+        remedy: "Begin it earlier where it is begun last, or do more work before waiting for it.",
+        section: "wait-at-a-collective-that-does-not-block",
+    }
+    /// An operation waits until its target enters a call that serves other processes.
+    WaitForProgress {
+        id: "wait_for_progress",
+        title: "Wait for Progress",
+        class: None,
+        part_of: None,
+        certainty: Visits,
+        places: &[
+            Place {
+                metric: "management_wait_for_progress",
+                title: "Wait for Progress (Management)",
+                classes: &[Management],
+            },
+            Place {
+                metric: "sync_collective_wait_for_progress",
+                title: "Wait for Progress (Collective Synchronization)",
+                classes: &[Barrier],
+            },
+            Place {
+                metric: "rma_sync_wait_for_progress",
+                title: "Wait for Progress (Synchronization)",
+                classes: &[RmaSync],
+            },
+            Place {
+                metric: "collective_wait_for_progress",
+                title: "Wait for Progress (Collective Communication)",
+                classes: &[Collective],
+            },
+            Place {
+                metric: "rma_comm_wait_for_progress",
+                title: "Wait for Progress (Communication)",
+                classes: &[Rma, Message],
+            },
+        ],
+        aliases: &["wait_for_progress"],
+        measured: "at least the time from e to the target's first visit, at most the time until its last visit during which \
+                   it was away",
+        meaning: "an operation waited until its target entered a call that serves others",
+        remedy: "Let the target make calls that progress (a get, an atomic, a barrier), or use a progress thread.",
+        section: "wait-for-progress",
+    }
+    /// A call completes operations on several targets, and waits until each has entered a call that serves others.
+    WaitForProgressMulti {
+        id: "wait_for_progress_multi",
+        title: "Wait for Progress of Several Targets",
+        class: None,
+        part_of: None,
+        certainty: Visits,
+        places: &[
+            Place {
+                metric: "management_wait_for_progress_multi",
+                title: "Wait for Progress of Several Targets (Management)",
+                classes: &[Management],
+            },
+            Place {
+                metric: "sync_collective_wait_for_progress_multi",
+                title: "Wait for Progress of Several Targets (Collective Synchronization)",
+                classes: &[Barrier],
+            },
+            Place {
+                metric: "rma_sync_wait_for_progress_multi",
+                title: "Wait for Progress of Several Targets (Synchronization)",
+                classes: &[RmaSync],
+            },
+            Place {
+                metric: "collective_wait_for_progress_multi",
+                title: "Wait for Progress of Several Targets (Collective Communication)",
+                classes: &[Collective],
+            },
+            Place {
+                metric: "rma_comm_wait_for_progress_multi",
+                title: "Wait for Progress of Several Targets (Communication)",
+                classes: &[Rma, Message],
+            },
+        ],
+        aliases: &["wait_for_progress_multi"],
+        measured: "the part of the time from e until the last target came during which no target was there",
+        meaning: "a call completed operations on several targets, and waited until they had entered calls that serve others",
+        remedy: "Let the targets make calls that progress (a get, an atomic, a barrier); complete less at once, on a context \
+                 of its own.",
+        section: "wait-for-progress-of-several-targets",
+    }
+}
+
+impl Wait {
+    /// The wait with this id.
+    pub fn of_id(id: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|wait| wait.about().id == id)
+    }
+
+    /// The wait that a metric of a report holds, by its name: that of the catalogue or of another tool, alone or after
+    /// the name of a layer (`mpi_latesender`). Metrics that sort the same time by its cause, such as `delay_latesender`
+    /// of Scalasca, are not waits.
+    pub fn of_metric(name: &str) -> Option<Self> {
+        let is = |wait: &Self, name: &str| {
+            let about = wait.about();
+            about.places.iter().any(|place| place.metric == name) || about.aliases.contains(&name)
+        };
+        let find = |name: &str| Self::ALL.iter().copied().find(|wait| is(wait, name));
+        let behind = name.split_once('_').filter(|(layer, _)| *layer != "delay");
+        find(name).or_else(|| behind.and_then(|(_, rest)| find(rest)))
+    }
+
+    /// The metric that holds the wait on call paths of a class. Where a class has none of its own, the first is taken.
+    pub fn place(self, class: Class) -> &'static Place {
+        let places = self.about().places;
+        let exact = places.iter().find(|place| place.classes.contains(&class));
+        match (exact, places) {
+            (Some(place), _) | (None, [place, ..]) => place,
+            (None, []) => &NOWHERE,
+        }
+    }
+}
+
+/// Stands for the metric of a wait that has none. No row of the catalogue is so, which a test checks.
+const NOWHERE: Place = Place { metric: "", title: "", classes: &[] };
+
+/// A metric of time in the report that groups others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// How deep it lies below the layer, whose own depth is 0.
+    pub depth: usize,
+    /// The name of the metric, without the layer before it; empty for the layer itself.
+    pub metric: &'static str,
+    /// The title of the metric, without the layer before it.
+    pub title: &'static str,
+    /// The classes of the call paths whose time it holds.
+    pub classes: &'static [Class],
+    /// Which waits are below it: those whose [`Place`] begins with this class, in the order of the catalogue.
+    pub waits_of: Option<Class>,
+}
+
+const fn group(
+    depth: usize,
+    metric: &'static str,
+    title: &'static str,
+    classes: &'static [Class],
+    waits_of: Option<Class>,
+) -> Group {
+    Group { depth, metric, title, classes, waits_of }
+}
+
+/// The tree of metrics below a layer, as Scalasca has it for MPI. Waits hang below the groups.
+pub const TREE: &[Group] = &[
+    group(0, "", "", Class::ALL, None),
+    group(1, "management", "Management", &[Management], Some(Management)),
+    group(1, "synchronization", "Synchronization", &[Barrier, RmaSync], None),
+    group(2, "sync_collective", "Collective Synchronization", &[Barrier], Some(Barrier)),
+    group(2, "rma_synchronization", "One-sided Synchronization", &[RmaSync], Some(RmaSync)),
+    group(1, "communication", "Communication", &[Message, Collective, Rma], None),
+    group(2, "point2point", "Point-to-point Communication", &[Message], Some(Message)),
+    group(2, "collective", "Collective Communication", &[Collective], Some(Collective)),
+    group(2, "rma_communication", "One-sided Communication", &[Rma], Some(Rma)),
+];
+
+impl Group {
+    /// The waits below the group, each with how deep its metric lies below the layer.
+    pub fn waits(&self) -> impl Iterator<Item = (usize, Wait, &'static Place)> {
+        let (below, first) = (self.depth + 1, self.waits_of);
+        let all = Wait::ALL.iter().copied();
+        let places =
+            all.flat_map(|wait| wait.about().places.iter().map(move |place| (wait, place)));
+        let here = places
+            .filter(move |(_, place)| first.is_some() && place.classes.first() == first.as_ref());
+        here.map(move |(wait, place)| {
+            (below + usize::from(wait.about().part_of.is_some()), wait, place)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_reports_are_recognised() {
+        let id = |name| Wait::of_metric(name).map(|wait| wait.about().id);
+        assert_eq!(id("mpi_latesender"), Some("late_sender"));
+        assert_eq!(id("mpi_latesender_wo"), Some("late_sender_wrong_order"));
+        assert_eq!(id("shmem_rma_comm_wait_for_progress"), Some("wait_for_progress"));
+        assert_eq!(id("barrier_wait"), Some("barrier_wait"));
+        assert_eq!(id("omp_lock_contention"), Some("lock_contention"));
+        assert_eq!(id("time"), None);
+        assert_eq!(id("delay_latesender"), None);
+        assert_eq!(id("mpi_wait_indirect_latesender"), None);
+        assert_eq!(id("isolatesender"), None);
+    }
+
+    #[test]
+    fn every_wait_is_complete_and_unique() {
+        for wait in Wait::ALL {
+            let about = wait.about();
+            assert_eq!(Wait::of_id(about.id), Some(*wait));
+            assert!(!about.places.is_empty(), "{}", about.id);
+            for text in [about.measured, about.meaning, about.remedy] {
+                assert!(text.len() > 15, "{}: {text:?}", about.id);
+            }
+            assert!(about.remedy.ends_with('.'), "{}", about.id);
+            for other in Wait::ALL.iter().filter(|it| *it != wait).map(|it| it.about()) {
+                assert_ne!((about.meaning, about.remedy), (other.meaning, other.remedy));
+            }
+            for place in about.places {
+                assert_eq!(Wait::of_metric(place.metric), Some(*wait), "{}", place.metric);
+                let hung = TREE.iter().flat_map(Group::waits).filter(|it| it.2 == place).count();
+                assert_eq!(hung, 1, "{} is in the tree {hung} times", place.metric);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_follow_their_wholes() {
+        for group in TREE {
+            let mut whole = None;
+            for (depth, wait, _) in group.waits() {
+                match wait.about().part_of {
+                    None => whole = Some(wait),
+                    part_of => assert_eq!((part_of, depth), (whole, group.depth + 2)),
+                }
+            }
+        }
+    }
+}
