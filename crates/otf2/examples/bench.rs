@@ -50,7 +50,7 @@ fn fold(hash: u64, value: u64) -> u64 {
     hash.rotate_left(5) ^ value
 }
 
-/// Folds an event and all its fields.
+/// Folds an event and all of its fields into a hash.
 #[inline(always)]
 fn fold_event(hash: u64, time: Time, event: &Event<'_>) -> u64 {
     let head = |kind: u64| fold(hash, time.0 ^ kind << 56);
@@ -103,7 +103,7 @@ fn fold_event(hash: u64, time: Time, event: &Event<'_>) -> u64 {
     }
 }
 
-/// Counts events and folds them.
+/// Counts events and folds them into a hash.
 struct Fold {
     events: u64,
     hash: u64,
@@ -177,7 +177,7 @@ fn read(anchor: &str, threads: usize) -> Outcome {
     Ok((events, begin.elapsed(), sum))
 }
 
-/// Takes the events that [`regular`] makes.
+/// Receives the events that [`regular`] makes.
 trait Sink {
     fn put(
         &mut self,

@@ -27,34 +27,44 @@ use crate::chunk;
 use crate::error::{Error, ErrorKind, Result, Unsupported};
 use crate::wire::{ByteOrder, Fault, Input, Output};
 
-/// What the anchor file says.
+/// The contents of the anchor file `NAME.otf2`, from which every reader of an archive starts.
+///
+/// The anchor states the version of the format, the chunk sizes of all other files, and a few descriptive texts.
+/// Readers need the chunk sizes; everything else is information for people and tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// Byte order of the anchor file. Chunks have an order of their own.
+    /// Byte order of the numbers in the anchor file. Each chunk of the other files states its own byte order, which may
+    /// differ from this one.
     pub order: ByteOrder,
-    /// Version of the OTF2 library that wrote the archive.
+    /// Version of the OTF2 library that wrote the archive, as major, minor and bugfix number. Archives written by this
+    /// crate state 3.0.2, the version whose format they follow.
     pub version: (u8, u8, u8),
-    /// Size of event chunks.
+    /// Size in bytes of each chunk in event and snapshot files, between [`MIN_SIZE`](chunk::MIN_SIZE) and
+    /// [`MAX_SIZE`](chunk::MAX_SIZE).
     pub events_chunk: u64,
-    /// Size of definition chunks.
+    /// Size in bytes of each chunk in definition and marker files, between [`MIN_SIZE`](chunk::MIN_SIZE) and
+    /// [`MAX_SIZE`](chunk::MAX_SIZE). Thumbnail files always have chunks of 1 MiB.
     pub defs_chunk: u64,
-    /// Number of locations, as stated.
+    /// Number of locations that the anchor states. Readers do not rely on it: the definitions are what counts.
     pub locations: u64,
-    /// Number of global definitions, as stated.
+    /// Number of global definitions that the anchor states. Readers do not rely on it: they read the definition file to
+    /// its end.
     pub definitions: u64,
-    /// Name of the machine.
+    /// Name of the machine on which the program ran, as free text. It may be empty.
     pub machine: String,
-    /// Who wrote the archive.
+    /// Name and version of the tool that wrote the archive, as free text, for example `Score-P 8.4`.
     pub creator: String,
-    /// What the archive holds.
+    /// Description of the recorded run, as free text. It may be empty.
     pub description: String,
-    /// Names and values of properties. A name has parts joined by `::`, in upper case.
+    /// Names and values of the properties of the archive, in the order of the file. [`Anchor::is_property_name`] says
+    /// how a name is built. Archives of anchor format 1 have no properties.
     pub properties: Vec<(String, String)>,
-    /// A number that tells traces apart.
+    /// Random number that tells traces apart, so that tools can recognise an archive that was copied or renamed. It is
+    /// 0 in archives of anchor format 1.
     pub trace_id: u64,
-    /// Whether locations have snapshot files.
+    /// Number of snapshots that the anchor states; 0 means that locations have no snapshot files.
     pub snapshots: u32,
-    /// Number of thumbnail files.
+    /// Number of thumbnail files `NAME.0.thumb`, `NAME.1.thumb` and so on beside the anchor; usually 0.
     pub thumbnails: u32,
 }
 
@@ -78,7 +88,8 @@ impl Default for Anchor {
     }
 }
 
-/// An anchor is read whole. The C library writes none above 256 KiB.
+/// Largest anchor file in bytes that is read, because an anchor is read into memory as a whole. The C library writes
+/// none above 256 KiB.
 pub(crate) const MOST: u64 = 16 * 1024 * 1024;
 
 const MAGIC: &[u8] = b"OTF2";
@@ -88,10 +99,15 @@ const POSIX: u8 = 1;
 const UNCOMPRESSED: u8 = 1;
 
 impl Anchor {
-    /// Reads an anchor from the bytes of its file.
+    /// Decodes an anchor from the complete bytes of its file.
+    ///
+    /// Anchor formats 1 to 3 are decoded, and fields that an older format lacks get the values of [`Anchor::default`].
+    /// Later formats append fields, which this function ignores.
     ///
     /// # Errors
-    /// If the bytes are no anchor, are cut, or announce something that this crate does not read.
+    /// Fails if the bytes are no anchor, if they end too early, if a chunk size is out of range, or if the archive is
+    /// compressed, stored in SIONlib containers, or of a later trace format. The error names no path;
+    /// [`Archive::open`](crate::Archive::open) adds it.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let order = match bytes {
             &[chunk::control::HEADER, order, ..] => ByteOrder::from_mark(order),
@@ -169,7 +185,10 @@ impl Anchor {
         Ok(anchor)
     }
 
-    /// The bytes of the anchor file.
+    /// Encodes the anchor as the complete bytes of its file, in anchor format 3 and the byte order of the anchor.
+    ///
+    /// Each text ends at its first zero byte. Names and values of properties are not checked here;
+    /// [`ArchiveWriter`](crate::write::ArchiveWriter) refuses those that the C library would not read.
     pub fn to_bytes(&self) -> Vec<u8> {
         let text = |text: &String| text.len() + 1;
         let texts = text(&self.machine) + text(&self.creator) + text(&self.description);
@@ -207,13 +226,21 @@ impl Anchor {
         bytes
     }
 
-    /// Value of a property.
+    /// Returns the value of the property with this name, or `None` if the archive has no such property. If a name
+    /// occurs more than once, the first one counts.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a name can be that of a property: parts of capitals, digits and underscores, joined
-    /// by `::`, at least two of them.
+    /// Tells whether a string is a valid name for a property: at least two parts joined by `::`, each made of capitals,
+    /// digits and underscores.
+    ///
+    /// ```
+    /// use otf2::Anchor;
+    /// assert!(Anchor::is_property_name("DWELL::VERSION"));
+    /// assert!(!Anchor::is_property_name("DWELL"));
+    /// assert!(!Anchor::is_property_name("dwell::version"));
+    /// ```
     pub fn is_property_name(name: &str) -> bool {
         let part = |part: &str| {
             !part.is_empty()
@@ -223,7 +250,7 @@ impl Anchor {
     }
 }
 
-/// Either a kind of error, or what is wrong with the bytes.
+/// Reason why an anchor cannot be decoded: an error of the archive as a whole, or damage to one of its fields.
 enum Problem {
     Kind(ErrorKind),
     Fault(Fault),

@@ -13,23 +13,27 @@
 
 use crate::wire::ByteOrder;
 
-/// Bytes of a chunk header.
+/// Size of a chunk header, in bytes.
 pub(crate) const HEADER: usize = 18;
-/// Where a chunk header states the number of the last event.
+/// Bytes of a chunk header that hold the number of the last event.
 pub(crate) const LAST: core::ops::Range<usize> = 10..18;
-/// Bytes of a timestamp record.
+/// Size of a timestamp record, in bytes: its id and a 64-bit time.
 pub(crate) const TIMESTAMP: usize = 9;
 
-/// The smallest chunk the format allows.
+/// The smallest chunk size that the format allows, in bytes. Anchors that state less are refused, and so is smaller
+/// chunk memory for an [`Encoder`](crate::encode::Encoder).
 pub const MIN_SIZE: u64 = 256 * 1024;
-/// The largest chunk the format allows.
+/// The largest chunk size that the format allows, in bytes. No record can be larger than this, because a record must
+/// fit into one chunk.
 pub const MAX_SIZE: u64 = 16 * 1024 * 1024;
-/// Size of event chunks unless told otherwise.
+/// Default size of event chunks, in bytes. A reader that seeks decodes at most one chunk, so smaller chunks make
+/// seeking faster and larger ones save headers.
 pub const EVENTS_SIZE: u64 = 1024 * 1024;
-/// Size of definition chunks unless told otherwise.
+/// Default size of definition chunks, in bytes. One definition must fit into a chunk, and groups of many locations are
+/// long.
 pub const DEFS_SIZE: u64 = 4 * 1024 * 1024;
 
-/// Control bytes: what stands where a record id could.
+/// Control bytes, which stand where a record id could stand.
 pub(crate) mod control {
     pub(crate) const END_OF_CHUNK: u8 = 0;
     pub(crate) const END_OF_BUFFER: u8 = 1;
@@ -37,25 +41,29 @@ pub(crate) mod control {
     pub(crate) const HEADER: u8 = 3;
     pub(crate) const TIMESTAMP: u8 = 5;
     pub(crate) const ATTRIBUTES: u8 = 6;
-    /// Records begin here in event and snapshot files.
+    /// Smallest record id in event and snapshot files.
     pub(crate) const FIRST_EVENT: u8 = 10;
-    /// Records begin here in all other files.
+    /// Smallest record id in definition, marker and thumbnail files.
     pub(crate) const FIRST_DEFINITION: u8 = 5;
 }
 
-/// A chunk header.
+/// The first 18 bytes of a chunk, which state its byte order and which events of the location it holds. Seeking to an
+/// event or a time reads only these headers until it has found the right chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Byte order of the chunk.
+    /// Byte order of all numbers in the chunk, this header included.
     pub order: ByteOrder,
-    /// Number of the first event.
+    /// Number of the first event in the chunk, counted from 1 over all chunks of the location. Definition and marker
+    /// files state 1.
     pub first: u64,
-    /// Number of the last event.
+    /// Number of the last event in the chunk. It is one less than `first` if the chunk has no events, as in all
+    /// definition and marker files.
     pub last: u64,
 }
 
 impl Header {
-    /// Reads a header; `None` if these bytes are none.
+    /// Decodes a chunk header. Returns `None` if the first byte or the byte order mark is wrong, so that these bytes
+    /// begin no chunk. The event numbers are not checked.
     pub fn read(bytes: &[u8; HEADER]) -> Option<Self> {
         let [mark, order, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *bytes;
         if mark != control::HEADER {
@@ -73,7 +81,7 @@ impl Header {
         })
     }
 
-    /// The bytes of this header.
+    /// Encodes the header as the first bytes of a chunk, in its own byte order.
     pub fn to_bytes(self) -> [u8; HEADER] {
         let number = |n: u64| match self.order {
             ByteOrder::Little => n.to_le_bytes(),

@@ -3,20 +3,21 @@
 use crate::def::ClockOffset;
 use crate::id::Time;
 
-/// The clock offsets of a location, as a function of its time.
+/// The clock of a location: its measured offsets to the clock of the archive, and the times they correct.
 ///
-/// Between two measurements the offset is interpolated, outside it is extrapolated. A single
-/// measurement corrects nothing: the C library ignores it, and so do we.
+/// The offset is interpolated between two measurements, and extrapolated before the first and after the last. A single
+/// measurement corrects nothing: the C library ignores it, and so does this crate.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// Measurements with rising times.
+    /// Local time and offset of each measurement, in the order of rising times.
     offsets: Vec<(u64, i64)>,
-    /// Interval used last. Times rarely go back, so the next is close.
+    /// Index of the interval that the last call used. Event times rarely go back, so the next interval is close.
     at: usize,
 }
 
 impl Clock {
-    /// Adds a measurement. Returns false, and does not keep it, if its time does not rise.
+    /// Adds a measurement of the offset, in the order of the local definition file. Returns `false` and drops the
+    /// measurement if its time is not later than that of the one before.
     pub fn push(&mut self, offset: &ClockOffset) -> bool {
         let rises = self.offsets.last().is_none_or(|last| last.0 < offset.time.0);
         if rises {
@@ -25,12 +26,16 @@ impl Clock {
         rises
     }
 
-    /// Whether times stay as they are.
+    /// Returns `true` if [`Clock::correct`] and [`Clock::at`] return every time unchanged, because there are fewer than
+    /// two measurements.
     pub fn is_identity(&self) -> bool {
         self.offsets.len() < 2
     }
 
-    /// The global time for a local one, fast when times rise from call to call.
+    /// Converts a time of the location to the clock of the archive.
+    ///
+    /// The clock remembers the interval that it used last, so this is fast for times that rise from call to call. Times
+    /// may go back at the price of a search from the beginning. Results that leave the range of 64 bits wrap around.
     #[inline]
     pub fn correct(&mut self, time: Time) -> Time {
         if self.offsets.get(self.at).is_some_and(|begin| time.0 <= begin.0) {
@@ -40,12 +45,13 @@ impl Clock {
         self.shift(time, self.at)
     }
 
-    /// The global time for a local one.
+    /// Converts a time of the location to the clock of the archive without remembering the interval. This works on a
+    /// shared reference, but each call searches the measurements from the beginning.
     pub fn at(&self, time: Time) -> Time {
         self.shift(time, self.interval(time, 0))
     }
 
-    /// The first interval from `at` on that ends at or after the time, else the last.
+    /// Returns the first interval from `at` on that ends at or after the time, or the last interval if none does.
     fn interval(&self, time: Time, mut at: usize) -> usize {
         while at + 2 < self.offsets.len()
             && self.offsets.get(at + 1).is_some_and(|end| end.0 < time.0)

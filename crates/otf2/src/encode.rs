@@ -42,22 +42,24 @@ use crate::record::{Any, framed, write_body};
 use crate::value::{Attribute, List};
 use crate::wire::{ByteOrder, Output, Wire};
 
-/// Bytes kept free behind the last event, for the end marks.
+/// Number of bytes kept free behind the last event, for the end marks of the file.
 const TAIL: usize = 2;
 
-/// Why an event could not be written. Nothing of it is in the chunk then.
+/// The reasons why an event cannot be written. The chunk then holds nothing of the event, and the encoder can be used
+/// further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The chunk is full: [turn](Encoder::turn) to another and write again.
+    /// The chunk has no room for the event. Call [`Encoder::turn`] or [`Encoder::reuse`] and write the event again.
     Full,
-    /// The event does not even fit into an empty chunk.
+    /// The event does not fit into an empty chunk either, so another chunk does not help and the event must be dropped.
     TooLarge,
-    /// The time lies before that of the last event.
+    /// The time of the event is earlier than that of the last event. Times of a location must never go back; equal
+    /// times are allowed.
     TimeWentBack,
-    /// A record of unknown kind cannot be written.
+    /// The record is of unknown kind and cannot be written, or it was prepared for the other byte order.
     Unknown,
-    /// Chunk memory must have between 256 KiB and 16 MiB.
+    /// The chunk memory has fewer than 256 KiB or more than 16 MiB, the limits of the format.
     ChunkSize,
 }
 
@@ -75,21 +77,23 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// The last chunk of a location, complete.
+/// The completed last chunk of a location, as [`Encoder::finish`] returns it. The first `used` bytes of `memory` must
+/// be written to the file.
 #[derive(Debug)]
 pub struct Finished<M> {
-    /// The chunk memory.
+    /// The memory of the last chunk, which the encoder gives back to its owner.
     pub memory: M,
-    /// How much of it belongs into the file.
+    /// Number of bytes, from the beginning of the memory, that belong into the file. The last chunk is cut here, unlike
+    /// the others.
     pub used: usize,
-    /// Number of events in all chunks.
+    /// Number of events in all chunks of the location, as its definition must state it.
     pub events: u64,
 }
 
-/// An event, with its attributes, encoded before its time is known. Writing it is a copy.
+/// An event with its attributes that is encoded before its time is known, so that writing it is a copy of a few bytes.
 ///
-/// For events that are the same again and again, such as entering a region from one call site. It
-/// belongs to encoders of the byte order it was [prepared](Encoder::prepare) for.
+/// This pays off for events that are the same again and again, such as entering a region from one call site. It belongs
+/// to encoders of the byte order for which it was [prepared](Encoder::prepare).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared {
     bytes: [u8; Self::MOST],
@@ -98,14 +102,17 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The longest event that can be prepared, in bytes.
+    /// Size in bytes of the longest event that can be prepared, its attributes included. Each prepared event takes this
+    /// much memory, whatever its own length.
     pub const MOST: usize = 40;
 }
 
-/// Writes the events of one location, chunk after chunk.
+/// Writes the events of one location into memory, chunk after chunk.
 ///
-/// The memory of a chunk may be borrowed (`&mut [u8]`) or owned (`Vec<u8>`, a memory map); its length
-/// is the size of the chunk.
+/// The memory of a chunk can be borrowed (`&mut [u8]`) or owned (`Vec<u8>`, a memory map); its length is the size of
+/// the chunk, and all chunks of a location must have the chunk size that the anchor states. When [`EncodeError::Full`]
+/// says that a chunk is full, the caller provides another with [`Encoder::turn`], or empties this one with
+/// [`Encoder::reuse`], and repeats the event.
 #[derive(Debug)]
 pub struct Encoder<M> {
     chunk: M,
@@ -113,25 +120,26 @@ pub struct Encoder<M> {
     order: ByteOrder,
     /// Time of the last event.
     time: u64,
-    /// Events from this time on get a timestamp: all in a new chunk, then those later than the last.
+    /// Events at or after this time get a timestamp: the first of a chunk always, the others if they are later than the
+    /// last event.
     stamp_from: u64,
-    /// Number of the first event of this chunk. That of the last is in the chunk header and nowhere else.
+    /// Number of the first event in this chunk. The number of the last one is kept in the chunk header only.
     first: u64,
 }
 
 impl<M: DerefMut<Target = [u8]>> Encoder<M> {
-    /// Begins the events of a location in its first chunk.
+    /// Starts the first chunk of a location, in little endian. The memory need not be zeroed.
     ///
     /// # Errors
-    /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
+    /// Fails with [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
     pub fn new(chunk: M) -> Result<Self, EncodeError> {
         Self::with_order(chunk, ByteOrder::Little)
     }
 
-    /// As [`Encoder::new`], in the given byte order. Little endian is the fast one.
+    /// Starts the first chunk of a location, in the given byte order. Only the paths for little endian are optimised.
     ///
     /// # Errors
-    /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
+    /// Fails with [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
     pub fn with_order(chunk: M, order: ByteOrder) -> Result<Self, EncodeError> {
         check_size(&chunk)?;
         let mut encoder = Self { chunk, pos: 0, order, time: 0, stamp_from: 0, first: 1 };
@@ -139,11 +147,11 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(encoder)
     }
 
-    /// Goes on with the events of a location: in a new chunk, behind others that hold `events`, the
-    /// last of them at `time`.
+    /// Continues a location in a new chunk, in little endian. The chunks before it hold `events` events, the last of
+    /// them at `time`. [`close::leave_open`](crate::close::leave_open) appends to a finished file in this way.
     ///
     /// # Errors
-    /// [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
+    /// Fails with [`EncodeError::ChunkSize`] if the memory is too small or too large for a chunk.
     pub fn resume(chunk: M, events: u64, time: Time) -> Result<Self, EncodeError> {
         let mut encoder = Self::new(chunk)?;
         encoder.time = time.0;
@@ -151,7 +159,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(encoder)
     }
 
-    /// Starts the chunk, which comes after so many events, with its header and an end right behind it.
+    /// Starts the chunk that follows this many events: writes its header and an end mark behind it.
     fn open(&mut self, events: u64) {
         let header = Header { order: self.order, first: events + 1, last: events };
         let [mark, rest @ ..] = header.to_bytes();
@@ -166,27 +174,27 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         self.first = events + 1;
     }
 
-    /// Number of events written so far, in all chunks.
+    /// Returns the number of events written so far, in this chunk and all before it.
     pub fn events(&self) -> u64 {
         let header = self.chunk.first_chunk().and_then(Header::read);
         header.map_or(self.first.saturating_sub(1), |header| header.last)
     }
 
-    /// Bytes of the current chunk that are in use.
+    /// Returns the number of bytes of the current chunk that are in use, its header included.
     pub fn used(&self) -> usize {
         self.pos
     }
 
-    /// Time of the last event; 0 before the first.
+    /// Returns the time of the last event, or 0 before the first. The next event must not be earlier.
     pub fn last_time(&self) -> Time {
         Time(self.time)
     }
 
-    /// Writes an event.
+    /// Appends an event without attributes. If this fails, the chunk is unchanged.
     ///
     /// # Errors
-    /// [`EncodeError::Full`] if the chunk has no room left; the other kinds say what is wrong with
-    /// the event.
+    /// Fails with [`EncodeError::Full`] if the chunk has no room left. The other kinds say what is wrong with the
+    /// event.
     #[inline(always)]
     pub fn write(&mut self, time: Time, event: impl AnyEvent) -> Result<(), EncodeError> {
         match self.order {
@@ -195,10 +203,10 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         }
     }
 
-    /// Writes an event with attributes.
+    /// Appends an event with any number of attributes. With an empty list this equals [`Encoder::write`].
     ///
     /// # Errors
-    /// As [`Encoder::write`].
+    /// Fails as [`Encoder::write`] does.
     #[inline]
     pub fn write_with(
         &mut self,
@@ -209,11 +217,11 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         self.record(time, attributes, event)
     }
 
-    /// Writes an event with one attribute. This is what a recorder does with most events, so it is as
-    /// fast as [`Encoder::write`] where the kind of the value is known to the compiler.
+    /// Appends an event with exactly one attribute. A recorder does this with most events, so this method is as fast as
+    /// [`Encoder::write`] where the compiler knows the type of the value.
     ///
     /// # Errors
-    /// As [`Encoder::write`].
+    /// Fails as [`Encoder::write`] does.
     #[inline(always)]
     pub fn write_tagged(
         &mut self,
@@ -227,7 +235,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         }
     }
 
-    /// Encodes an event to be written often. `None` if it is longer than [`Prepared::MOST`].
+    /// Encodes an event that will be written often by [`Encoder::write_prepared`]. Returns `None` if it is longer than
+    /// [`Prepared::MOST`] or of unknown kind; the caller must then write it in the ordinary way.
     pub fn prepare(
         &self,
         attributes: List<'_, Attribute>,
@@ -250,10 +259,12 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         (len <= Prepared::MOST).then_some(Prepared { bytes, len: len as u8, order: self.order })
     }
 
-    /// Writes an event that was [prepared](Self::prepare).
+    /// Appends an event that was [prepared](Self::prepare), at the given time. It reports a full chunk a few bytes
+    /// earlier than the other methods, because it always copies [`Prepared::MOST`] bytes.
     ///
     /// # Errors
-    /// As [`Encoder::write`]; [`EncodeError::Unknown`] if it was prepared for the other byte order.
+    /// Fails as [`Encoder::write`] does, and with [`EncodeError::Unknown`] if the event was prepared for the other byte
+    /// order.
     #[inline(always)]
     pub fn write_prepared(
         &mut self,
@@ -312,7 +323,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(())
     }
 
-    /// Writes a record of any kind that carries a time.
+    /// Appends a record of any kind that carries a time: an event or a snapshot record.
     #[inline(always)]
     pub(crate) fn record(
         &mut self,
@@ -397,12 +408,12 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(())
     }
 
-    /// Completes the current chunk and goes on in another of the same size. Returns the complete
-    /// one, all of whose bytes belong into the file.
+    /// Completes the current chunk and continues in another of the same size. Returns the completed chunk, all of whose
+    /// bytes belong into the file.
     ///
     /// # Errors
-    /// [`EncodeError::ChunkSize`] if the new memory is not of a chunk's size; the encoder goes on in
-    /// the old chunk then.
+    /// Fails with [`EncodeError::ChunkSize`] if the size of the new memory is outside the limits of the format. The
+    /// encoder then stays in the old chunk.
     pub fn turn(&mut self, chunk: M) -> Result<M, EncodeError> {
         check_size(&chunk)?;
         let events = self.events();
@@ -412,10 +423,11 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(full)
     }
 
-    /// Completes the current chunk, hands it to `write`, and goes on in the same memory.
+    /// Completes the current chunk, passes all of its bytes to `write`, and continues in the same memory. This suits
+    /// writers that own one buffer and copy each chunk into a file.
     ///
     /// # Errors
-    /// What `write` returns. The chunk is complete then, and no more can be written to it.
+    /// Returns the error of `write`. The chunk is complete then, and nothing more can be written to it.
     pub fn reuse<E>(&mut self, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let events = self.events();
         self.complete();
@@ -424,7 +436,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Ok(())
     }
 
-    /// Completes the last chunk.
+    /// Completes the last chunk with the end mark of the file, and gives its memory back. The caller must write the
+    /// used bytes to the end of the event file.
     pub fn finish(mut self) -> Finished<M> {
         let events = self.events();
         let used = self.pos + TAIL;
@@ -435,7 +448,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         Finished { memory: self.chunk, used, events }
     }
 
-    /// Completes a chunk that others follow.
+    /// Fills the rest of a chunk that another will follow with zeros.
     fn complete(&mut self) {
         if let Some(rest) = self.chunk.get_mut(self.pos..) {
             rest.fill(control::END_OF_CHUNK);
@@ -444,7 +457,7 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
     }
 }
 
-/// Writes attributes as they stand before a record. None take no bytes.
+/// Encodes attributes as they stand before a record. An empty list takes no bytes.
 #[cfg(feature = "std")]
 pub(crate) fn write_attributes(attributes: List<'_, Attribute>, output: &mut Output<'_>) {
     if let Some(id) = attributes.id() {
@@ -453,14 +466,14 @@ pub(crate) fn write_attributes(attributes: List<'_, Attribute>, output: &mut Out
     }
 }
 
-/// What stands between the timestamp and the record. Most events have nothing there, and the compiler
-/// then sees that.
+/// The part of an event between its timestamp and its record, which holds the attributes. Most events have none, and a
+/// type of its own for that case lets the compiler remove the code.
 trait Before: Copy {
-    /// The most bytes it takes.
+    /// Returns an upper bound for the encoded size, in bytes.
     fn space(self) -> usize;
-    /// Its first byte, if there is anything.
+    /// Returns the first byte, or `None` if nothing is to be encoded.
     fn id(self) -> Option<u8>;
-    /// Writes what follows its first byte.
+    /// Encodes everything behind the first byte.
     fn write(self, output: &mut Output<'_>);
 }
 
@@ -519,7 +532,7 @@ impl Before for List<'_, Attribute> {
     }
 }
 
-/// Counts an event in the header of a chunk, of which this is the beginning.
+/// Increments the number of the last event in the chunk header, with which `front` begins.
 #[inline(always)]
 fn count(front: &mut [u8], order: ByteOrder) {
     if order == ByteOrder::Big {
@@ -554,8 +567,8 @@ mod tests {
     use crate::id::{AttributeRef, CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef};
     use crate::value::AttributeValue;
 
-    /// Prepared or tagged or neither: the same bytes, for both byte orders, with and without a new
-    /// time, until the chunk is full.
+    /// Prepared, tagged and plain events give the same bytes, in both byte orders, with and without a new time, until
+    /// the chunk is full.
     #[test]
     fn every_way_of_writing_gives_the_same_bytes() {
         for order in [ByteOrder::Little, ByteOrder::Big] {

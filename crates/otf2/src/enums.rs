@@ -6,15 +6,16 @@
 
 use core::fmt;
 
-/// An enumeration or bit set, seen without its type.
+/// An enumeration of the format whose type is not known at compile time, for code that prints values of any
+/// enumeration.
 pub trait Named: Copy {
     /// The number on disk.
     fn code(self) -> u32;
-    /// The name in OTF2's spelling, or `None` for a value this crate does not know.
+    /// The name in the spelling of OTF2, or `None` for a value that this crate does not know.
     fn name(self) -> Option<&'static str>;
 }
 
-/// Makes one enum a row; each is a single byte on disk.
+/// Makes one enum from each row; its values take a single byte on disk.
 macro_rules! enums {
     ($( $(#[$doc:meta])* $name:ident { $( $value:literal $variant:ident $text:literal, )* } )*) => {
         $(
@@ -28,7 +29,7 @@ macro_rules! enums {
             }
 
             impl $name {
-                /// Every value this crate knows, in the order of their numbers.
+                /// All values that this crate knows, in the order of the table. [`Self::Unlisted`] is not among them.
                 pub const ALL: &'static [Self] = &[$( Self::$variant, )*];
             }
 
@@ -74,7 +75,7 @@ macro_rules! enums {
     };
 }
 
-/// Makes one bit set a row; each is a compressed 32-bit number on disk.
+/// Makes one bit set from each row; it is a compressed 32-bit number on disk.
 macro_rules! flags {
     ($( $(#[$doc:meta])* $name:ident { $( $bit:literal $flag:ident, )* } )*) => {
         $(
@@ -84,11 +85,11 @@ macro_rules! flags {
             pub struct $name(pub u32);
 
             impl $name {
-                /// No flag set.
+                /// The empty bit set, in which no flag is set. It is also the default.
                 pub const NONE: Self = Self(0);
                 $( #[doc = concat!("Bit `", stringify!($flag), "`.")] pub const $flag: Self = Self($bit); )*
 
-                /// Whether all bits of `other` are set.
+                /// Returns `true` if all bits of `other` are set. Every bit set contains [`Self::NONE`].
                 #[inline]
                 pub const fn contains(self, other: Self) -> bool {
                     self.0 & other.0 == other.0
@@ -109,24 +110,27 @@ macro_rules! flags {
     };
 }
 
-/// A bit set, seen without its type.
+/// A bit set of the format whose type is not known at compile time, for code that prints bit sets of any kind. Bits
+/// without a name are kept, so a bit set of a later version survives reading and writing.
 pub trait BitSet: Copy {
-    /// The bits that have names, lowest first.
+    /// Each bit that has a name, with the name, lowest bit first.
     const BITS: &'static [(u32, &'static str)];
-    /// The bits that are set.
+    /// Returns all bits that are set, including bits without a name.
     fn bits(self) -> u32;
 }
 
-/// Root of a collective operation.
+/// Root of a collective operation: a rank, or one of the special values that inter-communicators need. On disk it is
+/// one compressed number whose three largest values are the special ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CollectiveRoot {
-    /// This rank of the communicator.
+    /// The root is this rank of the communicator.
     Rank(u32),
-    /// The operation has no root.
+    /// The operation has no root, such as a barrier or an allreduce.
     None,
-    /// This process itself (inter-communicators).
+    /// The root is the recording process itself. Only collectives on inter-communicators use this value.
     SelfRank,
-    /// A process of this side's group (inter-communicators).
+    /// The root is another process in the group of the recording process. Only collectives on inter-communicators use
+    /// this value.
     ThisGroup,
 }
 
@@ -155,7 +159,7 @@ impl From<CollectiveRoot> for u32 {
 }
 
 enums! {
-    /// What a node of the system tree stands for.
+    /// Hardware that a node of the system tree represents.
     SystemTreeDomain {
         0 Machine "MACHINE",
         1 SharedMemory "SHARED_MEMORY",
@@ -167,20 +171,20 @@ enums! {
         7 AcceleratorDevice "ACCELERATOR_DEVICE",
         8 NetworkingDevice "NETWORKING_DEVICE",
     }
-    /// What a group of locations is.
+    /// Kind of a location group: a process or an accelerator.
     LocationGroupType {
         0 Unknown "UNKNOWN",
         1 Process "PROCESS",
         2 Accelerator "ACCELERATOR",
     }
-    /// What a location is.
+    /// Kind of a location: a thread, an accelerator stream, or a recorder of metrics.
     LocationType {
         0 Unknown "UNKNOWN",
         1 CpuThread "CPU_THREAD",
         2 AcceleratorStream "ACCELERATOR_STREAM",
         3 Metric "METRIC",
     }
-    /// What a region does.
+    /// Role of a region in the program, for example function, barrier or RMA operation.
     RegionRole {
         0 Unknown "UNKNOWN",
         1 Function "FUNCTION",
@@ -222,7 +226,7 @@ enums! {
         37 Reallocate "REALLOCATE",
         38 FileIoMetadata "FILE_IO_METADATA",
     }
-    /// What the members of a group are.
+    /// Kind of the members of a group, which decides how their numbers are to be read.
     GroupType {
         0 Unknown "UNKNOWN",
         1 Locations "LOCATIONS",
@@ -232,25 +236,26 @@ enums! {
         5 CommGroup "COMM_GROUP",
         6 CommSelf "COMM_SELF",
     }
-    /// Base of a scale factor.
+    /// Base of a scale factor: powers of two or of ten.
     Base {
         0 Binary "BINARY",
         1 Decimal "DECIMAL",
     }
-    /// When the values of a metric class appear.
+    /// Events with which the values of a metric class are recorded.
     MetricOccurrence {
         0 SynchronousStrict "SYNCHRONOUS_STRICT",
         1 Synchronous "SYNCHRONOUS",
         2 Asynchronous "ASYNCHRONOUS",
     }
-    /// Where a metric comes from.
+    /// Source of a metric: PAPI, the resource usage of the operating system, the user, or another one.
     MetricType {
         0 Other "OTHER",
         1 Papi "PAPI",
         2 Rusage "RUSAGE",
         3 User "USER",
     }
-    /// How the values of a metric are to be read: value property and timing.
+    /// Meaning of the values of a metric: accumulated, absolute or relative, combined with the interval of time to
+    /// which a value applies.
     MetricMode {
         0 AccumulatedStart "ACCUMULATED_START",
         16 AccumulatedPoint "ACCUMULATED_POINT",
@@ -263,14 +268,14 @@ enums! {
         34 RelativeLast "RELATIVE_LAST",
         50 RelativeNext "RELATIVE_NEXT",
     }
-    /// What a metric instance measures.
+    /// Kind of object that a metric instance measures.
     MetricScope {
         0 Location "LOCATION",
         1 LocationGroup "LOCATION_GROUP",
         2 SystemTreeNode "SYSTEM_TREE_NODE",
         3 Group "GROUP",
     }
-    /// Which kind of location records a metric class.
+    /// Kind of location that records a metric class.
     RecorderKind {
         0 Unknown "UNKNOWN",
         1 Abstract "ABSTRACT",
@@ -283,26 +288,26 @@ enums! {
         1 Int64 "INT64",
         2 Uint64 "UINT64",
     }
-    /// Whether a Cartesian dimension wraps around.
+    /// Periodicity of a dimension of a Cartesian topology: true if it wraps around.
     CartPeriodicity {
         0 False "FALSE",
         1 True "TRUE",
     }
-    /// What an interrupt generator counts.
+    /// Quantity in which the period of an interrupt generator is measured: time, or counts of an event.
     InterruptGeneratorMode {
         0 Time "TIME",
         1 Count "COUNT",
     }
-    /// Whether an I/O paradigm is serial or parallel.
+    /// Class of an I/O paradigm: serial or parallel.
     IoParadigmClass {
         0 Serial "SERIAL",
         1 Parallel "PARALLEL",
     }
-    /// Properties of an I/O paradigm.
+    /// Properties that an I/O paradigm can have.
     IoParadigmProperty {
         0 Version "VERSION",
     }
-    /// Access mode of an I/O handle.
+    /// Access mode with which an I/O handle was opened.
     IoAccessMode {
         0 ReadOnly "READ_ONLY",
         1 WriteOnly "WRITE_ONLY",
@@ -310,7 +315,7 @@ enums! {
         3 ExecuteOnly "EXECUTE_ONLY",
         4 SearchOnly "SEARCH_ONLY",
     }
-    /// Whether recording is on or off from here.
+    /// State of the recorder from this event on: on or off.
     MeasurementMode {
         1 On "ON",
         2 Off "OFF",
@@ -341,18 +346,18 @@ enums! {
         21 CreateHandleAndAllocate "CREATE_HANDLE_AND_ALLOCATE",
         22 DestroyHandleAndDeallocate "DESTROY_HANDLE_AND_DEALLOCATE",
     }
-    /// Kind of a pairwise synchronisation.
+    /// Kind of a pairwise RMA synchronisation.
     RmaSyncType {
         0 Memory "MEMORY",
         1 NotifyIn "NOTIFY_IN",
         2 NotifyOut "NOTIFY_OUT",
     }
-    /// Whether a lock is exclusive or shared.
+    /// Kind of a lock: exclusive or shared.
     LockType {
         0 Exclusive "EXCLUSIVE",
         1 Shared "SHARED",
     }
-    /// Kind of an atomic operation.
+    /// Kind of an atomic RMA operation.
     RmaAtomicType {
         0 Accumulate "ACCUMULATE",
         1 Increment "INCREMENT",
@@ -363,7 +368,7 @@ enums! {
         6 FetchAndIncrement "FETCH_AND_INCREMENT",
         7 FetchAndAccumulate "FETCH_AND_ACCUMULATE",
     }
-    /// Origin of a seek.
+    /// Position from which a seek counts.
     IoSeekOption {
         0 FromStart "FROM_START",
         1 FromCurrent "FROM_CURRENT",
@@ -377,20 +382,20 @@ enums! {
         1 Write "WRITE",
         2 Flush "FLUSH",
     }
-    /// How the files of an archive are compressed.
+    /// Compression of the files of an archive. OTF2 3 and this crate read uncompressed files only.
     Compression {
         0 Undefined "UNDEFINED",
         1 None "NONE",
         2 Zlib "ZLIB",
     }
-    /// How the files of an archive are stored.
+    /// Storage of the files of an archive: plain files or SIONlib containers. This crate reads plain files only.
     FileSubstrate {
         0 Undefined "UNDEFINED",
         1 Posix "POSIX",
         2 Sion "SION",
         3 None "NONE",
     }
-    /// Id space that a mapping table maps.
+    /// Kind of id that a mapping table translates.
     MappingType {
         0 String "STRING",
         1 Attribute "ATTRIBUTE",
@@ -408,7 +413,7 @@ enums! {
         13 IoHandle "IO_HANDLE",
         14 LocationGroup "LOCATION_GROUP",
     }
-    /// Type of an attribute or metric value.
+    /// Type of an attribute value or a metric value.
     Type {
         0 None "NONE",
         1 Uint8 "UINT8",
@@ -437,7 +442,7 @@ enums! {
         24 IoHandle "IO_HANDLE",
         25 LocationGroup "LOCATION_GROUP",
     }
-    /// Programming model or library.
+    /// Programming model or library to which a definition or an event belongs.
     Paradigm {
         0 Unknown "UNKNOWN",
         1 User "USER",
@@ -465,33 +470,33 @@ enums! {
         23 Hip "HIP",
         24 Kokkos "KOKKOS",
     }
-    /// Class of a paradigm.
+    /// Class of a paradigm, by the kind of parallelism that it provides.
     ParadigmClass {
         0 Process "PROCESS",
         1 ThreadForkJoin "THREAD_FORK_JOIN",
         2 ThreadCreateWait "THREAD_CREATE_WAIT",
         3 Accelerator "ACCELERATOR",
     }
-    /// Properties of a paradigm.
+    /// Properties that a paradigm can have.
     ParadigmProperty {
         0 CommNameTemplate "COMM_NAME_TEMPLATE",
         1 RmaWinNameTemplate "RMA_WIN_NAME_TEMPLATE",
         2 RmaOnly "RMA_ONLY",
     }
-    /// What the samples of a thumbnail refer to.
+    /// Kind of object that the values of a thumbnail belong to.
     ThumbnailType {
         0 Region "REGION",
         1 Metric "METRIC",
         2 Attributes "ATTRIBUTES",
     }
-    /// How bad a marker is.
+    /// Severity of a kind of marker.
     MarkerSeverity {
         0 None "NONE",
         1 Low "LOW",
         2 Medium "MEDIUM",
         3 High "HIGH",
     }
-    /// What a marker is attached to.
+    /// Kind of object that a marker is attached to.
     MarkerScope {
         0 Global "GLOBAL",
         1 Location "LOCATION",
@@ -503,25 +508,25 @@ enums! {
 }
 
 flags! {
-    /// Properties of a region.
+    /// Properties of a region, as flags.
     RegionFlag {
         1 DYNAMIC,
         2 PHASE,
     }
-    /// Properties of a group.
+    /// Properties of a group, as flags.
     GroupFlag {
         1 GLOBAL_MEMBERS,
     }
-    /// Properties of an I/O paradigm.
+    /// Properties of an I/O paradigm, as flags.
     IoParadigmFlag {
         1 OS,
     }
-    /// Properties of an I/O handle.
+    /// Properties of an I/O handle, as flags.
     IoHandleFlag {
         1 PRE_CREATED,
         2 ALL_PROXY,
     }
-    /// Status of an I/O handle.
+    /// Status of an I/O handle, as flags that a program can change while the handle is open.
     IoStatusFlag {
         1 CLOSE_ON_EXEC,
         2 APPEND,
@@ -533,20 +538,20 @@ flags! {
         128 NO_ACCESS_TIME,
         256 DELETE_ON_CLOSE,
     }
-    /// Properties of a communicator.
+    /// Properties of a communicator, as flags.
     CommFlag {
         1 CREATE_DESTROY_EVENTS,
     }
-    /// Properties of a window.
+    /// Properties of an RMA window, as flags.
     RmaWinFlag {
         1 CREATE_DESTROY_EVENTS,
     }
-    /// What a collective or group synchronisation synchronises.
+    /// Effect of a collective or group synchronisation, as flags: it synchronises processes, memory, or both.
     RmaSyncLevel {
         1 PROCESS,
         2 MEMORY,
     }
-    /// Flags asked for at the creation of an I/O handle.
+    /// Flags that the program passed when it created an I/O handle.
     IoCreationFlag {
         1 CREATE,
         2 TRUNCATE,
@@ -560,7 +565,7 @@ flags! {
         512 NO_SEEK,
         1024 UNIQUE,
     }
-    /// Properties of an I/O operation.
+    /// Properties of an I/O operation, as flags.
     IoOperationFlag {
         1 NON_BLOCKING,
         2 COLLECTIVE,

@@ -1,4 +1,4 @@
-//! What can go wrong, and where.
+//! Errors of this crate, with the file, the location and the byte at which they occurred.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -7,12 +7,13 @@ use crate::encode::EncodeError;
 use crate::id::LocationRef;
 use crate::wire::Fault;
 
-/// Result of this crate.
+/// Result of the functions of this crate that read or write archives, with [`Error`] as the default error.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// An error with the file, the location and the byte it happened at, as far as they are known.
+/// An error with the file, the location and the byte at which it occurred, as far as they are known.
 ///
-/// Its text is one line: where, what, and what can be done about it.
+/// Its text is a single line that says where the error occurred, what is wrong, and what a user can do about it.
+/// Programs look at [`Error::kind`] instead. The error is one pointer wide, so that results stay small.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -24,54 +25,63 @@ struct Inner {
     offset: Option<u64>,
 }
 
-/// What went wrong.
+/// The kinds of errors of this crate. [`Error::is_damage`] tells the kinds that mean a damaged file from the others.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system said no.
+    /// An operation of the operating system failed. A file that does not exist is [`ErrorKind::Missing`] instead.
     Io(io::Error),
-    /// A file that must be there is not.
+    /// A file that the archive must have does not exist. The archive may have been copied incompletely, or its writer
+    /// may not have closed it.
     Missing,
-    /// The file is not the anchor of an OTF2 archive.
+    /// The file is not the anchor of an OTF2 archive: it does not begin with the bytes that every anchor begins with.
     NotAnAnchor,
-    /// The archive uses something that this crate does not read.
+    /// The archive is valid but uses a feature of the format that this crate does not read, such as compression.
     Unsupported(Unsupported),
-    /// The chunk size of the anchor is outside what the format allows.
+    /// The anchor states this chunk size in bytes, which lies outside the range of 256 KiB to 16 MiB that the format
+    /// allows.
     ChunkSize(u64),
-    /// There is no chunk header where one must be.
+    /// There is no chunk header where a chunk must begin. The events before it can still be read.
     Header,
-    /// A byte stands where a record must begin but begins none.
+    /// This byte stands where a record must begin, but it is neither a control byte nor the id of a record.
     Control(u8),
-    /// The fields of a record make no sense.
+    /// The fields of a record cannot be decoded, or they take more bytes than the length of the record says.
     Record {
         /// Number of the record on disk.
         id: u8,
-        /// What is wrong with it.
+        /// The reason why the record cannot be decoded.
         fault: Fault,
     },
-    /// The file ends without its end mark: the writer died, or the file was cut.
+    /// The file ends without its end mark, because its writer died or the file was cut. All records before the end are
+    /// complete; [`close`](mod@crate::close) repairs such archives.
     Cut,
-    /// A second mapping table for the same kind of id.
+    /// The local definitions of a location hold a second mapping table for the same kind of id. The first table is
+    /// used.
     DuplicateMap,
-    /// Clock offsets whose times do not rise.
+    /// The local definitions of a location hold a clock offset whose time is not later than that of the offset before
+    /// it.
     ClockOrder,
-    /// A record could not be written.
+    /// A record cannot be written, for the reason given inside. Nothing of the record is in the file.
     Encode(EncodeError),
-    /// There is an archive already.
+    /// The directory already holds an archive of this name. Writers never overwrite an archive; the caller must choose
+    /// another directory or remove the old one.
     Exists,
-    /// A property that the C library would not read, by its name.
+    /// The property with this name has an invalid name or an empty value, so the C library would refuse to read the
+    /// anchor.
     Property(String),
 }
 
-/// What this crate does not read.
+/// A feature of the OTF2 format that this crate recognises but does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// A later trace format; 2 is the latest known.
+    /// The archive has this trace format, which is later than 2, the latest that this crate knows.
     Format(u8),
-    /// A substrate other than plain files, by its number.
+    /// The archive is not stored in plain files. The number is that of [`FileSubstrate`](crate::enums::FileSubstrate);
+    /// 2 means SIONlib containers.
     Substrate(u8),
-    /// Compressed files, by the number of the method.
+    /// The files of the archive are compressed. The number is that of [`Compression`](crate::enums::Compression); only
+    /// OTF2 2.x could read and write such archives.
     Compression(u8),
 }
 
@@ -80,7 +90,8 @@ impl Error {
         Self(Box::new(Inner { kind, path: None, location: None, offset: None }))
     }
 
-    /// An error of the operating system with a file.
+    /// Makes an error from an error of the operating system and the path of the file that it concerns. An error of kind
+    /// `NotFound` becomes [`ErrorKind::Missing`].
     pub fn from_io(error: io::Error, path: &Path) -> Self {
         Self::io(error).at(path)
     }
@@ -92,7 +103,7 @@ impl Error {
         })
     }
 
-    /// Adds where it happened.
+    /// Adds the path of the file in which the error occurred, unless the error already has one.
     #[must_use]
     pub(crate) fn at(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.path.get_or_insert(path.into());
@@ -111,27 +122,31 @@ impl Error {
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error, which programs can match on.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The file it happened in.
+    /// Returns the path of the file in which the error occurred, or `None` if the error does not concern a single file.
+    /// For an archive in memory this is a made-up path.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The location it concerns.
+    /// Returns the location whose file or events the error concerns, or `None` if it concerns the archive as a whole.
     pub fn location(&self) -> Option<LocationRef> {
         self.0.location
     }
 
-    /// The byte of the file at which it happened.
+    /// Returns the offset in bytes from the beginning of the file at which the error was found, or `None` if no single
+    /// byte is at fault.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 
-    /// Whether the bytes of the archive are at fault, so that what was read before still holds.
+    /// Returns `true` if damaged bytes inside a file of the archive caused the error, so that everything that was read
+    /// before it is still valid. Analyses use this to report a damaged trace as far as it can be read instead of giving
+    /// up.
     pub fn is_damage(&self) -> bool {
         matches!(
             self.0.kind,

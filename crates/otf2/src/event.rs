@@ -1,7 +1,7 @@
-//! Event records: everything that can stand in the event file of a location.
+//! Event records: all records that can stand in the event file of a location.
 //!
-//! Each record is a struct, and [`Event`] is one of them. The byte table of each says how its
-//! fields stand on disk, in the codes of the [crate documentation](crate#codes).
+//! Each record is a struct, and [`Event`] is one of them. The byte table of each says how its fields stand on disk, in
+//! the codes of the [crate documentation](crate#codes).
 
 use crate::enums::{
     CollectiveOp, CollectiveRoot, IoAccessMode, IoCreationFlag, IoOperationFlag, IoOperationMode,
@@ -18,7 +18,8 @@ use crate::value::{List, MetricValue, Value};
 use crate::wire::{Fault, Input, Output, Wire};
 
 impl Event<'_> {
-    /// Whether record `id` is a single number without a length. There will be no new ones.
+    /// Returns `true` if record `id` is a single number without a length. Later versions of the format add no such
+    /// records.
     #[inline(always)]
     pub(crate) const fn is_single(id: u8) -> bool {
         matches!(id, 12 | 13 | 16 | 17 | 20 | 21 | 24 | 28 | 29 | 30)
@@ -26,12 +27,12 @@ impl Event<'_> {
 }
 
 records! {
-    /// One event of a location.
+    /// One event of a location, of any kind.
     enum Event is AnyEvent;
 
     /// The recorder wrote its buffer to disk from here until `stop_time`.
     10 BufferFlush "1.0" Length {
-        /// When the flush ended; corrected like the time of the event.
+        /// Time at which the flush ended, corrected like the time of the event.
         stop_time: Time as u64,
     }
     /// Recording was switched on or off.
@@ -181,7 +182,7 @@ records! {
     32 ParameterString "1.0" Length {
         /// Parameter id.
         parameter: ParameterRef as v32,
-        /// Name.
+        /// The string that is the value.
         string: StringRef as v32,
     }
     /// A parameter took a signed value.
@@ -215,7 +216,7 @@ records! {
     38 RmaCollectiveEnd "1.2" Length {
         /// Kind of collective.
         collective_op: CollectiveOp as u8,
-        /// Bit set: what the call synchronises.
+        /// Effect of the call: it synchronises processes, memory, or both.
         sync_level: RmaSyncLevel as v32,
         /// RMA window.
         win: RmaWinRef as v32,
@@ -228,20 +229,20 @@ records! {
     }
     /// A group of processes synchronised on a window.
     39 RmaGroupSync "1.2" Length {
-        /// Bit set: what the call synchronises.
+        /// Effect of the call: it synchronises processes, memory, or both.
         sync_level: RmaSyncLevel as v32,
         /// RMA window.
         win: RmaWinRef as v32,
-        /// Group of the processes taking part.
+        /// Group of the participating processes.
         group: GroupRef as v32,
     }
-    /// A lock was asked for; it may be granted from here on.
+    /// A lock was requested; it may be granted from this time on.
     40 RmaRequestLock "1.2" Length {
         /// RMA window.
         win: RmaWinRef as v32,
         /// Rank in the communicator of the window; undefined means all.
         remote: Rank as v32,
-        /// Which lock, when a window has several.
+        /// Lock identifier, for windows with several locks.
         lock_id: LockId as v64,
         /// Exclusive or shared.
         lock_type: LockType as u8,
@@ -252,7 +253,7 @@ records! {
         win: RmaWinRef as v32,
         /// Rank in the communicator of the window; undefined means all.
         remote: Rank as v32,
-        /// Which lock, when a window has several.
+        /// Lock identifier, for windows with several locks.
         lock_id: LockId as v64,
         /// Exclusive or shared.
         lock_type: LockType as u8,
@@ -263,7 +264,7 @@ records! {
         win: RmaWinRef as v32,
         /// Rank in the communicator of the window; undefined means all.
         remote: Rank as v32,
-        /// Which lock, when a window has several.
+        /// Lock identifier, for windows with several locks.
         lock_id: LockId as v64,
         /// Exclusive or shared.
         lock_type: LockType as u8,
@@ -274,7 +275,7 @@ records! {
         win: RmaWinRef as v32,
         /// Rank in the communicator of the window; undefined means all.
         remote: Rank as v32,
-        /// Which lock, when a window has several.
+        /// Lock identifier, for windows with several locks.
         lock_id: LockId as v64,
     }
     /// Two processes synchronised, or memory was synchronised.
@@ -286,7 +287,7 @@ records! {
         /// Kind of synchronisation.
         sync_type: RmaSyncType as u8,
     }
-    /// A wait for a change of own window memory began.
+    /// The process began to wait for a change of its own window memory.
     45 RmaWaitChange "1.2" Length {
         /// RMA window.
         win: RmaWinRef as v32,
@@ -402,7 +403,7 @@ records! {
         thread_team: CommRef as v32,
         /// Rank of the creating thread in the team.
         creating_thread: Rank as v32,
-        /// Per-creator task counter.
+        /// Number of the task among those of its creating thread.
         generation_number: u32 as v32,
     }
     /// The thread switched to another task.
@@ -411,7 +412,7 @@ records! {
         thread_team: CommRef as v32,
         /// Rank of the creating thread in the team.
         creating_thread: Rank as v32,
-        /// Per-creator task counter.
+        /// Number of the task among those of its creating thread.
         generation_number: u32 as v32,
     }
     /// A task completed.
@@ -420,7 +421,7 @@ records! {
         thread_team: CommRef as v32,
         /// Rank of the creating thread in the team.
         creating_thread: Rank as v32,
-        /// Per-creator task counter.
+        /// Number of the task among those of its creating thread.
         generation_number: u32 as v32,
     }
     /// A thread was created.
@@ -448,14 +449,14 @@ records! {
     65 ThreadEnd "1.3" Length {
         /// Comm id of the contingent.
         thread_contingent: CommRef as v32,
-        /// As the matching [`ThreadWait`]; all ones if nobody waits.
+        /// Number of the matching [`ThreadWait`]; all ones if no thread waits for this one.
         sequence_count: u64 as v64,
     }
     /// A calling context was entered.
     66 CallingContextEnter "2.0" Length {
         /// CallingContext node.
         calling_context: CallingContextRef as v32,
-        /// How many nodes of the context are new, counted from the leaf, plus one; 0 if nothing changed.
+        /// Number of nodes of the context that are new, counted from the leaf, plus one; 0 if nothing changed.
         unwind_distance: u32 as v32,
     }
     /// A calling context was left.
@@ -467,9 +468,9 @@ records! {
     68 CallingContextSample "1.5" Length {
         /// CallingContext node.
         calling_context: CallingContextRef as v32,
-        /// How many nodes of the context are new, counted from the leaf, plus one; 0 if nothing changed.
+        /// Number of nodes of the context that are new, counted from the leaf, plus one; 0 if nothing changed.
         unwind_distance: u32 as v32,
-        /// What triggered the sample.
+        /// Interrupt generator that triggered the sample.
         interrupt_generator: InterruptGeneratorRef as v32,
     }
     /// An I/O handle became active.
@@ -478,9 +479,9 @@ records! {
         handle: IoHandleRef as v32,
         /// Access mode.
         mode: IoAccessMode as u8,
-        /// Bit set asked for at creation.
+        /// Flags that the program passed when it created the handle.
         creation_flags: IoCreationFlag as v32,
-        /// Bit set of handle status.
+        /// Status flags of the handle.
         status_flags: IoStatusFlag as v32,
     }
     /// An I/O handle became inactive.
@@ -494,7 +495,7 @@ records! {
         old_handle: IoHandleRef as v32,
         /// Handle that becomes active.
         new_handle: IoHandleRef as v32,
-        /// Bit set of handle status.
+        /// Status flags of the new handle.
         status_flags: IoStatusFlag as v32,
     }
     /// The position of an I/O handle was moved.
@@ -503,16 +504,16 @@ records! {
         handle: IoHandleRef as v32,
         /// Offset asked for.
         offset_request: i64 as s64,
-        /// Origin of the seek.
+        /// Position from which the seek counts.
         whence: IoSeekOption as u8,
-        /// Resulting offset from the start.
+        /// Resulting offset from the start of the file, in bytes.
         offset_result: u64 as v64,
     }
     /// The status of an I/O handle changed.
     73 IoChangeStatusFlags "2.1" Length {
         /// I/O handle (active).
         handle: IoHandleRef as v32,
-        /// Bit set of handle status.
+        /// Status flags of the handle after the change.
         status_flags: IoStatusFlag as v32,
     }
     /// A file was deleted.
@@ -528,7 +529,7 @@ records! {
         handle: IoHandleRef as v32,
         /// Read, write or flush.
         mode: IoOperationMode as u8,
-        /// Flags.
+        /// Flags of the operation.
         operation_flags: IoOperationFlag as v32,
         /// Bytes asked for.
         bytes_request: u64 as v64,
@@ -588,9 +589,9 @@ records! {
     }
     /// The program began.
     83 ProgramBegin<'a> "2.1" Length {
-        /// Name.
+        /// Name of the program.
         program_name: StringRef as v32,
-        /// Arguments.
+        /// Arguments of the program.
         program_arguments: List<'a, StringRef> as list32,
     }
     /// The program ended.

@@ -1,19 +1,20 @@
-//! Files in a directory that someone else may have filled.
+//! Opens, creates and replaces files in a directory that another user may have filled.
 //!
-//! Whoever mends or extends such a directory must neither follow a link that was planted there nor wait
-//! for ever on a pipe. So files are opened only if they are regular files themselves, and files are made
-//! anew: what has their name is replaced, never written through.
+//! A program that repairs or extends such a directory must neither follow a link that was planted there nor wait for
+//! ever on a pipe. So files are opened only if they are regular files themselves, and written files are always created
+//! anew: they replace whatever has their name and are never written through it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Opens a regular file for reading, or for reading and writing. Neither follows a link nor waits.
+/// Opens an existing regular file for reading or, with `write`, for reading and writing. The function neither follows a
+/// symbolic link in the last component of the path nor blocks on a pipe.
 ///
 /// # Errors
-/// `NotFound` if there is nothing, `InvalidInput` if there is something that is no regular file, else
-/// what the system says.
+/// Fails with `NotFound` if there is no file, with `InvalidInput` if the path names something other than a regular file
+/// or another file took its name meanwhile, and otherwise with the error of the system.
 pub fn open(path: &Path, write: bool) -> io::Result<File> {
     let before = fs::symlink_metadata(path)?;
     if !before.is_file() {
@@ -30,7 +31,7 @@ pub fn open(path: &Path, write: bool) -> io::Result<File> {
     if opened.is_file() && same { Ok(file) } else { Err(not_regular()) }
 }
 
-/// Flags of Linux that the standard library has no names for: a link is not followed, a pipe not waited on.
+/// Flags of Linux that the standard library has no names for: fail on a symbolic link, and do not wait on a pipe.
 const O_NOFOLLOW: i32 =
     if cfg!(any(target_arch = "aarch64", target_arch = "arm", target_arch = "powerpc64")) {
         0o100_000
@@ -39,12 +40,14 @@ const O_NOFOLLOW: i32 =
     };
 const O_NONBLOCK: i32 = 0o4000;
 
-/// Whether there is a regular file. A link to one is none.
+/// Returns `true` if the path names a regular file. A symbolic link to one does not count, and neither does a path that
+/// cannot be examined.
 pub fn is_regular(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.is_file())
 }
 
-/// Whether there is something that is no regular file: a link, a directory, a pipe, a device.
+/// Returns `true` if the path names something that is not a regular file: a link, a directory, a pipe or a device.
+/// Returns `false` if nothing has this name.
 pub fn is_irregular(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| !it.is_file())
 }
@@ -53,10 +56,11 @@ fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file; links are not followed")
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a regular file of at most `most` bytes into memory. The limit keeps a planted or damaged file from exhausting
+/// the memory of the process.
 ///
 /// # Errors
-/// As [`open`], and `FileTooLarge` if it has more.
+/// Fails as [`open`] does, and with `FileTooLarge` if the file has more than `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path, false)?;
     let length = file.metadata()?.len();
@@ -69,11 +73,11 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a new file, for reading and writing. What had its name, if anything, has not any more; what a
-/// link points to stays as it is.
+/// Creates a new file for reading and writing. A file or symbolic link of the same name is removed first; the file that
+/// a link points to stays unchanged.
 ///
 /// # Errors
-/// What the system says.
+/// Fails with the error of the system, for example if a directory has this name.
 pub fn create(path: &Path) -> io::Result<File> {
     let make = || OpenOptions::new().read(true).write(true).create_new(true).open(path);
     match make() {
@@ -85,11 +89,11 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a file as a whole: under another name first, so that whoever opens it finds all of it or what was
-/// there before.
+/// Writes a file as a whole. The bytes go to `NAME.part` first, which is then renamed, so a process that opens the file
+/// finds either all new bytes or what was there before. The data is not synchronised to the disk.
 ///
 /// # Errors
-/// What the system says. Nothing stays behind then.
+/// Fails with the error of the system. The unfinished file is then removed, and the old file is unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = unfinished(path);
     let written = create(&unfinished)
@@ -101,12 +105,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// The name that a file has until it is complete: `NAME.part`.
+/// Returns the name that a file has until it is complete, `NAME.part`. [`replace`] writes under this name, so a file
+/// with this suffix is the remains of a killed process.
 pub fn unfinished(path: &Path) -> PathBuf {
     with_suffix(path, ".part")
 }
 
-/// The name under which a damaged file is kept: `NAME.damaged`.
+/// Returns the name under which [`close`](mod@crate::close) keeps the original of a damaged file that it repairs,
+/// `NAME.damaged`.
 pub fn damaged(path: &Path) -> PathBuf {
     with_suffix(path, ".damaged")
 }
@@ -117,10 +123,12 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Makes a directory, or finds one. A link to one is none.
+/// Makes sure that a directory exists, and creates it if nothing has its name. A symbolic link to a directory is
+/// refused. Parent directories must exist.
 ///
 /// # Errors
-/// `NotADirectory` if something else has its name, else what the system says.
+/// Fails with `NotADirectory` if something else has the name of the directory, and otherwise with the error of the
+/// system.
 pub fn directory(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-/// Makes one id type a row: name, width, what it refers to.
+/// Makes one id type from each row: its name, its width, and the kind of definition it refers to.
 macro_rules! ids {
     ($( $(#[$doc:meta])* $name:ident($repr:ty) => $kind:ident; )*) => {
         $(
@@ -15,10 +15,12 @@ macro_rules! ids {
             pub struct $name(pub $repr);
 
             impl $name {
-                /// No definition: the largest value of the type.
+                /// The id that refers to no definition: the largest value of the type, as in the C library. Optional
+                /// references, such as the file of a region, hold this value if there is nothing to refer to.
                 pub const UNDEFINED: Self = Self(<$repr>::MAX);
 
-                /// Whether this id refers to nothing.
+                /// Returns `true` if this id refers to no definition. Callers must check this before they use the
+                /// number as an index.
                 #[inline]
                 pub const fn is_undefined(self) -> bool {
                     self.0 == <$repr>::MAX
@@ -51,18 +53,20 @@ macro_rules! ids {
     };
 }
 
-/// What every id type can tell about itself.
+/// The operations that all id types share, for code that handles references of any kind, such as printing and looking
+/// up names.
 pub trait Id: Copy {
-    /// Kind of definition the id refers to.
+    /// Kind of definition that ids of this type refer to.
     const KIND: RefKind;
-    /// The number, widened.
+    /// Returns the number of the definition, widened to 64 bits. The undefined id of a 32-bit type is `u32::MAX` here,
+    /// not `u64::MAX`.
     fn raw(self) -> u64;
 }
 
-/// Kinds of definition an id can refer to.
+/// The kinds of definitions that an id can refer to.
 ///
-/// Some kinds share one id space: communicators and inter-communicators, metric classes and
-/// instances, regular files and directories.
+/// Some definitions share one id space and therefore one kind: communicators and inter-communicators, metric classes
+/// and metric instances, regular files and directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The names are the documentation.
@@ -93,51 +97,51 @@ pub enum RefKind {
 }
 
 ids! {
-    /// A string definition.
+    /// Refers to a string definition, in which all names and texts of other definitions are kept.
     StringRef(u32) => String;
-    /// An attribute definition: the name and type of a value attached to events.
+    /// Refers to an attribute definition: the name and type of a value that events can carry.
     AttributeRef(u32) => Attribute;
-    /// A node of the system tree: a machine, a rack, a node.
+    /// Refers to a node of the system tree: a machine, a rack or a compute node.
     SystemTreeNodeRef(u32) => SystemTreeNode;
-    /// A group of locations: a process or an accelerator.
+    /// Refers to a location group: a process or an accelerator, whose threads or streams are its locations.
     LocationGroupRef(u32) => LocationGroup;
-    /// A location: a thread or an accelerator stream, with an event file of its own.
+    /// Refers to a location: a thread or an accelerator stream, with an event file of its own.
     LocationRef(u64) => Location;
-    /// A code region.
+    /// Refers to a code region: a function, a loop or another part of the program that can be entered and left.
     RegionRef(u32) => Region;
-    /// A call site (deprecated by the format).
+    /// Refers to a call site. The format has deprecated these definitions.
     CallsiteRef(u32) => Callsite;
-    /// A call path.
+    /// Refers to a call path. The format has deprecated these definitions.
     CallpathRef(u32) => Callpath;
-    /// A group of locations, regions, metrics or ranks.
+    /// Refers to a group of locations, regions, metrics or ranks.
     GroupRef(u32) => Group;
-    /// A metric member: one counter.
+    /// Refers to a metric member: one counter with its name, unit and type.
     MetricMemberRef(u32) => MetricMember;
-    /// A metric class or metric instance.
+    /// Refers to a metric class or a metric instance.
     MetricRef(u32) => Metric;
-    /// A communicator or inter-communicator.
+    /// Refers to a communicator or an inter-communicator.
     CommRef(u32) => Comm;
-    /// A parameter.
+    /// Refers to a parameter, whose values events of a region can state.
     ParameterRef(u32) => Parameter;
-    /// A window of remotely accessible memory.
+    /// Refers to an RMA window: memory that other processes can access.
     RmaWinRef(u32) => RmaWin;
-    /// A dimension of a Cartesian topology.
+    /// Refers to one dimension of a Cartesian topology.
     CartDimensionRef(u32) => CartDimension;
-    /// A Cartesian topology.
+    /// Refers to a Cartesian topology.
     CartTopologyRef(u32) => CartTopology;
-    /// A file and line.
+    /// Refers to a source code location: a file and a line.
     SourceCodeLocationRef(u32) => SourceCodeLocation;
-    /// A node of the calling-context tree.
+    /// Refers to a node of the calling-context tree.
     CallingContextRef(u32) => CallingContext;
-    /// A source of sampling interrupts.
+    /// Refers to an interrupt generator, which triggers the samples of a sampling recorder.
     InterruptGeneratorRef(u32) => InterruptGenerator;
-    /// An I/O paradigm.
+    /// Refers to an I/O paradigm, such as POSIX I/O or MPI I/O.
     IoParadigmRef(u8) => IoParadigm;
-    /// A regular file or directory.
+    /// Refers to a regular file or a directory that the program used.
     IoFileRef(u32) => IoFile;
-    /// An I/O handle.
+    /// Refers to an I/O handle: an open file as one I/O paradigm sees it.
     IoHandleRef(u32) => IoHandle;
-    /// A marker definition.
+    /// Refers to a marker definition, the kind of a marker.
     MarkerRef(u32) => Marker;
 }
 
@@ -158,27 +162,27 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// A moment on the clock of the trace, in ticks.
+    /// A point in time on the clock of the trace, in ticks.
     ///
-    /// [`ClockProperties`](crate::def::ClockProperties) says how many ticks make a second.
+    /// [`ClockProperties`](crate::def::ClockProperties) states the number of ticks in a second.
     Time(u64);
-    /// The number of an event in its location, counted from 1 as chunk headers count.
+    /// The number of an event on its location, counted from 1 as in chunk headers.
     EventNumber(u64);
-    /// A rank, counted in the communicator (or window) that stands beside it.
+    /// A rank in the communicator or RMA window that the same record names, counted from 0.
     Rank(u32);
-    /// Links the records of one non-blocking operation on a location.
+    /// Links the records of one non-blocking operation of a location: its start, tests and completion.
     RequestId(u64);
     /// Pairs an operation with its completion on the same location and window or handle.
     MatchingId(u64);
-    /// Which of several locks of a window.
+    /// Identifies one of the locks of an RMA window.
     LockId(u64);
 }
 
 impl Rank {
-    /// All ranks of the window, as lock records mean it, or no rank at all.
+    /// The largest value, which lock records use for all ranks of the window and other records for no rank at all.
     pub const UNDEFINED: Self = Self(u32::MAX);
 
-    /// Whether this is [`Rank::UNDEFINED`].
+    /// Returns `true` if this is [`Rank::UNDEFINED`], so that it must not be used as an index into a group.
     #[inline]
     pub const fn is_undefined(self) -> bool {
         self.0 == u32::MAX

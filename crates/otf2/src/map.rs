@@ -1,23 +1,24 @@
-//! Mapping tables: from the ids a location uses to the ids of the archive.
+//! Mapping tables, which translate the ids that a location uses to the ids of the archive.
 //!
-//! A recording process numbers its regions, windows and strings as it meets them. When the run ends
-//! the numbers are unified, and instead of rewriting its events each location gets a table. An id
-//! without an entry is the same in both worlds.
+//! A recording process numbers its regions, windows and strings as it meets them. When the run ends, the numbers are
+//! unified, and each location gets a table instead of rewritten events. An id without an entry in the table is the same
+//! on both sides.
 
 use crate::enums::MappingType;
 use crate::value::Value;
 use crate::wire::{ByteOrder, Fault, Input, Output, Wire};
 
-/// The table inside a [`MappingTable`](crate::def::MappingTable) record.
+/// The table inside a [`MappingTable`](crate::def::MappingTable) record, borrowed from the bytes of a file or from
+/// slices of the caller. Make an [`IdMap`] from it to look up ids.
 ///
-/// On disk: number of entries (v64), mode (u8: 0 dense, 1 sparse), then for each entry of a dense
-/// table the global id (v64) of local id 0, 1, 2 …, and for each of a sparse one the pair (v64, v64).
+/// On disk: number of entries (v64), mode (u8: 0 dense, 1 sparse), then for each entry of a dense table the global id
+/// (v64) of local id 0, 1, 2 …, and for each entry of a sparse table the pair of local and global id (v64, v64).
 #[derive(Clone, Copy)]
 pub struct IdMapRef<'a>(Repr<'a>);
 
 #[derive(Clone, Copy)]
 enum Repr<'a> {
-    /// Checked on reading: `count` entries can be read.
+    /// Entries as they stand in a file. Reading has checked that `count` entries can be decoded.
     Wire {
         bytes: &'a [u8],
         count: u64,
@@ -29,17 +30,19 @@ enum Repr<'a> {
 }
 
 impl<'a> IdMapRef<'a> {
-    /// A table with a global id for each of the local ids 0, 1, 2 ….
+    /// Makes a dense table, which gives a global id for each of the local ids 0, 1, 2 …. Use it when most local ids
+    /// change.
     pub const fn dense(globals: &'a [u64]) -> Self {
         Self(Repr::Dense(globals))
     }
 
-    /// A table of pairs (local, global), sorted by local id.
+    /// Makes a sparse table from pairs of local and global id, which must be sorted by local id. Ids without a pair are
+    /// the same on both sides.
     pub const fn sparse(pairs: &'a [(u64, u64)]) -> Self {
         Self(Repr::Sparse(pairs))
     }
 
-    /// Number of entries.
+    /// Returns the number of entries, which for a sparse table is the number of pairs.
     pub fn len(&self) -> usize {
         match self.0 {
             Repr::Wire { count, .. } => usize::try_from(count).unwrap_or(usize::MAX),
@@ -48,12 +51,13 @@ impl<'a> IdMapRef<'a> {
         }
     }
 
-    /// Whether there are no entries. The C library refuses such a table.
+    /// Returns `true` if the table has no entries. The C library refuses to read such a table, so writers should leave
+    /// it out.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether local ids are implied.
+    /// Returns `true` for a dense table, whose entries hold global ids only, and `false` for a sparse table of pairs.
     pub fn is_dense(&self) -> bool {
         match self.0 {
             Repr::Wire { dense, .. } => dense,
@@ -62,7 +66,7 @@ impl<'a> IdMapRef<'a> {
         }
     }
 
-    /// Pairs of local and global ids, in the order of the table.
+    /// Iterates over pairs of local and global id, in the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
         let table = self.0;
         let mut at = match table {
@@ -139,7 +143,7 @@ impl<'a> Wire<'a> for IdMapRef<'a> {
 #[cfg(feature = "std")]
 pub use tables::{IdMap, Maps};
 
-/// Without an allocator no table can be kept, so there are none to apply.
+/// Stands in for the tables of the `std` feature. They cannot be kept without an allocator, so this type has no values.
 #[cfg(not(feature = "std"))]
 #[derive(Debug)]
 pub enum Maps {}
@@ -155,19 +159,20 @@ impl Maps {
 mod tables {
     use super::{IdMapRef, MappingType};
 
-    /// A mapping table in memory, for look-ups.
+    /// A mapping table in memory, made from an [`IdMapRef`] to look up ids. A sparse table is sorted when it is made;
+    /// if a local id occurs twice, the first entry counts.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct IdMap(Table);
 
     #[derive(Clone, Debug, PartialEq, Eq)]
     enum Table {
         Dense(Vec<u64>),
-        /// Sorted by local id.
+        /// Pairs of local and global id, sorted by local id without repetition.
         Sparse(Vec<(u64, u64)>),
     }
 
     impl IdMap {
-        /// The global id for a local one; the same where the table has no entry.
+        /// Returns the global id of a local one. An id without an entry is returned unchanged, as the format demands.
         #[inline]
         pub fn global(&self, local: u64) -> u64 {
             match &self.0 {
@@ -183,7 +188,7 @@ mod tables {
             .unwrap_or(local)
         }
 
-        /// Pairs of local and global ids, by local id.
+        /// Iterates over pairs of local and global id, in the order of local ids.
         pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
             let (dense, sparse) = match &self.0 {
                 Table::Dense(globals) => (globals.as_slice(), [].as_slice()),
@@ -209,12 +214,13 @@ mod tables {
     /// Number of id spaces that can be mapped.
     const SPACES: usize = MappingType::ALL.len();
 
-    /// All mapping tables of a location.
+    /// All mapping tables of one location, at most one for each kind of id. Readers apply them to the references in
+    /// events while they decode.
     #[derive(Clone, Debug, Default)]
     pub struct Maps([Option<IdMap>; SPACES]);
 
     impl Maps {
-        /// The global id for a local one.
+        /// Returns the global id of a local one of this kind, which is the same if the location has no such table.
         #[inline(always)]
         pub(crate) fn global(&self, space: MappingType, local: u64) -> u64 {
             match self.0.get(usize::from(u8::from(space))) {
@@ -223,13 +229,14 @@ mod tables {
             }
         }
 
-        /// The table of one id space.
+        /// Returns the table for one kind of id, or `None` if the ids of this kind are global already.
         pub fn get(&self, space: MappingType) -> Option<&IdMap> {
             self.0.get(usize::from(u8::from(space)))?.as_ref()
         }
 
-        /// Adds a table. Returns false if there is one for this id space already, and keeps that.
-        /// An id space of a later version is ignored.
+        /// Adds a table for one kind of id. Returns `false` and keeps the old table if there is one for this kind
+        /// already. A table for a kind of id that only a later version of OTF2 knows is ignored, with `true` as the
+        /// result.
         pub fn insert(&mut self, space: MappingType, map: IdMap) -> bool {
             match self.0.get_mut(usize::from(u8::from(space))) {
                 Some(place @ None) => {
@@ -241,7 +248,7 @@ mod tables {
             }
         }
 
-        /// Whether no id is mapped.
+        /// Returns `true` if the location has no table at all, so that all of its ids are global.
         pub fn is_empty(&self) -> bool {
             self.0.iter().all(Option::is_none)
         }

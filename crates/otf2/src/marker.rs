@@ -1,4 +1,4 @@
-//! Marker records: what a tool wants to point out, kept beside the trace.
+//! Marker records: points and intervals of interest that a tool keeps beside the trace.
 //!
 //! Strings stand in the records themselves, so markers can be added to a finished archive.
 
@@ -9,10 +9,10 @@ use crate::value::{Str, Value};
 use crate::wire::{Fault, Input, Output, Wire};
 
 records! {
-    /// One record of the marker file.
+    /// One record of the marker file: the definition of a kind of marker, or a marker.
     enum MarkerRecord is AnyMarker;
 
-    /// A kind of marker.
+    /// Defines a kind of marker: its group, category and severity.
     5 DefMarker<'a> "1.2" Length {
         /// Id of this definition.
         id: MarkerRef as v32,
@@ -20,22 +20,22 @@ records! {
         group: Str<'a> as str,
         /// Category of the marker.
         category: Str<'a> as str,
-        /// How bad it is.
+        /// Severity of markers of this kind.
         severity: MarkerSeverity as u8,
     }
-    /// A marker.
+    /// Places one marker on a part of the trace and an interval of time.
     6 Marker<'a> "1.2" Length {
-        /// When it begins, in ticks.
+        /// Time at which the marked interval begins, in ticks.
         time: u64 as v64,
-        /// How long it lasts, in ticks.
+        /// Length of the marked interval, in ticks.
         duration: u64 as v64,
-        /// Its kind.
+        /// Kind of the marker.
         marker: MarkerRef as v32,
-        /// What it is attached to.
+        /// Kind of object that the marker is attached to.
         scope: MarkerScope as u8,
-        /// Id of that thing; all ones for the whole trace.
+        /// Id of the object that the marker is attached to; all ones for the whole trace.
         scope_ref: u64 as v64,
-        /// What it says.
+        /// Text of the marker, for people to read.
         text: Str<'a> as str,
     }
 }

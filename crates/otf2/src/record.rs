@@ -8,57 +8,61 @@
 use crate::value::Value;
 use crate::wire::{Fault, Input, Output};
 
-/// How a record stands in a file.
+/// The byte layout of a record in a file. All records but a few old events have [`Framing::Length`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Id, length, fields.
+    /// The id of the record, the length of its fields, then the fields. Readers can skip such a record without knowing
+    /// its kind.
     Length,
-    /// Id, one compressed number, no length.
+    /// The id of the record and one compressed number, without a length. A reader must know the record to skip it.
     Single,
-    /// Id and a zero.
+    /// The id of the record and a zero byte, because the record has no fields.
     Empty,
 }
 
-/// Which of two kinds of file a definition stands in: ids 5 and 6 differ between them.
+/// The two kinds of definition file. The records 5 and 6 mean different things in them, so decoding must know which one
+/// it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The one file of the archive; also every file where all records mean one thing.
+    /// The one definition file of the archive. Files in which each id has a single meaning, such as event files, count
+    /// as global too.
     Global,
-    /// The file of a location.
+    /// The definition file of one location, with its mapping tables and clock offsets.
     Local,
 }
 
-/// One kind of record.
+/// One kind of record, such as [`Enter`](crate::event::Enter), with its id, its name and its fields. The tables of this
+/// crate implement the trait for every record of the format; it cannot be implemented outside.
 pub trait Record<'a>: Copy {
-    /// Its number on disk.
+    /// Id of the record on disk.
     const ID: u8;
-    /// Its name.
+    /// Name of the record, in the spelling of the C library.
     const NAME: &'static str;
-    /// How it stands in a file.
+    /// Byte layout of the record in a file.
     const FRAMING: Framing;
 
-    /// Reads the fields.
+    /// Decodes the fields, in the order of the file.
     #[doc(hidden)]
     fn read(input: &mut Input<'a>) -> Result<Self, Fault>;
-    /// Writes the fields.
+    /// Encodes the fields, in the order of the file.
     #[doc(hidden)]
     fn write(&self, output: &mut Output<'_>);
-    /// The most bytes that the fields may take.
+    /// Returns an upper bound for the encoded size of the fields, in bytes.
     #[doc(hidden)]
     fn bound(&self) -> usize;
     /// Calls `visit` with the name and value of each field, in the order of the file.
     fn fields(&self, visit: &mut dyn FnMut(&'static str, Value<'_>));
 }
 
-/// What to do with a record once it is read.
+/// Continuation that receives a record once it is decoded.
 ///
-/// A closure would do, but it cannot be told to be inlined always.
+/// A closure would do, but a closure cannot be marked `#[inline(always)]`.
 pub(crate) trait Then<R> {
     type Output;
     fn then(self, record: R) -> Self::Output;
 }
 
-/// Keeps the record.
+/// Returns the record unchanged.
 pub(crate) struct Keep;
 
 impl<R> Then<R> for Keep {
@@ -69,26 +73,27 @@ impl<R> Then<R> for Keep {
     }
 }
 
-/// Any record of an enum, as the writers see it.
+/// Any record that the writers of this crate accept: a struct of one kind, or the enum of all kinds. The writers use
+/// these methods and know nothing else about a record.
 pub trait Any: Copy {
-    /// Its number on disk.
+    /// Returns the id of the record on disk.
     fn id(&self) -> u8;
-    /// How it stands in a file; `None` if it cannot be written.
+    /// Returns the byte layout of the record, or `None` for a record of unknown kind, which cannot be written.
     fn framing(&self) -> Option<Framing>;
-    /// The most bytes that the fields may take.
+    /// Returns an upper bound for the encoded size of the fields, in bytes.
     fn bound(&self) -> usize;
-    /// Writes the fields.
+    /// Encodes the fields, in the order of the file.
     fn write(&self, output: &mut Output<'_>);
 }
 
-/// The most bytes that a whole record needs whose fields take `bound` bytes.
+/// Returns an upper bound for the size of a whole record whose fields take at most `bound` bytes.
 #[inline(always)]
 pub(crate) const fn framed(bound: usize) -> usize {
     let long_length = if bound < 0xFF { 0 } else { 8 };
     2 + bound + long_length
 }
 
-/// Writes what follows the id of a record: its length, if it has one, and its fields.
+/// Encodes everything that follows the id of a record: its length, if it has one, and its fields.
 #[inline(always)]
 pub(crate) fn write_body(record: &impl Any, framing: Framing, output: &mut Output<'_>) {
     match framing {
@@ -103,11 +108,11 @@ pub(crate) fn write_body(record: &impl Any, framing: Framing, output: &mut Outpu
     }
 }
 
-/// A record of a kind this crate does not know: a later version of the format, skipped by its
-/// length.
+/// A record of a kind that this crate does not know, from a later version of the format. Readers skip it by its length
+/// and keep only its id, so it cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// Its number on disk.
+    /// Id of the record on disk.
     pub id: u8,
 }
 
@@ -151,20 +156,20 @@ macro_rules! records {
                 #[doc = concat!("Record ", stringify!($id), ", since OTF2 ", $since, ".")]
                 $name($name $(<$life>)?),
             )*
-            /// A record of a later version of the format.
+            /// A record of a later version of the format, whose fields were skipped.
             Unknown(Unknown),
         }
 
         impl<'a> $enum<'a> {
-            /// Reads the fields of record `id`, as it means in a file of this scope. The input begins
-            /// with the last byte of the length, which only some records have.
+            /// Decodes the fields of record `id` in a file of this scope. The input begins with the last byte of the
+            /// length, which only some records have.
             #[inline(always)]
             pub(crate) fn read(scope: Scope, id: u8, input: Input<'a>) -> Result<Self, Fault> {
                 Self::read_then(scope, id, input, Keep)
             }
 
-            /// Reads the fields of record `id` and goes on with it while its kind is still known to
-            /// the compiler: what `then` does with other kinds is not even there.
+            /// Decodes the fields of record `id` and passes the record to `then` while the compiler still knows its
+            /// kind, so that the branches of `then` for other kinds are optimised away.
             #[inline(always)]
             #[allow(unused_variables)]
             pub(crate) fn read_then<T: Then<Self>>(
@@ -188,7 +193,7 @@ macro_rules! records {
                 }
             }
 
-            /// Number of the record on disk.
+            /// Returns the id of the record on disk. Ids are unique among the records of one kind of file.
             #[inline(always)]
             pub fn id(&self) -> u8 {
                 match self {
@@ -197,7 +202,8 @@ macro_rules! records {
                 }
             }
 
-            /// Name of the record.
+            /// Returns the name of the record in the spelling of the C library, or `"Unknown"` for a record of a later
+            /// version of the format.
             pub fn name(&self) -> &'static str {
                 match self {
                     $( Self::$name(_) => stringify!($name), )*
@@ -205,10 +211,11 @@ macro_rules! records {
                 }
             }
 
-            /// Name and number of every record of this enum.
+            /// Ids and names of all records of this enum, in the order of the table that defines them.
             pub const KINDS: &'static [(u8, &'static str)] = &[$( ($id, stringify!($name)), )*];
 
-            /// Calls `visit` with the name and value of each field, in the order of the file.
+            /// Calls `visit` with the name and value of each field, in the order of the file. A record of unknown kind
+            /// has no fields. Printing and comparing of records rests on this.
             pub fn fields(&self, visit: &mut dyn FnMut(&'static str, Value<'_>)) {
                 match self {
                     $( Self::$name(record) => record.fields(visit), )*

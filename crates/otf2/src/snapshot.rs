@@ -1,7 +1,7 @@
-//! Snapshot records: the state of a location at moments between which events can be read.
+//! Snapshot records: the state of a location at points in time from which its events can be read.
 //!
-//! A snapshot is a [`SnapshotStart`], records for everything that is open, and a [`SnapshotEnd`] that
-//! says where to go on in the event file. Neither mapping tables nor clock correction apply to them.
+//! A snapshot is a [`SnapshotStart`], records for everything that is open, and a [`SnapshotEnd`] that says where to
+//! continue in the event file. Neither mapping tables nor clock correction apply to them.
 
 use crate::enums::{CollectiveOp, CollectiveRoot, MeasurementMode};
 use crate::id::{CommRef, MetricRef, ParameterRef, Rank, RegionRef, RequestId, StringRef, Time};
@@ -15,12 +15,12 @@ records! {
 
     /// A snapshot begins.
     10 SnapshotStart "1.2" Length {
-        /// Records between start and end.
+        /// Number of records between start and end.
         number_of_records: u64 as v64,
     }
     /// A snapshot ends.
     11 SnapshotEnd "1.2" Length {
-        /// Number of the event to go on with in the event file.
+        /// Number of the event with which to continue in the event file.
         cont_read_pos: u64 as v64,
     }
     /// Recording is on or off.
@@ -37,7 +37,7 @@ records! {
         /// The region.
         region: RegionRef as v32,
     }
-    /// A blocking send is under way.
+    /// A blocking send is in progress.
     14 MpiSend "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
@@ -50,7 +50,7 @@ records! {
         /// Payload bytes.
         msg_length: u64 as v64,
     }
-    /// A non-blocking send is under way.
+    /// A non-blocking send is in progress.
     15 MpiIsend "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
@@ -107,7 +107,7 @@ records! {
         /// Request number.
         request_id: RequestId as v64,
     }
-    /// An MPI collective is under way.
+    /// An MPI collective is in progress.
     20 MpiCollectiveBegin "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
@@ -157,7 +157,7 @@ records! {
         /// Task instance.
         task_id: u64 as v64,
     }
-    /// Last values of a metric.
+    /// The last values of a metric.
     26 Metric<'a> "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
@@ -166,31 +166,31 @@ records! {
         /// The values.
         values: List<'a, MetricValue> as list8,
     }
-    /// Value of a string parameter.
+    /// The current value of a string parameter.
     27 ParameterString "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
         /// Parameter.
         parameter: ParameterRef as v32,
-        /// Its value.
+        /// Value of the parameter.
         string: StringRef as v32,
     }
-    /// Value of a signed parameter.
+    /// The current value of a signed parameter.
     28 ParameterInt "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
         /// Parameter.
         parameter: ParameterRef as v32,
-        /// Its value.
+        /// Value of the parameter.
         value: i64 as s64,
     }
-    /// Value of an unsigned parameter.
+    /// The current value of an unsigned parameter.
     29 ParameterUnsignedInt "1.2" Length {
         /// When the event happened.
         orig_event_time: Time as u64,
         /// Parameter.
         parameter: ParameterRef as v32,
-        /// Its value.
+        /// Value of the parameter.
         value: u64 as v64,
     }
 }

@@ -1,8 +1,8 @@
-//! Where the files of an archive are: a directory, or memory.
+//! Access to the files of an archive, which are in a directory or in memory.
 //!
-//! Readers name a file and a range; they hold no open file. A [`Directory`] keeps a bounded number
-//! of files open, so that an archive of a hundred thousand locations can be read by many threads
-//! without coming near the limits of the operating system.
+//! Readers name a file and a range of bytes; they hold no open file. A [`Directory`] keeps a bounded number of files
+//! open, so that many threads can read an archive of a hundred thousand locations without coming near the limits of the
+//! operating system.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -13,28 +13,30 @@ use std::{fmt, io};
 
 use crate::id::LocationRef;
 
-/// A file of an archive.
+/// Names one file of an archive, without its directory and the name of the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FileKind {
-    /// `NAME.otf2`
+    /// The anchor file `NAME.otf2`, which every archive has.
     Anchor,
-    /// `NAME.def`
+    /// The global definitions `NAME.def`, which every complete archive has.
     GlobalDefs,
-    /// `NAME/LOCATION.def`
+    /// The local definitions `NAME/LOCATION.def` of a location: its mapping tables and clock offsets. A location
+    /// without any has no such file.
     LocalDefs(LocationRef),
-    /// `NAME/LOCATION.evt`
+    /// The events `NAME/LOCATION.evt` of a location.
     Events(LocationRef),
-    /// `NAME/LOCATION.snap`
+    /// The snapshots `NAME/LOCATION.snap` of a location, which few archives have.
     Snapshots(LocationRef),
-    /// `NAME.marker`
+    /// The markers `NAME.marker`, which tools may add to a finished archive.
     Markers,
-    /// `NAME.NUMBER.thumb`
+    /// The thumbnail `NAME.NUMBER.thumb`, a preview of the trace. Numbers count from 0.
     Thumbnail(u32),
 }
 
 impl FileKind {
-    /// Path of the file, relative to the directory of the archive called `name`.
+    /// Returns the path of the file, relative to the directory of the archive, whose anchor is `name` with the
+    /// extension `.otf2`.
     pub fn path(self, name: &str) -> PathBuf {
         match self {
             Self::Anchor => format!("{name}.otf2"),
@@ -48,7 +50,7 @@ impl FileKind {
         .into()
     }
 
-    /// The location whose file it is.
+    /// Returns the location to which the file belongs, or `None` for files of the archive as a whole.
     pub fn location(self) -> Option<LocationRef> {
         match self {
             Self::LocalDefs(location) | Self::Events(location) | Self::Snapshots(location) => {
@@ -59,25 +61,32 @@ impl FileKind {
     }
 }
 
-/// Gives the bytes of the files of one archive.
+/// Gives access to the files of one archive, wherever they are stored. [`Directory`] and [`Memory`] implement it;
+/// another implementation could read from a container or over a network.
+///
+/// Several threads call the methods at once, on the same file or on different ones.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Size of a file.
+    /// Returns the size of a file in bytes.
     ///
     /// # Errors
-    /// `NotFound` if there is no such file.
+    /// Fails with `NotFound` if the archive has no such file.
     fn size(&self, file: FileKind) -> io::Result<u64>;
 
-    /// Reads bytes from `offset` on, as many as there are and fit.
+    /// Reads bytes from `offset` on until `bytes` is full or the file ends, and returns the number of bytes read. An
+    /// offset at or behind the end of the file gives 0.
     ///
     /// # Errors
-    /// `NotFound` if there is no such file, else what the operating system says.
+    /// Fails with `NotFound` if the archive has no such file, and otherwise with the error of the operating system.
     fn read_at(&self, file: FileKind, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
 
-    /// How to call the file in a message.
+    /// Returns the path by which error messages name the file.
     fn describe(&self, file: FileKind) -> PathBuf;
 }
 
-/// An archive in a directory.
+/// An archive in a directory of the file system.
+///
+/// The directory opens files when they are read and keeps the most recently opened ones open, by default up to 256.
+/// Only regular files are opened, so a pipe cannot block a reader.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -86,35 +95,37 @@ pub struct Directory {
     most: usize,
 }
 
-/// Open files, the oldest first.
+/// Open files, and the order in which they were opened, the oldest first.
 #[derive(Debug, Default)]
 struct Open {
     files: BTreeMap<FileKind, Arc<File>>,
     order: VecDeque<FileKind>,
 }
 
-/// Files kept open unless told otherwise: far below the usual limit of 1,024 for a process.
+/// Default number of files that a [`Directory`] keeps open, far below the usual limit of 1,024 for a process.
 const OPEN_FILES: usize = 256;
 
 impl Directory {
-    /// The archive called `name` in the directory `path`.
+    /// Names the archive called `name` in the directory `path`, which holds `name.otf2`. The file system is not
+    /// accessed until a file is read.
     pub fn new(path: impl Into<PathBuf>, name: impl Into<String>) -> Self {
         Self { path: path.into(), name: name.into(), open: Mutex::default(), most: OPEN_FILES }
     }
 
-    /// Keeps at most `most` files open, besides those being read at the moment.
+    /// Sets the number of files that are kept open between reads. Threads that read at the moment may hold a few more.
+    /// A value of 0 counts as 1.
     #[must_use]
     pub fn open_files(mut self, most: usize) -> Self {
         self.most = most.max(1);
         self
     }
 
-    /// Directory of the archive.
+    /// Returns the directory that holds the anchor file of the archive.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Name of the archive.
+    /// Returns the name of the archive, which is the name of the anchor file without `.otf2`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -159,7 +170,7 @@ impl Store for Directory {
     }
 }
 
-/// Reads until the bytes are full or the file ends.
+/// Reads until `bytes` is full or the file ends, and returns the number of bytes read. Interrupted reads are repeated.
 pub(crate) fn read_full(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -173,24 +184,24 @@ pub(crate) fn read_full(file: &File, offset: u64, bytes: &mut [u8]) -> io::Resul
     Ok(done)
 }
 
-/// An archive in memory.
+/// An archive in memory, for tests and for programs that receive an archive by other means than files.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     files: BTreeMap<FileKind, Arc<[u8]>>,
 }
 
 impl Memory {
-    /// Puts a file into the archive, in place of one that may be there.
+    /// Adds a file to the archive, and replaces one of the same name. The bytes are not checked.
     pub fn insert(&mut self, file: FileKind, bytes: impl Into<Arc<[u8]>>) {
         self.files.insert(file, bytes.into());
     }
 
-    /// Takes a file out of the archive.
+    /// Removes a file from the archive. Nothing happens if the archive does not have it.
     pub fn remove(&mut self, file: FileKind) {
         self.files.remove(&file);
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file, or `None` if the archive does not have it.
     pub fn get(&self, file: FileKind) -> Option<&[u8]> {
         self.files.get(&file).map(AsRef::as_ref)
     }
@@ -220,9 +231,8 @@ impl Store for Memory {
     }
 }
 
-/// Splits a path that a person gave into directory and name of the archive.
-///
-/// It may be the anchor file, or a directory that holds just one.
+/// Finds the directory and the name of the archive that a user means by a path: either the anchor file, or a directory
+/// that holds exactly one.
 pub(crate) fn find(path: &Path) -> io::Result<(PathBuf, String)> {
     let split = |anchor: &Path| {
         let name = anchor.file_stem()?.to_str()?.to_owned();

@@ -9,24 +9,24 @@ records! {
     /// One record of a thumbnail file.
     enum Thumbnail is AnyThumbnail;
 
-    /// What the samples are.
+    /// Describes the samples of the thumbnail; the first record of the file.
     10 Header<'a> "1.2" Length {
-        /// Name.
+        /// Name of the thumbnail.
         name: Str<'a> as str,
-        /// Longer text.
+        /// Longer description of the thumbnail.
         description: Str<'a> as str,
-        /// What the values refer to.
+        /// Kind of object that the values belong to.
         kind: ThumbnailType as u8,
         /// Number of samples.
         samples: u32 as v32,
-        /// Ids of the things that the values belong to.
+        /// Ids of the objects that the values of each sample belong to.
         refs: List<'a, u64> as list32,
     }
-    /// One sample: a value for each thing of the header.
+    /// One sample: a value for each object that the header lists.
     11 Sample<'a> "1.2" Length {
-        /// What the values are shares of.
+        /// Total of which the values are parts.
         baseline: u64 as v64,
-        /// The values.
+        /// One value for each object of the header, in the same order.
         values: List<'a, u64> as list32,
     }
 }

@@ -11,12 +11,16 @@ use crate::id::{
 use crate::map::Maps;
 use crate::wire::{ByteOrder, Fault, Input, Output, Wire};
 
-/// A string as the archive holds it: bytes, usually UTF-8, without a zero.
+/// A string as the archive holds it: bytes, usually UTF-8, without a zero byte. It borrows from the record it was read
+/// from.
+///
+/// Printing it replaces invalid UTF-8 by the replacement character; [`Str::as_bytes`] gives the exact bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Str<'a>(&'a [u8]);
 
 impl<'a> Str<'a> {
-    /// A string of these bytes, up to the first zero if there is one.
+    /// Makes a string of these bytes, up to the first zero byte if there is one, because the format ends strings with a
+    /// zero.
     pub fn new(bytes: &'a [u8]) -> Self {
         match bytes.iter().position(|&b| b == 0) {
             Some(end) => Self(bytes.get(..end).unwrap_or_default()),
@@ -24,12 +28,13 @@ impl<'a> Str<'a> {
         }
     }
 
-    /// The bytes, without the terminating zero.
+    /// Returns the exact bytes of the string, without the terminating zero and without any check of their encoding.
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// The string, if it is valid UTF-8.
+    /// Returns the string as UTF-8 text, or `None` if its bytes are not valid UTF-8. Use the `Display` implementation
+    /// for text that is always printable.
     pub const fn to_str(self) -> Option<&'a str> {
         match core::str::from_utf8(self.0) {
             Ok(text) => Some(text),
@@ -45,7 +50,7 @@ impl<'a> From<&'a str> for Str<'a> {
 }
 
 impl fmt::Display for Str<'_> {
-    /// Invalid UTF-8 becomes the replacement character.
+    /// Prints the string; invalid UTF-8 becomes the replacement character.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.utf8_chunks().try_for_each(|chunk| {
             f.write_str(chunk.valid())?;
@@ -60,7 +65,8 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
-/// A value with its type: what an attribute holds, or a property of a definition.
+/// A value with its type, as attributes of events and properties of definitions hold it. References inside it are
+/// global ids, translated by the mapping tables of the location when they were read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // One variant for each `Type`, holding just that.
@@ -90,15 +96,15 @@ pub enum AttributeValue {
     IoFile(IoFileRef),
     IoHandle(IoHandleRef),
     LocationGroup(LocationGroupRef),
-    /// Type `NONE`, or one of a later version: a number of unknown meaning.
+    /// A number of unknown meaning: its type is `NONE`, or one that only a later version of the format knows.
     Other(Type, u64),
 }
 
-/// Dispatches on the variants that are plain fields; the fixed-width ones are handled by name.
+/// Implements the variants that are plain fields; variants of fixed width are handled by name.
 macro_rules! typed_values {
     ($( $variant:ident )*) => {
         impl AttributeValue {
-            /// The type of the value.
+            /// Returns the type of the value, which is the byte that precedes it on disk.
             #[inline]
             pub fn value_type(self) -> Type {
                 match self {
@@ -113,7 +119,7 @@ macro_rules! typed_values {
                 }
             }
 
-            /// The value as a field that can be shown.
+            /// Returns the value as a [`Value`], which code can print or compare without knowing the type.
             pub fn show(&self) -> Value<'_> {
                 match self {
                     Self::Uint8(n) => Value::Unsigned(u64::from(*n)),
@@ -175,51 +181,55 @@ typed_values! {
     SourceCodeLocation CallingContext InterruptGenerator IoFile IoHandle LocationGroup
 }
 
-/// An attribute of an event: extra data beside the fields of the record.
+/// An attribute of an event: a piece of data that the record itself has no field for, such as the calling context of a
+/// call. An event can have any number of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attribute {
-    /// Which attribute.
+    /// The attribute definition, which gives the name and the type of the value.
     pub attribute: AttributeRef,
-    /// Its value.
+    /// The value. Its type should be the one that the attribute definition states, but neither reading nor writing
+    /// checks this.
     pub value: AttributeValue,
 }
 
-/// One value of a metric event. The eight bytes mean what `value_type` says.
+/// One value of a metric event, as 64 bits that mean what `value_type` says. The metric class of the event tells which
+/// counter it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricValue {
-    /// `Int64`, `Uint64` or `Double`.
+    /// Type of the value: [`Type::Int64`], [`Type::Uint64`] or [`Type::Double`]. Damaged files can hold other types.
     pub value_type: Type,
-    /// The bits.
+    /// The 64 bits of the value, for example the result of [`f64::to_bits`] for a real number.
     pub bits: u64,
 }
 
 impl MetricValue {
-    /// An unsigned count.
+    /// Makes a metric value of type [`Type::Uint64`], as most counters have it.
     pub const fn unsigned(value: u64) -> Self {
         Self { value_type: Type::Uint64, bits: value }
     }
 
-    /// A signed number.
+    /// Makes a metric value of type [`Type::Int64`], for quantities that can be negative.
     pub const fn signed(value: i64) -> Self {
         Self { value_type: Type::Int64, bits: value.cast_unsigned() }
     }
 
-    /// A real number.
+    /// Makes a metric value of type [`Type::Double`] from a real number.
     pub const fn real(value: f64) -> Self {
         Self { value_type: Type::Double, bits: value.to_bits() }
     }
 }
 
-/// A property of an I/O paradigm.
+/// A property of an I/O paradigm, as [`IoParadigm`](crate::def::IoParadigm) definitions list them, for example the
+/// version of a library.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IoProperty {
-    /// Which property.
+    /// The property whose value this is.
     pub property: IoParadigmProperty,
-    /// Its value.
+    /// The value of the property; a version is a reference to a string.
     pub value: AttributeValue,
 }
 
-/// A pair of fields that travel one after the other.
+/// Implements types that are two fields, encoded one after the other.
 macro_rules! pair_fields {
     ($( $type:ident { $a:ident, $b:ident } show $value:expr; )*) => {
         $(
@@ -240,10 +250,10 @@ macro_rules! pair_fields {
 }
 
 impl Attribute {
-    /// The most bytes that a list of one attribute takes: its count, the reference, the value.
+    /// Largest encoded size in bytes of a list of one attribute: its count, the reference and the value.
     pub(crate) const LIST_OF_ONE: usize = 5 + 5 + 10;
 
-    /// Writes the attribute as a list of one.
+    /// Encodes the attribute as a list of one.
     #[inline(always)]
     pub(crate) fn write_as_list(self, output: &mut Output<'_>) {
         output.v32(1);
@@ -258,11 +268,12 @@ pair_fields! {
     IoProperty { property, value } show |p: &IoProperty| Value::IoProperty(*p);
 }
 
-/// What can stand in a list; says how lists of it are counted.
+/// A type that can be an element of a [`List`], with the encoding of the element count in lists of it.
 ///
-/// Sealed: only the fields of this crate can implement it.
+/// The trait is sealed: only types of this crate can implement it.
 pub trait Element<'a>: Wire<'a> {
-    /// Whether the count is a single byte rather than a compressed number.
+    /// `true` if the count takes a single byte, so that a list has at most 255 elements; `false` if it is a compressed
+    /// 32-bit number.
     const SHORT_COUNT: bool;
 }
 
@@ -283,13 +294,14 @@ elements! {
     u64 false;
 }
 
-/// Bound of what the format cannot hold: more than any chunk, and safe to add to.
+/// Size bound of a list that is too long for the format: larger than any chunk, and small enough to add to without
+/// overflow.
 const UNWRITABLE: usize = usize::MAX / 2;
 
-/// A list inside a record.
+/// A list inside a record, such as the members of a group or the attributes of an event.
 ///
-/// Read from an archive, it borrows the bytes and decodes as it is walked; to write one, make it
-/// from a slice. Either way nothing is allocated.
+/// A list that was read from an archive borrows the bytes and decodes each element when it is iterated; a list to be
+/// written is made from a slice. Neither allocates.
 ///
 /// ```
 /// use otf2::List;
@@ -302,7 +314,7 @@ pub struct List<'a, T>(Repr<'a, T>);
 
 #[derive(Clone, Copy)]
 enum Repr<'a, T> {
-    /// Checked on reading: the bytes are those of `count` elements.
+    /// Elements as they stand in a file. Reading has checked that `count` elements can be decoded.
     Wire {
         bytes: &'a [u8],
         maps: Option<&'a Maps>,
@@ -313,7 +325,7 @@ enum Repr<'a, T> {
 }
 
 impl<'a, T: Element<'a>> List<'a, T> {
-    /// Number of elements.
+    /// Returns the number of elements, without decoding them.
     pub fn len(&self) -> usize {
         match self.0 {
             Repr::Wire { count, .. } => count as usize,
@@ -321,12 +333,13 @@ impl<'a, T: Element<'a>> List<'a, T> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the list has no elements, as the attribute list of most events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements, in order.
+    /// Iterates over the elements in the order of the file. The iterator borrows from the record and not from this
+    /// list.
     pub fn iter(&self) -> Iter<'a, T> {
         let input = match self.0 {
             Repr::Wire { bytes, maps, order, .. } => Input::new(bytes, 0, bytes.len(), order, maps),
@@ -368,7 +381,7 @@ impl<'a, T: Element<'a> + fmt::Debug> fmt::Debug for List<'a, T> {
     }
 }
 
-/// Walks a [`List`].
+/// Iterator over the elements of a [`List`], which decodes each element when it is asked for. [`List::iter`] makes it.
 #[derive(Clone)]
 pub struct Iter<'a, T> {
     list: List<'a, T>,
@@ -439,11 +452,11 @@ impl<'a, T: Element<'a>> Wire<'a> for List<'a, T> {
     }
 }
 
-/// A list, seen without the type of its elements.
+/// A list of elements whose type is not known at compile time, for code that prints or compares records of any kind.
 pub trait Items {
-    /// Calls `visit` with each element.
+    /// Calls `visit` with each element, in the order of the file.
     fn each(&self, visit: &mut dyn FnMut(Value<'_>));
-    /// Number of elements.
+    /// Returns the number of elements.
     fn count(&self) -> usize;
 }
 
@@ -456,52 +469,55 @@ impl<'a, T: Element<'a>> Items for List<'a, T> {
     }
 }
 
-/// A field of a record, seen without its type: for printing and comparing.
+/// A field of a record without its type. [`Event::fields`](crate::Event::fields) and its siblings give fields in this
+/// form, so that records of any kind can be printed and compared by one piece of code.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Value<'v> {
-    /// A number.
+    /// An unsigned number, such as a count, a size in bytes or a tag.
     Unsigned(u64),
-    /// A signed number.
+    /// A signed number, such as a clock offset.
     Signed(i64),
-    /// A real number.
+    /// A real number; numbers of single precision are widened.
     Float(f64),
-    /// A moment, in ticks.
+    /// A point in time, in ticks of the trace clock.
     Time(Time),
-    /// A rank; undefined means all or none.
+    /// A rank of the communicator or window that the same record names. [`Rank::UNDEFINED`] means all ranks or none,
+    /// depending on the record.
     Rank(Rank),
-    /// The root of a collective.
+    /// The root of a collective operation, which may be none.
     Root(CollectiveRoot),
-    /// A reference to a definition.
+    /// A reference to a definition: the kind of definition and its global id.
     Ref(RefKind, u64),
-    /// A reference to nothing.
+    /// A reference of this kind that refers to no definition, because the field is optional.
     Undefined(RefKind),
-    /// One of several names.
+    /// A value of an enumeration of the format.
     Enum {
         /// The number on disk.
         code: u32,
-        /// The name, if known.
+        /// The name in the spelling of OTF2, or `None` if this crate does not know the number.
         name: Option<&'static str>,
     },
-    /// Several of several names.
+    /// A bit set of the format, in which any number of bits may be set.
     Flags {
-        /// The bits set.
+        /// All bits that are set, including bits without a name.
         bits: u32,
-        /// The bits that have names.
+        /// Each bit that has a name, with the name, lowest bit first.
         names: &'static [(u32, &'static str)],
     },
-    /// Text that stands in the record itself.
+    /// Text that stands in the record itself instead of in a string definition, as in markers and in the string
+    /// definitions themselves.
     Text(Str<'v>),
-    /// A value with a type of its own.
+    /// A value that states its own type, such as the value of a property.
     Typed(AttributeValue),
-    /// An attribute with its value.
+    /// An attribute of an event, with its value.
     Attribute(Attribute),
-    /// A value of a metric.
+    /// One value of a metric event, with its type.
     Metric(MetricValue),
-    /// A property of an I/O paradigm.
+    /// One property of an I/O paradigm, with its value.
     IoProperty(IoProperty),
-    /// Several values.
+    /// A list of values, which [`Items::each`] visits one by one.
     List(&'v dyn Items),
-    /// Pairs of local and global ids.
+    /// A mapping table: pairs of local and global ids.
     Map(crate::map::IdMapRef<'v>),
 }

@@ -23,18 +23,19 @@ use crate::id::{
 use crate::map::Maps;
 use crate::value::{Str, Value};
 
-/// Byte order of a chunk.
+/// Byte order of the numbers in a chunk or an anchor. A reader accepts both; each chunk states its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ByteOrder {
-    /// Least significant byte first; what this crate writes unless told otherwise.
+    /// The least significant byte comes first. This is the default, and encoding and decoding are optimised for it.
     #[default]
     Little,
-    /// Most significant byte first.
+    /// The most significant byte comes first, as on some older machines. Chunks in this order are rarely met and slower
+    /// to read and write.
     Big,
 }
 
 impl ByteOrder {
-    /// The byte that says so in a chunk header.
+    /// Returns the byte that states this order in a chunk header.
     pub(crate) const fn mark(self) -> u8 {
         match self {
             Self::Little => 0x42,
@@ -42,7 +43,7 @@ impl ByteOrder {
         }
     }
 
-    /// The order that a chunk header states, if it states one.
+    /// Returns the order that this byte of a chunk header states, or `None` if it states none.
     pub(crate) const fn from_mark(mark: u8) -> Option<Self> {
         match mark {
             0x42 => Some(Self::Little),
@@ -52,19 +53,19 @@ impl ByteOrder {
     }
 }
 
-/// What is wrong with the bytes of a record. Where it is wrong is known to the caller.
+/// The reasons why the bytes of a record cannot be decoded. The error around it states the file and the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The bytes end inside a field.
+    /// The bytes of the chunk or file end inside a field of the record.
     Truncated,
-    /// A compressed number announces more bytes than its type has.
+    /// A compressed number states this many bytes, which is more than its type has.
     NumberSize(u8),
-    /// The fields need more bytes than the record announces.
+    /// The fields take more bytes than the length of the record states.
     Overrun,
-    /// A string has no terminating zero inside its record.
+    /// A string has no terminating zero byte before the end of its record.
     Unterminated,
-    /// A mapping table has a mode that is neither dense nor sparse.
+    /// A mapping table has this mode, which is neither 0 for dense nor 1 for sparse.
     MapMode(u8),
 }
 
@@ -82,7 +83,7 @@ impl core::fmt::Display for Fault {
     }
 }
 
-/// Keeps the n low-order bytes of a number.
+/// Masks that keep the n low-order bytes of a number, by n.
 const MASK: [u64; 9] = [
     0,
     0xFF,
@@ -95,21 +96,22 @@ const MASK: [u64; 9] = [
     u64::MAX,
 ];
 
-/// What is left to read of one record.
+/// The bytes of one record that are not decoded yet.
 ///
-/// A slice that shrinks rather than a position that grows: a field costs one comparison then.
+/// The slice shrinks from the front as fields are decoded. A position that grows instead would cost a second comparison
+/// for each field.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The rest of the record and, usually, bytes after it: reading eight bytes at once needs them.
     rest: &'a [u8],
-    /// How many bytes of `rest` lie behind the record, as it announces itself.
+    /// Number of bytes in `rest` that follow the record, by the length that the record states.
     behind: usize,
     order: ByteOrder,
     maps: Option<&'a Maps>,
 }
 
 impl<'a> Input<'a> {
-    /// The fields that stand in `bytes` from `pos` to `end`.
+    /// Begins to decode the fields that stand in `bytes` from `pos` to `end`.
     #[inline(always)]
     pub(crate) fn new(
         bytes: &'a [u8],
@@ -122,7 +124,8 @@ impl<'a> Input<'a> {
         Self::before(rest, bytes.len().saturating_sub(end), order, maps)
     }
 
-    /// The fields at the beginning of `rest`, with `behind` bytes after them.
+    /// Begins to decode the fields at the beginning of `rest`, of which the last `behind` bytes do not belong to the
+    /// record.
     #[inline(always)]
     pub(crate) fn before(
         rest: &'a [u8],
@@ -133,7 +136,7 @@ impl<'a> Input<'a> {
         Self { rest, behind, order, maps }
     }
 
-    /// How many bytes are left, those behind the record included.
+    /// Returns the number of bytes left, including those that follow the record.
     #[cfg(feature = "std")]
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
@@ -145,19 +148,19 @@ impl<'a> Input<'a> {
         if self.rest.len() >= self.behind { Ok(()) } else { Err(Fault::Overrun) }
     }
 
-    /// The bytes from here to where `later` is, and how to read them again.
+    /// Returns the bytes from here to the position of `later`, and the settings with which to decode them again.
     pub(crate) fn until(&self, later: &Self) -> (&'a [u8], ByteOrder, Option<&'a Maps>) {
         let length = self.rest.len().saturating_sub(later.rest.len());
         (self.rest.get(..length).unwrap_or_default(), self.order, self.maps)
     }
 
-    /// Whether fields follow: later versions of the format append some.
+    /// Returns `true` if the record has more fields, as records of later versions of the format may.
     #[inline(always)]
     pub(crate) fn has_more(&self) -> bool {
         self.rest.len() > self.behind
     }
 
-    /// Leaves out a byte.
+    /// Skips one byte.
     #[inline(always)]
     pub(crate) fn skip(&mut self) -> Result<(), Fault> {
         self.rest = self.rest.get(1..).ok_or(Fault::Truncated)?;
@@ -232,7 +235,7 @@ impl<'a> Input<'a> {
         Ok(self.number(4)? as u32)
     }
 
-    /// A compressed number that is not plain: see [`number`].
+    /// Decodes a compressed number that the fast path cannot: see [`number`].
     #[inline(always)]
     fn number(&mut self, most: u8) -> Result<u64, Fault> {
         let (value, rest) = number(self.rest, self.order, most)?;
@@ -248,7 +251,7 @@ impl<'a> Input<'a> {
         Ok(Str::new(bytes.get(..end).unwrap_or_default()))
     }
 
-    /// The global id for a local one.
+    /// Returns the global id of a local one.
     #[inline(always)]
     fn mapped(&self, mapping: Option<MappingType>, id: u64) -> u64 {
         match (self.maps, mapping) {
@@ -258,10 +261,10 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A compressed number, byte by byte: big endian, close to the end of the bytes, or all ones.
-/// Returns it and the bytes behind it.
+/// Decodes a compressed number byte by byte: one in big endian, one close to the end of the bytes, or the single byte
+/// for all ones. Returns the number and the bytes that follow it.
 ///
-/// Not a method, because a call with `&mut Input` would keep the input in memory where registers do.
+/// This is not a method, because a call with `&mut Input` would force the input out of registers into memory.
 #[cold]
 #[inline(never)]
 fn number(bytes: &[u8], order: ByteOrder, most: u8) -> Result<(u64, &[u8]), Fault> {
@@ -281,7 +284,8 @@ fn number(bytes: &[u8], order: ByteOrder, most: u8) -> Result<(u64, &[u8]), Faul
     Ok((value, rest))
 }
 
-/// A position in memory that is being written.
+/// Memory that is being written, and the position of the next byte. Writing beyond the end stores nothing but advances
+/// the position, so the caller checks once whether everything fitted.
 pub struct Output<'c> {
     bytes: &'c mut [u8],
     pos: usize,
@@ -345,7 +349,7 @@ impl<'c> Output<'c> {
         );
     }
 
-    /// Stores all eight bytes and advances over those that count; the rest are zeros.
+    /// Stores all eight bytes of a compressed number and advances over those that count; the others are zeros.
     #[inline(always)]
     pub(crate) fn v64(&mut self, value: u64) {
         let (size, value) = if value == u64::MAX {
@@ -363,7 +367,7 @@ impl<'c> Output<'c> {
         self.array([size, a, b, c, d, e, f, g, h], 1 + usize::from(length));
     }
 
-    /// As [`Output::v64`], with four bytes.
+    /// Stores all four bytes of a compressed number and advances over those that count, as [`Output::v64`] does.
     #[inline(always)]
     pub(crate) fn v32(&mut self, value: u32) {
         let (size, value) = if value == u32::MAX {
@@ -391,8 +395,8 @@ impl<'c> Output<'c> {
         self.u8(0);
     }
 
-    /// Writes the length of the record whose fields began at `start` and take at most `bound` bytes
-    /// into the byte before them.
+    /// Stores the length of a record in the byte before its fields, which begin at `start` and take at most `bound`
+    /// bytes. A length of 255 or more needs nine bytes, so the fields are moved.
     #[inline(always)]
     pub(crate) fn length(&mut self, start: usize, bound: usize) {
         let length = self.pos.saturating_sub(start);
@@ -421,30 +425,30 @@ impl<'c> Output<'c> {
         head.u64((end - start) as u64);
     }
 
-    /// Whether everything written so far fitted.
+    /// Returns `true` if everything written so far fitted into the memory.
     #[inline(always)]
     pub(crate) fn fits(&self) -> bool {
         self.pos <= self.bytes.len()
     }
 }
 
-/// A field: how it is read, written, bounded and shown.
+/// A type that can be a field of a record: it can be decoded, encoded, bounded in size and shown.
 ///
-/// Sealed by the privacy of this module: the set of encodings is the format's.
+/// The privacy of this module seals the trait, because the format fixes the set of encodings.
 pub trait Wire<'a>: Copy {
-    /// Name of the encoding, for the byte tables.
+    /// Name of the encoding, as the byte tables of the documentation state it.
     const CODE: &'static str;
-    /// Reads the field.
+    /// Decodes the field from the beginning of the input.
     fn read(input: &mut Input<'a>) -> Result<Self, Fault>;
-    /// Writes the field.
+    /// Encodes the field at the position of the output.
     fn write(self, output: &mut Output<'_>);
-    /// The most bytes that writing may touch.
+    /// Returns the largest number of bytes that encoding this value may store.
     fn bound(self) -> usize;
-    /// The field as a value that can be shown.
+    /// Returns the field as a value without its type, for printing.
     fn value(&self) -> Value<'_>;
 }
 
-/// Fields that are one number: the code, the reader's type, and how to get in and out of it.
+/// Implements fields that are one number: the encoding, and the conversions from and to the type of the field.
 macro_rules! number_fields {
     ($( $type:ty as $code:ident($bound:literal): $from:expr, $into:expr, $value:expr; )*) => {
         $(
@@ -476,7 +480,7 @@ number_fields! {
     CollectiveRoot as v32(5): CollectiveRoot::from, u32::from, Value::Root;
 }
 
-/// `f64` is stored as it is.
+/// An `f64` is stored as its eight bytes, without compression.
 impl<'a> Wire<'a> for f64 {
     const CODE: &'static str = "f64";
     fn read(input: &mut Input<'a>) -> Result<Self, Fault> {
@@ -493,8 +497,8 @@ impl<'a> Wire<'a> for f64 {
     }
 }
 
-/// Signed numbers: a negative one has its top bit set and so takes all eight bytes by itself, but
-/// for -1, which must not become the `FF` that unsigned numbers use.
+/// A negative number has its top bit set and so takes all eight bytes by itself. The exception is -1, which must not
+/// become the single byte `FF` that unsigned numbers use.
 impl<'a> Wire<'a> for i64 {
     const CODE: &'static str = "s64";
     #[inline(always)]
@@ -556,7 +560,7 @@ impl<'a> Wire<'a> for Str<'a> {
     }
 }
 
-/// Ids: a number that a mapping table may translate on reading.
+/// Implements ids, which are numbers that a mapping table may translate while they are decoded.
 macro_rules! id_fields {
     ($( $type:ident as $code:ident($bound:literal) $(by $mapping:ident)?; )*) => {
         $(
@@ -612,7 +616,7 @@ id_fields! {
     MarkerRef as v32(5);
 }
 
-/// The one id of a single byte, which no mapping table maps.
+/// The only id that takes a single byte. No mapping table translates it.
 impl<'a> Wire<'a> for IoParadigmRef {
     const CODE: &'static str = "u8";
     fn read(input: &mut Input<'a>) -> Result<Self, Fault> {

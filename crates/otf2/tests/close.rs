@@ -20,7 +20,7 @@ fn options() -> Options {
     Options { events_chunk: CHUNK, defs_chunk: CHUNK, ..Options::default() }
 }
 
-/// The i-th event that the writer writes. Kinds and lengths vary, so that borders fall anywhere.
+/// Returns the event number `i` of the writer. Kinds and lengths vary, so that chunk borders fall anywhere.
 fn event(i: u64) -> (Time, Event<'static>) {
     let event = match i % 3 {
         0 => Enter { region: RegionRef(1 << (i / 3 % 31)) }.into(),
@@ -43,7 +43,7 @@ fn chunk(path: &Path, number: u64) -> MmapMut {
     unsafe { MmapOptions::new().offset(number * CHUNK).len(CHUNK as usize).map_mut(&file) }.unwrap()
 }
 
-/// Not a test: the writer that the test below kills. It counts in a second file, after each event.
+/// Not a test, but the writer that the test below kills. After each event it writes the count to a second file.
 #[test]
 #[ignore = "run by another test"]
 fn write_until_killed() {
@@ -71,7 +71,7 @@ fn write_until_killed() {
     }
 }
 
-/// Checks that the archive holds just the first events, and returns how many.
+/// Checks that the archive holds exactly the first events of the writer, and returns their number.
 fn check(directory: &Path) -> u64 {
     let archive = Archive::open(directory).unwrap();
     let definitions = archive.definitions().unwrap();
@@ -126,7 +126,7 @@ fn what_a_killed_process_wrote_is_there() {
     assert!(chunks > 12, "some files had several chunks");
 }
 
-/// The C library reads it without a word.
+/// The C library reads the closed archive without a warning.
 fn accepted_by_otf2_print(directory: &Path) {
     let print =
         Command::new("otf2-print").arg("--silent").arg(directory.join("traces.otf2")).output();

@@ -14,8 +14,8 @@ use otf2::write::Options;
 const CHUNK: usize = 256 * 1024;
 const PAGE: usize = 4096;
 
-/// What a killed process left after so many bytes: chunks and a reserved one, in region 0 to the last. Returns
-/// also the number of events.
+/// Returns the file that a process killed after this many bytes leaves, and the number of events in it. The file has
+/// full chunks and a reserved one, and the process is in region 0 from the first event to the last.
 fn killed(bytes: usize) -> (Vec<u8>, u64) {
     let mut file = Vec::new();
     let mut encoder = Encoder::new(vec![0; CHUNK]).unwrap();
@@ -47,10 +47,10 @@ fn killed(bytes: usize) -> (Vec<u8>, u64) {
     (file, events)
 }
 
-/// Two chunks and a half.
+/// Size of a file of two and a half chunks.
 const LARGE: usize = 2 * CHUNK + CHUNK / 2;
 
-/// Closes a file as an archive of its own. Returns how many gets it has, and whether it was damaged.
+/// Closes a file as an archive of its own. Returns the number of gets in it, and `true` if it was damaged.
 fn recovered(directory: &Path, file: &[u8]) -> (u64, bool) {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("traces")).unwrap();
@@ -84,7 +84,7 @@ fn recovered(directory: &Path, file: &[u8]) -> (u64, bool) {
     (if damaged { gets } else { self::gets(all) }, damaged)
 }
 
-/// How many of the first events are gets.
+/// Returns the number of gets among the first `events` events.
 fn gets(events: u64) -> u64 {
     events / 3
 }
@@ -159,7 +159,7 @@ fn damage_says_where_and_how_much() {
     assert!(last.starts_with("byte 10: a chunk of "), "{last}");
 }
 
-/// A small generator, the same on every machine.
+/// A small random number generator that gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -170,7 +170,7 @@ impl Random {
     }
 }
 
-/// One of the things that happen to files.
+/// Damages a file in one of several ways.
 fn damage(file: &mut Vec<u8>, random: &mut Random) -> String {
     let length = file.len();
     let at = random.below(length);

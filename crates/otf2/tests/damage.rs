@@ -28,12 +28,12 @@ use otf2::{
     thumbnail,
 };
 
-/// Memory that reading may take for any archive: windows of 128 KiB and small tables.
+/// Memory in bytes that reading may take for any archive: windows of 128 KiB and small tables.
 const BASE: usize = 256 * 1024;
-/// Memory that it may take for each byte of the archive: tables of ids are wider in memory.
+/// Memory in bytes that reading may take for each byte of the archive, because tables of ids are wider in memory.
 const FACTOR: usize = 32;
 
-/// Counts live bytes of the current thread, and the most there were.
+/// Counts the live bytes of the current thread, and their maximum.
 struct Counting;
 
 thread_local! {
@@ -260,7 +260,7 @@ fn write_definitions(archive: &ArchiveWriter) {
     defs.finish().unwrap();
 }
 
-/// Counts what was read, and makes sure that it ends.
+/// Counts the events that were read, and fails if they do not end.
 struct Count {
     records: usize,
     most: usize,
@@ -292,7 +292,7 @@ fn drain(count: &mut Count, mut next: impl FnMut() -> otf2::Result<bool>) -> usi
     }
 }
 
-/// Reads everything, in every way. Returns the number of errors and of records.
+/// Reads every file of the archive in every way. Returns the numbers of errors and of records.
 fn read(store: Memory, bytes: usize) -> (usize, usize) {
     let Ok(archive) = Archive::from_store(Arc::new(store)) else {
         return (1, 0);
@@ -364,7 +364,7 @@ fn read(store: Memory, bytes: usize) -> (usize, usize) {
     (errors, count.records)
 }
 
-/// Reads a changed archive and checks the memory it took.
+/// Reads a changed archive and checks the memory that this took.
 fn check(store: &Memory, file: FileKind, bytes: Vec<u8>, size: usize) -> (usize, usize) {
     let mut store = store.clone();
     store.insert(file, bytes);
@@ -459,7 +459,7 @@ fn missing_files_are_survived() {
     }
 }
 
-/// Found by fuzzing: a header that numbers its first event near the end of all numbers.
+/// A header numbers its first event near the largest number. Fuzzing found this case.
 #[test]
 fn a_header_may_number_events_as_it_likes() {
     let store = small();

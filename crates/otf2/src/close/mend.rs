@@ -1,4 +1,4 @@
-//! A sound event file from a damaged one.
+//! Writes a sound event file from a damaged one.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,15 +17,15 @@ use crate::value::{Attribute, List};
 use crate::wire::ByteOrder;
 use crate::write::EventWriter;
 
-/// Writes the events that were found in `from`, which stays as it is, to a new file.
+/// Writes the events that a [`Scan`] found in the file `from` to a new file `to`. The damaged file stays unchanged.
 ///
-/// Where something is missing the new file has `MeasurementOnOff`: off at the last time before the
-/// gap, on at the first after it. Regions that were open are left there, those that are left behind it
-/// without an `Enter` are entered; only the outermost stays open. At the end all that are still
-/// open are left. With [`Marks`] all these events carry an attribute.
+/// Where events are missing, the new file has `MeasurementOnOff` events: off at the last time before the gap, on at the
+/// first time after it. Before the gap, all open regions but the outermost are left; after it, regions are entered that
+/// the events leave without having entered them. At the end all open regions are left. With [`Marks`], all added events
+/// carry an attribute.
 ///
 /// # Errors
-/// If a file cannot be read or written. There is no new file then.
+/// Fails if a file cannot be read or written, or if `from` changed since it was scanned. There is no new file then.
 pub fn mend_events(
     from: &Path,
     to: &Path,
@@ -65,11 +65,11 @@ fn write(
     mended.end(location, times)
 }
 
-/// The file that is being written.
+/// The new event file, while it is being written.
 struct Mended {
     writer: EventWriter,
     marks: Option<Marks>,
-    /// The outermost first.
+    /// Regions that are open, the outermost first.
     open: Vec<RegionRef>,
     last: u64,
     cut: u64,
@@ -82,7 +82,7 @@ impl Mended {
         self.writer.write_with(Time(self.last), List::from(mark), event)
     }
 
-    /// What stands before the events of a segment.
+    /// Writes the events that must precede those of a segment.
     fn begin(&mut self, behind_gap: bool, segment: &Segment) -> Result<()> {
         let mark = self.marks.map(|marks| marks.gap);
         if behind_gap {
@@ -139,11 +139,11 @@ impl Mended {
     }
 }
 
-/// The damaged file.
+/// The damaged file, with one of its chunks in memory.
 struct Source {
     file: File,
     memory: Vec<u8>,
-    /// The chunk that is in memory, and how much of it there is.
+    /// Number of the chunk that is in memory; `length` is the number of its bytes.
     chunk: Option<u64>,
     length: usize,
 }
@@ -158,7 +158,7 @@ impl Source {
         Ok(())
     }
 
-    /// Copies the events of a segment, as they were found before.
+    /// Copies the events of a segment, which the scan found before.
     fn copy(&mut self, segment: &Segment, mended: &mut Mended) -> io::Result<Result<()>> {
         let mut parser = Parser::new(|_: &Event<'_>, _: List<'_, Attribute>| true);
         let (mut chunk, mut at, mut left) = (segment.chunk, segment.at, segment.events);

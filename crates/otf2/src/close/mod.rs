@@ -1,18 +1,16 @@
-//! Closing an archive whose writer died.
+//! Completes an archive whose writer died.
 //!
-//! What a killed process leaves behind is event files that are complete up to the commit mark (see
-//! [`encode`](crate::encode)), perhaps with reserved space behind it, and no anchor. [`close`] finds
-//! the last complete record of every file, ends the file there, and writes what is missing: end
-//! marks, empty definition files, global definitions and the anchor. Nothing that is complete is lost,
-//! and what was closed once can be closed again without change.
+//! A killed process leaves event files that are complete up to the commit mark (see [`encode`](crate::encode)), perhaps
+//! with reserved space behind it, and no anchor. [`close`] finds the last complete record of every file, ends the file
+//! there, and writes what is missing: end marks, empty definition files, global definitions and the anchor. No complete
+//! record is lost, and an event file that was closed once can be closed again without change.
 //!
-//! An event file that is not what a killed process leaves is damaged. It is kept as it is under another
-//! name, `LOCATION.evt.damaged`, and the events that can still be read are written to a new one.
+//! An event file that is not what a killed process leaves is damaged. It is kept under another name,
+//! `LOCATION.evt.damaged`, and the events that can still be read are written to a new file.
 //!
-//! * [`scan_events`] looks through an event file and says what is in it and what is wrong with it.
-//! * [`close_sound`] closes a sound file in place, [`mend_events`] makes a sound file from a damaged
-//!   one.
-//! * [`leave_open`] leaves the regions that were open.
+//! - [`scan_events`] examines an event file and reports its contents and its damage.
+//! - [`close_sound`] closes a sound file in place, [`mend_events`] makes a sound file from a damaged one.
+//! - [`leave_open`] leaves the regions that were open.
 
 mod mend;
 mod scan;
@@ -40,49 +38,56 @@ use crate::write::{ArchiveWriter, DefWriter, Options};
 pub use mend::mend_events;
 pub use scan::{Damage, Scan, What, scan_events};
 
-/// Attributes of events that were not written by the program but to mend its file.
+/// Attributes that mark events which the program did not cause and which were added to repair its event file. Readers
+/// can then tell them from recorded events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marks {
-    /// Of events at a gap.
+    /// Attribute of all events that are added at a gap.
     pub gap: Attribute,
-    /// Of the `Leave` of regions that were open at the end.
+    /// Attribute of the `Leave` events that are added at the end, for regions that were still open.
     pub end: Attribute,
 }
 
-/// What was found in the event file of a location.
+/// The result of closing the event file of one location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedLocation {
-    /// The location.
+    /// The location to which the event file belongs.
     pub location: LocationRef,
-    /// Number of complete events.
+    /// Number of events in the closed file, including events that were added to repair it.
     pub events: u64,
-    /// Time of the first and the last event, uncorrected; `None` without events.
+    /// Times of the first and the last recorded event, without clock correction, or `None` if there are no events.
     pub times: Option<(Time, Time)>,
-    /// Bytes that the file has now.
+    /// Size of the closed file, in bytes.
     pub bytes: u64,
-    /// Bytes that were cut off: reserved space, and at most one incomplete event.
+    /// For a file closed by [`close_sound`]: number of bytes that were cut off, which are reserved space and at most
+    /// one incomplete event. For a file made by [`mend_events`]: number of regions that were open at the end and are
+    /// left by added events.
     pub cut: u64,
-    /// Regions that were entered and not left, as its events call them, the outermost first.
+    /// Regions that were entered and not left, the outermost first, by the ids that the events of the location use. The
+    /// list is empty for a file made by [`mend_events`], which leaves them itself.
     pub open: Vec<RegionRef>,
 }
 
-/// What closing an archive found.
+/// The result of closing an archive.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// The locations, by id.
+    /// The locations with an event file, in the order of their ids.
     pub locations: Vec<ClosedLocation>,
-    /// What was wrong with single event files, and where.
+    /// Damage that was found in event files, with the location of the file. It is empty if every file is what a killed
+    /// process leaves.
     pub damage: Vec<(LocationRef, Damage)>,
-    /// Whether there were global definitions; if not, the caller was asked for them.
+    /// `true` if the archive had a file of global definitions. If it had none, the caller's function wrote them.
     pub had_definitions: bool,
 }
 
-/// Closes the archive called `name` in a directory. `options` must state the chunk sizes it was
-/// written with. `define` is asked for global definitions if the archive has none;
-/// [`minimal_definitions`] are enough for any reader.
+/// Closes the archive called `name` in a directory, so that every reader can open it.
+///
+/// `options` must state the chunk sizes with which the archive was written; its texts go to the anchor. `define` is
+/// called to write global definitions if the archive has none; [`minimal_definitions`] suffices for any reader.
 ///
 /// # Errors
-/// If the archive has an anchor, and so is complete, or its files cannot be read and written.
+/// Fails with [`ErrorKind::Exists`] if the archive has an anchor and so is complete, and otherwise if its files cannot
+/// be read or written, or if `define` fails. Event files that were closed before the error stay closed.
 pub fn close(
     directory: impl AsRef<Path>,
     name: &str,
@@ -122,11 +127,11 @@ pub fn close(
     Ok(closed)
 }
 
-/// The least that makes an archive readable: a clock of nanoseconds, one node, and a process for
-/// each location. Ids in events refer to nothing then.
+/// Writes the fewest global definitions with which an archive can be read: a clock of nanoseconds, one system tree
+/// node, and a process for each location. Regions and other objects stay undefined, so ids in events refer to nothing.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn minimal_definitions(closed: &Closed, definitions: &mut DefWriter) -> Result<()> {
     let times = closed.locations.iter().filter_map(|location| location.times);
     let begin = times.clone().map(|(first, _)| first.0).min().unwrap_or(0);
@@ -163,7 +168,7 @@ pub fn minimal_definitions(closed: &Closed, definitions: &mut DefWriter) -> Resu
     Ok(())
 }
 
-/// The locations that have an event file.
+/// Returns the locations that have an event file in this directory, in the order of their ids.
 fn event_files(directory: &Path) -> Result<Vec<LocationRef>> {
     let wrap = |error| Error::io(error).at(directory);
     let mut locations = Vec::new();
@@ -178,11 +183,12 @@ fn event_files(directory: &Path) -> Result<Vec<LocationRef>> {
     Ok(locations)
 }
 
-/// Closes the event file of a location, whatever its state: in place if it is sound. If it is damaged, a new
-/// file has what can be read of it, and the damaged one is kept beside it as `NAME.damaged`.
+/// Closes the event file of a location, whatever its state. A sound file is closed in place. A damaged file is kept as
+/// `NAME.damaged`, and a new file receives the events that can still be read; the second part of the result lists the
+/// damage.
 ///
 /// # Errors
-/// If the file is no regular file, or cannot be read and written.
+/// Fails if the path names no regular file, or if a file cannot be read or written.
 pub fn close_events(
     path: &Path,
     location: LocationRef,
@@ -198,10 +204,11 @@ pub fn close_events(
     Ok((closed, scan.damage().to_vec()))
 }
 
-/// Closes an event file in place that [`scan_events`] found sound: ends it behind its last event.
+/// Closes an event file in place that [`scan_events`] found sound: cuts it behind its last event and writes the end
+/// mark. The caller must not use this for a damaged file, which would lose the events behind the damage.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn close_sound(path: &Path, location: LocationRef, scan: &Scan) -> Result<ClosedLocation> {
     let wrap = |error| Error::io(error).at(path);
     let (chunk, at, header) = scan
@@ -228,13 +235,15 @@ pub fn close_sound(path: &Path, location: LocationRef, scan: &Scan) -> Result<Cl
     })
 }
 
-/// Leaves the regions that are still open in a closed event file, at the time of its last event. Each
-/// `Leave` gets the attribute, so that a reader can tell it from what the program did.
+/// Appends a `Leave` for each region that is still open in a closed event file, at the time of its last event. Each
+/// `Leave` gets the attribute `mark`, so that a reader can tell it from what the program did. Nothing happens if no
+/// region is open.
 ///
-/// The last chunk keeps its size on disk and another follows it.
+/// The last chunk of the file is extended to its full size, and another chunk with the new events follows it. `closed`
+/// is updated to the new state.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn leave_open(
     path: &Path,
     chunk_size: u64,
@@ -261,7 +270,7 @@ pub fn leave_open(
     Ok(())
 }
 
-/// Numbers of a definition file.
+/// Numbers of records and of locations in a definition file.
 #[derive(Default)]
 struct Tally {
     records: u64,
@@ -286,15 +295,15 @@ fn close_definitions(path: &Path, scope: Scope, chunk_size: u64) -> Result<Tally
     Ok(tally)
 }
 
-/// What stands at a place in a chunk.
+/// The contents of a chunk at a given position.
 enum Found {
-    /// A complete record that ends there.
+    /// A complete record, which ends at this position.
     Record(usize),
     /// The end of the chunk.
     EndOfChunk,
     /// The end of the file.
     EndOfFile,
-    /// Nothing that was completed.
+    /// Bytes that are neither a complete record nor an end mark.
     Nothing,
 }
 
@@ -313,8 +322,7 @@ impl<'a> Chunk<'a> {
         Input::new(self.bytes, range.start, range.end, self.header.order, None)
     }
 
-    /// Where a definition stands from the last byte before its fields on, if there is one and it is
-    /// complete.
+    /// Returns the range of a complete definition, from the last byte before its fields on, or `None` if there is none.
     fn frame(&self, at: usize) -> Option<Range<usize>> {
         let &[id, length] = self.bytes.get(at..)?.first_chunk()?;
         if id < control::FIRST_DEFINITION {
@@ -339,7 +347,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Walks over the chunks of a definition file as long as `look` finds records, and ends it there.
+/// Goes through the chunks of a definition file as long as `look` finds records, and ends the file there.
 fn close_records(
     path: &Path,
     chunk_size: u64,

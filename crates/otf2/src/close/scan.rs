@@ -1,11 +1,10 @@
-//! Looking through an event file whose writer died.
+//! Examines an event file whose writer died.
 //!
-//! A file is *sound* if it is what a living [`Encoder`](crate::encode::Encoder) may have left at some
-//! instant. Everything else is damage: a chunk header that is none, bytes that are no event, times
-//! that go back, a `Leave` of a region that is not the innermost, fewer events than a chunk header
-//! states, bytes behind the last event. Damage never ends the reading. Behind it the next place is
-//! looked for at which events follow one another again, in the same chunk or in a later one. The result
-//! is a list of [`Segment`]s, each of which is a row of events without a gap.
+//! A file is *sound* if it is what a living [`Encoder`](crate::encode::Encoder) may have left at some instant.
+//! Everything else is damage: an invalid chunk header, bytes that are no event, times that go back, a `Leave` of a
+//! region that is not the innermost, fewer events than a chunk header states, bytes behind the last event. Damage never
+//! ends the reading: the scan searches for the next place at which events follow one another again, in the same chunk
+//! or in a later one. The result is a list of [`Segment`]s, each of which is a sequence of events without a gap.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,41 +21,43 @@ use crate::store;
 use crate::value::{Attribute, List};
 use crate::wire::{ByteOrder, Input, Output, Wire};
 
-/// A place in a file where something is not as its writer left it.
+/// A place in an event file that is not as its writer left it. Its text names the byte and the kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where in the file, in bytes.
+    /// Offset of the damage from the beginning of the file, in bytes.
     pub offset: u64,
-    /// What is wrong there.
+    /// Kind of the damage at this place.
     pub what: What,
 }
 
-/// What may be wrong at a place in an event file.
+/// The kinds of damage that [`scan_events`] finds in an event file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum What {
-    /// The file ends inside of a chunk, and without an end mark.
+    /// The file ends inside a chunk and without an end mark, so it was cut after it was written.
     Cut,
-    /// There is no chunk header where one must be.
+    /// A chunk does not begin with a valid header. Its events are still read, if they can be.
     Header,
-    /// A chunk is empty, and others follow.
+    /// A chunk is filled with zeros although others follow it, or more than one such chunk is at the end.
     Blank,
-    /// A chunk header numbers its first event otherwise than the chunks before it say.
+    /// The event number in a chunk header does not continue those of the chunks before it, or states more events than a
+    /// chunk can hold.
     Number,
-    /// The bytes are no event.
+    /// The bytes are no event, or an event that the caller's function called implausible.
     Record,
-    /// The time of an event lies before that of the event in front of it, or far behind those that
-    /// follow.
+    /// The time of an event is earlier than that of the event before it, or so much later that the events after it
+    /// would go back.
     Time,
-    /// A region is left that is not the one entered last.
+    /// A `Leave` names a region that is not the one entered last.
     Nesting,
-    /// There are bytes behind the last event.
+    /// There are more bytes behind the last event than a writer can have left there.
     Behind,
-    /// The chunk holds another number of events than its header states.
+    /// The number of events in a chunk differs from the number that its header states. One more than stated is no
+    /// damage, because a writer may die between writing an event and counting it.
     Count {
-        /// How many the header states.
+        /// Number of events that the header states.
         stated: u64,
-        /// How many there are.
+        /// Number of events that the chunk holds.
         found: u64,
     },
 }
@@ -80,34 +81,33 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Damage is listed up to here; the rest is counted.
+/// Largest number of damaged places that are listed; further ones are counted.
 const LISTED: usize = 32;
 
-/// Bytes behind the last event of a chunk that was being written: what an encoder copies too much, and
-/// an event that was not complete.
+/// Number of bytes that may follow the last event of a chunk that was being written: bytes that an encoder copies in
+/// excess, and an event that was not complete.
 const SLACK: usize = 4096;
 
-/// Regions that may be open at once.
+/// Largest number of regions that may be open at once.
 const DEPTH: usize = 1 << 16;
 
-/// Events that must follow one another behind a gap.
+/// Number of events that must follow one another behind a gap before the scan accepts them.
 const AHEAD: usize = 3;
 
-/// Segments that are told apart. What is behind so many gaps is lost.
+/// Largest number of segments. Events behind that many gaps are lost.
 const SEGMENTS: usize = 1 << 16;
 
-/// Chunks without anything in them behind which no more is looked for: a file may have a hole of any
-/// size.
+/// Number of empty chunks behind which the scan ends. A sparse file may have a hole of any size.
 const BLANKS: u64 = 64;
 
-/// A row of events without a gap.
+/// A sequence of events without a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Where it begins: the chunk, and the byte in it.
+    /// The chunk in which it begins; `at` is the byte in that chunk.
     pub(super) chunk: u64,
     pub(super) at: usize,
     pub(super) events: u64,
-    /// Times of the first and the last event.
+    /// Time of the first event; `last` is that of the last.
     pub(super) first: u64,
     pub(super) last: u64,
     /// Regions that it leaves without having entered them, the innermost first.
@@ -116,47 +116,50 @@ pub(super) struct Segment {
     pub(super) open: Vec<RegionRef>,
 }
 
-/// What is in an event file.
+/// The contents and the damage of an event file, as [`scan_events`] found them. [`close_sound`](super::close_sound) and
+/// [`mend_events`](super::mend_events) need it.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     pub(super) segments: Vec<Segment>,
     damage: Vec<Damage>,
     more_damage: u64,
-    /// How many events the last chunk header states, if it could be read.
+    /// Number of the last event by the last chunk header, or `None` if that header could not be read.
     stated: Option<u64>,
-    /// The last chunk that was begun: its number, where its events end, its header.
+    /// The last chunk that was begun: its number, the end of its events, and its header.
     pub(super) end: Option<(u64, usize, Header)>,
     pub(super) size: u64,
     pub(super) chunk_size: u64,
 }
 
 impl Scan {
-    /// Whether the file is what a writer may have left.
+    /// Returns `true` if the file has no damage: a killed or a living writer may have left it so.
     pub fn is_sound(&self) -> bool {
         self.damage.is_empty()
     }
 
-    /// Whether there is nothing in the file, not even the beginning of a chunk, or a chunk without events.
+    /// Returns `true` if the file is sound and has no events: it has no chunk at all, or a chunk without events.
     pub fn is_empty(&self) -> bool {
         self.is_sound() && self.events() == 0
     }
 
-    /// What is wrong with the file, in its order.
+    /// Returns the first 32 damaged places, in the order in which the scan found them. [`Scan::more_damage`] counts the
+    /// others.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// How many places are damaged that [`Scan::damage`] does not list.
+    /// Returns the number of damaged places that [`Scan::damage`] does not list.
     pub fn more_damage(&self) -> u64 {
         self.more_damage
     }
 
-    /// Number of events that were found.
+    /// Returns the number of events that were found, before and behind all gaps.
     pub fn events(&self) -> u64 {
         self.segments.iter().map(|segment| segment.events).sum()
     }
 
-    /// How many events are lost for certain. `None` if nothing says how many there were.
+    /// Returns the number of events that are certainly lost, by the event number in the last chunk header. More may be
+    /// lost behind it. Returns `None` if that header could not be read, and 0 for a sound file.
     pub fn lost(&self) -> Option<u64> {
         if self.is_sound() {
             return Some(0);
@@ -164,18 +167,19 @@ impl Scan {
         self.stated.map(|stated| stated.saturating_sub(self.events()))
     }
 
-    /// Times of the first and the last event, uncorrected; `None` without events.
+    /// Returns the times of the first and the last event, without clock correction, or `None` if there are no events.
     pub fn times(&self) -> Option<(Time, Time)> {
         let (first, last) = (self.segments.first()?, self.segments.last()?);
         Some((Time(first.first), Time(last.last)))
     }
 
-    /// Number of chunks that were begun. The file may have room for one more.
+    /// Returns the number of chunks in which events were or could have been written. The file may have room for one
+    /// more.
     pub fn chunks(&self) -> u64 {
         self.end.map_or(0, |(chunk, ..)| chunk + 1)
     }
 
-    /// Number of chunks that the file has room for.
+    /// Returns the number of chunks that the size of the file has room for.
     fn room(&self) -> u64 {
         self.size.div_ceil(self.chunk_size.max(1))
     }
@@ -189,11 +193,15 @@ impl Scan {
     }
 }
 
-/// Looks through an event file, and changes nothing. Its chunks must have `chunk_size` bytes. An event
-/// that is not `plausible`, for instance because it names a region that is not defined, is damage.
+/// Examines an event file whose chunks have `chunk_size` bytes, and changes nothing.
+///
+/// The caller's function `plausible` may reject events that decode but make no sense, for instance because they name a
+/// region that is not defined; such an event counts as damage. It is called for each event, and also while the scan
+/// searches for the next event behind damage.
 ///
 /// # Errors
-/// If the file is no regular file or cannot be read, or the chunk size is none.
+/// Fails if the path names no regular file, if the file cannot be read, or if the chunk size is out of range. Damage is
+/// no error.
 pub fn scan_events(
     path: &Path,
     chunk_size: u64,
@@ -211,7 +219,7 @@ pub fn scan_events(
     scanner.run(&file).map_err(wrap)
 }
 
-/// What stands at a place in a chunk.
+/// The contents of a chunk at a given position.
 pub(super) enum Here<'a> {
     Event(Found<'a>),
     EndOfChunk,
@@ -219,7 +227,7 @@ pub(super) enum Here<'a> {
     Nothing,
 }
 
-/// A complete event.
+/// A complete event in a chunk.
 pub(super) struct Found<'a> {
     pub(super) end: usize,
     pub(super) time: u64,
@@ -228,7 +236,7 @@ pub(super) struct Found<'a> {
     pub(super) event: Event<'a>,
 }
 
-/// Reads events, and holds them against what an encoder would have written.
+/// Decodes events and accepts only those that an encoder would have written with the same bytes.
 pub(super) struct Parser<P> {
     plausible: P,
     again: Vec<u8>,
@@ -239,7 +247,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
         Self { plausible, again: Vec::new() }
     }
 
-    /// What stands at a place, if the event before it has this time.
+    /// Decodes the contents of a position, if the event before it has this time.
     pub(super) fn look<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -302,7 +310,8 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
         })
     }
 
-    /// Whether events follow one another from here, from this time on, or end as they should.
+    /// Returns `true` if events follow one another from this position and time on, or if the chunk ends there as it
+    /// should.
     fn goes_on(&mut self, bytes: &[u8], order: ByteOrder, mut at: usize, mut time: u64) -> bool {
         for passed in 0..AHEAD {
             match self.look(bytes, order, at, time) {
@@ -315,7 +324,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
     }
 }
 
-/// Where a record stands from the last byte before its fields on, if there is one and it is complete.
+/// Returns the range of a complete record, from the last byte before its fields on, or `None` if there is none.
 fn frame(
     bytes: &[u8],
     order: ByteOrder,
@@ -334,14 +343,14 @@ fn frame(
     (frame.end <= bytes.len()).then_some(frame)
 }
 
-/// Whether nothing stands behind an end mark but what a writer may leave there.
+/// Returns `true` if nothing follows an end mark but what a writer may leave there.
 fn ends(bytes: &[u8], at: usize) -> bool {
     bytes.get(at..).unwrap_or_default().iter().skip(SLACK).all(|byte| *byte == 0)
 }
 
-/// Events with one time, to be taken back if the time turns out to be wrong.
+/// Events with one time, which are removed again if the time turns out to be wrong.
 struct Moment {
-    /// Where the first of them is.
+    /// Offset of the first of these events in the file.
     offset: u64,
     /// Time of the event before them.
     before: u64,
@@ -349,7 +358,7 @@ struct Moment {
     changes: Vec<Change>,
 }
 
-/// What an event did to the regions that are open.
+/// The effect of an event on the list of open regions.
 enum Change {
     Entered,
     Left(RegionRef),
@@ -359,17 +368,17 @@ enum Change {
 struct Scanner<P> {
     scan: Scan,
     parser: Parser<P>,
-    /// The segment that goes on, if one does.
+    /// The current segment, if one is open.
     row: Option<Segment>,
-    /// What came with the last time that was stated, as long as the segment goes on.
+    /// Events since the last timestamp, as long as the segment continues.
     moment: Option<Moment>,
-    /// Events so far.
+    /// Number of events so far.
     found: u64,
-    /// Where the chunk begins that is being read, and how many events came before it.
+    /// Offset of the current chunk, and number of events before it.
     begin: (u64, u64),
 }
 
-/// How a chunk ended.
+/// The end mark with which a chunk ended.
 enum End {
     Chunk,
     File,
@@ -437,13 +446,13 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         Ok(self.scan)
     }
 
-    /// Whether a chunk continues what was found before.
+    /// Returns `true` if the header of a chunk continues the events that were found before.
     fn continues(&self, bytes: &[u8]) -> bool {
         let header = bytes.first_chunk().and_then(Header::read);
         header.is_some_and(|header| header.first == self.found + 1)
     }
 
-    /// The last chunk ends where the file ends, if it has an end mark, or has its full size.
+    /// Checks that the last chunk has its full size, or ends with an end mark where the file ends.
     fn check_end(&mut self, offset: u64, bytes: &[u8], at: usize, end: &End) {
         let is_last = offset + bytes.len() as u64 == self.scan.size;
         if !is_last || bytes.len() as u64 == self.scan.chunk_size {
@@ -456,7 +465,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         }
     }
 
-    /// Reads a chunk. Returns where its events end, how, and its header.
+    /// Reads a chunk. Returns the end of its events, its end mark, and its header.
     fn chunk(&mut self, chunk: u64, bytes: &[u8]) -> (usize, End, Header) {
         let offset = chunk * self.scan.chunk_size;
         let header = bytes.first_chunk().and_then(Header::read);
@@ -530,7 +539,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         (at, end, header.unwrap_or(assumed))
     }
 
-    /// The next place in a chunk, from `place` on, at which events follow one another.
+    /// Finds the next position in a chunk, from `place` on, at which events follow one another.
     fn next_place(
         &mut self,
         bytes: &[u8],
@@ -547,7 +556,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         })
     }
 
-    /// Whether an event can follow those before it.
+    /// Checks that an event can follow those before it.
     fn judge(
         &mut self,
         bytes: &[u8],
@@ -580,7 +589,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         }
     }
 
-    /// Begins what comes with another time.
+    /// Begins the events of another timestamp.
     fn state(&mut self, offset: u64) {
         let before = self.last_time();
         let mut changes = self.moment.take().map(|moment| moment.changes).unwrap_or_default();
@@ -588,9 +597,9 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         self.moment = Some(Moment { offset, before, events: 0, changes });
     }
 
-    /// If an event is earlier than the one before it, and others follow, then the time of the one before it
-    /// is wrong, provided that this one is not earlier than those before that. Takes back what has the wrong
-    /// time. Returns false if it is not so.
+    /// Handles an event that is earlier than the one before it. If others follow it, and it is not earlier than the
+    /// events before that one, then the time of the event before it is wrong. In this case the events with the wrong
+    /// time are removed and the result is `true`.
     fn take_back(&mut self, bytes: &[u8], order: ByteOrder, found: &Found<'_>) -> bool {
         let before = self.moment.as_ref().map(|moment| moment.before);
         let fits = before.is_some_and(|before| found.time >= before);
@@ -651,13 +660,13 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         }
     }
 
-    /// Time of the last event.
+    /// Returns the time of the last event.
     fn last_time(&self) -> u64 {
         let row = self.row.as_ref().or(self.scan.segments.last());
         row.map_or(0, |row| row.last)
     }
 
-    /// Takes note of damage. What follows is not known to continue what came before.
+    /// Reports damage and ends the segment, because the following events may not continue those before.
     fn gap(&mut self, offset: u64, what: What) {
         self.scan.report(offset, what);
         self.end_row();

@@ -4,7 +4,7 @@
 
 use crate::enums::{GroupFlag, GroupType, Paradigm, RegionFlag, RegionRole};
 
-/// Roles that OpenMP and MPI regions have had a legacy type for since the beginning.
+/// Legacy types of OpenMP and MPI regions, with their roles and paradigms.
 const FIXED: &[(u8, RegionRole, Paradigm)] = &[
     (5, RegionRole::Parallel, Paradigm::Openmp),
     (6, RegionRole::Loop, Paradigm::Openmp),
@@ -33,7 +33,7 @@ const FIXED: &[(u8, RegionRole, Paradigm)] = &[
     (35, RegionRole::OrderedSblock, Paradigm::Openmp),
 ];
 
-/// What a legacy region type means.
+/// Converts a legacy region type to a role, a paradigm and flags.
 pub(super) fn region(legacy: u8) -> (RegionRole, Paradigm, RegionFlag) {
     const DYNAMIC: RegionFlag = RegionFlag::DYNAMIC;
     const DYNAMIC_PHASE: RegionFlag = RegionFlag(RegionFlag::DYNAMIC.0 | RegionFlag::PHASE.0);
@@ -54,7 +54,7 @@ pub(super) fn region(legacy: u8) -> (RegionRole, Paradigm, RegionFlag) {
     }
 }
 
-/// The legacy type for a region, or 0 where there was none.
+/// Returns the legacy type for a region, or 0 if OTF2 1.0 had none.
 pub(super) fn region_type(role: RegionRole, paradigm: Paradigm, flags: RegionFlag) -> u8 {
     let dynamic = flags.contains(RegionFlag::DYNAMIC);
     let phase = flags.contains(RegionFlag::PHASE);
@@ -84,7 +84,7 @@ pub(super) fn region_type(role: RegionRole, paradigm: Paradigm, flags: RegionFla
     }
 }
 
-/// What a legacy group type means.
+/// Converts a legacy group type to a group type and a paradigm.
 pub(super) fn group(legacy: u8) -> (GroupType, Paradigm) {
     match legacy {
         1 => (GroupType::Locations, Paradigm::Unknown),
@@ -97,7 +97,7 @@ pub(super) fn group(legacy: u8) -> (GroupType, Paradigm) {
     }
 }
 
-/// The legacy type for a group, or 0 where there was none.
+/// Returns the legacy type for a group, or 0 if OTF2 1.0 had none.
 pub(super) fn group_type(kind: GroupType, paradigm: Paradigm, flags: GroupFlag) -> u8 {
     if flags != GroupFlag::NONE {
         return 0;

@@ -1,8 +1,8 @@
-//! Definition records: what the ids in events mean.
+//! Definition records, which give the ids in events their meaning.
 //!
-//! Global definitions stand in the archive's `.def` file. Each location may have a `.def` file of its
-//! own with [mapping tables](MappingTable) and [clock offsets](ClockOffset). The byte table of each
-//! record says how its fields stand on disk, in the codes of the [crate documentation](crate#codes).
+//! Global definitions stand in the archive's `.def` file. Each location may have a `.def` file of its own with [mapping
+//! tables](MappingTable) and [clock offsets](ClockOffset). The byte table of each record says how its fields stand on
+//! disk, in the codes of the [crate documentation](crate#codes).
 
 mod legacy;
 
@@ -25,434 +25,434 @@ use crate::value::{AttributeValue, IoProperty, List, Str, Value};
 use crate::wire::{Fault, Input, Output, Wire};
 
 records! {
-    /// One definition.
+    /// One definition of any kind, global or local.
     enum Definition is AnyDefinition;
 
-    /// The clock of the trace. Once in an archive.
+    /// Defines the clock of the trace. An archive has this definition once.
     5 ClockProperties "1.0" global {
         /// Clock ticks per second.
         timer_resolution: u64 as v64,
-        /// Clock value at or before every event.
+        /// Clock value that is not later than any event.
         global_offset: u64 as v64,
-        /// Ticks that cover every event, counted from `global_offset`.
+        /// Length of the trace in ticks, counted from `global_offset`, so that it covers every event.
         trace_length: u64 as v64,
         @late {
-            /// Wall clock of `global_offset`: nanoseconds since 1970 UTC, or `u64::MAX` for none.
+            /// Wall-clock time of `global_offset` in nanoseconds since 1970 UTC, or `u64::MAX` if it is not known.
             realtime_timestamp: u64 as v64 = u64::MAX,
         }
     }
-    /// A programming model that the trace holds.
+    /// Declares a programming model that the trace uses.
     6 Paradigm "1.5" global {
-        /// Paradigm.
+        /// The paradigm that is declared.
         paradigm: enums::Paradigm as u8,
-        /// Name.
+        /// Name of the paradigm.
         name: StringRef as v32,
         /// Class of paradigm.
         paradigm_class: ParadigmClass as u8,
     }
-    /// A property of a paradigm.
+    /// States a property of a paradigm.
     7 ParadigmProperty "1.5" global {
-        /// Paradigm.
+        /// The paradigm that has the property.
         paradigm: enums::Paradigm as u8,
-        /// Which property.
+        /// The property that is stated.
         property: enums::ParadigmProperty as u8,
-        /// Typed value.
+        /// Value of the property, with its type.
         value: AttributeValue as attr,
     }
-    /// An I/O library or layer.
+    /// Defines an I/O paradigm: an I/O library or layer.
     8 IoParadigm<'a> "2.1" global {
         /// Id of this definition.
         id: IoParadigmRef as u8,
-        /// Stable key of the I/O paradigm (e.g. POSIX, MPI-IO).
+        /// Name of the I/O paradigm that tools recognise, such as `POSIX` or `MPI-IO`.
         identification: StringRef as v32,
-        /// Name.
+        /// Name of the I/O paradigm for people.
         name: StringRef as v32,
-        /// Serial or parallel.
+        /// Class of the I/O paradigm: serial or parallel.
         io_paradigm_class: IoParadigmClass as u8,
-        /// Flags.
+        /// Flags of the I/O paradigm.
         io_paradigm_flags: IoParadigmFlag as v32,
-        /// Properties.
+        /// Properties of the I/O paradigm, such as its version.
         properties: List<'a, IoProperty> as list8,
     }
-    /// Translates the ids of one kind that a location uses into global ones.
+    /// Translates the ids of one kind that a location uses to global ids.
     5 MappingTable<'a> "1.0" local {
-        /// Which id space the table maps.
+        /// Kind of id that the table translates.
         mapping_type: MappingType as u8,
-        /// The table.
+        /// The table of local and global ids.
         id_map: IdMapRef<'a> as idmap,
     }
-    /// A measurement of the clock of a location against the global one.
+    /// States one measurement of the clock of a location against the global clock.
     6 ClockOffset "1.0" local {
-        /// Local clock value of the measurement.
+        /// Value of the local clock at the measurement.
         time: Time as u64,
-        /// Ticks to add to local time at that moment.
+        /// Ticks to add to the local time of the measurement to get global time.
         offset: i64 as s64,
-        /// Quality figure, ignored by readers.
+        /// Quality of the measurement, which readers ignore.
         standard_deviation: f64 as f64,
     }
-    /// A string; all other definitions refer to names by its id.
+    /// Defines a string, to which other definitions refer by its id.
     10 String<'a> "1.0" both {
         /// Id of this definition.
         id: StringRef as v32,
-        /// Zero-terminated bytes.
+        /// The bytes of the string, without the terminating zero.
         string: Str<'a> as str,
     }
-    /// An attribute that events may carry.
+    /// Defines an attribute that events may carry.
     11 Attribute "1.0" both {
         /// Id of this definition.
         id: AttributeRef as v32,
-        /// Name.
+        /// Name of the attribute.
         name: StringRef as v32,
-        /// Type its values have.
+        /// Type of the values of the attribute.
         kind: Type as u8,
         @late {
-            /// Longer text.
+            /// Longer description of the attribute; undefined if it has none.
             description: StringRef as v32 = StringRef::UNDEFINED,
         }
     }
-    /// A machine, node or other part of the system.
+    /// Defines a node of the system tree: a machine, a compute node or another part of the system.
     12 SystemTreeNode "1.0" both {
         /// Id of this definition.
         id: SystemTreeNodeRef as v32,
-        /// Name.
+        /// Name of the node, such as a host name.
         name: StringRef as v32,
-        /// Class name (e.g. machine, node).
+        /// Class of the node, such as `machine` or `node`.
         class_name: StringRef as v32,
-        /// Parent (undefined = none).
+        /// Parent of the node in the tree; undefined for the root.
         parent: SystemTreeNodeRef as v32,
     }
-    /// A process or an accelerator context.
+    /// Defines a location group: a process or an accelerator context.
     13 LocationGroup "1.0" both {
         /// Id of this definition.
         id: LocationGroupRef as v32,
-        /// Name.
+        /// Name of the group, such as `MPI Rank 0`.
         name: StringRef as v32,
-        /// Process or accelerator.
+        /// Kind of the group: process or accelerator.
         location_group_type: LocationGroupType as u8,
-        /// Node the group sits on.
+        /// Node of the system tree on which the group runs.
         system_tree_parent: SystemTreeNodeRef as v32,
         @late {
-            /// Group that created this one.
+            /// Group that created this one; undefined if none did.
             creating_location_group: LocationGroupRef as v32 = LocationGroupRef::UNDEFINED,
         }
     }
-    /// A thread or stream of events.
+    /// Defines a location: a thread or another stream of events.
     14 Location "1.0" both {
         /// Id of this definition.
         id: LocationRef as v64,
-        /// Name.
+        /// Name of the location, such as `Master thread`.
         name: StringRef as v32,
-        /// CPU thread, accelerator stream, metric.
+        /// Kind of the location: CPU thread, accelerator stream or metric.
         location_type: LocationType as u8,
-        /// Event records in the event file.
+        /// Number of records in the event file of the location.
         number_of_events: u64 as v64,
-        /// Owning group.
+        /// Location group to which the location belongs.
         location_group: LocationGroupRef as v32,
     }
     15 Region custom "1.0" both;
-    /// A call site (deprecated).
+    /// Defines a call site (deprecated by the format).
     16 Callsite "1.0" both {
         /// Id of this definition.
         id: CallsiteRef as v32,
-        /// File.
+        /// Source file of the call.
         source_file: StringRef as v32,
-        /// Line.
+        /// Line of the call.
         line_number: u32 as v32,
-        /// Callee.
+        /// Region that is called.
         entered_region: RegionRef as v32,
-        /// Caller.
+        /// Region that contains the call.
         left_region: RegionRef as v32,
     }
-    /// A node of a call tree.
+    /// Defines a node of a call tree.
     17 Callpath "1.0" both {
         /// Id of this definition.
         id: CallpathRef as v32,
-        /// Parent (undefined = none).
+        /// Parent in the call tree; undefined for a root.
         parent: CallpathRef as v32,
-        /// Region.
+        /// Region that is called on this path.
         region: RegionRef as v32,
     }
     18 Group<'a> custom "1.0" both;
-    /// One counter.
+    /// Defines a metric member: one counter.
     19 MetricMember "1.0" both {
         /// Id of this definition.
         id: MetricMemberRef as v32,
-        /// Name.
+        /// Name of the counter.
         name: StringRef as v32,
-        /// Longer text (undefined = none).
+        /// Longer description of the counter; undefined if it has none.
         description: StringRef as v32,
-        /// Origin.
+        /// Source of the counter, such as PAPI.
         metric_type: MetricType as u8,
-        /// How values are to be read: value property + timing (see [`MetricMode`]).
+        /// Meaning of the values and the interval to which a value applies (see [`MetricMode`]).
         metric_mode: MetricMode as u8,
-        /// INT64, UINT64 or DOUBLE.
+        /// Type of the values: `INT64`, `UINT64` or `DOUBLE`.
         value_type: Type as u8,
         /// Base of the scale factor.
         base: Base as u8,
-        /// True value = recorded × base^exponent.
+        /// Exponent of the scale factor: the true value is the recorded one × base^exponent.
         exponent: i64 as s64,
-        /// Unit without prefix.
+        /// Unit of the values, without a prefix.
         unit: StringRef as v32,
     }
-    /// Counters that are read together.
+    /// Defines a metric class: counters that are read together.
     20 MetricClass<'a> "1.0" both {
         /// Id of this definition.
         id: MetricRef as v32,
-        /// The counters.
+        /// The counters, in the order of the values in metric events.
         metric_members: List<'a, MetricMemberRef> as list8,
-        /// When values appear.
+        /// Events with which the values are recorded.
         metric_occurrence: MetricOccurrence as u8,
         @late {
-            /// Who records.
+            /// Kind of location that records the class.
             recorder_kind: RecorderKind as u8 = RecorderKind::Unknown,
         }
     }
-    /// A metric class recorded for something else than the location itself.
+    /// Defines a metric instance: a metric class that is recorded for an object other than the location itself.
     21 MetricInstance "1.0" both {
         /// Id of this definition.
         id: MetricRef as v32,
-        /// Class instantiated (kind ABSTRACT).
+        /// Metric class of the instance, whose recorder kind is `ABSTRACT`.
         metric_class: MetricRef as v32,
-        /// Location whose stream carries the values.
+        /// Location whose event file holds the values.
         recorder: LocationRef as v64,
-        /// What scope is.
+        /// Kind of the object that is measured.
         metric_scope: MetricScope as u8,
-        /// Id of the thing measured, of the kind `metric_scope` says.
+        /// Id of the object that is measured, of the kind that `metric_scope` states.
         scope: u64 as v64,
     }
-    /// A communicator.
+    /// Defines a communicator.
     22 Comm "1.0" both {
         /// Id of this definition.
         id: CommRef as v32,
-        /// Name (may be the empty string).
+        /// Name of the communicator, which may be the empty string.
         name: StringRef as v32,
-        /// Group of members.
+        /// Group of the members, in the order of their ranks.
         group: GroupRef as v32,
-        /// Parent (undefined = none).
+        /// Communicator from which this one was made; undefined if there is none.
         parent: CommRef as v32,
         @late {
-            /// Flags.
+            /// Flags of the communicator.
             flags: CommFlag as v32 = CommFlag::NONE,
         }
     }
-    /// A parameter.
+    /// Defines a parameter, whose values events of a region can state.
     23 Parameter "1.0" both {
         /// Id of this definition.
         id: ParameterRef as v32,
-        /// Name.
+        /// Name of the parameter.
         name: StringRef as v32,
-        /// Value type.
+        /// Type of the values of the parameter.
         parameter_type: ParameterType as u8,
     }
-    /// A window of remotely accessible memory.
+    /// Defines an RMA window: memory that other processes can access.
     24 RmaWin "1.2" both {
         /// Id of this definition.
         id: RmaWinRef as v32,
-        /// Name.
+        /// Name of the window.
         name: StringRef as v32,
-        /// Communicator.
+        /// Communicator whose processes share the window.
         comm: CommRef as v32,
         @late {
-            /// Flags.
+            /// Flags of the window.
             flags: RmaWinFlag as v32 = RmaWinFlag::CREATE_DESTROY_EVENTS,
         }
     }
-    /// A location that records a metric.
+    /// Names a location that records a metric.
     25 MetricClassRecorder "1.2" both {
-        /// MetricClass or MetricInstance.
+        /// The metric class or metric instance that is recorded.
         metric: MetricRef as v32,
-        /// Location whose stream carries the values.
+        /// Location whose event file holds the values.
         recorder: LocationRef as v64,
     }
-    /// A property of a system tree node.
+    /// States a property of a system tree node.
     26 SystemTreeNodeProperty "1.2" both {
-        /// Node.
+        /// The node that has the property.
         system_tree_node: SystemTreeNodeRef as v32,
-        /// Name.
+        /// Name of the property.
         name: StringRef as v32,
-        /// Its value.
+        /// Value of the property.
         value: PropertyValue as property,
     }
-    /// What a system tree node stands for.
+    /// States the hardware that a system tree node represents.
     27 SystemTreeNodeDomain "1.2" both {
-        /// Node.
+        /// The node of the system tree.
         system_tree_node: SystemTreeNodeRef as v32,
-        /// Domain.
+        /// Hardware that the node represents.
         system_tree_domain: SystemTreeDomain as u8,
     }
-    /// A property of a location group.
+    /// States a property of a location group.
     28 LocationGroupProperty "1.3" both {
-        /// Owning group.
+        /// The location group that has the property.
         location_group: LocationGroupRef as v32,
-        /// Name.
+        /// Name of the property.
         name: StringRef as v32,
-        /// Its value.
+        /// Value of the property.
         value: PropertyValue as property,
     }
-    /// A property of a location.
+    /// States a property of a location.
     29 LocationProperty "1.3" both {
-        /// Location.
+        /// The location that has the property.
         location: LocationRef as v64,
-        /// Name.
+        /// Name of the property.
         name: StringRef as v32,
-        /// Its value.
+        /// Value of the property.
         value: PropertyValue as property,
     }
-    /// A dimension of a Cartesian topology.
+    /// Defines a dimension of a Cartesian topology.
     30 CartDimension "1.3" both {
         /// Id of this definition.
         id: CartDimensionRef as v32,
-        /// Name.
+        /// Name of the dimension.
         name: StringRef as v32,
-        /// Extent.
+        /// Number of elements in the dimension.
         size: u32 as v32,
-        /// Periodic or not.
+        /// Periodicity of the dimension.
         cart_periodicity: CartPeriodicity as u8,
     }
-    /// A Cartesian topology.
+    /// Defines a Cartesian topology of a communicator.
     31 CartTopology<'a> "1.3" both {
         /// Id of this definition.
         id: CartTopologyRef as v32,
-        /// Name.
+        /// Name of the topology.
         name: StringRef as v32,
-        /// Communicator.
+        /// Communicator whose ranks the topology arranges.
         communicator: CommRef as v32,
-        /// The dimensions.
+        /// The dimensions of the topology.
         cart_dimensions: List<'a, CartDimensionRef> as list8,
     }
-    /// Place of a rank in a Cartesian topology.
+    /// States the coordinates of a rank in a Cartesian topology.
     32 CartCoordinate<'a> "1.3" both {
-        /// Topology.
+        /// The topology in which the rank has the coordinates.
         cart_topology: CartTopologyRef as v32,
         /// Rank in the communicator of the topology.
         rank: Rank as v32,
-        /// A coordinate for each dimension.
+        /// One coordinate for each dimension of the topology.
         coordinates: List<'a, u32> as list8,
     }
-    /// A file and line.
+    /// Defines a source code location: a file and a line.
     33 SourceCodeLocation "1.5" both {
         /// Id of this definition.
         id: SourceCodeLocationRef as v32,
-        /// File name.
+        /// Name of the source file.
         file: StringRef as v32,
-        /// Line.
+        /// Line in the source file.
         line_number: u32 as v32,
     }
-    /// A node of the calling-context tree.
+    /// Defines a node of the calling-context tree.
     34 CallingContext "1.5" both {
         /// Id of this definition.
         id: CallingContextRef as v32,
-        /// Region.
+        /// Region that runs in this context.
         region: RegionRef as v32,
-        /// Where in the source.
+        /// Source code location of the context; undefined if it is not known.
         source_code_location: SourceCodeLocationRef as v32,
-        /// Parent (undefined = none).
+        /// Parent in the calling-context tree; undefined for a root.
         parent: CallingContextRef as v32,
     }
-    /// A property of a calling context.
+    /// States a property of a calling context.
     35 CallingContextProperty "2.0" both {
-        /// Node.
+        /// The calling context that has the property.
         calling_context: CallingContextRef as v32,
-        /// Name.
+        /// Name of the property.
         name: StringRef as v32,
-        /// Typed value.
+        /// Value of the property, with its type.
         value: AttributeValue as attr,
     }
-    /// A source of sampling interrupts.
+    /// Defines an interrupt generator, which triggers the samples of a sampling recorder.
     36 InterruptGenerator "1.5" both {
         /// Id of this definition.
         id: InterruptGeneratorRef as v32,
-        /// Name.
+        /// Name of the interrupt generator.
         name: StringRef as v32,
-        /// Time or count.
+        /// Quantity in which the period is measured: time or counts.
         interrupt_generator_mode: InterruptGeneratorMode as u8,
-        /// Base of the scale factor.
+        /// Base of the scale factor of the period.
         base: Base as u8,
-        /// True value = recorded × base^exponent.
+        /// Exponent of the scale factor of the period.
         exponent: i64 as s64,
-        /// Distance of interrupts = period × base^exponent (seconds or counts).
+        /// Distance between interrupts: period × base^exponent, in seconds or counts.
         period: u64 as v64,
     }
-    /// A property of a file.
+    /// States a property of a file or directory.
     37 IoFileProperty "2.1" both {
-        /// File or directory.
+        /// The file or directory that has the property.
         io_file: IoFileRef as v32,
-        /// Name.
+        /// Name of the property.
         name: StringRef as v32,
-        /// Typed value.
+        /// Value of the property, with its type.
         value: AttributeValue as attr,
     }
-    /// A regular file.
+    /// Defines a regular file.
     38 IoRegularFile "2.1" both {
         /// Id of this definition.
         id: IoFileRef as v32,
-        /// Name.
+        /// Path of the file.
         name: StringRef as v32,
-        /// System tree node on which the file is one thing.
+        /// Part of the system in which the path names the same file; undefined if this is not known.
         scope: SystemTreeNodeRef as v32,
     }
-    /// A directory.
+    /// Defines a directory.
     39 IoDirectory "2.1" both {
         /// Id of this definition.
         id: IoFileRef as v32,
-        /// Name.
+        /// Path of the directory.
         name: StringRef as v32,
-        /// As [`IoRegularFile::scope`].
+        /// Part of the system in which the path names the same directory; undefined if this is not known.
         scope: SystemTreeNodeRef as v32,
     }
-    /// An I/O handle.
+    /// Defines an I/O handle: an open file as one I/O paradigm sees it.
     40 IoHandle "2.1" both {
         /// Id of this definition.
         id: IoHandleRef as v32,
-        /// Name.
+        /// Name of the handle, such as `stdout`.
         name: StringRef as v32,
-        /// File.
+        /// File that the handle refers to; undefined if it is not known.
         file: IoFileRef as v32,
-        /// IoParadigm id.
+        /// I/O paradigm to which the handle belongs.
         io_paradigm: IoParadigmRef as u8,
-        /// Flags.
+        /// Flags of the handle.
         io_handle_flags: IoHandleFlag as v32,
-        /// Who shares the handle (undefined = nobody).
+        /// Communicator whose processes share the handle; undefined if the handle belongs to one process.
         comm: CommRef as v32,
-        /// Handle of the higher-level paradigm.
+        /// Handle of the higher-level I/O paradigm that uses this one; undefined if there is none.
         parent: IoHandleRef as v32,
     }
-    /// State of a handle that was active when recording began.
+    /// States how an I/O handle was opened that was active when recording began.
     41 IoPreCreatedHandleState "2.1" both {
-        /// Handle.
+        /// The handle that was active.
         io_handle: IoHandleRef as v32,
-        /// Access mode.
+        /// Access mode of the handle.
         mode: IoAccessMode as u8,
-        /// Flags.
+        /// Status flags of the handle.
         status_flags: IoStatusFlag as v32,
     }
-    /// A parameter of a call path.
+    /// States the value of a parameter on a call path.
     42 CallpathParameter "2.2" both {
-        /// Callpath.
+        /// The call path.
         callpath: CallpathRef as v32,
-        /// Parameter.
+        /// The parameter.
         parameter: ParameterRef as v32,
-        /// Typed value.
+        /// Value of the parameter, with its type.
         value: AttributeValue as attr,
     }
-    /// An inter-communicator.
+    /// Defines an inter-communicator between two groups.
     43 InterComm "3.0" both {
         /// Id of this definition.
         id: CommRef as v32,
-        /// Name.
+        /// Name of the inter-communicator.
         name: StringRef as v32,
-        /// One side.
+        /// Group of the processes on one side.
         group_a: GroupRef as v32,
-        /// Other side.
+        /// Group of the processes on the other side.
         group_b: GroupRef as v32,
-        /// Peer communicator (undefined = none).
+        /// Communicator that contains the leaders of both groups; undefined if there is none.
         common_communicator: CommRef as v32,
-        /// Flags.
+        /// Flags of the inter-communicator.
         flags: CommFlag as v32,
     }
 }
 
-/// A code region.
+/// Defines a code region: a function, a loop or another part of a program that can be entered and left.
 ///
 /// Record 15, since OTF2 1.0. Fields on disk:
 ///
@@ -467,29 +467,30 @@ records! {
 /// | `end_line_number` | v32 |
 /// | `canonical_name` | v32, if bytes are left; else `name` |
 /// | `region_role` | u8, if bytes are left; else from the legacy type |
-/// | `paradigm` | u8, likewise |
-/// | `region_flags` | v32, likewise |
+/// | `paradigm` | u8, if bytes are left; else from the legacy type |
+/// | `region_flags` | v32, if bytes are left; else from the legacy type |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
-    /// Id of this definition.
+    /// Id of this definition, by which events and other definitions refer to the region.
     pub id: RegionRef,
-    /// Name.
+    /// Name of the region for people, such as a function name without its mangling.
     pub name: StringRef,
-    /// Mangled name, or the same as `name`.
+    /// Mangled name of the region as the linker knows it, or the same as `name`. Archives before OTF2 1.1 do not state
+    /// it.
     pub canonical_name: StringRef,
-    /// Longer text (undefined = none).
+    /// Longer description of the region, or undefined if it has none.
     pub description: StringRef,
-    /// What the region does.
+    /// Role of the region in the program, for example function, barrier or RMA operation.
     pub region_role: RegionRole,
-    /// Library or model it belongs to.
+    /// Programming model or library to which the region belongs, for example MPI or SHMEM.
     pub paradigm: enums::Paradigm,
-    /// Flags.
+    /// Flags of the region, which mark dynamic regions and phases.
     pub region_flags: RegionFlag,
-    /// File.
+    /// Name of the source file of the region, or undefined if it is not known.
     pub source_file: StringRef,
-    /// First line (0 = unknown).
+    /// First line of the region in its source file, or 0 if it is not known.
     pub begin_line_number: u32,
-    /// Last line (0 = unknown).
+    /// Last line of the region in its source file, or 0 if it is not known.
     pub end_line_number: u32,
 }
 
@@ -553,7 +554,8 @@ impl<'a> Record<'a> for Region {
     }
 }
 
-/// A group of locations, ranks, regions or metrics.
+/// Defines a group of locations, ranks, regions or metrics. Communicators refer to a group for the
+/// list of their processes.
 ///
 /// Record 18, since OTF2 1.0. Fields on disk:
 ///
@@ -564,21 +566,23 @@ impl<'a> Record<'a> for Region {
 /// | legacy type | u8, written for readers before 1.2 |
 /// | `members` | list32 of v64 |
 /// | `group_type` | u8, if bytes are left; else from the legacy type |
-/// | `paradigm` | u8, likewise |
-/// | `group_flags` | v32, likewise |
+/// | `paradigm` | u8, if bytes are left; else from the legacy type |
+/// | `group_flags` | v32, if bytes are left; else no flag |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group<'a> {
-    /// Id of this definition.
+    /// Id of this definition, by which communicators and events refer to the group.
     pub id: GroupRef,
-    /// Name.
+    /// Name of the group, which may be the empty string.
     pub name: StringRef,
-    /// What the members are.
+    /// Kind of the members, which decides whether the numbers in `members` are ids of locations, of regions or of
+    /// metrics, or ranks.
     pub group_type: GroupType,
-    /// Paradigm of the ranks.
+    /// Programming model whose processes the members are; unknown for groups that are no part of a communicator.
     pub paradigm: enums::Paradigm,
-    /// Flags.
+    /// Flags of the group, which say whether the members are locations rather than ranks of the paradigm.
     pub group_flags: GroupFlag,
-    /// Ids or ranks, as `group_type` says.
+    /// The members, in the order of their ranks. For a communicator group, each number is an index into the group of
+    /// type `COMM_LOCATIONS` of the same paradigm, unless a flag says otherwise.
     pub members: List<'a, u64>,
 }
 
@@ -626,7 +630,8 @@ impl<'a> Record<'a> for Group<'a> {
     }
 }
 
-/// Value of a property of the system tree: typed since OTF2 2.0, a string before.
+/// Value of a property of a system tree node, location group or location. It has a type since OTF2 2.0 and is a string
+/// in older archives.
 ///
 /// On disk: the id of the string or undefined (v32), then, if bytes are left, the typed value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -658,12 +663,12 @@ impl<'a> Wire<'a> for PropertyValue {
     }
 }
 
-/// What a definition defines, and its name.
+/// Implements the look-up of the id and the name of a definition: one row for each record that defines an id.
 macro_rules! keys {
     ($( $record:ident => $kind:ident $($name:ident)?; )*) => {
         impl Definition<'_> {
-            /// Kind and number of what this defines; `None` for records that add to another
-            /// definition.
+            /// Returns the kind and the id of the object that this record defines, or `None` for records that add to
+            /// another definition, such as properties.
             pub fn key(&self) -> Option<(RefKind, u64)> {
                 match self {
                     $( Self::$record(record) => Some((RefKind::$kind, record.id.raw())), )*
@@ -671,7 +676,8 @@ macro_rules! keys {
                 }
             }
 
-            /// The string that is the name of what this defines.
+            /// Returns a reference to the name of the object that this record defines, or `None` if the record has no
+            /// name. Strings have none: their text stands in the record.
             pub fn name_ref(&self) -> Option<StringRef> {
                 match self {
                     $($( Self::$record(record) => Some(record.$name), )?)*

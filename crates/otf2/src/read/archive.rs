@@ -16,10 +16,13 @@ use crate::read::stream::{Stream, WINDOW};
 use crate::record::Scope;
 use crate::store::{self, Directory, FileKind, Store};
 
-/// Size of the chunks of thumbnail files: the format fixes it.
+/// Chunk size of thumbnail files in bytes, which the format fixes.
 pub(crate) const THUMBNAIL_CHUNK: u64 = 1024 * 1024;
 
-/// An archive, open for reading. Cloning is cheap, and clones may be used by many threads at once.
+/// An archive that is open for reading. Cloning it is cheap, and many threads can use clones at once.
+///
+/// Opening reads the anchor only; every other file is opened when it is asked for. A damaged or missing file of one
+/// location therefore does not affect the others.
 ///
 /// ```no_run
 /// use otf2::{Archive, Event};
@@ -42,10 +45,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens the archive with this anchor file (`NAME.otf2`), or the only one in this directory.
+    /// Opens the archive with this anchor file (`NAME.otf2`), or the only archive in this directory.
     ///
     /// # Errors
-    /// If there is no such archive, or it is of a kind that this crate does not read.
+    /// Fails if there is no such archive, if the directory holds several, or if this crate cannot read its format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let (directory, name) =
@@ -53,10 +56,10 @@ impl Archive {
         Self::from_store(Arc::new(Directory::new(directory, name)))
     }
 
-    /// Opens the archive of a store.
+    /// Opens the archive whose files a [`Store`] provides, for example an archive in memory.
     ///
     /// # Errors
-    /// As [`Archive::open`].
+    /// Fails if the anchor is missing or damaged, or if this crate cannot read the format of the archive.
     pub fn from_store(store: Arc<dyn Store>) -> Result<Self> {
         let read = || {
             let size = store.size(FileKind::Anchor).map_err(Error::io)?;
@@ -69,12 +72,12 @@ impl Archive {
         Ok(Self { store, anchor: Arc::new(anchor) })
     }
 
-    /// What the anchor file says.
+    /// Returns the contents of the anchor file, which were read when the archive was opened.
     pub fn anchor(&self) -> &Anchor {
         &self.anchor
     }
 
-    /// Where the files are.
+    /// Returns the store that provides the files, for callers that need their sizes, paths or raw bytes.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -88,26 +91,29 @@ impl Archive {
         Stream::open(Arc::clone(&self.store), file, chunk_size, block)
     }
 
-    /// Streams the global definitions.
+    /// Opens a reader that gives the global definitions one by one, in the order of the file. Use
+    /// [`Archive::definitions`] to look up definitions by id.
     ///
     /// # Errors
-    /// If the file is missing or has no beginning.
+    /// Fails if the file is missing or does not begin with a chunk header.
     pub fn global_definitions(&self) -> Result<DefReader> {
         Ok(RecordReader::new(self.stream(FileKind::GlobalDefs, WINDOW)?, Scope::Global))
     }
 
-    /// Reads all global definitions into memory. Damage ends the reading and becomes a warning.
+    /// Reads all global definitions into memory, for look-ups by id. Damage ends the reading and becomes
+    /// [`Definitions::warning`]; the definitions before it are kept.
     ///
     /// # Errors
-    /// If the file is missing or has no beginning.
+    /// Fails if the file is missing or does not begin with a chunk header.
     pub fn definitions(&self) -> Result<Definitions> {
         Ok(Definitions::read(self.global_definitions()?))
     }
 
-    /// Streams the definitions of a location; `None` if it has no such file.
+    /// Opens a reader for the local definitions of a location, or returns `None` if the location has no such file. Use
+    /// [`Archive::local_tables`] to get them in usable form.
     ///
     /// # Errors
-    /// If the file cannot be read or has no beginning.
+    /// Fails if the file cannot be read or does not begin with a chunk header.
     pub fn local_definitions(&self, location: LocationRef) -> Result<Option<DefReader>> {
         match self.stream(FileKind::LocalDefs(location), WINDOW) {
             Ok(stream) => Ok(Some(RecordReader::new(stream, Scope::Local))),
@@ -116,7 +122,8 @@ impl Archive {
         }
     }
 
-    /// Mapping tables and clock offsets of a location. Damage becomes a warning.
+    /// Reads the mapping tables and clock offsets of a location. Damage becomes a warning in the result, with what was
+    /// read before it; a missing file gives empty tables.
     pub fn local_tables(&self, location: LocationRef) -> LocalTables {
         match self.local_definitions(location) {
             Ok(Some(reader)) => LocalTables::read(reader),
@@ -125,19 +132,22 @@ impl Archive {
         }
     }
 
-    /// Streams the events of a location, with global ids and corrected times.
+    /// Opens a reader for the events of a location, with global ids and corrected times. Damage in the local
+    /// definitions of the location is ignored; callers that want to report it use [`Archive::local_tables`] and
+    /// [`Archive::events_with`].
     ///
     /// # Errors
-    /// If the file is missing or has no beginning.
+    /// Fails if the event file is missing or does not begin with a chunk header.
     pub fn events(&self, location: LocationRef) -> Result<EventReader> {
         self.events_with(location, &self.local_tables(location), WINDOW)
     }
 
-    /// Streams the events of a location with tables of the caller's choice; the default ones leave
-    /// ids and times as they are in the file. The window takes about `window` bytes.
+    /// Opens a reader for the events of a location that translates ids and times by the given tables. With
+    /// [`LocalTables::default`] ids and times stay as they are in the file. The reader holds about `window` bytes of
+    /// the file in memory, at least 4 KiB.
     ///
     /// # Errors
-    /// If the file is missing or has no beginning.
+    /// Fails if the event file is missing or does not begin with a chunk header.
     pub fn events_with(
         &self,
         location: LocationRef,
@@ -148,10 +158,11 @@ impl Archive {
         Ok(EventReader::new(location, stream, tables))
     }
 
-    /// Streams the events of several locations merged by time, in about `memory` bytes.
+    /// Opens a reader that merges the events of several locations by time and takes about `memory` bytes in all, but at
+    /// least 4 KiB for each location.
     ///
-    /// A location that cannot be read does not hide the others: the reader returns its error and goes
-    /// on.
+    /// A location that cannot be read does not hide the others: the reader returns its error once and continues with
+    /// the others.
     pub fn merged(
         &self,
         locations: impl IntoIterator<Item = LocationRef>,
@@ -171,10 +182,10 @@ impl Archive {
         merged
     }
 
-    /// Streams the snapshots of a location; `None` if it has no such file.
+    /// Opens a reader for the snapshots of a location, or returns `None` if the location has no such file.
     ///
     /// # Errors
-    /// If the file cannot be read or has no beginning.
+    /// Fails if the file cannot be read or does not begin with a chunk header.
     pub fn snapshots(&self, location: LocationRef) -> Result<Option<SnapshotReader>> {
         match self.stream(FileKind::Snapshots(location), WINDOW) {
             Ok(stream) => Ok(Some(SnapshotReader::new(stream))),
@@ -183,10 +194,10 @@ impl Archive {
         }
     }
 
-    /// Streams the markers; `None` if the archive has none.
+    /// Opens a reader for the markers, or returns `None` if the archive has no marker file.
     ///
     /// # Errors
-    /// If the file cannot be read or has no beginning.
+    /// Fails if the file cannot be read or does not begin with a chunk header.
     pub fn markers(&self) -> Result<Option<MarkerReader>> {
         match self.stream(FileKind::Markers, WINDOW) {
             Ok(stream) => Ok(Some(RecordReader::new(stream, Scope::Global))),
@@ -195,18 +206,18 @@ impl Archive {
         }
     }
 
-    /// Streams a thumbnail. The anchor says how many there are.
+    /// Opens a reader for one thumbnail. Numbers count from 0 to [`Anchor::thumbnails`], exclusive.
     ///
     /// # Errors
-    /// If the file is missing or has no beginning.
+    /// Fails if the file is missing or does not begin with a chunk header.
     pub fn thumbnail(&self, number: u32) -> Result<ThumbnailReader> {
         Ok(RecordReader::new(self.stream(FileKind::Thumbnail(number), WINDOW)?, Scope::Global))
     }
 
-    /// Size of a file of the archive; `None` if it has no such file.
+    /// Returns the size of a file of the archive in bytes, or `None` if the archive has no such file.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Fails with the error of the operating system.
     pub fn size(&self, file: FileKind) -> Result<Option<u64>> {
         match self.store.size(file) {
             Ok(size) => Ok(Some(size)),

@@ -1,4 +1,4 @@
-//! Reading the events of one location.
+//! The reader of the events of one location.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use crate::record::{Scope, Then};
 use crate::value::{Attribute, List};
 use crate::wire::{ByteOrder, Fault, Input, Wire};
 
-/// An event with its time and attributes. It borrows from its reader.
+/// An event with its time, number and attributes. It borrows the memory of its reader and is valid until the next call
+/// of the reader.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventRecord<'a> {
-    /// When it happened, after clock correction.
+    /// Time of the event on the global clock, in ticks, after clock correction.
     pub time: Time,
-    /// Its number in the location.
+    /// Number of the event on its location, counted from 1.
     pub number: EventNumber,
-    /// Extra data beside the record.
+    /// Attributes of the event; most events have none.
     pub attributes: List<'a, Attribute>,
-    /// The record, with global ids.
+    /// The record itself, with ids translated to global ones.
     pub event: Event<'a>,
 }
 
-/// Sees the events of a location.
+/// Receives the events of a location from [`EventReader::visit`].
 pub trait Visitor {
-    /// Takes an event; `Break` leaves the rest for later.
+    /// Receives one event. `Break` stops the reader behind this event; a later [`EventReader::visit`] continues there.
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()>;
 }
 
-/// Shows an event that was just read.
+/// Passes a decoded event to the visitor.
 struct Show<'v, V> {
     visitor: &'v mut V,
     time: Time,
@@ -53,20 +54,21 @@ impl<'a, V: Visitor> Then<Event<'a>> for Show<'_, V> {
     }
 }
 
-/// Shows an event of any kind: one copy of the visitor for all that do not come in the fast loop.
+/// Passes an event of any kind to the visitor. This is one copy of the visitor for all events that the fast loop does
+/// not handle.
 #[inline(never)]
 fn show<V: Visitor>(visitor: &mut V, record: EventRecord<'_>) -> ControlFlow<()> {
     visitor.event(record)
 }
 
-/// Where a record stands in the window.
+/// Returns the position of a record in the window.
 #[cold]
 fn frame(bytes: &[u8], found: &Plain<'_>) -> Frame {
     let at = |rest: &[u8]| bytes.len() - rest.len();
     Frame { id: found.id, start: at(found.body), end: at(found.next) }
 }
 
-/// The end of a flush is a time like that of the event.
+/// Corrects the end time of a buffer flush, which is a time of the location like that of the event.
 #[inline(always)]
 fn correct_flush(clock: Option<&Clock>, event: &mut Event<'_>) {
     if let Event::BufferFlush(flush) = event
@@ -76,13 +78,13 @@ fn correct_flush(clock: Option<&Clock>, event: &mut Event<'_>) {
     }
 }
 
-/// Streams the events of one location.
+/// Reads the events of one location in the order of its file.
 ///
-/// It holds a window of the file, no open file and no mapping, and can be dropped, sent to another
-/// thread or left alone for a while at any point.
+/// The reader holds a window of the file in memory but no open file and no memory map. It can be dropped, sent to
+/// another thread or kept unused for any time.
 ///
-/// After an error the reader has nothing more to say about the chunk it was in; what it returned
-/// before holds. [`EventReader::skip_chunk`] goes on behind the damage.
+/// After an error the reader gives no more events of the current chunk; everything that it returned before is valid.
+/// [`EventReader::skip_chunk`] continues behind the damage.
 #[derive(Debug)]
 pub struct EventReader {
     location: LocationRef,
@@ -101,15 +103,15 @@ impl EventReader {
         }
     }
 
-    /// The location whose events these are.
+    /// Returns the location whose events the reader gives.
     pub fn location(&self) -> LocationRef {
         self.location
     }
 
-    /// The next event, or `None` behind the last.
+    /// Returns the next event, or `None` after the last. The event borrows the reader.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read. The next call returns `None`.
+    /// Fails if the file is damaged or cannot be read. The next call then returns `None`.
     #[inline]
     #[allow(clippy::should_implement_trait)] // The event borrows the reader: no `Iterator` can.
     pub fn next(&mut self) -> Result<Option<EventRecord<'_>>> {
@@ -119,11 +121,11 @@ impl EventReader {
         }
     }
 
-    /// Shows the events to a visitor, one after the other, until it has enough or there are no
-    /// more. Returns whether there may be more; a further call goes on behind the last event shown.
+    /// Passes the events to a visitor one after the other, until the visitor breaks or the location has no more.
+    /// Returns `true` if there may be more events; a further call then continues behind the last event that was passed.
     ///
-    /// This is the fastest way to read: each kind of record has its own path from the bytes to the
-    /// visitor, if the visitor's function is marked `#[inline(always)]`.
+    /// This is the fastest way to read: each kind of record has its own path from the bytes to the visitor, if the
+    /// visitor's function is marked `#[inline(always)]`.
     ///
     /// ```no_run
     /// use std::ops::ControlFlow;
@@ -152,7 +154,7 @@ impl EventReader {
     /// ```
     ///
     /// # Errors
-    /// As [`EventReader::next`].
+    /// Fails as [`EventReader::next`] does.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) -> Result<bool> {
         loop {
             if self.records.is_running() {
@@ -182,7 +184,7 @@ impl EventReader {
         }
     }
 
-    /// Shows what can be shown without moving the window.
+    /// Passes those events to the visitor that can be decoded without moving the window.
     #[inline(never)]
     fn visit_window<V: Visitor, const TABLES: bool>(
         &mut self,
@@ -225,8 +227,9 @@ impl EventReader {
         flow
     }
 
-    /// Shows one event with attributes, if that is what comes and all of it is in the window. Apart from
-    /// the others: what knows that there are none is faster by far, and most events have none.
+    /// Passes one event with attributes to the visitor, if it comes next and all of it is in the window. Other events
+    /// have a loop of their own, because a loop that knows that there are no attributes is much faster, and most events
+    /// have none.
     #[inline(never)]
     fn visit_tagged<V: Visitor>(&mut self, visitor: &mut V) -> Result<Option<ControlFlow<()>>> {
         let order = self.records.stream.header.order;
@@ -258,16 +261,16 @@ impl EventReader {
         flow
     }
 
-    /// Shows one event, whatever it takes to get it.
+    /// Passes one event to the visitor, by the path that handles every case.
     #[inline(never)]
     fn visit_one<V: Visitor>(&mut self, visitor: &mut V) -> Result<Option<ControlFlow<()>>> {
         Ok(self.next()?.map(|record| show(visitor, record)))
     }
 
-    /// Time of the next event, without taking it.
+    /// Returns the time of the next event without consuming it, or `None` after the last event.
     ///
     /// # Errors
-    /// As [`EventReader::next`].
+    /// Fails as [`EventReader::next`] does.
     #[inline]
     pub fn peek_time(&mut self) -> Result<Option<Time>> {
         let found = self.records.find()?.is_some();
@@ -324,11 +327,11 @@ impl EventReader {
         self.fields(frame, ByteOrder::Big)
     }
 
-    /// Leaves the rest of the current chunk, damaged or not, and goes on with the next. Returns
-    /// false if there is none.
+    /// Skips the rest of the current chunk, damaged or not, and continues with the next. Returns `false` if there is no
+    /// further chunk. Analyses use this to read on behind damage.
     ///
     /// # Errors
-    /// If the next chunk has no header either. Skipping again tries the one after it.
+    /// Fails if the next chunk has no valid header either. A further call then tries the chunk after it.
     pub fn skip_chunk(&mut self) -> Result<bool> {
         let next = self.records.stream.chunk() + 1;
         if next >= self.records.stream.chunks() {
@@ -338,21 +341,22 @@ impl EventReader {
         Ok(true)
     }
 
-    /// Goes to the event with this number: the next call of [`next`](EventReader::next) returns it,
-    /// or `None` if the location has fewer events. Only headers and one chunk are read.
+    /// Moves to the event with this number, so that the next call of [`next`](EventReader::next) returns it, or `None`
+    /// if the location has fewer events. The search reads chunk headers only, and then one chunk.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read.
+    /// Fails if the file is damaged or cannot be read.
     pub fn seek_event(&mut self, number: EventNumber) -> Result<()> {
         self.records.enter_last(|first, _| first <= number.0)?;
         while self.records.number.saturating_add(1) < number.0 && self.records.take()?.is_some() {}
         Ok(())
     }
 
-    /// Goes to the first event at or after this time. Only headers and one chunk are read.
+    /// Moves to the first event at or after this time, which is a corrected time as in [`EventRecord::time`]. The
+    /// search reads chunk headers only, and then one chunk.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read.
+    /// Fails if the file is damaged or cannot be read.
     pub fn seek_time(&mut self, time: Time) -> Result<()> {
         let mut clock = self.clock.clone().unwrap_or_default();
         // Strictly before: events of one time may stand on both sides of a border.
@@ -364,12 +368,14 @@ impl EventReader {
         Ok(())
     }
 
-    /// Number of the event read last.
+    /// Returns the number of the event that was read last. At the start and after a move to a chunk, this is one less
+    /// than the number of the first event to come.
     pub fn position(&self) -> EventNumber {
         EventNumber(self.records.number)
     }
 
-    /// Number of the first event of the current chunk, as its header says.
+    /// Returns the number of the first event in the current chunk, as its header states it. Comparing it with
+    /// [`EventReader::position`] after an error tells how many events of the chunk could be read.
     pub fn chunk_first(&self) -> EventNumber {
         EventNumber(self.records.stream.header.first)
     }

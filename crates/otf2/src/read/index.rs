@@ -1,4 +1,4 @@
-//! All global definitions in memory, found by id.
+//! All global definitions in memory, for look-ups by id.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::record::Scope;
 use crate::value::Str;
 use crate::wire::{ByteOrder, Input};
 
-/// The global definitions of an archive.
+/// The global definitions of an archive, for look-ups by id.
 ///
-/// They are kept as they stand in the file and decoded when asked for, so they take little more
-/// memory than the file has bytes.
+/// Each definition is kept as it stands in the file and decoded when it is looked up, so the definitions take little
+/// more memory than the file has bytes. If an id is defined twice, the first definition counts.
 #[derive(Debug, Default)]
 pub struct Definitions {
     bytes: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Definitions {
     warning: Option<Error>,
 }
 
-/// A record in `bytes`.
+/// A record in `bytes`, which begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: u8,
@@ -39,7 +39,7 @@ struct Entry {
     end: usize,
 }
 
-/// Finds records by id. Ids usually run 0, 1, 2 …, and then need no hashing.
+/// Finds records by id. Ids usually run 0, 1, 2 … and then need no hashing.
 #[derive(Debug, Default)]
 struct Index {
     dense: Vec<u32>,
@@ -62,7 +62,7 @@ impl Index {
 }
 
 impl Definitions {
-    /// Reads until the end or the first damage, which becomes a warning.
+    /// Reads definitions until the end of the file or the first damage, which becomes a warning.
     pub(crate) fn read(mut reader: DefReader) -> Self {
         let mut definitions = Self::default();
         loop {
@@ -109,47 +109,50 @@ impl Definitions {
         Definition::read(Scope::Global, entry.id, input).ok()
     }
 
-    /// Number of definitions.
+    /// Returns the number of definitions of all kinds, including those of unknown kind.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the archive has no definitions at all, which no complete archive should.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Number of definitions of unknown kind, from a later version of the format.
+    /// Returns the number of definitions of unknown kind, which come from a later version of the format.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// What was wrong with the file, if anything was; definitions behind that are missing.
+    /// Returns the error that ended the reading of the file, or `None` if it was read to its end. The definitions
+    /// behind the damage are missing then.
     pub fn warning(&self) -> Option<&Error> {
         self.warning.as_ref()
     }
 
-    /// All definitions, in the order of the file.
+    /// Iterates over all definitions in the order of the file. Each is decoded when the iterator reaches it.
     pub fn iter(&self) -> impl Iterator<Item = Definition<'_>> {
         (0..self.records.len() as u32).filter_map(|number| self.record(number))
     }
 
-    /// The definition of this kind with this id.
+    /// Returns the definition of this kind with this id, or `None` if there is none. Communicators and
+    /// inter-communicators share one kind, so the result may be either.
     pub fn find(&self, kind: RefKind, id: u64) -> Option<Definition<'_>> {
         self.record(self.index.get(&kind)?.get(id)?)
     }
 
-    /// The locations, in the order of the file.
+    /// Iterates over the locations in the order of the file. They are kept decoded, because every reader needs them.
     pub fn locations(&self) -> impl ExactSizeIterator<Item = Location> {
         self.locations.iter().copied()
     }
 
-    /// The clock of the trace.
+    /// Returns the clock properties of the trace, or `None` if the archive has none. Without them, ticks cannot be
+    /// converted to seconds.
     pub fn clock(&self) -> Option<ClockProperties> {
         self.clock
     }
 
-    /// The text of a string.
+    /// Returns the text of a string definition, or `None` if the id is undefined or has no definition.
     pub fn string(&self, id: StringRef) -> Option<Str<'_>> {
         match self.find(RefKind::String, id.raw())? {
             Definition::String(string) => Some(string.string),
@@ -157,7 +160,8 @@ impl Definitions {
         }
     }
 
-    /// The name of a definition that has one.
+    /// Returns the name of the definition of this kind with this id, or `None` if there is no such definition or it has
+    /// no name. The name of a string is its text.
     pub fn name(&self, kind: RefKind, id: u64) -> Option<Str<'_>> {
         self.string(match self.find(kind, id)? {
             Definition::String(string) => string.id,
@@ -166,7 +170,7 @@ impl Definitions {
     }
 }
 
-/// Look-ups by typed id.
+/// Makes one look-up by typed id from each row.
 macro_rules! lookups {
     ($( $(#[$doc:meta])* $fn:ident($id:ident) -> $record:ident $(<$life:lifetime>)?; )*) => {
         impl Definitions {
@@ -184,28 +188,28 @@ macro_rules! lookups {
 }
 
 lookups! {
-    /// A location.
+    /// Returns the location with this id.
     location(LocationRef) -> Location;
-    /// A process or accelerator.
+    /// Returns the process or accelerator with this id.
     location_group(LocationGroupRef) -> LocationGroup;
-    /// A node of the system tree.
+    /// Returns the node of the system tree with this id.
     system_tree_node(SystemTreeNodeRef) -> SystemTreeNode;
-    /// A code region.
+    /// Returns the code region with this id.
     region(RegionRef) -> Region;
-    /// A group.
+    /// Returns the group with this id.
     group(GroupRef) -> Group<'_>;
-    /// A communicator; inter-communicators are found by [`Definitions::find`].
+    /// Returns the communicator with this id. Inter-communicators are found by [`Definitions::find`] only.
     comm(CommRef) -> Comm;
-    /// A window.
+    /// Returns the RMA window with this id.
     rma_win(RmaWinRef) -> RmaWin;
-    /// A calling context.
+    /// Returns the calling context with this id.
     calling_context(CallingContextRef) -> CallingContext;
-    /// An I/O paradigm.
+    /// Returns the I/O paradigm with this id.
     io_paradigm(IoParadigmRef) -> IoParadigm<'_>;
 }
 
 impl Definitions {
-    /// An attribute.
+    /// Returns the attribute definition with this id, or `None` if there is none.
     pub fn attribute(&self, id: AttributeRef) -> Option<def::Attribute> {
         match self.find(RefKind::Attribute, id.raw())? {
             Definition::Attribute(attribute) => Some(attribute),

@@ -1,4 +1,4 @@
-//! The tables of a location: how its ids and its clock become those of the archive.
+//! The local definitions of a location, which turn its ids and times into those of the archive.
 
 use std::sync::Arc;
 
@@ -8,20 +8,21 @@ use crate::error::{Error, ErrorKind};
 use crate::map::Maps;
 use crate::read::records::DefReader;
 
-/// Mapping tables and clock offsets of a location.
+/// Mapping tables and clock offsets of a location. The default value leaves ids and times unchanged.
 #[derive(Debug, Default)]
 pub struct LocalTables {
-    /// How ids are translated.
+    /// Mapping tables that translate the ids of the location to global ids. Several readers can share them.
     pub maps: Arc<Maps>,
-    /// How times are corrected.
+    /// Clock offsets that convert the times of the location to global time.
     pub clock: Clock,
-    /// What was wrong with the definitions of the location, if anything was.
+    /// Damage found in the local definitions: duplicate tables, offsets out of order, or the error that ended the
+    /// reading.
     pub warnings: Vec<Error>,
 }
 
 impl LocalTables {
-    /// Collects the tables from the definitions of a location. Damage ends the reading and becomes
-    /// a warning: what was read before is used.
+    /// Collects the tables from the local definitions of a location. Damage ends the reading and becomes a warning; the
+    /// definitions before it are used.
     pub(crate) fn read(mut reader: DefReader) -> Self {
         let mut maps = Maps::default();
         let mut tables = Self::default();

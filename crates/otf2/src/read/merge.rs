@@ -7,19 +7,19 @@ use crate::error::{Error, Result};
 use crate::id::{LocationRef, Time};
 use crate::read::events::{EventReader, EventRecord};
 
-/// Where a location stands in the merged order: time, then location, then its index.
+/// Position of a location in the merged order: the time of its next event, then its id, then its index.
 type Place = (Time, LocationRef, usize);
 
-/// Merges events by time; those of one time by location, and those of one location as they stand
-/// in its file.
+/// Merges the events of several locations by time. Events with equal times come in the order of their locations, and
+/// events of one location always in the order of its file. [`Archive::merged`](crate::Archive::merged) makes it.
 #[derive(Debug, Default)]
 pub struct MergedReader {
     readers: Vec<EventReader>,
-    /// The next event of each location that has one, but for the current.
+    /// Position of each location that has more events, except the current one.
     next: BinaryHeap<Reverse<Place>>,
     /// Index of the location whose event was returned last.
     current: Option<usize>,
-    /// Errors met on opening and while looking ahead.
+    /// Errors found while opening and looking ahead, which the caller has not seen yet.
     errors: VecDeque<Error>,
 }
 
@@ -35,7 +35,7 @@ impl MergedReader {
         self.errors.push_back(error);
     }
 
-    /// Where the next event of a location stands; `None` if it has no more.
+    /// Returns the position of the next event of a location, or `None` if it has no more.
     fn place(&mut self, index: usize) -> Option<Place> {
         let reader = self.readers.get_mut(index)?;
         match reader.peek_time() {
@@ -47,11 +47,12 @@ impl MergedReader {
         }
     }
 
-    /// The next event and the location it happened at; `None` behind the last.
+    /// Returns the next event and its location, or `None` after the last. The event borrows the reader, so it must be
+    /// dropped before the next call.
     ///
     /// # Errors
-    /// If a location is damaged. It ends where its damage begins; the next call goes on with the
-    /// others.
+    /// Fails if a location is damaged. The events of that location end where its damage begins; the next call continues
+    /// with the other locations.
     #[allow(clippy::should_implement_trait)] // The event borrows the reader: no `Iterator` can.
     pub fn next(&mut self) -> Result<Option<(LocationRef, EventRecord<'_>)>> {
         let mine = self.current.take().and_then(|index| self.place(index));

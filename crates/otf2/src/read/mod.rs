@@ -1,8 +1,7 @@
-//! Reading archives.
+//! Readers of archives.
 //!
-//! [`Archive`] opens one and gives readers: of definitions, of the events of a location, of several
-//! locations merged. A reader streams: it holds a window of its file and lends each record until the
-//! next is asked for.
+//! [`Archive`] opens an archive and gives readers: of definitions, of the events of a location, of several locations
+//! merged. A reader holds a window of its file and lends each record until the next one is asked for.
 
 mod archive;
 mod events;

@@ -1,4 +1,4 @@
-//! Reading files of records without times: definitions, markers, thumbnails.
+//! Readers of files whose records have no times: definitions, markers, thumbnails.
 
 use std::marker::PhantomData;
 
@@ -12,9 +12,10 @@ use crate::record::Scope;
 use crate::thumbnail::Thumbnail;
 use crate::wire::{ByteOrder, Fault, Input};
 
-/// A kind of file, by the records in it.
+/// A kind of file whose records a [`RecordReader`] reads. This crate implements it for definition, marker and thumbnail
+/// files; it cannot be implemented outside.
 pub trait Content {
-    /// What a record of it is.
+    /// Type of the records in files of this kind.
     type Record<'a>;
     #[doc(hidden)]
     fn read<'a>(scope: Scope, id: u8, input: Input<'a>) -> Result<Self::Record<'a>, Fault>;
@@ -54,7 +55,7 @@ pub(crate) struct Raw<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Streams the records of a file. After an error it has nothing more to say.
+/// Reads the records of a definition, marker or thumbnail file one by one. After an error it gives no more records.
 #[derive(Debug)]
 pub struct RecordReader<C> {
     stream: Stream,
@@ -63,11 +64,12 @@ pub struct RecordReader<C> {
     content: PhantomData<C>,
 }
 
-/// Streams definitions.
+/// Reads definitions, from [`Archive::global_definitions`](crate::Archive::global_definitions) or
+/// [`Archive::local_definitions`](crate::Archive::local_definitions).
 pub type DefReader = RecordReader<Definitions>;
-/// Streams markers.
+/// Reads markers and their definitions, from [`Archive::markers`](crate::Archive::markers).
 pub type MarkerReader = RecordReader<Markers>;
-/// Streams the records of a thumbnail.
+/// Reads the header and the samples of a thumbnail, from [`Archive::thumbnail`](crate::Archive::thumbnail).
 pub type ThumbnailReader = RecordReader<Thumbnails>;
 
 impl<C: Content> RecordReader<C> {
@@ -75,16 +77,16 @@ impl<C: Content> RecordReader<C> {
         Self { stream, scope, ended: false, content: PhantomData }
     }
 
-    /// The next record, or `None` behind the last.
+    /// Returns the next record, or `None` after the last. The record borrows the reader.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read. The next call returns `None`.
+    /// Fails if the file is damaged or cannot be read. The next call then returns `None`.
     #[allow(clippy::should_implement_trait)] // The record borrows the reader: no `Iterator` can.
     pub fn next(&mut self) -> Result<Option<C::Record<'_>>> {
         Ok(self.next_raw()?.map(|(record, _)| record))
     }
 
-    /// The next record, and where it was read from.
+    /// Returns the next record together with the bytes from which it was decoded.
     pub(crate) fn next_raw(&mut self) -> Result<Option<(C::Record<'_>, Raw<'_>)>> {
         if self.ended {
             return Ok(None);
@@ -110,7 +112,7 @@ impl<C: Content> RecordReader<C> {
         }
     }
 
-    /// An error about the record read last.
+    /// Makes an error about the record that was read last.
     pub(crate) fn error(&self, kind: ErrorKind) -> Error {
         self.stream.error(self.stream.pos, kind)
     }

@@ -1,4 +1,4 @@
-//! Reading the snapshots of one location.
+//! The reader of the snapshots of one location.
 
 use crate::error::Result;
 use crate::id::Time;
@@ -9,18 +9,18 @@ use crate::snapshot::Snapshot;
 use crate::value::{Attribute, List};
 use crate::wire::{Input, Wire};
 
-/// A snapshot record with the time of its snapshot.
+/// A snapshot record with the time of its snapshot. It borrows the memory of its reader.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SnapshotRecord<'a> {
-    /// When the snapshot was taken.
+    /// Time at which the snapshot was taken, in ticks of the location's clock; clock correction does not apply.
     pub time: Time,
-    /// Extra data beside the record.
+    /// Attributes of the record; most records have none.
     pub attributes: List<'a, Attribute>,
-    /// The record.
+    /// The record itself, with the ids of the location; mapping tables do not apply.
     pub snapshot: Snapshot<'a>,
 }
 
-/// Streams the snapshot records of one location.
+/// Reads the snapshot records of one location in the order of its file. After an error it gives no more records.
 #[derive(Debug)]
 pub struct SnapshotReader {
     records: Stamped,
@@ -31,10 +31,10 @@ impl SnapshotReader {
         Self { records: Stamped::new(stream, never_single) }
     }
 
-    /// The next record, or `None` behind the last.
+    /// Returns the next record, or `None` after the last. The record borrows the reader.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read. The next call returns `None`.
+    /// Fails if the file is damaged or cannot be read. The next call then returns `None`.
     #[allow(clippy::should_implement_trait)] // The record borrows the reader: no `Iterator` can.
     pub fn next(&mut self) -> Result<Option<SnapshotRecord<'_>>> {
         let Some(frame) = self.records.take()? else {
@@ -56,10 +56,11 @@ impl SnapshotReader {
         read().map(Some).map_err(|fault| self.records.fault(frame, fault))
     }
 
-    /// Goes to the last snapshot taken at or before this time, or to the first of all.
+    /// Moves to the last snapshot taken at or before this time, or to the beginning of the file if all are later. The
+    /// time is one of the location's clock, without correction.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read.
+    /// Fails if the file is damaged or cannot be read.
     pub fn seek(&mut self, time: Time) -> Result<()> {
         self.records.enter_last(|_, first| first.is_some_and(|first| first <= time.0))?;
         // The chunk may begin in the middle of a snapshot; the start must be looked for.

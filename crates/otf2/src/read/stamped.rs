@@ -1,4 +1,4 @@
-//! Records with times and attributes: the frame that event and snapshot files share.
+//! Records with times and attributes, as event and snapshot files hold them.
 
 use std::cell::Cell;
 
@@ -8,19 +8,19 @@ use crate::event::Event;
 use crate::read::stream::{Frame, Need, Stream};
 use crate::wire::{ByteOrder, Fault, Input};
 
-/// A row of records, each with the time it happened at.
+/// A sequence of records, each with its time.
 #[derive(Debug)]
 pub(crate) struct Stamped {
     pub(crate) stream: Stream,
-    /// Time of the record found last.
+    /// Time of the record that was found last.
     pub(crate) time: u64,
-    /// Number of the record found last.
+    /// Number of the record that was taken last.
     pub(crate) number: u64,
-    /// The attribute list of the record found last, in the window; empty if it has none.
+    /// Attribute list of the record that was found last, as a range of the window; empty if it has none.
     pub(crate) attributes: Frame,
-    /// The record found by [`Stamped::find`] and not yet taken.
+    /// Record that [`Stamped::find`] found and that is not taken yet.
     found: Option<Frame>,
-    /// The end was reached, or an error met: nothing more comes from this chunk.
+    /// `true` if the end was reached or an error was found, so that this chunk gives no more records.
     ended: Cell<bool>,
     single: fn(u8) -> bool,
 }
@@ -72,7 +72,7 @@ impl Stamped {
         Ok(Some(frame))
     }
 
-    /// Finds the next record if it is a usual one.
+    /// Finds the next record if it is a [plain](Plain) one.
     #[inline(always)]
     fn find_plain(&mut self) -> Option<Frame> {
         if self.ended.get() {
@@ -88,14 +88,15 @@ impl Stamped {
         Some(frame)
     }
 
-    /// Whether the next record may be looked for in the window right away: none was found ahead,
-    /// and the end is not known to be here.
+    /// Returns `true` if the next record can be searched in the window right away, because none was found ahead and the
+    /// end is not known to be reached.
     #[inline(always)]
     pub(crate) fn is_running(&self) -> bool {
         self.found.is_none() && !self.ended.get()
     }
 
-    /// Every case: control bytes, attributes, long records, borders of the window and of chunks.
+    /// Finds the next record in every case: control bytes, attributes, long records, borders of the window and of
+    /// chunks.
     #[cold]
     #[inline(never)]
     fn find_any(&mut self) -> Result<Option<Frame>> {
@@ -173,14 +174,14 @@ impl Stamped {
         }
     }
 
-    /// Makes an error of what is wrong with a record, and ends the chunk.
+    /// Makes an error from the fault in a record, and ends the chunk.
     #[cold]
     pub(crate) fn fault(&self, frame: Frame, fault: Fault) -> crate::Error {
         self.ended.set(true);
         self.stream.error(frame.start, ErrorKind::Record { id: frame.id, fault })
     }
 
-    /// Goes to the beginning of a chunk.
+    /// Moves to the beginning of a chunk.
     pub(crate) fn enter(&mut self, chunk: u64) -> Result<()> {
         self.found = None;
         self.ended.set(true); // Until the chunk turns out to be one.
@@ -191,8 +192,8 @@ impl Stamped {
         Ok(())
     }
 
-    /// Goes to the last chunk for which `before` holds, given its first number and time. Chunks are
-    /// ordered by both, so few headers are read.
+    /// Moves to the last chunk for which `before` holds, given the number and the time of its first record. Chunks are
+    /// ordered by both, so a binary search reads few headers.
     pub(crate) fn enter_last(
         &mut self,
         mut before: impl FnMut(u64, Option<u64>) -> bool,
@@ -207,20 +208,20 @@ impl Stamped {
     }
 }
 
-/// A usual record: at most a timestamp, then a short record, all of it in the window.
+/// A plain record: at most a timestamp, then a short record without attributes, all of it in the window.
 pub(crate) struct Plain<'a> {
     pub(crate) id: u8,
     pub(crate) time: u64,
-    /// The window from the byte behind the id on.
+    /// The window, from the byte behind the id on.
     pub(crate) body: &'a [u8],
-    /// The window from the next record on.
+    /// The window, from the next record on.
     pub(crate) next: &'a [u8],
 }
 
-/// More than a timestamp and a short record take.
+/// Number of bytes that is more than a timestamp and a short record take.
 pub(crate) const ROOM: usize = 9 + 2 + 0xFF + 9;
 
-/// Finds the record at the beginning of `rest` if it is a usual one.
+/// Finds the record at the beginning of `rest` if it is a plain one.
 #[inline(always)]
 pub(crate) fn plain(rest: &[u8], time: u64, order: ByteOrder) -> Option<Plain<'_>> {
     // Room for the longest of them: one comparison here instead of one at each step.
@@ -231,8 +232,8 @@ pub(crate) fn plain(rest: &[u8], time: u64, order: ByteOrder) -> Option<Plain<'_
     short(rest, time)
 }
 
-/// Finds the record at the beginning of `rest` if it is a usual one behind attributes. The second part is
-/// the window from the length of the attributes on, the third what is left of it behind them.
+/// Finds the record at the beginning of `rest` if it is a plain one behind attributes. The second part of the result is
+/// the window from the length of the attributes on, the third part what is left of it behind them.
 pub(crate) fn tagged(
     rest: &[u8],
     time: u64,
@@ -248,7 +249,7 @@ pub(crate) fn tagged(
     Some((short(next, time)?, attributes, next))
 }
 
-/// Takes a timestamp, if there is one.
+/// Removes a timestamp from the beginning of `rest`, if there is one.
 #[inline(always)]
 fn stamp(rest: &[u8], time: u64, order: ByteOrder) -> (&[u8], u64) {
     let &[control::TIMESTAMP, a, b, c, d, e, f, g, h, ref record @ ..] = rest else {
@@ -262,7 +263,7 @@ fn stamp(rest: &[u8], time: u64, order: ByteOrder) -> (&[u8], u64) {
     (record, time)
 }
 
-/// A short record.
+/// Finds a record at the beginning of `rest` whose length takes one byte.
 #[inline(always)]
 fn short(rest: &[u8], time: u64) -> Option<Plain<'_>> {
     let (&id, body) = rest.split_first()?;
@@ -274,12 +275,12 @@ fn short(rest: &[u8], time: u64) -> Option<Plain<'_>> {
     Some(Plain { id, time, body, next })
 }
 
-/// Framing of event files: a few records are a single number.
+/// Framing of event files, in which a few records are a single number.
 pub(crate) fn event_single(id: u8) -> bool {
     Event::is_single(id)
 }
 
-/// Framing of all other files.
+/// Framing of all other files, in which every record has a length.
 pub(crate) fn never_single(_: u8) -> bool {
     false
 }

@@ -1,8 +1,8 @@
-//! A file as a row of chunks, seen through a window that moves forward.
+//! A file as a sequence of chunks, seen through a window that moves forward.
 //!
-//! The window holds whole records only: a reader that finds less than it needs asks for more, and
-//! the window moves its tail to the front and reads on. It grows only for a record larger than
-//! itself, never above a chunk, and never reaches over the border of a chunk.
+//! The window holds whole records only: a reader that finds less than it needs asks for more, and the window moves its
+//! tail to the front and reads on. It grows only for a record larger than itself, never above a chunk, and never
+//! reaches over the border of a chunk.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{FileKind, Store};
 use crate::wire::{ByteOrder, Fault, Input};
 
-/// Bytes of a file that a reader holds unless told otherwise: small enough to stay in the cache until
-/// decoded.
+/// Default number of bytes of a file that a reader holds in memory: small enough that they stay in the cache until they
+/// are decoded.
 pub const WINDOW: usize = 128 * 1024;
-/// The least window that makes sense.
+/// Smallest window of a reader, in bytes.
 const LEAST_BLOCK: usize = 4 * 1024;
 
 #[derive(Debug)]
@@ -23,15 +23,15 @@ pub(crate) struct Stream {
     file: FileKind,
     chunk_size: u64,
     size: u64,
-    /// Number of the chunk under the window, from 0.
+    /// Number of the chunk under the window, counted from 0.
     chunk: u64,
     pub(crate) header: Header,
     /// File offset of the first byte of the window.
     base: u64,
     window: Vec<u8>,
-    /// Bytes of the window that hold data.
+    /// Number of bytes of the window that hold data.
     filled: usize,
-    /// Where in the window the next record begins.
+    /// Position in the window at which the next record begins.
     pub(crate) pos: usize,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) id: u8,
-    /// The last byte before its fields; a single number, which has no length, begins there itself.
+    /// The last byte before the fields. The number of a record without a length begins at this byte.
     pub(crate) start: usize,
-    /// Where it ends.
+    /// Position behind the last byte of the record.
     pub(crate) end: usize,
 }
 
@@ -77,7 +77,7 @@ impl Stream {
         self.size.div_ceil(self.chunk_size)
     }
 
-    /// Number of the current chunk, from 0.
+    /// Number of the current chunk, counted from 0.
     pub(crate) fn chunk(&self) -> u64 {
         self.chunk
     }
@@ -104,13 +104,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Goes on to the next chunk.
+    /// Moves to the next chunk.
     pub(crate) fn next_chunk(&mut self) -> Result<()> {
         self.enter(self.chunk + 1)
     }
 
-    /// Reads on until the window holds `need` bytes from the position, or the rest of the chunk.
-    /// Returns whether there is more than before.
+    /// Reads until the window holds `need` bytes from the position on, or the rest of the chunk. Returns `true` if it
+    /// holds more than before.
     #[cold]
     pub(crate) fn fill(&mut self, need: usize) -> Result<bool> {
         let chunk_end = (self.chunk + 1).saturating_mul(self.chunk_size).min(self.size);
@@ -133,11 +133,11 @@ impl Stream {
         Ok(read > 0)
     }
 
-    /// Finds the extent of the record at `at`. `None` if the window ends before it; asking for more
-    /// bytes from the position on may help then.
+    /// Finds the extent of the record at `at`. Fails if the window ends before the record does; reading more bytes from
+    /// the position on may then help.
     ///
-    /// A record is an id, a length and fields, but for a few of old that are an id and one number
-    /// (`single`): there the length byte is the size of the number, so both end alike.
+    /// A record is an id, a length and fields, except for a few old ones that are an id and one number (`single`). In
+    /// those the length byte is the size of the number, so the end is found in the same way.
     #[inline(always)]
     pub(crate) fn frame(&self, at: usize, single: fn(u8) -> bool) -> Result<Frame, Need> {
         let bytes = self.bytes();
@@ -161,7 +161,7 @@ impl Stream {
         if frame.end <= bytes.len() { Ok(frame) } else { Err(Need(frame.end)) }
     }
 
-    /// Reads on because a record needs the window to reach `end`; an error if the chunk ends first.
+    /// Reads until the window reaches `end`, because a record needs it. Fails if the chunk ends first.
     pub(crate) fn need(&mut self, Need(end): Need) -> Result<()> {
         if self.fill(end.saturating_sub(self.pos))? {
             return Ok(());
@@ -174,7 +174,7 @@ impl Stream {
         ))
     }
 
-    /// The byte at the position, reading on if need be; `None` at the end of the chunk.
+    /// Returns the byte at the position, reading more if necessary, or `None` at the end of the chunk.
     pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
         if self.pos >= self.filled {
             self.fill(1)?;
@@ -182,7 +182,7 @@ impl Stream {
         Ok(self.bytes().get(self.pos).copied())
     }
 
-    /// An error at a place in the window.
+    /// Makes an error at a position in the window.
     #[cold]
     pub(crate) fn error(&self, at: usize, kind: ErrorKind) -> Error {
         Error::new(kind)
@@ -191,7 +191,7 @@ impl Stream {
             .at_byte(self.base + at as u64)
     }
 
-    /// Header and first time of a chunk, without moving there.
+    /// Returns the header and the first time of a chunk, without moving to it.
     pub(crate) fn chunk_head(&self, chunk: u64) -> Result<(Header, Option<u64>)> {
         let mut head = [0; HEADER + TIMESTAMP];
         let offset = chunk.saturating_mul(self.chunk_size);
@@ -215,6 +215,6 @@ impl Stream {
     }
 }
 
-/// The window must reach this far for the record to be in it.
+/// The position that the window must reach to hold a whole record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need(pub(crate) usize);

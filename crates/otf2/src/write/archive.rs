@@ -1,4 +1,4 @@
-//! An archive, being written.
+//! The writer of an archive.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,26 +16,30 @@ use crate::wire::ByteOrder;
 use crate::write::events::{EventWriter, SnapshotWriter};
 use crate::write::records::{Counts, DefWriter, MarkerWriter, RecordWriter, ThumbnailWriter};
 
-/// How to write an archive.
+/// Settings of an archive that is to be written: the sizes of its chunks, its byte order, and the texts and numbers of
+/// its anchor. The default values suit most archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Size of event chunks: 256 KiB to 16 MiB.
+    /// Size of event and snapshot chunks in bytes, from 256 KiB to 16 MiB. Each open event writer holds one chunk in
+    /// memory.
     pub events_chunk: u64,
-    /// Size of definition chunks, in the same range. The largest definition must fit.
+    /// Size of definition and marker chunks in bytes, from 256 KiB to 16 MiB. The largest definition must fit into one
+    /// chunk; [`Options::defs_chunk_for`] computes a sufficient size.
     pub defs_chunk: u64,
-    /// Byte order. Little endian is the fast one.
+    /// Byte order of all files. Encoding and decoding are optimised for little endian.
     pub order: ByteOrder,
-    /// Name of the machine.
+    /// Name of the machine on which the program ran, as free text for the anchor.
     pub machine: String,
-    /// Who writes the archive.
+    /// Name and version of the tool that writes the archive, as free text for the anchor.
     pub creator: String,
-    /// What it holds.
+    /// Description of the recorded run, as free text for the anchor.
     pub description: String,
-    /// Names and values of properties, see [`Anchor::properties`].
+    /// Names and values of properties of the archive. A name must satisfy [`Anchor::is_property_name`] and a value must
+    /// not be empty.
     pub properties: Vec<(String, String)>,
-    /// A number that tells traces apart.
+    /// Number that tells traces apart; a writer should choose it at random. The default is 1.
     pub trace_id: u64,
-    /// Number of snapshots that each location has.
+    /// Number of snapshots that each location has, for the anchor.
     pub snapshots: u32,
 }
 
@@ -56,8 +60,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The least size of definition chunks for an archive of this many locations: the list of all
-    /// of them is one definition.
+    /// Returns a size of definition chunks that suffices for an archive of this many locations, because the group of
+    /// all locations is one definition and must fit into a chunk. The result lies between the default size and the
+    /// largest one; a group of more than about four million locations fits into no chunk.
     pub fn defs_chunk_for(locations: u64) -> u64 {
         let id_bytes = 1 + u64::from(u64::BITS - locations.leading_zeros()).div_ceil(8);
         let group = locations.saturating_mul(id_bytes).saturating_add(1024);
@@ -65,7 +70,11 @@ impl Options {
     }
 }
 
-/// An archive, being written. Its writers may be used on different threads.
+/// Writes an archive into a directory. It gives a writer for each file, and these writers can be used on different
+/// threads.
+///
+/// The anchor is written last, by [`ArchiveWriter::finish`]. An archive whose writer died before that has no anchor;
+/// [`close`](mod@crate::close) can complete it.
 #[derive(Debug)]
 pub struct ArchiveWriter {
     store: Directory,
@@ -75,10 +84,11 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Makes the archive called `name` in a directory, which is made if need be.
+    /// Creates the archive called `name` in a directory, which is created if necessary together with its parents.
     ///
     /// # Errors
-    /// If there is an archive of that name already, or files cannot be made there.
+    /// Fails with [`ErrorKind::Exists`] if there is an archive of that name already, if an option is invalid, or if
+    /// directories cannot be created.
     pub fn create(
         directory: impl AsRef<Path>,
         name: impl Into<String>,
@@ -98,11 +108,12 @@ impl ArchiveWriter {
         Ok(writer)
     }
 
-    /// A writer for an archive whose directories are there already: for a process that writes part
-    /// of the archive of many. Only one of them [finishes](Self::finish) it.
+    /// Makes a writer for an archive whose directories exist already. Each of several processes that write one archive
+    /// together uses this, after one of them has called [`ArchiveWriter::create`]. Only one of them
+    /// [finishes](Self::finish) the archive. The file system is not accessed yet.
     ///
     /// # Errors
-    /// If the options are not those of any archive.
+    /// Fails if a chunk size is out of range or a property is invalid.
     pub fn join(
         directory: impl AsRef<Path>,
         name: impl Into<String>,
@@ -122,13 +133,14 @@ impl ArchiveWriter {
         Ok(Self { store, options, counts: Arc::default(), thumbnails: AtomicU32::new(0) })
     }
 
-    /// Says what the anchor will state, for global definitions that were written by another.
+    /// Sets the numbers of locations and definitions that the anchor will state, for global definitions that this
+    /// writer did not write itself.
     pub(crate) fn set_counts(&self, locations: u64, definitions: u64) {
         self.counts.locations.store(locations, Ordering::Relaxed);
         self.counts.definitions.store(definitions, Ordering::Relaxed);
     }
 
-    /// Memory for the event chunks of a location.
+    /// Allocates memory for the event chunks of a location.
     fn chunk_memory(&self) -> Vec<u8> {
         vec![0; usize::try_from(self.options.events_chunk).unwrap_or_default()]
     }
@@ -137,19 +149,21 @@ impl ArchiveWriter {
         self.store.describe(file)
     }
 
-    /// Writes the events of a location. Every location needs an event file, even an empty one.
+    /// Creates the event file of a location and returns its writer. Every location needs an event file, even an empty
+    /// one.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn events(&self, location: LocationRef) -> Result<EventWriter> {
         self.events_in(location, self.chunk_memory())
     }
 
-    /// As [`ArchiveWriter::events`], in chunk memory used before: of
-    /// [`EventSummary::memory`](crate::write::EventSummary::memory).
+    /// Creates the event file of a location, as [`ArchiveWriter::events`] does, and reuses the chunk memory of an
+    /// earlier writer from [`EventSummary::memory`](crate::write::EventSummary::memory). This saves an allocation for
+    /// each of many locations.
     ///
     /// # Errors
-    /// If the file cannot be made, or the memory has not the size of a chunk.
+    /// Fails if the file cannot be created, or if the memory does not have the size of a chunk.
     pub fn events_in(&self, location: LocationRef, memory: Vec<u8>) -> Result<EventWriter> {
         let path = self.path(FileKind::Events(location));
         if memory.len() as u64 != self.options.events_chunk {
@@ -158,45 +172,48 @@ impl ArchiveWriter {
         EventWriter::create(path, location, memory, self.options.order)
     }
 
-    /// Writes the snapshots of a location.
+    /// Creates the snapshot file of a location and returns its writer. [`Options::snapshots`] must state that there are
+    /// snapshots.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn snapshots(&self, location: LocationRef) -> Result<SnapshotWriter> {
         let path = self.path(FileKind::Snapshots(location));
         SnapshotWriter::create(path, location, self.chunk_memory(), self.options.order)
     }
 
-    /// Writes the definitions of a location: mapping tables and clock offsets.
+    /// Creates the local definition file of a location and returns its writer, for mapping tables and clock offsets.
     ///
-    /// Readers do without this file, but the C library complains on standard error.
+    /// Readers do without this file, but the C library complains about a missing one on standard error.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn local_definitions(&self, location: LocationRef) -> Result<DefWriter> {
         self.records(FileKind::LocalDefs(location), None)
     }
 
-    /// Writes the global definitions.
+    /// Creates the file of the global definitions and returns its writer. When that writer finishes, it passes the
+    /// numbers of locations and definitions on to the anchor.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn global_definitions(&self) -> Result<DefWriter> {
         self.records(FileKind::GlobalDefs, Some(Arc::clone(&self.counts)))
     }
 
-    /// Writes markers.
+    /// Creates the marker file and returns its writer.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn markers(&self) -> Result<MarkerWriter> {
         self.records(FileKind::Markers, None)
     }
 
-    /// Writes a thumbnail.
+    /// Creates the file of one more thumbnail and returns its writer. The anchor will state the number of thumbnails
+    /// created.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn thumbnail(&self) -> Result<ThumbnailWriter> {
         let number = self.thumbnails.fetch_add(1, Ordering::Relaxed);
         let path = self.path(FileKind::Thumbnail(number));
@@ -208,10 +225,10 @@ impl ArchiveWriter {
         RecordWriter::create(self.path(file), defs_chunk, order, counts)
     }
 
-    /// Writes the anchor, which makes the archive complete.
+    /// Writes the anchor, which makes the archive complete. All other writers must have finished before.
     ///
     /// # Errors
-    /// If the anchor cannot be written.
+    /// Fails if the anchor cannot be written.
     pub fn finish(self) -> Result<()> {
         let Options { events_chunk, defs_chunk, order, trace_id, snapshots, .. } = self.options;
         let anchor = Anchor {

@@ -1,4 +1,4 @@
-//! Writing the events and the snapshots of one location.
+//! Writers of the events and the snapshots of one location.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,18 +14,20 @@ use crate::snapshot::AnySnapshot;
 use crate::value::{Attribute, List};
 use crate::wire::ByteOrder;
 
-/// What was written for a location.
+/// The result of a finished event or snapshot file.
 #[derive(Debug)]
 pub struct EventSummary {
-    /// Number of records, as the definition of the location needs it.
+    /// Number of records in the file. The [`Location`](crate::def::Location) definition must state this number of
+    /// events.
     pub events: u64,
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// The chunk memory, to be used again for another location.
+    /// The chunk memory of the writer, which [`ArchiveWriter::events_in`](crate::write::ArchiveWriter::events_in) can
+    /// use again for another location.
     pub memory: Vec<u8>,
 }
 
-/// A file of records with times.
+/// A file whose records have times: the common part of event and snapshot writers.
 #[derive(Debug)]
 struct TimedFile {
     encoder: Encoder<Vec<u8>>,
@@ -61,7 +63,7 @@ impl TimedFile {
         }
     }
 
-    /// Makes room and writes once more, if it was a lack of room.
+    /// Writes the full chunk to the file and encodes the record again, if lack of room was the error.
     #[cold]
     #[inline(never)]
     fn retry(
@@ -96,7 +98,8 @@ impl TimedFile {
     }
 }
 
-/// Writes the events of one location into its file, a chunk at a time.
+/// Writes the events of one location into its file. Events are collected in memory and reach the file one chunk at a
+/// time, so a writer that is dropped without [`EventWriter::finish`] loses the last chunk.
 #[derive(Debug)]
 pub struct EventWriter(TimedFile);
 
@@ -110,19 +113,19 @@ impl EventWriter {
         TimedFile::create(path, location, memory, order).map(Self)
     }
 
-    /// Writes an event. Times must not go back.
+    /// Writes an event without attributes. Times must not go back; equal times are allowed.
     ///
     /// # Errors
-    /// If the event cannot be encoded or the file cannot be written.
+    /// Fails if the event cannot be encoded or the file cannot be written.
     #[inline]
     pub fn write(&mut self, time: Time, event: impl AnyEvent) -> Result<()> {
         self.0.write(time, List::default(), event)
     }
 
-    /// Writes an event with attributes.
+    /// Writes an event with any number of attributes. Times must not go back.
     ///
     /// # Errors
-    /// As [`EventWriter::write`].
+    /// Fails as [`EventWriter::write`] does.
     #[inline]
     pub fn write_with(
         &mut self,
@@ -133,26 +136,28 @@ impl EventWriter {
         self.0.write(time, attributes, event)
     }
 
-    /// Number of events written so far.
+    /// Returns the number of events written so far, including those that are still in memory.
     pub fn events(&self) -> u64 {
         self.0.encoder.events()
     }
 
-    /// Path of the file.
+    /// Returns the path of the event file, for messages.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Completes the file.
+    /// Writes the last chunk with its end mark, which completes the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn finish(self) -> Result<EventSummary> {
         self.0.finish()
     }
 }
 
-/// Writes the snapshots of one location into its file.
+/// Writes the snapshots of one location into its file. Each snapshot begins with
+/// [`SnapshotStart`](crate::snapshot::SnapshotStart) and ends with [`SnapshotEnd`](crate::snapshot::SnapshotEnd); the
+/// writer does not check this.
 #[derive(Debug)]
 pub struct SnapshotWriter(TimedFile);
 
@@ -166,18 +171,19 @@ impl SnapshotWriter {
         TimedFile::create(path, location, memory, order).map(Self)
     }
 
-    /// Writes a record of the snapshot taken at this time.
+    /// Writes one record, without attributes, of the snapshot taken at this time. All records of a snapshot have the
+    /// same time, and times must not go back.
     ///
     /// # Errors
-    /// If the record cannot be encoded or the file cannot be written.
+    /// Fails if the record cannot be encoded or the file cannot be written.
     pub fn write(&mut self, time: Time, record: impl AnySnapshot) -> Result<()> {
         self.0.write(time, List::default(), record)
     }
 
-    /// Writes a record with attributes.
+    /// Writes one record of the snapshot taken at this time, with any number of attributes.
     ///
     /// # Errors
-    /// As [`SnapshotWriter::write`].
+    /// Fails as [`SnapshotWriter::write`] does.
     pub fn write_with(
         &mut self,
         time: Time,
@@ -187,10 +193,10 @@ impl SnapshotWriter {
         self.0.write(time, attributes, record)
     }
 
-    /// Completes the file.
+    /// Writes the last chunk with its end mark, which completes the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn finish(self) -> Result<EventSummary> {
         self.0.finish()
     }

@@ -1,4 +1,4 @@
-//! Writing files of records without times: definitions, markers, thumbnails.
+//! Writers of files whose records have no times: definitions, markers, thumbnails.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,36 +20,37 @@ use crate::thumbnail::{AnyThumbnail, Thumbnail};
 use crate::value::Str;
 use crate::wire::{ByteOrder, Output};
 
-/// Bytes kept free behind the last record, for the end marks.
+/// Number of bytes kept free behind the last record, for the end marks of the file.
 const TAIL: usize = 2;
 
-/// No record whose bound is above this can fit a chunk: numbers take at least a ninth of theirs.
+/// Largest size bound of a record that may fit into a chunk: a compressed number takes at least a ninth of its bound.
 const MOST: usize = 9 * MAX_SIZE as usize;
 
-/// What was written to a file.
+/// The result of a finished definition, marker or thumbnail file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordSummary {
-    /// Number of records.
+    /// Number of records in the file, of all kinds.
     pub records: u64,
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub bytes: u64,
 }
 
-/// Numbers of the archive that its anchor states.
+/// Numbers of locations and definitions that the anchor states.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) locations: AtomicU64,
     pub(crate) definitions: AtomicU64,
 }
 
-/// Writes the records of one file.
+/// Writes the records of a definition, marker or thumbnail file. Records are collected in memory and reach the file one
+/// chunk at a time; [`RecordWriter::finish`] must be called to complete the file.
 #[derive(Debug)]
 pub struct RecordWriter<R> {
     file: File,
     path: PathBuf,
     order: ByteOrder,
     chunk_size: usize,
-    /// The current chunk; grows up to the size of one.
+    /// The current chunk, which grows up to the chunk size.
     chunk: Vec<u8>,
     used: usize,
     summary: RecordSummary,
@@ -59,11 +60,11 @@ pub struct RecordWriter<R> {
     kind: PhantomData<fn(R)>,
 }
 
-/// Writes definitions.
+/// Writes global or local definitions, and gives ids to strings.
 pub type DefWriter = RecordWriter<Definition<'static>>;
-/// Writes markers.
+/// Writes markers and the definitions of their kinds.
 pub type MarkerWriter = RecordWriter<MarkerRecord<'static>>;
-/// Writes the records of a thumbnail.
+/// Writes the header and the samples of one thumbnail.
 pub type ThumbnailWriter = RecordWriter<Thumbnail<'static>>;
 
 impl<R> RecordWriter<R> {
@@ -112,7 +113,7 @@ impl<R> RecordWriter<R> {
         Ok(())
     }
 
-    /// Puts a record behind what is used of the chunk, which may become longer than it may be.
+    /// Encodes a record behind the used part of the chunk, which may become longer than the chunk size.
     fn encode(&mut self, record: &impl Any) -> Result<(), EncodeError> {
         let framing = record.framing().ok_or(EncodeError::Unknown)?;
         let bound = framed(record.bound());
@@ -131,7 +132,7 @@ impl<R> RecordWriter<R> {
         Ok(())
     }
 
-    /// Writes a full chunk to the file.
+    /// Fills the chunk up, writes it to the file and begins the next.
     fn flush(&mut self) -> Result<()> {
         self.chunk.resize(self.chunk_size, control::END_OF_CHUNK);
         self.append()?;
@@ -145,10 +146,11 @@ impl<R> RecordWriter<R> {
         Ok(())
     }
 
-    /// Completes the file.
+    /// Writes the last chunk with its end mark, which completes the file. For the global definitions this also tells
+    /// the archive writer the numbers that the anchor states.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn finish(mut self) -> Result<RecordSummary> {
         self.chunk.truncate(self.used); // A record that failed may stand behind.
         self.chunk.extend_from_slice(&[control::END_OF_FILE, control::END_OF_BUFFER]);
@@ -164,22 +166,22 @@ impl<R> RecordWriter<R> {
 impl DefWriter {
     /// Writes a definition.
     ///
-    /// A definition must come after those it refers to, and in the global file the ids of one kind
-    /// should run 0, 1, 2 …: `otf2-print` warns otherwise.
+    /// A definition must come after those to which it refers, and in the global file the ids of one kind should run 0,
+    /// 1, 2 …, because `otf2-print` warns otherwise. This method checks neither.
     ///
     /// # Errors
-    /// If the record is larger than a chunk or the file cannot be written.
+    /// Fails if the record is larger than a chunk or the file cannot be written.
     pub fn write(&mut self, definition: impl AnyDefinition) -> Result<()> {
         self.record(&definition)?;
         self.locations += u64::from(definition.id() == def::Location::ID);
         Ok(())
     }
 
-    /// The id of a string; writes its definition at first use. Ids run 0, 1, 2 …, so do not write
-    /// string definitions yourself as well.
+    /// Returns the id of a string, and writes its definition at first use. Ids run 0, 1, 2 …, so a caller that uses
+    /// this method must not write string definitions itself.
     ///
     /// # Errors
-    /// As [`DefWriter::write`].
+    /// Fails as [`DefWriter::write`] does.
     pub fn string(&mut self, text: &str) -> Result<StringRef> {
         if let Some(&id) = self.strings.get(text) {
             return Ok(id);
@@ -192,20 +194,20 @@ impl DefWriter {
 }
 
 impl MarkerWriter {
-    /// Writes a marker or the definition of one.
+    /// Writes a marker, or the definition of a kind of marker, which must come before its markers.
     ///
     /// # Errors
-    /// If the record is larger than a chunk or the file cannot be written.
+    /// Fails if the record is larger than a chunk or the file cannot be written.
     pub fn write(&mut self, record: impl AnyMarker) -> Result<()> {
         self.record(&record)
     }
 }
 
 impl ThumbnailWriter {
-    /// Writes the header or a sample.
+    /// Writes the header of the thumbnail or one of its samples. The header must come first.
     ///
     /// # Errors
-    /// If the record is larger than a chunk or the file cannot be written.
+    /// Fails if the record is larger than a chunk or the file cannot be written.
     pub fn write(&mut self, record: impl AnyThumbnail) -> Result<()> {
         self.record(&record)
     }

@@ -31,10 +31,10 @@ fn c_name<'n>(record: &str, field: &'n str) -> &'n str {
     }
 }
 
-/// Takes the fields of a record.
+/// Receives the fields of a record.
 type Fields<'f> = &'f mut dyn FnMut(&'static str, Value<'_>);
 
-/// Adds name and fields of a record to a line.
+/// Appends the name and the fields of a record to a line.
 fn record(line: &mut String, name: &str, fields: impl FnOnce(Fields<'_>)) {
     let mut shown = Vec::new();
     fields(&mut |field, value| {
@@ -256,7 +256,7 @@ pub(crate) fn thumbnails(archive: &Archive) -> Vec<String> {
     lines
 }
 
-/// What the anchor says.
+/// Returns the contents of the anchor, one line for each field.
 pub(crate) fn anchor(archive: &Archive) -> Vec<String> {
     let anchor = archive.anchor();
     let (major, minor, bugfix) = anchor.version;

@@ -12,13 +12,13 @@ use otf2::map::IdMapRef;
 use otf2::write::{ArchiveWriter, DefWriter, Options};
 use otf2::{Archive, ByteOrder, Definition, Event, List, snapshot};
 
-/// How to copy.
+/// Settings of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct How {
     /// Byte order of the copy.
     pub(crate) order: ByteOrder,
-    /// Whether lists are taken apart first, so that they are written from slices, as programs write
-    /// them; otherwise they are written as they were read.
+    /// `true` if lists are decoded first and written from slices, as programs write them; `false` if they are written
+    /// as they were read.
     pub(crate) slices: bool,
 }
 

@@ -48,7 +48,7 @@ fn every_record() {
     }
 }
 
-/// Definitions that stand in files of locations only, and those that never do.
+/// Definitions that stand only in files of locations; [`GLOBAL`] lists those that never do.
 const LOCAL: [&str; 2] = ["MappingTable", "ClockOffset"];
 const GLOBAL: [&str; 4] = ["ClockProperties", "Paradigm", "ParadigmProperty", "IoParadigm"];
 
@@ -58,7 +58,7 @@ fn names(kinds: &[(u8, &'static str)], wanted: impl Fn(&str) -> bool) -> Vec<&'s
     names
 }
 
-/// How often each record occurs. Its name is the first word that begins with a capital.
+/// Counts the records by name. The name of a record is the first word that begins with a capital.
 fn counts<'l>(lines: &[&'l str]) -> BTreeMap<&'l str, u32> {
     let mut counts = BTreeMap::new();
     for line in lines {
@@ -69,8 +69,8 @@ fn counts<'l>(lines: &[&'l str]) -> BTreeMap<&'l str, u32> {
     counts
 }
 
-/// The same events whichever way they are read: one by one, shown to a visitor, through a window
-/// that is smaller than many records.
+/// Every way of reading gives the same events: one by one, passed to a visitor, and through a window that is smaller
+/// than many records.
 #[test]
 fn every_way_of_reading() {
     let Some(tools) = tools() else { return };

@@ -71,7 +71,7 @@ fn write(directory: &Path, order: ByteOrder, offsets: &[(u64, i64)]) -> Archive 
 const CLOCK: [(u64, i64); 4] =
     [(900_000, 5_000), (1_300_000, -100_000), (1_500_000, 400_000), (2_000_000, 399_000)];
 
-/// What a scan from the beginning gives.
+/// The result of a scan from the beginning.
 struct Scan {
     lines: Vec<String>,
     times: Vec<u64>,
@@ -105,7 +105,7 @@ impl Scan {
         numbers
     }
 
-    /// Checks that the reader goes on at the event with this index.
+    /// Checks that the reader continues at the event with this index.
     fn check(&self, reader: &mut EventReader, index: usize, what: &str) {
         let expected = self.lines.get(index..).unwrap_or_default();
         let expected = &expected[..expected.len().min(3)];
@@ -165,7 +165,7 @@ fn seeking_with_clock_offsets() {
     seek_everywhere(&archive, LOCATION);
 }
 
-/// The same in an archive of libotf2 with every kind of event.
+/// Seeking works in an archive of libotf2 with every kind of event.
 #[test]
 fn seeking_in_archives_of_libotf2() {
     let Some(tools) = tools() else { return };
@@ -174,7 +174,7 @@ fn seeking_in_archives_of_libotf2() {
     seek_everywhere(&Archive::open(scratch.join("plain")).unwrap(), LocationRef(0));
 }
 
-/// Stops in the middle and goes on, by visitor and by hand in turn.
+/// Stops in the middle and continues, by visitor and by single reads in turn.
 #[test]
 fn stopping_and_going_on() {
     let scratch = Scratch::new();

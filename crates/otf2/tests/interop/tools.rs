@@ -116,7 +116,7 @@ pub(crate) fn otf2_print(directory: &Path) -> String {
     fs::read_to_string(printed).unwrap()
 }
 
-/// A directory that goes away with the test.
+/// A temporary directory that is removed at the end of the test.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -156,7 +156,7 @@ pub(crate) fn assert_same(what: &str, theirs: &[impl AsRef<str>], ours: &[impl A
     assert_eq!(theirs.len(), ours.len(), "{what}: number of lines of libotf2 and ours");
 }
 
-/// A small generator of numbers, the same in every run.
+/// A small random number generator that gives the same numbers in every run.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -12,8 +12,8 @@ use crate::tools::{LOCATIONS, Scratch, assert_same, of_kind, tools};
 const LITTLE: How = How { order: ByteOrder::Little, slices: false };
 const BIG: How = How { order: ByteOrder::Big, slices: true };
 
-/// Every record, written by us, is what libotf2 delivers. The records are those of an archive that
-/// libotf2 wrote, so what it printed then is what must come back.
+/// libotf2 delivers every record that we write. The records are those of an archive that libotf2 wrote, so they must
+/// come back as libotf2 printed them.
 #[test]
 fn every_record() {
     let Some(tools) = tools() else { return };
@@ -43,15 +43,14 @@ fn every_record() {
     }
 }
 
-/// Byte for byte what libotf2 writes, in every file of the archive.
+/// Every file of the archive has byte for byte the contents that libotf2 writes.
 ///
 /// Left out are records whose length libotf2 overestimates (see `support.c`) and events of time 0.
 ///
-/// Chunks need not end at the same record. We keep one byte more free than libotf2 (see `corners`),
-/// so with about one seed in ten an event that it still takes opens a new chunk of ours; the seed here
-/// is one of the others. And libotf2 opens a new chunk when a definition does not fit, we when the
-/// longest with as many elements would not; so definition files of several chunks are compared
-/// record by record.
+/// Chunks need not end at the same record. We keep one byte more free than libotf2 (see `corners`), so with about one
+/// seed in ten an event that it still takes opens a new chunk of ours; the seed here is one of the others. And libotf2
+/// opens a new chunk when a definition does not fit, we when the longest with as many elements would not; so definition
+/// files of several chunks are compared record by record.
 #[test]
 fn same_bytes() {
     let Some(tools) = tools() else { return };
