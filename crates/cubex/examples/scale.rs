@@ -70,7 +70,7 @@ fn all(directory: &Path, locations: &str, rows: &str) -> Done {
     Ok(())
 }
 
-/// Runs a step and says how much anonymous memory it took at most.
+/// Runs a step and prints the largest amount of anonymous memory that it took.
 fn measured(name: &str, step: impl FnOnce() -> Done) -> Done {
     println!("{name}:");
     let (most, stop) = (AtomicU64::new(0), AtomicBool::new(false));

@@ -1,14 +1,15 @@
-//! What can go wrong, and where.
+//! Errors of this crate, with the file, the member and the byte at which they occurred.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Result of this crate.
+/// Result of the functions of this crate that read or write reports, with [`Error`] as the default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with the file, the member and the byte it happened at, as far as they are known.
+/// An error with the file, the member of the archive and the byte at which it occurred, as far as they are known.
 ///
-/// Its text is one line: where, what, and what can be done about it.
+/// Its text is a single line that says where the error occurred, what is wrong, and what a user can do about it.
+/// Programs look at [`Error::kind`] instead. The error is one pointer wide, so that results stay small.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -20,37 +21,44 @@ struct Inner {
     offset: Option<u64>,
 }
 
-/// What went wrong.
+/// The kinds of errors of this crate. [`Error::is_damage`] tells the kinds that mean a damaged report from the others.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system said no.
+    /// An operation of the operating system failed. A file that does not exist is [`ErrorKind::Missing`] instead.
     Io(io::Error),
-    /// There is no such file.
+    /// The file does not exist. A member that is missing inside a report is [`ErrorKind::NoMember`] instead.
     Missing,
-    /// The file is not a tar archive.
+    /// The file is not a tar archive, so it is no Cube report. A report that was compressed as a whole gives this error
+    /// too.
     NotCubex,
-    /// The archive has no such member.
+    /// The archive lacks a member that the report must have, such as `anchor.xml` or the values that belong to an
+    /// index.
     NoMember,
-    /// Two members have the same name, and readers disagree on which one counts.
+    /// Two members have the same name. Readers disagree on which one counts, so this crate reads neither.
     DuplicateMember,
-    /// A header of the archive makes no sense.
+    /// A tar header is invalid, in the way that the text says. The members behind it cannot be found.
     Header(&'static str),
-    /// A member reaches beyond the end of the file, or a value beyond the end of its member.
+    /// A member reaches beyond the end of the file, or a value beyond the end of its member. The file was probably cut.
     Cut,
-    /// `anchor.xml` is not well-formed.
+    /// `anchor.xml` is not well-formed XML, in the way that the text says.
     Xml(String),
-    /// `anchor.xml` is well-formed, but what it says makes no sense.
+    /// `anchor.xml` is well-formed, but contradicts itself in the way that the text says, for example by two metrics
+    /// with the same id.
     Anchor(&'static str),
-    /// The file asks for more than a reader should give.
+    /// The report exceeds a limit that this crate sets so that a hostile file cannot exhaust the memory. The text names
+    /// the limit; the crate documentation lists them.
     Limit(&'static str),
-    /// An index makes no sense.
+    /// The index of a metric is invalid, in the way that the text says. Other metrics can still be read.
     Index(&'static str),
-    /// The values of a metric make no sense.
+    /// The values of a metric are invalid, in the way that the text says. Other rows and other metrics can still be
+    /// read.
     Data(&'static str),
-    /// The report uses something that this crate does not read.
+    /// The report or the request needs something that this crate does not do, such as computing a derived metric. The
+    /// text says what.
     Unsupported(String),
-    /// What the caller asked for cannot be written or read.
+    /// The caller passed something that cannot be written or read, such as a row of the wrong length. The text says
+    /// what is wrong with it.
     Invalid(String),
 }
 
@@ -70,49 +78,51 @@ impl Error {
         Self::new(ErrorKind::Invalid(text.into()))
     }
 
-    /// Adds the file it happened in.
+    /// Adds the path of the file in which the error occurred, unless the error already has one.
     #[must_use]
     pub(crate) fn at(mut self, path: &Path) -> Self {
         self.0.path.get_or_insert_with(|| path.to_owned());
         self
     }
 
-    /// Adds the member it happened in.
+    /// Adds the name of the member in which the error occurred, unless the error already has one.
     #[must_use]
     pub(crate) fn in_member(mut self, member: &str) -> Self {
         self.0.member.get_or_insert_with(|| member.to_owned());
         self
     }
 
-    /// Adds the byte it happened at.
+    /// Adds the offset at which the error was found, unless the error already has one.
     #[must_use]
     pub(crate) fn at_byte(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error, which programs can match on.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The file it happened in.
+    /// Returns the path of the report in which the error occurred, or `None` for a report in memory.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The member of the archive it happened in.
+    /// Returns the name of the member of the archive in which the error occurred, or `None` if it concerns no single
+    /// member.
     pub fn member(&self) -> Option<&str> {
         self.0.member.as_deref()
     }
 
-    /// The byte at which it happened: of the member if one is named, else of the file. In a
-    /// compressed `anchor.xml` it counts the bytes after decompression.
+    /// Returns the offset in bytes at which the error was found: from the beginning of the member if one is named, and
+    /// otherwise of the file. In a compressed `anchor.xml` it counts the bytes after decompression.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 
-    /// Whether the bytes of the file are at fault.
+    /// Returns `true` if the bytes of the report caused the error, and not the operating system or the caller. A viewer
+    /// can then tell the user that the report is damaged.
     pub fn is_damage(&self) -> bool {
         matches!(
             self.0.kind,

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// Makes one id type a row.
+/// Makes one id type from each row.
 macro_rules! ids {
     ($( $(#[$doc:meta])* $name:ident; )*) => {
         $(
@@ -17,7 +17,7 @@ macro_rules! ids {
             pub struct $name(pub u32);
 
             impl $name {
-                /// The id as a position.
+                /// Returns the id as an index into a table or a row.
                 #[inline]
                 pub const fn index(self) -> usize {
                     self.0 as usize
@@ -40,18 +40,18 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A metric.
+    /// Identifies a metric of the report.
     MetricId;
-    /// A region: a function, a loop, anything that a program enters and leaves.
+    /// Identifies a region: a function, a loop, or anything else that a program enters and leaves.
     RegionId;
-    /// A call path, by the last node of its path in the call tree.
+    /// Identifies a call path, by the last node of its path in the call tree.
     CnodeId;
-    /// A node of the system tree: a machine, a rack, a computer.
+    /// Identifies a node of the system tree: a machine, a rack or a compute node.
     SystemNodeId;
-    /// A location group, usually a process.
+    /// Identifies a location group, usually a process.
     GroupId;
-    /// A location, usually a thread; also its column in every row of values.
+    /// Identifies a location, usually a thread; it is also the column of the location in every row of values.
     LocationId;
-    /// A topology.
+    /// Identifies a topology of the report.
     TopologyId;
 }

@@ -1,8 +1,8 @@
-//! Trees as flat tables: who comes first below whom, and who comes next.
+//! Trees as flat tables: the first child of each element, and the next sibling.
 //!
-//! Nothing here recurses, so a call tree may be as deep as it likes.
+//! Nothing here recurses, so a call tree may have any depth.
 
-/// No element.
+/// The number that stands for no element.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The children of each element of a table, in the order of the document.
@@ -15,8 +15,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Links `children` elements below `parents` elements. `pairs` gives each child and its parent
-    /// ([`NONE`] for a root) in the order of the document; pairs out of range are left out.
+    /// Links `children` elements below `parents` elements. `pairs` gives each child and its parent ([`NONE`] for a
+    /// root) in the order of the document; pairs out of range are ignored.
     pub(crate) fn build(
         parents: usize,
         children: usize,
@@ -39,38 +39,38 @@ impl Links {
         links
     }
 
-    /// The first child of `parent`, or the first root for [`NONE`].
+    /// Returns the first child of `parent`, or the first root for [`NONE`].
     pub(crate) fn first(&self, parent: u32) -> Option<u32> {
         self.first.get(slot(parent)).copied().filter(|&child| child != NONE)
     }
 
-    /// The sibling after `child`.
+    /// Returns the sibling after `child`.
     pub(crate) fn next(&self, child: u32) -> Option<u32> {
         self.next.get(child as usize).copied().filter(|&next| next != NONE)
     }
 
-    /// The children of `parent`, or the roots for [`NONE`].
+    /// Iterates over the children of `parent`, or over the roots for [`NONE`].
     pub(crate) fn children(&self, parent: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.first(parent), |&child| self.next(child))
     }
 
-    /// Every element below `root`, itself first, parents before their children.
+    /// Iterates over `root` and every element below it, parents before their children.
     pub(crate) fn below(&self, root: u32) -> Walk<'_> {
         Walk { links: self, here: Some(root), above: Vec::new() }
     }
 
-    /// Every element of all trees, parents before their children.
+    /// Iterates over every element of all trees, parents before their children.
     pub(crate) fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.children(NONE).flat_map(|root| self.below(root))
     }
 
-    /// Position of each element in the order of [`Links::all`].
+    /// Returns the position of each element in the order of [`Links::all`].
     pub(crate) fn deep(&self) -> Vec<u32> {
         self.positions(self.all())
     }
 
-    /// Position of each element in Cube's *wide* order: a root, then for each node of its tree, in
-    /// the order of [`Links::below`], all of the node's children.
+    /// Returns the position of each element in Cube's *wide* order: a root, then for each node of its tree, in the
+    /// order of [`Links::below`], all children of the node.
     pub(crate) fn wide(&self) -> Vec<u32> {
         self.positions(self.children(NONE).flat_map(|root| {
             let below = self.below(root).flat_map(|node| self.children(node));
@@ -93,12 +93,12 @@ fn slot(parent: u32) -> usize {
     if parent == NONE { 0 } else { parent as usize + 1 }
 }
 
-/// A walk over a tree; see [`Links::below`].
+/// Iterator over a tree; [`Links::below`] makes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk<'a> {
     links: &'a Links,
     here: Option<u32>,
-    /// The path to the current element, without it.
+    /// The ancestors of the current element, from the root on.
     above: Vec<u32>,
 }
 

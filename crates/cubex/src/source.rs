@@ -1,18 +1,17 @@
-//! Where the bytes of a report come from.
+//! The bytes of a report, in a file or in memory.
 //!
-//! A file is read at offsets (`pread`), not mapped. Rows of values begin ten bytes after a multiple
-//! of 512, so they are never aligned and are decoded into a buffer of the caller in any case: a map
-//! would save no copy. What a map would cost is that a file which someone cuts while it is open, or
-//! a disk that fails, ends the process by SIGBUS, and with it a server and all who use it. A read
-//! gives an error instead. Both read on demand, and neither keeps anonymous memory: the page cache
-//! is the kernel's.
+//! A file is read at offsets (`pread`), not mapped. Rows of values begin ten bytes after a multiple of 512, so they are
+//! never aligned and are decoded into a buffer of the caller in any case: a map would save no copy. A map would have a
+//! cost, however: a file that someone cuts while it is open, or a disk that fails, would end the process by SIGBUS, and
+//! with it a server and all of its users. A read gives an error instead. Both read on demand, and neither keeps
+//! anonymous memory: the page cache is the kernel's.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// A file, or bytes in memory.
+/// The source of a report: an open file with its size, or bytes in memory.
 #[derive(Debug)]
 pub(crate) enum Source {
     File(File, u64),
@@ -27,7 +26,7 @@ impl Source {
         }
     }
 
-    /// Reads from `offset` until `bytes` are full or the file ends.
+    /// Reads from `offset` on until `bytes` is full or the file ends, and returns the number of bytes read.
     pub(crate) fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         match self {
@@ -56,7 +55,7 @@ impl Source {
     /// Fills `bytes` from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` if there are fewer.
+    /// Fails with `UnexpectedEof` if the source has fewer bytes.
     pub(crate) fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         if self.read_at(offset, bytes)? == bytes.len() {
             Ok(())
@@ -66,14 +65,14 @@ impl Source {
     }
 }
 
-/// Bytes of a window.
+/// Size of a window, in bytes.
 const WINDOW: usize = 64 * 1024;
 
-/// A part of a source as a stream.
+/// A range of a source, as a buffered stream.
 #[derive(Debug)]
 pub(crate) struct Window<'a> {
     source: &'a Source,
-    /// Next byte to fetch, and where to stop.
+    /// Offset of the next byte to read from the source; `end` is where the range ends.
     offset: u64,
     end: u64,
     buffer: Vec<u8>,

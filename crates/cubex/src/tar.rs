@@ -40,16 +40,17 @@ use std::collections::HashSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
-/// Bytes of a block.
+/// Size of a tar block, in bytes.
 pub(crate) const BLOCK: u64 = 512;
 
-/// What is the name of a bridge's members before their number.
+/// Name of the members of a bridge, without their number.
 const PAD: &str = "cubex-pad.";
 
-/// Sizes from here on get an extended header, as cubew does it.
+/// Smallest size of a member that gets an extended header, as in cubew.
 const EXTENDED: u64 = 0x1_FFFF_FFFF;
 
-/// A file inside the report.
+/// A file inside the tar archive that a report is. [`Report::members`](crate::Report::members) lists them;
+/// [`Report::open_member`](crate::Report::open_member) reads one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub(crate) name: String,
@@ -59,28 +60,28 @@ pub struct Member {
 }
 
 impl Member {
-    /// Its name.
+    /// Returns the name of the member, such as `anchor.xml` or `0.data`, without a leading `./`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where in the report its contents begin.
+    /// Returns the offset of the contents from the beginning of the report, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes of its contents.
+    /// Returns the size of the contents in bytes, without header and padding.
     pub fn size(&self) -> u64 {
         self.size
     }
 }
 
-/// Bytes that fill a member up to whole blocks.
+/// Returns the number of padding bytes behind a member of this size.
 fn filling(size: u64) -> u64 {
     size.wrapping_neg() % BLOCK
 }
 
-/// Lists the members of an archive.
+/// Lists the members of an archive, without those of bridges.
 pub(crate) fn members(source: &Source) -> Result<Vec<Member>> {
     let mut members = Vec::new();
     let mut names = HashSet::new();
@@ -139,7 +140,7 @@ pub(crate) fn members(source: &Source) -> Result<Vec<Member>> {
     Ok(members)
 }
 
-/// A block of the archive; nothing where it ends.
+/// Reads a block of the archive, or returns `None` at its end.
 fn block(source: &Source, at: u64) -> Result<Option<[u8; BLOCK as usize]>> {
     let mut block = [0; BLOCK as usize];
     match source.read_at(at, &mut block).map_err(Error::io)? {
@@ -150,14 +151,14 @@ fn block(source: &Source, at: u64) -> Result<Option<[u8; BLOCK as usize]>> {
     }
 }
 
-/// Whether a member begins at `at`; the archive may well end before.
+/// Returns `true` if a member begins at `at`. The archive may end before.
 fn block_at_end_is_header(source: &Source, at: u64) -> Result<bool> {
     let mut block = [0; BLOCK as usize];
     let got = source.read_at(at, &mut block).map_err(Error::io)?;
     Ok(got == block.len() && Header::parse(&block).is_some_and(|header| !header.name.is_empty()))
 }
 
-/// What a header says.
+/// The fields of a tar header that readers need.
 struct Header {
     name: String,
     size: u64,
@@ -165,7 +166,7 @@ struct Header {
 }
 
 impl Header {
-    /// Reads a header; the sum is not checked because CubeWriter 4.8.0 wrote wrong ones.
+    /// Decodes a header. The checksum is not verified, because CubeWriter 4.8.0 wrote wrong ones.
     fn parse(block: &[u8; BLOCK as usize]) -> Option<Self> {
         let field = |from: usize, length: usize| block.get(from..from + length).unwrap_or_default();
         // Headers without this magic are older than Cube.
@@ -184,7 +185,7 @@ impl Header {
     }
 }
 
-/// A size: octal digits, or binary for large ones.
+/// Decodes a size: octal digits, or binary for large ones.
 fn number(field: &[u8]) -> Option<u64> {
     let (&first, rest) = field.split_first()?;
     if first == 0x80 {
@@ -197,7 +198,7 @@ fn number(field: &[u8]) -> Option<u64> {
     if digits.is_empty() { Some(0) } else { u64::from_str_radix(digits, 8).ok() }
 }
 
-/// What an extended header says of the member after it.
+/// The fields of an extended header, which apply to the member after it.
 #[derive(Default)]
 struct Extended {
     size: Option<u64>,
@@ -205,7 +206,7 @@ struct Extended {
 }
 
 impl Extended {
-    /// Reads records of the form `LENGTH KEY=VALUE\n`.
+    /// Decodes records of the form `LENGTH KEY=VALUE\n`.
     fn read(source: &Source, offset: u64, size: u64) -> Result<Self> {
         let bad =
             || Error::from(ErrorKind::Header("an extended header makes no sense")).at_byte(offset);
@@ -234,7 +235,7 @@ impl Extended {
     }
 }
 
-/// The blocks before the contents of a member. Names have at most 100 bytes.
+/// Returns the blocks that precede the contents of a member. Names have at most 100 bytes.
 pub(crate) fn header(name: &str, size: u64) -> Vec<u8> {
     let mut out = Vec::new();
     if size >= EXTENDED {
@@ -249,7 +250,7 @@ pub(crate) fn header(name: &str, size: u64) -> Vec<u8> {
     out
 }
 
-/// Bytes that a member takes before its contents.
+/// Returns the number of bytes that precede the contents of a member.
 pub(crate) fn header_length(size: u64) -> u64 {
     if size >= EXTENDED { 3 * BLOCK } else { BLOCK }
 }
@@ -279,8 +280,8 @@ fn one_header(name: &str, size: u64, kind: u8) -> [u8; BLOCK as usize] {
     block
 }
 
-/// What follows the contents of a member: zeros up to a whole block, and a bridge where padding
-/// rules differ. `pads` counts the bridges.
+/// Returns the bytes that follow the contents of a member: zeros up to a whole block, and a bridge where padding rules
+/// differ. `pads` counts the bridges.
 pub(crate) fn trailer(size: u64, pads: &mut u32) -> Vec<u8> {
     let mut out = vec![0; filling(size) as usize];
     if size.is_multiple_of(BLOCK) {
@@ -293,7 +294,8 @@ pub(crate) fn trailer(size: u64, pads: &mut u32) -> Vec<u8> {
     out
 }
 
-/// Whether a name can be that of an extra member.
+/// Returns `true` if an extra member may have this name: it is short, printable, and not a name of the report's own
+/// members.
 pub(crate) fn is_free_name(name: &str) -> bool {
     // `PaxHeader/` must fit before it.
     let fits = !name.is_empty() && name.len() <= 90;

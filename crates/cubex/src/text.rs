@@ -1,8 +1,7 @@
-//! Every string of a report, each kept once.
+//! All strings of a report, each kept once.
 //!
-//! A report of 294,912 processes has two million strings, most of them the same few ("Master
-//! thread", "process", nothing at all). They live end to end in one buffer, and tables hold their
-//! numbers. Number 0 is the empty string.
+//! A report of 294,912 processes has two million strings, most of them the same few ("Master thread", "process", the
+//! empty string). They stand end to end in one buffer, and tables hold their numbers. Number 0 is the empty string.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StrId(pub(crate) u32);
 
-/// Strings end to end, and where each ends.
+/// All strings end to end, and the end of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Texts {
     bytes: String,
@@ -24,7 +23,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// A string; empty if there is none of that number.
+    /// Returns the string with this number, or the empty string if there is none.
     pub(crate) fn get(&self, id: StrId) -> &str {
         let index = id.0 as usize;
         let end = self.ends.get(index).copied().unwrap_or(0);
@@ -32,12 +31,12 @@ impl Texts {
         self.bytes.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// All bytes, and where each string ends: for the cache.
+    /// Returns all bytes and the end of each string, for the cache.
     pub(crate) fn parts(&self) -> (&str, &[u32]) {
         (&self.bytes, &self.ends)
     }
 
-    /// The reverse of [`Texts::parts`]; nothing if the parts do not fit together.
+    /// Makes the strings from the result of [`Texts::parts`], or returns `None` if the parts do not fit together.
     pub(crate) fn from_parts(bytes: String, ends: Vec<u32>) -> Option<Self> {
         let rising = ends.windows(2).all(|pair| matches!(pair, [a, b] if a <= b));
         let sound = ends.first() == Some(&0)
@@ -48,17 +47,17 @@ impl Texts {
     }
 }
 
-/// Gives equal strings equal numbers while tables are filled.
+/// Gives equal strings equal numbers while the tables are filled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interner {
     texts: Texts,
-    /// Open addressing: number of a string, or 0 where the slot is free.
+    /// Hash table with open addressing: the number of a string, or 0 for a free slot.
     slots: Vec<u32>,
     hasher: RandomState,
 }
 
 impl Interner {
-    /// Number of `text`, or nothing once there are 4 GiB of strings.
+    /// Returns the number of `text`, or `None` once there are 4 GiB of strings.
     pub(crate) fn add(&mut self, text: &str) -> Option<StrId> {
         if text.is_empty() {
             return Some(StrId(0));
@@ -79,7 +78,7 @@ impl Interner {
         Some(StrId(id))
     }
 
-    /// The slot that holds `text`, or the free one where it belongs.
+    /// Returns the slot that holds `text`, or the free one where it belongs.
     fn find(&self, text: &str) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut slot = self.hasher.hash_one(text) as usize & mask;

@@ -19,56 +19,58 @@ use std::fmt;
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::LocationId;
 
-/// Byte order of the values of a metric.
+/// Byte order of the values of a metric. The index of each metric states it, so the metrics of one report may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// The lowest byte first; what this crate writes.
+    /// The least significant byte comes first. This crate writes this order only.
     Little,
-    /// The highest byte first.
+    /// The most significant byte comes first, as in reports from older machines.
     Big,
 }
 
-/// Type of the values of a metric.
+/// Type of the values of a metric. It decides the size of a value in the file, the [`Cells`] that hold a row in memory,
+/// and how values are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DataType {
-    /// 8 bits, unsigned.
+    /// Unsigned integer of 8 bits; `UINT8` or `CHAR` in `anchor.xml`.
     Uint8,
-    /// 16 bits, unsigned.
+    /// Unsigned integer of 16 bits; `UINT16` in `anchor.xml`.
     Uint16,
-    /// 32 bits, unsigned.
+    /// Unsigned integer of 32 bits; `UINT32` in `anchor.xml`.
     Uint32,
-    /// 64 bits, unsigned.
+    /// Unsigned integer of 64 bits; `UINT64` in `anchor.xml`. Counts such as `visits` usually have this type.
     Uint64,
-    /// 8 bits, signed.
+    /// Signed integer of 8 bits; `INT8` in `anchor.xml`.
     Int8,
-    /// 16 bits, signed.
+    /// Signed integer of 16 bits; `INT16` in `anchor.xml`.
     Int16,
-    /// 32 bits, signed.
+    /// Signed integer of 32 bits; `INT32` in `anchor.xml`.
     Int32,
-    /// 64 bits, signed.
+    /// Signed integer of 64 bits; `INT64` or `INTEGER` in `anchor.xml`.
     Int64,
-    /// A number.
+    /// Real number of double precision; `DOUBLE` or `FLOAT` in `anchor.xml`. Times usually have this type.
     Double,
-    /// A number; several become one by their least.
+    /// Real number that is the minimum of several; adding two values gives the smaller one.
     MinDouble,
-    /// A number; several become one by their greatest.
+    /// Real number that is the maximum of several; adding two values gives the larger one.
     MaxDouble,
-    /// A count with least, greatest, sum and sum of squares.
+    /// Statistics of several numbers, as TAU records them: count, minimum, maximum, sum and sum of squares. See
+    /// [`TauAtomic`](struct@TauAtomic).
     TauAtomic,
-    /// Numerator and denominator.
+    /// Quotient of two real numbers, kept as numerator and denominator so that sums stay correct.
     Rate,
-    /// Real and imaginary part.
+    /// Complex number, as real and imaginary part.
     Complex,
-    /// Factors of a scaling function.
+    /// Scaling function, as 27 factors of its terms. Its values cannot be added.
     ScaleFunc,
-    /// Least, greatest and this many bins.
+    /// Histogram with this many bins, which follow its minimum and its maximum. Its values cannot be added.
     Histogram(u16),
-    /// This many numbers.
+    /// List of this many real numbers, which are added one by one.
     NDoubles(u16),
 }
 
-/// The types without a number in brackets, by the names that cubelib takes; the first is ours.
+/// The types without a number in brackets, with the names that cubelib accepts. This crate writes the first name.
 const NAMES: &[(DataType, &[&str])] = &[
     (DataType::Uint8, &["UINT8", "CHAR"]),
     (DataType::Uint16, &["UINT16", "UNSIGNED SHORT INT", "SHORT UNSIGNED INT"]),
@@ -87,7 +89,7 @@ const NAMES: &[(DataType, &[&str])] = &[
     (DataType::ScaleFunc, &["SCALE_FUNC"]),
 ];
 
-/// How a type is kept in memory.
+/// The representation of a type in memory, with the size or the number of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Unsigned(usize),
@@ -98,7 +100,15 @@ pub(crate) enum Shape {
 }
 
 impl DataType {
-    /// Understands the `dtype` of a metric.
+    /// Parses the `dtype` of a metric as it stands in `anchor.xml`, such as `UINT64` or `HISTOGRAM(10)`. Returns `None`
+    /// for an unknown type, for a list of no numbers, and for a count that does not fit into 16 bits.
+    ///
+    /// ```
+    /// use cubex::DataType;
+    /// assert_eq!(DataType::parse("UNSIGNED INTEGER"), Some(DataType::Uint64));
+    /// assert_eq!(DataType::parse("NDOUBLES(3)"), Some(DataType::NDoubles(3)));
+    /// assert_eq!(DataType::parse("NDOUBLES(0)"), None);
+    /// ```
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim();
         if let Some((kind, count)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) {
@@ -113,7 +123,7 @@ impl DataType {
         NAMES.iter().find(|(_, names)| names.contains(&name)).map(|&(kind, _)| kind)
     }
 
-    /// Bytes of a value.
+    /// Returns the size of one value in the file, in bytes. A row takes this many bytes for each location.
     pub fn size(self) -> u32 {
         match self.shape() {
             Shape::Unsigned(bytes) | Shape::Signed(bytes) => bytes as u32,
@@ -142,7 +152,7 @@ impl DataType {
         }
     }
 
-    /// Whether pyCubexR fails on a row that is left out, so that all rows must be written.
+    /// Returns `true` if pyCubexR fails on a missing row of this type, so that all rows must be written.
     pub(crate) fn needs_all_rows(self) -> bool {
         matches!(
             self,
@@ -152,7 +162,7 @@ impl DataType {
 }
 
 impl fmt::Display for DataType {
-    /// As it stands in `anchor.xml`.
+    /// Prints the type as it stands in `anchor.xml`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Histogram(bins) => write!(f, "HISTOGRAM({bins})"),
@@ -165,62 +175,66 @@ impl fmt::Display for DataType {
     }
 }
 
-/// A value of type `TAU_ATOMIC`.
+/// A value of type `TAU_ATOMIC`: statistics of the numbers that were recorded at one place. The default value stands
+/// for no numbers at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TauAtomic {
-    /// How many values it sums up.
+    /// Number of recorded numbers. Sums stop at the largest value that fits.
     pub count: u32,
-    /// The least of them.
+    /// Smallest recorded number, or `f64::MAX` if there is none.
     pub min: f64,
-    /// The greatest of them.
+    /// Largest recorded number, or `-f64::MAX` if there is none.
     pub max: f64,
-    /// Their sum.
+    /// Sum of the recorded numbers.
     pub sum: f64,
-    /// The sum of their squares.
+    /// Sum of the squares of the recorded numbers, from which tools compute the standard deviation.
     pub sum_of_squares: f64,
 }
 
 impl Default for TauAtomic {
-    /// Of no values: adding it changes nothing.
+    /// Returns the statistics of no numbers, which change nothing when they are added.
     fn default() -> Self {
         Self { count: 0, min: f64::MAX, max: -f64::MAX, sum: 0.0, sum_of_squares: 0.0 }
     }
 }
 
-/// The values of a row, one or several for each location.
+/// The values of a row in memory, one or several for each location, in the order of location ids. The [`DataType`] of
+/// the metric decides the variant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cells {
-    /// Unsigned integers of any width.
+    /// Unsigned integers, one for each location, widened to 64 bits.
     Unsigned(Vec<u64>),
-    /// Signed integers of any width.
+    /// Signed integers, one for each location, widened to 64 bits.
     Signed(Vec<i64>),
-    /// One number each.
+    /// Real numbers, one for each location: types `DOUBLE`, `MINDOUBLE` and `MAXDOUBLE`.
     Double(Vec<f64>),
-    /// Several numbers each.
+    /// Real numbers, several for each location: rates, complex numbers, scaling functions, histograms and lists.
     Doubles {
-        /// How many numbers each location has.
+        /// Number of real numbers that each location has.
         width: usize,
-        /// The numbers of the first location, of the second, …
+        /// The numbers of the first location, then those of the second, and so on.
         values: Vec<f64>,
     },
-    /// `TAU_ATOMIC` values.
+    /// Statistics of type `TAU_ATOMIC`, one for each location.
     Tau(Vec<TauAtomic>),
 }
 
-/// Values to be written; see [`Cells`].
+/// Borrowed values of a row to be written by [`MetricWriter::write`](crate::MetricWriter::write). Slices, vectors and
+/// arrays of `u64`, `i64`, `f64` and [`TauAtomic`] convert to it, and so does a [`Row`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum CellsRef<'a> {
-    /// For unsigned integers of any width.
+    /// Values for unsigned integers of any width, one for each location. Each must fit into the type of the metric.
     Unsigned(&'a [u64]),
-    /// For signed integers of any width.
+    /// Values for signed integers of any width, one for each location. Each must fit into the type of the metric.
     Signed(&'a [i64]),
-    /// For `DOUBLE`, `MINDOUBLE` and `MAXDOUBLE`.
+    /// Values for `DOUBLE`, `MINDOUBLE` and `MAXDOUBLE`, one for each location. A slice of `f64` that converts to this
+    /// variant is also accepted for types of several numbers.
     Double(&'a [f64]),
-    /// For all types of several numbers: those of the first location, of the second, …
+    /// Values for all types of several numbers: those of the first location, then those of the second, and so on.
     Doubles(&'a [f64]),
-    /// For `TAU_ATOMIC`.
+    /// Values for `TAU_ATOMIC`, one for each location.
     Tau(&'a [TauAtomic]),
 }
 
@@ -266,7 +280,8 @@ impl<'a> From<&'a Row> for CellsRef<'a> {
     }
 }
 
-/// The values of one call path at every location.
+/// The values of one metric for one call path, at every location. The column of a location is its id.
+/// [`Values::row`](crate::Values::row) reads a row; rows can be added, and written to another report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     data_type: DataType,
@@ -274,7 +289,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row without any location yet.
+    /// Makes a row without any location.
     pub(crate) fn new(data_type: DataType) -> Self {
         let cells = match data_type.shape() {
             Shape::Unsigned(_) => Cells::Unsigned(Vec::new()),
@@ -286,17 +301,19 @@ impl Row {
         Self { data_type, cells }
     }
 
-    /// Type of its values.
+    /// Returns the type of the values, which is that of the metric.
     pub fn data_type(&self) -> DataType {
         self.data_type
     }
 
-    /// Its values.
+    /// Returns the values in the form that their type has in memory, for exact arithmetic. [`Row::number`] is simpler
+    /// for display.
     pub fn cells(&self) -> &Cells {
         &self.cells
     }
 
-    /// How many locations it has.
+    /// Returns the number of locations in the row. Rows of a report have a value for each location; the result of
+    /// [`Values::cell`](crate::Values::cell) has one.
     pub fn len(&self) -> usize {
         match &self.cells {
             Cells::Unsigned(values) => values.len(),
@@ -307,13 +324,24 @@ impl Row {
         }
     }
 
-    /// Whether it has no location.
+    /// Returns `true` if the row has no location, as no row of a sound report.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of a location as one number, as tools show it: a rate is its quotient, a complex
-    /// number its absolute value, a `TAU_ATOMIC` its mean. Other types of several numbers have none.
+    /// Returns the value of a location as one number, as tools show it. A rate is its quotient, a complex number its
+    /// absolute value, and a `TAU_ATOMIC` its mean; these are NaN if the denominator or the count is zero. Integers
+    /// above 2^53 are rounded.
+    ///
+    /// Returns `None` for other types of several numbers, and for a location outside the row.
+    ///
+    /// ```
+    /// use cubex::{DataType, LocationId, Row};
+    /// let bytes: Vec<u8> = [6.0_f64, 4.0].into_iter().flat_map(f64::to_le_bytes).collect();
+    /// let row = Row::from_bytes(DataType::Rate, &bytes);
+    /// assert_eq!(row.number(LocationId(0)), Some(1.5));
+    /// assert_eq!(row.number(LocationId(1)), None);
+    /// ```
     pub fn number(&self, location: LocationId) -> Option<f64> {
         let at = location.index();
         match (&self.cells, self.data_type) {
@@ -332,14 +360,16 @@ impl Row {
         }
     }
 
-    /// The row that has these bytes, as this crate writes them. A rest that is no whole value is left out.
+    /// Decodes a row from its bytes, in little endian as this crate writes them. Trailing bytes that are no whole value
+    /// are ignored.
     pub fn from_bytes(data_type: DataType, bytes: &[u8]) -> Self {
         let mut row = Self::new(data_type);
         row.decode(bytes, ByteOrder::Little);
         row
     }
 
-    /// Its bytes, as this crate writes them. None if a value does not fit into its type, as a sum may not.
+    /// Encodes the row as its bytes, in little endian as this crate writes them. Returns `None` if a value does not fit
+    /// into its type, as the sum of narrow integers may not.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let values = CellsRef::from(&self.cells);
@@ -348,7 +378,7 @@ impl Row {
         Some(bytes)
     }
 
-    /// A row of zeros as long as this one.
+    /// Returns a row of zeros with as many locations as this one.
     pub(crate) fn zeros(&self) -> Self {
         let cells = match &self.cells {
             Cells::Unsigned(values) => Cells::Unsigned(vec![0; values.len()]),
@@ -371,7 +401,7 @@ impl Row {
         }
     }
 
-    /// Makes room for that many locations more.
+    /// Reserves memory for this many more locations.
     pub(crate) fn reserve(&mut self, locations: usize) {
         match &mut self.cells {
             Cells::Unsigned(values) => values.reserve_exact(locations),
@@ -384,7 +414,7 @@ impl Row {
         }
     }
 
-    /// Appends the values that `bytes` hold; a rest that is no whole value is left out.
+    /// Appends the values that `bytes` hold. Trailing bytes that are no whole value are ignored.
     pub(crate) fn decode(&mut self, bytes: &[u8], order: ByteOrder) {
         match (&mut self.cells, self.data_type.shape()) {
             (Cells::Unsigned(values), Shape::Unsigned(size)) => match size {
@@ -421,10 +451,22 @@ impl Row {
         }
     }
 
-    /// Adds another row, as values of two call paths become one.
+    /// Adds the values of another row location by location, as the values of two call paths become one. Integers stop
+    /// at the limits of 64 bits; minima and maxima stay minima and maxima. If the rows differ in length, locations
+    /// beyond the shorter one are unchanged.
+    ///
+    /// ```
+    /// use cubex::{Cells, DataType, Row};
+    /// let mut row = Row::from_bytes(DataType::Uint8, &[1, 250]);
+    /// row.add(&Row::from_bytes(DataType::Uint8, &[2, 10]))?;
+    /// assert_eq!(row.cells(), &Cells::Unsigned(vec![3, 260]));
+    /// assert_eq!(row.to_bytes(), None, "260 does not fit into 8 bits");
+    /// # Ok::<(), cubex::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// `Unsupported` for histograms and scaling functions, whose sums the format does not define.
+    /// Fails with `Unsupported` for histograms and scaling functions, whose sums the format does not define, and if the
+    /// rows differ in type.
     pub fn add(&mut self, other: &Self) -> Result<()> {
         let kind = self.data_type;
         match (&mut self.cells, &other.cells) {
@@ -454,10 +496,11 @@ impl Row {
         Ok(())
     }
 
-    /// Subtracts another row, as a call path is freed of its children.
+    /// Subtracts the values of another row location by location, as exclusive values come from inclusive ones. Unsigned
+    /// integers stop at 0.
     ///
     /// # Errors
-    /// `Unsupported` for types that cannot be subtracted: extremes, histograms, scaling functions.
+    /// Fails with `Unsupported` for types that cannot be subtracted: extremes, histograms, scaling functions.
     pub(crate) fn subtract(&mut self, other: &Self) -> Result<()> {
         let kind = self.data_type;
         match (&mut self.cells, &other.cells) {
@@ -492,7 +535,7 @@ fn each<T: Copy>(to: &mut [T], from: &[T], with: impl Fn(T, T) -> T) {
     }
 }
 
-/// The numbers in `bytes`.
+/// Iterates over the numbers in `bytes`.
 #[inline]
 fn cells<T, const N: usize>(
     bytes: &[u8],
@@ -510,7 +553,8 @@ fn cells<T, const N: usize>(
 }
 
 impl CellsRef<'_> {
-    /// How many locations of a type these values fill; nothing if they do not fit the type.
+    /// Returns the number of locations that these values fill in a row of this type, or `None` if they do not fit the
+    /// type.
     pub(crate) fn locations(self, data_type: DataType) -> Option<usize> {
         match (self, data_type.shape()) {
             (Self::Unsigned(values), Shape::Unsigned(_)) => Some(values.len()),
@@ -524,7 +568,7 @@ impl CellsRef<'_> {
         }
     }
 
-    /// Writes the values of some locations, little-endian; nothing if one does not fit its type.
+    /// Encodes the values of a range of locations in little endian, or returns `None` if one does not fit its type.
     pub(crate) fn encode(
         self,
         data_type: DataType,
@@ -569,7 +613,7 @@ impl CellsRef<'_> {
     }
 }
 
-/// Appends words of eight bytes; a loop that the compiler turns into a plain copy.
+/// Appends words of eight bytes, in a loop that the compiler turns into a plain copy.
 fn put_words(words: impl ExactSizeIterator<Item = [u8; 8]>, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + 8 * words.len(), 0);

@@ -17,12 +17,12 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use support::{Random, Taste, archive, random_report, tar_header};
 
-/// Memory that reading may take for any report: windows and buffers.
+/// Memory in bytes that reading may take for any report, for windows and buffers.
 const BASE: usize = 1024 * 1024;
-/// Memory that it may take for each byte of the report.
+/// Memory in bytes that reading may take for each byte of the report.
 const FACTOR: usize = 32;
 
-/// Counts live bytes of the current thread, and the most there were.
+/// Counts the live bytes of the current thread, and their maximum.
 struct Counting;
 
 thread_local! {
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs a step and checks how much memory it took; `bytes` are those of the report.
+/// Runs a step and checks the memory that it took; `bytes` is the size of the report.
 fn bounded<T>(bytes: usize, step: impl FnOnce() -> T) -> T {
     let before = LIVE.get();
     MOST.set(before);
@@ -68,7 +68,7 @@ fn bounded<T>(bytes: usize, step: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Looks at all metadata.
+/// Reads all metadata, checks that the trees fit together, and returns a number that depends on what was read.
 fn look(meta: &Meta) -> usize {
     let mut seen = meta.version().len() + meta.mirrors().map(str::len).sum::<usize>();
     let attributes = |owner| meta.attributes(owner).map(|it| it.key.len()).sum::<usize>();
@@ -105,7 +105,7 @@ fn look(meta: &Meta) -> usize {
     seen
 }
 
-/// Reads everything; gives the first error. Any error must say which member it is about.
+/// Reads the whole report and returns the first error. Every error must name the member that it concerns.
 fn walk(bytes: &Arc<[u8]>) -> Result<usize> {
     let report = Report::from_bytes(Arc::clone(bytes))?;
     let meta = report.meta();

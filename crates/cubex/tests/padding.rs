@@ -16,8 +16,8 @@ use cubex::{
 };
 use support::{Random, archive, python};
 
-/// Members as a reader with cubelib's rule sees them. What it does after an empty member is not
-/// known for sure, so there are two of it.
+/// Returns the members as a reader with cubelib's padding rule sees them. Its behaviour after an empty member is not
+/// known for certain, so the parameter selects one of two.
 fn cubelib(bytes: &[u8], block_after_nothing: bool) -> BTreeMap<String, Vec<u8>> {
     let mut members = BTreeMap::new();
     let mut at = 0;
@@ -34,7 +34,7 @@ fn cubelib(bytes: &[u8], block_after_nothing: bool) -> BTreeMap<String, Vec<u8>>
     members
 }
 
-/// Sizes that matter, and others.
+/// Returns a random size, often one at which padding rules differ.
 fn size(random: &mut Random) -> usize {
     match random.below(3) {
         0 => 512 * random.below(5) as usize,

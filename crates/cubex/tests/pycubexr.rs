@@ -128,7 +128,7 @@ fn dump(path: &Path, out: &mut String) {
     meta.root_system_nodes().for_each(|root| dump_node(meta, root, out));
 }
 
-/// Whether lines are equal, or near each other where they may be.
+/// Returns `true` if two lines are equal, or close to each other where they may differ.
 fn same(a: &str, b: &str) -> bool {
     if a == b {
         return true;
@@ -143,7 +143,7 @@ fn same(a: &str, b: &str) -> bool {
         && first.iter().zip(&second).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + a.abs().max(1e6)))
 }
 
-/// Both dumps of reports, compared; gives the number of lines.
+/// Compares the dumps of reports by both libraries, and returns the number of lines.
 fn compare(python: &Path, reports: &[PathBuf]) -> usize {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pycubexr/dump.py");
     let output = Command::new(python).arg(script).args(reports).output().unwrap();
@@ -180,7 +180,7 @@ fn reports_of_other_tools_read_equal() {
     assert!(lines > 1_000 * reports.len(), "{lines}");
 }
 
-/// Turns the bytes of values and index around.
+/// Swaps the bytes of values and index.
 fn to_big_endian(dtype: DataType, index: &mut [u8], data: &mut [u8]) {
     index[11..15].reverse();
     index[18..].chunks_exact_mut(4).for_each(<[u8]>::reverse);
@@ -226,7 +226,7 @@ fn packed_row(row: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What we do not write ourselves: compressed and big-endian values, a compressed document.
+/// Reads what this crate does not write itself: compressed and big-endian values, a compressed document.
 #[test]
 fn other_forms_read_equal() {
     let Some(python) = python("pycubexr") else { return };

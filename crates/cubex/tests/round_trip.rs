@@ -121,7 +121,7 @@ fn check(report: &Report, content: &Content) {
     assert_eq!(extras, content.extras);
 }
 
-/// Some row, to have one.
+/// Returns any row of the report.
 fn dummy(report: &Report) -> Row {
     let meta = report.meta();
     meta.metrics()
@@ -212,7 +212,7 @@ fn a_large_document_is_cached_beside_the_report() {
     }
 }
 
-/// The sum of the rows of some call paths, of integers.
+/// Returns the sum of the integer rows of some call paths.
 fn sum(content: &Content, id: MetricId, cnodes: impl Iterator<Item = CnodeId>) -> Vec<u64> {
     let mut sum = vec![0_u64; content.meta.locations().len()];
     for cnode in cnodes {

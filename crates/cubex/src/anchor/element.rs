@@ -1,9 +1,9 @@
-//! Which elements there are, and where each may stand.
+//! The elements of `anchor.xml`, and where each may stand.
 
 /// An element of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
-    /// Before the root element and after it.
+    /// The document outside its root element.
     Document,
     Cube,
     Attr,
@@ -24,11 +24,11 @@ pub(super) enum Element {
     Dim,
     /// An element that only holds text.
     Text(Field),
-    /// Something unknown, from a later version perhaps: left out with all that is in it.
+    /// An unknown element, perhaps from a later version, which is skipped with all of its contents.
     Unknown,
 }
 
-/// What a text is.
+/// The meaning of a text in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Mirror,
@@ -53,7 +53,7 @@ pub(super) enum Field {
 }
 
 impl Element {
-    /// The element that a tag begins inside this one.
+    /// Returns the element that a tag of this name begins inside this one.
     pub(super) fn child(self, name: &str) -> Self {
         use Element::*;
         match (self, name) {

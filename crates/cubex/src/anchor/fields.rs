@@ -11,8 +11,8 @@ use crate::links::NONE;
 
 /// The attributes of a tag, looked up by name.
 ///
-/// Tags have a handful, so each look-up goes through them; duplicates are not looked for, since that
-/// takes quadratic time in a hostile tag, and the first one counts.
+/// Tags have few attributes, so each look-up goes through all of them. Duplicates are not searched for, because that
+/// takes quadratic time in a hostile tag; the first one counts.
 pub(super) struct Fields<'a>(&'a BytesStart<'a>);
 
 impl<'a> Fields<'a> {
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
         Ok(None)
     }
 
-    /// The text of an attribute, empty if there is none.
+    /// Returns the text of an attribute, or the empty string if there is none.
     pub(super) fn text(&self, name: &str) -> Result<Cow<'a, str>> {
         match self.find(|key| key == name)? {
             Some(attribute) => value(&attribute),
@@ -38,47 +38,48 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The number that an element has: `id` here, `Id` there.
+    /// Returns the id of an element. Some elements spell the attribute `id`, others `Id`.
     pub(super) fn id(&self) -> Result<u32> {
         let attribute = self.find(|key| key.eq_ignore_ascii_case("id"))?;
         let attribute = attribute.ok_or(ErrorKind::Anchor("an element has no id"))?;
         number(&value(&attribute)?)
     }
 
-    /// A number that must be there.
+    /// Returns a number that must be present.
     pub(super) fn number(&self, name: &str) -> Result<u32> {
         number(&self.text(name)?)
     }
 
-    /// A line; [`NONE`] if it is missing or negative.
+    /// Returns a line number, or [`NONE`] if it is missing or negative.
     pub(super) fn line(&self, name: &str) -> Result<u32> {
         Ok(self.text(name)?.trim().parse().unwrap_or(NONE))
     }
 
-    /// A flag that is set unless it says `false`.
+    /// Returns a flag that is set unless its text is `false`.
     pub(super) fn unless_false(&self, name: &str) -> Result<bool> {
         Ok(!self.text(name)?.eq_ignore_ascii_case("false"))
     }
 
-    /// A flag that is not set unless it says `true`.
+    /// Returns a flag that is not set unless its text is `true`.
     pub(super) fn is_true(&self, name: &str) -> Result<bool> {
         Ok(self.text(name)?.eq_ignore_ascii_case("true"))
     }
 
-    /// The attributes as they stand there: those of CubePL have no quotes.
+    /// Returns the attributes as they stand in the document, because those of CubePL have no quotes.
     pub(super) fn verbatim(&self) -> &'a str {
         self.0.attributes_raw().trim()
     }
 }
 
-/// The value with its five predefined entities and character references resolved; no others are.
+/// Returns the value of an attribute with the five predefined entities and character references resolved; there are no
+/// other entities.
 fn value<'a>(attribute: &Attribute<'a>) -> Result<Cow<'a, str>> {
     attribute
         .normalized_value(XmlVersion::Implicit1_0)
         .map_err(|error| ErrorKind::Xml(error.to_string()).into())
 }
 
-/// A number of the document. The largest that fits is not one: tables use it for *none*.
+/// Parses a number of the document. The largest 32-bit number is refused, because tables use it for *none*.
 pub(super) fn number(text: &str) -> Result<u32> {
     let number = text.trim().parse().ok().filter(|&number| number != NONE);
     number.ok_or_else(|| Error::new(ErrorKind::Anchor("a number is missing or out of range")))

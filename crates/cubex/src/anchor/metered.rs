@@ -5,12 +5,12 @@
 
 use std::io::{self, BufRead, Read};
 
-/// A stream with an allowance for the next piece and one for everything.
+/// A stream with a limit for the next piece and one for the whole.
 pub(super) struct Metered<R> {
     inner: R,
     piece: u64,
     total: u64,
-    /// What was used up, if anything.
+    /// Description of the limit that was exceeded, if one was.
     pub(super) exceeded: Option<&'static str>,
 }
 
@@ -19,7 +19,7 @@ impl<R: BufRead> Metered<R> {
         Self { inner, piece: 0, total, exceeded: None }
     }
 
-    /// Allows that many bytes for the next piece.
+    /// Sets the limit for the next piece, in bytes.
     pub(super) fn allow(&mut self, bytes: u64) {
         self.piece = bytes;
     }

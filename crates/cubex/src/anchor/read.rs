@@ -27,16 +27,16 @@ use super::element::{Element, Field};
 use super::fields::{Fields, number};
 use super::metered::Metered;
 
-/// Bytes that one tag or text may have.
+/// Largest size of one tag or text, in bytes.
 const PIECE: u64 = 1 << 20;
-/// How deep elements may nest. Nothing here recurses, so this only bounds the stack of levels; call
-/// trees of recursive programs can be deep.
+/// Largest depth of nested elements. Nothing here recurses, so this only bounds the stack of levels; call trees of
+/// recursive programs can be deep.
 const DEPTH: usize = 65_536;
-/// How much larger than its file a compressed document may be, and what is always allowed.
+/// Largest ratio of the size of a compressed document to that of its file. [`SMALL`] bytes are always allowed.
 const RATIO: u64 = 200;
 const SMALL: u64 = 4 << 20;
 
-/// Reads the document at `offset` of a source.
+/// Reads the document of `size` bytes at `offset` of a source.
 pub(crate) fn read(source: &Source, offset: u64, size: u64) -> Result<Tables> {
     let mut window = Window::new(source, offset, size);
     let start = window.fill_buf().map_err(Error::io)?;
@@ -88,31 +88,31 @@ fn xml_error(error: XmlError, exceeded: Option<&'static str>) -> Error {
     }
 }
 
-/// Where we are, and the tables so far.
+/// The current position in the document, and the tables so far.
 #[derive(Default)]
 struct Parser {
     draft: Draft,
     stack: Vec<Element>,
-    /// The text of the current element, gathered from its pieces.
+    /// The text of the current element, collected from its pieces.
     text: String,
-    /// The metric, call path and system tree node that we are in.
+    /// The current metric; `cnode` and `node` are the current call path and system tree node.
     metric: Option<u32>,
     cnode: Option<u32>,
     node: Option<u32>,
-    /// Verbatim attributes of an expression, or what a coordinate belongs to.
+    /// Verbatim attributes of the current expression; `place` is the element to which the current coordinate belongs.
     attributes: String,
     place: (Option<OwnerKind>, u32),
-    /// There was a root element.
+    /// `true` once there was a root element.
     seen: bool,
 }
 
-/// The position of the row added last.
+/// Returns the position of the row that was added last.
 fn last<T>(table: &[T]) -> Option<u32> {
     u32::try_from(table.len()).ok()?.checked_sub(1)
 }
 
 impl Parser {
-    /// Takes an event; true at the end of the document.
+    /// Handles an event of the XML reader. Returns `true` at the end of the document.
     fn event(&mut self, event: Event<'_>) -> Result<bool> {
         match event {
             Event::Start(tag) => self.start(&tag)?,
@@ -325,7 +325,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Puts a text where it belongs.
+    /// Stores a text in the field to which it belongs.
     fn field(&mut self, field: Field, text: &str) -> Result<()> {
         let parent = self.here();
         match field {
@@ -417,7 +417,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Coordinates, separated by blanks.
+    /// Adds the coordinates of an element, which are separated by blanks.
     fn coordinate(&mut self, text: &str) -> Result<()> {
         let t = &mut self.draft.tables;
         let topology = last(&t.topologies).unwrap_or(NONE);
@@ -447,7 +447,7 @@ impl Parser {
     }
 }
 
-/// What a coordinate belongs to.
+/// Returns the element to which a coordinate belongs.
 fn place(fields: &Fields<'_>) -> Result<(Option<OwnerKind>, u32)> {
     let names = [
         ("locId", OwnerKind::Location),
@@ -463,7 +463,7 @@ fn place(fields: &Fields<'_>) -> Result<(Option<OwnerKind>, u32)> {
     Err(ErrorKind::Anchor("a coordinate belongs to nothing").into())
 }
 
-/// The value of `cubeplaggrtype=plus`, with or without quotes.
+/// Returns the value of `cubeplaggrtype=plus`, with or without quotes.
 fn aggregate(attributes: &str) -> &str {
     let value = attributes.split_once('=').map_or("", |(_, value)| value);
     value.trim_matches(|c: char| c == '"' || c == '\'' || c.is_whitespace())

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use crate::id::{CnodeId, GroupId, MetricId, SystemNodeId};
 use crate::meta::{Expression, ExpressionKind, Meta, Owner, ParameterKind, Place, VizType};
 
-/// Text with what XML does not allow replaced.
+/// Text in which characters that XML does not allow are replaced.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -92,7 +92,7 @@ enum Step<T> {
     Leave,
 }
 
-/// Walks a tree without recursion, telling where each element begins and ends.
+/// Walks a tree without recursion and reports where each element begins and ends.
 fn walk<T, I: Iterator<Item = T>>(
     roots: I,
     children: impl Fn(&T) -> I,
@@ -173,7 +173,7 @@ fn metric(meta: &Meta, id: MetricId, out: &mut impl Write) -> io::Result<()> {
     attributes(meta, Owner::Metric(id), out)
 }
 
-/// A line number; unknown ones are −1.
+/// Returns a line number as the document has it: −1 if it is not known.
 fn line(line: Option<u32>) -> i64 {
     line.map_or(-1, i64::from)
 }

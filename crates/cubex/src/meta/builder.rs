@@ -1,4 +1,4 @@
-//! Filling the tables: from a program through [`MetaBuilder`], from XML through [`Draft`].
+//! Fills the tables: from a program through [`MetaBuilder`], from XML through [`Draft`].
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::{CnodeId, GroupId, LocationId, MetricId, RegionId, SystemNodeId, TopologyId};
@@ -15,17 +15,17 @@ use super::{
     Region, SystemNode, Topology, finish,
 };
 
-/// Tables that are being filled.
+/// Tables while they are being filled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) tables: Tables,
     interner: Interner,
-    /// There were more than 4 GiB of strings.
+    /// `true` once there are more than 4 GiB of strings.
     full: bool,
 }
 
 impl Draft {
-    /// The number of a string.
+    /// Returns the number of a string.
     pub(crate) fn text(&mut self, text: &str) -> StrId {
         self.interner.add(text).unwrap_or_else(|| {
             self.full = true;
@@ -33,7 +33,7 @@ impl Draft {
         })
     }
 
-    /// The filled tables, not yet checked.
+    /// Returns the filled tables, which are not checked yet.
     pub(crate) fn into_tables(mut self) -> Result<Tables> {
         if self.full {
             return Err(ErrorKind::Limit("more than 4 GiB of names").into());
@@ -43,18 +43,18 @@ impl Draft {
     }
 }
 
-/// Collects metrics, call tree and system tree of a report to be written.
+/// Collects the metadata of a report to be written: metrics, call tree, system tree and topologies.
 ///
-/// Ids are given in the order of definition, from 0 on. Parents are defined before their children;
-/// beyond that any order will do for all but locations, which must be defined in the order in which
-/// the system tree shows them, because other readers take their columns in that order. Mistakes are
-/// reported by [`MetaBuilder::finish`] and by the writer.
+/// Ids are given in the order of definition, from 0 on. A parent must be defined before its children. Locations must be
+/// defined in the order in which the system tree shows them, because other readers take the columns of values in that
+/// order; all other elements may come in any order. The methods themselves never fail: [`MetaBuilder::finish`] and the
+/// writer report mistakes.
 #[derive(Clone, Debug)]
 pub struct MetaBuilder {
     draft: Draft,
-    /// A coordinate had another number of dimensions than its topology.
+    /// `true` once a coordinate had another number of dimensions than its topology.
     crooked: bool,
-    /// Coordinates by topology, brought together at the end.
+    /// Coordinates in the order of definition, which are sorted by topology at the end.
     places: Vec<(PlaceRecord, Vec<u32>)>,
 }
 
@@ -64,45 +64,49 @@ impl Default for MetaBuilder {
     }
 }
 
-/// The position that the next row of a table will have.
+/// Returns the position that the next row of a table will have.
 fn next<T>(table: &[T]) -> u32 {
     u32::try_from(table.len()).unwrap_or(NONE)
 }
 
 impl MetaBuilder {
-    /// An empty report, version 4.4.
+    /// Begins the metadata of an empty report of version 4.4.
     pub fn new() -> Self {
         let mut builder = Self { draft: Draft::default(), crooked: false, places: Vec::new() };
         builder.version("4.4");
         builder
     }
 
-    /// Version of the format. 4.4 is what most readers take; accelerators need 4.7.
+    /// Sets the version of the format that the report states. The default 4.4 suits most readers; location groups of
+    /// type `accelerator` need 4.7.
     pub fn version(&mut self, version: &str) {
         self.draft.tables.heads.version = self.draft.text(version);
     }
 
-    /// Titles of the three trees.
+    /// Sets the titles of the metric tree, the call tree and the system tree, which viewers show above them. All are
+    /// empty by default.
     pub fn titles(&mut self, metrics: &str, program: &str, system: &str) {
         self.draft.tables.heads.metrics_title = self.draft.text(metrics);
         self.draft.tables.heads.program_title = self.draft.text(program);
         self.draft.tables.heads.system_title = self.draft.text(system);
     }
 
-    /// An address that stands for `@mirror@`.
+    /// Adds a base address that viewers put in the place of `@mirror@` in the URLs of metrics and regions.
     pub fn mirror(&mut self, url: &str) {
         let url = self.draft.text(url);
         self.draft.tables.mirrors.push(url.0);
     }
 
-    /// An attribute of an element or of the report.
+    /// Adds an attribute to an element or to the report itself. Attributes keep their order; equal keys are not
+    /// checked.
     pub fn attribute(&mut self, owner: Owner, key: &str, value: &str) {
         let (kind, owner) = owner.key();
         let (key, value) = (self.draft.text(key), self.draft.text(value));
         self.draft.tables.attributes.push(AttributeRecord { kind, owner, key, value });
     }
 
-    /// A metric, part of `parent` if there is one.
+    /// Adds a metric and returns its id. With a `parent` it is a part of that metric, and otherwise a root of the
+    /// metric tree.
     pub fn metric(&mut self, parent: Option<MetricId>, metric: Metric<'_>) -> MetricId {
         let draft = &mut self.draft;
         let record = MetricRecord {
@@ -124,7 +128,8 @@ impl MetaBuilder {
         MetricId(record.number)
     }
 
-    /// An expression of a derived metric.
+    /// Adds a CubePL expression to a derived metric. A metric can have one for each
+    /// [`ExpressionKind`](super::ExpressionKind).
     pub fn expression(&mut self, metric: MetricId, expression: Expression<'_>) {
         let record = ExpressionRecord {
             metric: metric.0,
@@ -135,7 +140,7 @@ impl MetaBuilder {
         self.draft.tables.expressions.push(record);
     }
 
-    /// A region.
+    /// Adds a region, to which call paths can then refer, and returns its id.
     pub fn region(&mut self, region: Region<'_>) -> RegionId {
         let draft = &mut self.draft;
         let record = RegionRecord {
@@ -154,7 +159,8 @@ impl MetaBuilder {
         RegionId(record.number)
     }
 
-    /// A call path, one step longer than `parent`.
+    /// Adds a call path and returns its id. It is one call longer than `parent`, or a root of the call tree without
+    /// one.
     pub fn cnode(&mut self, parent: Option<CnodeId>, cnode: Cnode<'_>) -> CnodeId {
         let record = CnodeRecord {
             number: next(&self.draft.tables.cnodes),
@@ -167,7 +173,7 @@ impl MetaBuilder {
         CnodeId(record.number)
     }
 
-    /// A parameter of a call path.
+    /// Adds a parameter to a call path. Parameters tell call paths of the same region apart and keep their order.
     pub fn parameter(&mut self, cnode: CnodeId, parameter: Parameter<'_>) {
         let record = ParameterRecord {
             cnode: cnode.0,
@@ -178,7 +184,7 @@ impl MetaBuilder {
         self.draft.tables.parameters.push(record);
     }
 
-    /// A node of the system tree.
+    /// Adds a node of the system tree and returns its id. Without a `parent` the node is a root.
     pub fn system_node(
         &mut self,
         parent: Option<SystemNodeId>,
@@ -195,7 +201,8 @@ impl MetaBuilder {
         SystemNodeId(record.number)
     }
 
-    /// A location group of a node of the system tree.
+    /// Adds a location group, usually a process, to a node of the system tree and returns its id. The writer refuses a
+    /// group without locations, which cubelib cannot read.
     pub fn group(&mut self, node: SystemNodeId, group: Group<'_>) -> GroupId {
         let record = GroupRecord {
             number: next(&self.draft.tables.groups),
@@ -208,7 +215,8 @@ impl MetaBuilder {
         GroupId(record.number)
     }
 
-    /// A location of a group.
+    /// Adds a location, usually a thread, to a location group and returns its id. The id is the column of the location
+    /// in all rows of values.
     pub fn location(&mut self, group: GroupId, location: Location<'_>) -> LocationId {
         let record = LocationRecord {
             number: next(&self.draft.tables.locations),
@@ -221,7 +229,22 @@ impl MetaBuilder {
         LocationId(record.number)
     }
 
-    /// A topology.
+    /// Adds a Cartesian topology with its dimensions and returns its id. [`MetaBuilder::coordinate`] then places
+    /// elements in it.
+    ///
+    /// ```
+    /// use cubex::{Dimension, Group, Location, MetaBuilder, Place, SystemNode, Topology};
+    /// let mut builder = MetaBuilder::new();
+    /// let machine = builder.system_node(None, SystemNode::default());
+    /// let process = builder.group(machine, Group::default());
+    /// let thread = builder.location(process, Location::default());
+    /// let ring = Dimension { name: "x", size: 4, periodic: true };
+    /// let grid = builder.topology(&Topology { name: "Process ring", dimensions: vec![ring] });
+    /// builder.coordinate(grid, Place::Location(thread), &[3]);
+    /// let meta = builder.finish()?;
+    /// assert_eq!(meta.coordinates(grid).next().map(|it| it.at), Some(&[3_u32][..]));
+    /// # Ok::<(), cubex::Error>(())
+    /// ```
     pub fn topology(&mut self, topology: &Topology<'_>) -> TopologyId {
         let id = next(&self.draft.tables.topologies);
         let name = self.draft.text(topology.name);
@@ -236,7 +259,8 @@ impl MetaBuilder {
         TopologyId(id)
     }
 
-    /// Where in a topology something is: one number for each dimension.
+    /// Places a location, a location group or a node of the system tree in a topology. `at` has one coordinate for each
+    /// dimension, counted from 0.
     pub fn coordinate(&mut self, topology: TopologyId, place: Place, at: &[u32]) {
         let (kind, owner) = match place {
             Place::Location(id) => (OwnerKind::Location, id.0),
@@ -248,10 +272,11 @@ impl MetaBuilder {
         self.places.push((PlaceRecord { topology: topology.0, kind, owner }, at.to_vec()));
     }
 
-    /// Checks everything and makes the trees.
+    /// Checks all definitions and links the trees.
     ///
     /// # Errors
-    /// If something refers to what is not defined, or to what is defined after it.
+    /// Fails if an element refers to one that is not defined or that is defined after it, if a coordinate has the wrong
+    /// number of dimensions, or if there are more than 4 GiB of names.
     pub fn finish(mut self) -> Result<Meta> {
         if self.crooked {
             let what = "a coordinate has another number of dimensions than its topology";

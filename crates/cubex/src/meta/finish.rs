@@ -1,8 +1,8 @@
-//! From tables in the order of a document to tables in the order of ids.
+//! Turns tables in the order of a document into tables in the order of ids.
 //!
-//! Whoever filled the tables, an XML document, a cache or a program, this is the one place that
-//! checks them: numbers are unique, parents come before their children, references lead somewhere.
-//! After that the trees have no cycles and no id leads outside its table.
+//! Tables are filled from an XML document, from a cache or by a program, and this is the one place that checks them:
+//! numbers are unique, parents come before their children, references lead to an element. After that the trees have no
+//! cycles and no id leads outside its table.
 
 use crate::error::{ErrorKind, Result};
 use crate::links::{Links, NONE};
@@ -10,18 +10,18 @@ use crate::links::{Links, NONE};
 use super::Meta;
 use super::tables::{Child, Numbered, OwnerKind, Tables};
 
-/// How positions in a document become ids.
+/// The relation between positions in a document and ids.
 enum Ids {
     /// Numbers are 0, 1, 2, … in the order of the document.
     Same(u32),
-    /// Numbers are 0 … n − 1 in another order: here by position.
+    /// Numbers are 0 … n − 1 in another order; the list has them by position.
     Permuted(Vec<u32>),
-    /// Numbers have gaps: ids are positions. Here are number and position, sorted.
+    /// Numbers have gaps, so positions become ids. The list has pairs of number and position, sorted.
     Gaps(Vec<(u32, u32)>),
 }
 
 impl Ids {
-    /// Looks at the numbers of a table; nothing if two are equal.
+    /// Examines the numbers of a table. Returns `None` if two are equal.
     fn of<R: Numbered>(records: &[R]) -> Option<Self> {
         let count = u32::try_from(records.len()).ok().filter(|&count| count != NONE)?;
         let numbers = || records.iter().map(Numbered::number);
@@ -52,7 +52,7 @@ impl Ids {
         }
     }
 
-    /// The id of the element at a position; [`NONE`] stays.
+    /// Returns the id of the element at a position; [`NONE`] stays unchanged.
     fn id(&self, position: u32) -> u32 {
         match self {
             Self::Permuted(ids) => ids.get(position as usize).copied().unwrap_or(NONE),
@@ -60,7 +60,7 @@ impl Ids {
         }
     }
 
-    /// The id of the element that the document numbers so.
+    /// Returns the id of the element that has this number in the document.
     fn find(&self, number: u32) -> Option<u32> {
         match self {
             Self::Same(count) => (number < *count).then_some(number),
@@ -72,7 +72,7 @@ impl Ids {
         }
     }
 
-    /// Puts a table into the order of ids.
+    /// Sorts a table by ids.
     fn sort<R: Numbered>(&self, records: &mut [R]) {
         if let Self::Permuted(ids) = self {
             let old = records.to_vec();
@@ -85,7 +85,7 @@ impl Ids {
     }
 }
 
-/// Turns parents from positions into ids and links the tree. The table is sorted afterwards.
+/// Turns parents from positions into ids, links the tree, and sorts the table.
 fn link<R: Child>(records: &mut [R], ids: &Ids, parents: &Ids) -> Links {
     for record in &mut *records {
         record.set_parent(parents.id(record.parent()));
@@ -96,12 +96,12 @@ fn link<R: Child>(records: &mut [R], ids: &Ids, parents: &Ids) -> Links {
     links
 }
 
-/// In a table of trees, whether every parent is a root mark or stands before its child.
+/// Returns `true` if every parent in a table of trees is a root mark or stands before its child.
 fn ordered<R: Child>(records: &[R]) -> bool {
     (0..).zip(records).all(|(at, record)| record.parent() == NONE || record.parent() < at)
 }
 
-/// Checks the tables and gives everything its id.
+/// Checks the tables and gives every element its id.
 pub(crate) fn finish(mut tables: Tables) -> Result<Meta> {
     let t = &mut tables;
     let all = All::of(t)?;
@@ -152,7 +152,7 @@ impl All {
         Ok(all)
     }
 
-    /// The id of an element that is known by its position.
+    /// Returns the id of an element that is known by its position.
     fn owner(&self, kind: OwnerKind, position: u32) -> Result<u32> {
         let ids = match kind {
             OwnerKind::Report => return Ok(0),
@@ -168,7 +168,7 @@ impl All {
     }
 }
 
-/// Parents stand before their children, so there is no cycle, and every location has a group.
+/// Checks that parents stand before their children, so that there is no cycle, and that every location has a group.
 fn check_parents(t: &Tables) -> Result<()> {
     if !(ordered(&t.metrics) && ordered(&t.cnodes) && ordered(&t.nodes)) {
         return Err(bad("an element stands before its parent").into());
@@ -182,7 +182,7 @@ fn check_parents(t: &Tables) -> Result<()> {
     Ok(())
 }
 
-/// Sorts what belongs to elements by its owner; the order of the document stays among equals.
+/// Sorts attributes, expressions and parameters by their owners, and keeps the order of the document among equals.
 fn attach(t: &mut Tables, all: &All) -> Result<()> {
     for attribute in &mut t.attributes {
         attribute.owner = all.owner(attribute.kind, attribute.owner)?;
@@ -199,7 +199,7 @@ fn attach(t: &mut Tables, all: &All) -> Result<()> {
     Ok(())
 }
 
-/// Coordinates name elements by their numbers, and there are as many as dimensions.
+/// Turns the numbers of elements in coordinates into ids, and checks that there are as many coordinates as dimensions.
 fn place(t: &mut Tables, all: &All) -> Result<()> {
     let mut wanted = 0_u64;
     for place in &mut t.places {
@@ -224,7 +224,7 @@ fn place(t: &mut Tables, all: &All) -> Result<()> {
     Ok(())
 }
 
-/// Whether each topology has the dimensions that it says.
+/// Returns `true` if each topology has as many dimensions as it states.
 fn dimensions_fit(tables: &Tables) -> bool {
     let mut dimensions = tables.dimensions.iter().map(|dimension| dimension.topology);
     let promised = (0..).zip(&tables.topologies);

@@ -42,7 +42,10 @@ use crate::id::{CnodeId, GroupId, LocationId, MetricId, RegionId, SystemNodeId, 
 use crate::links::{Links, NONE};
 use tables::{OwnerKind, Tables, line};
 
-/// Metrics, call tree and system tree of a report.
+/// The metadata of a report: its metrics, call tree, system tree and topologies, without values.
+///
+/// A `Meta` cannot be changed. It is checked when it is made, so all trees are free of cycles and all ids that it gives
+/// lead to an element. Ids of another report, or out of range, give `None` or an empty iterator.
 #[derive(Debug)]
 pub struct Meta {
     tables: Tables,
@@ -51,14 +54,15 @@ pub struct Meta {
     node_links: Links,
     group_links: Links,
     location_links: Links,
-    /// For each topology, where its coordinates begin.
+    /// Index of the first coordinate of each topology.
     starts: Vec<usize>,
-    /// Row number of each call path in exclusive and in inclusive metrics.
+    /// Row number of each call path in exclusive metrics; `wide` holds those of inclusive metrics. Both are computed
+    /// when first needed.
     deep: OnceLock<Vec<u32>>,
     wide: OnceLock<Vec<u32>>,
 }
 
-/// Ids from 0 on.
+/// Iterates over ids from 0 on.
 fn count<T>(length: usize, id: impl Fn(u32) -> T) -> impl ExactSizeIterator<Item = T> {
     // `finish` has seen to it that tables have fewer rows than this.
     (0..u32::try_from(length).unwrap_or(NONE)).map(id)
@@ -93,32 +97,33 @@ impl Meta {
         }
     }
 
-    /// Version of the format, such as `4.4`.
+    /// Returns the version of the Cube format that the report states, such as `4.4`.
     pub fn version(&self) -> &str {
         self.tables.text(self.tables.heads.version)
     }
 
-    /// Title of the metric tree, usually empty.
+    /// Returns the title of the metric tree, which viewers show above it. It is usually empty.
     pub fn metrics_title(&self) -> &str {
         self.tables.text(self.tables.heads.metrics_title)
     }
 
-    /// Title of the call tree, usually empty.
+    /// Returns the title of the call tree, which viewers show above it. It is usually empty.
     pub fn program_title(&self) -> &str {
         self.tables.text(self.tables.heads.program_title)
     }
 
-    /// Title of the system tree, usually empty.
+    /// Returns the title of the system tree, which viewers show above it. It is usually empty.
     pub fn system_title(&self) -> &str {
         self.tables.text(self.tables.heads.system_title)
     }
 
-    /// Addresses that stand for `@mirror@` in the URLs of metrics and regions.
+    /// Iterates over the base addresses that viewers put in the place of `@mirror@` in the URLs of metrics and regions.
     pub fn mirrors(&self) -> impl ExactSizeIterator<Item = &str> {
         self.tables.mirrors.iter().map(|&mirror| self.tables.text(crate::text::StrId(mirror)))
     }
 
-    /// Attributes of an element or of the report itself, in their order.
+    /// Iterates over the attributes of an element, or of the report itself, in the order of the document. Elements of
+    /// all kinds but topologies can have attributes.
     pub fn attributes(&self, owner: Owner) -> impl ExactSizeIterator<Item = Attribute<'_>> {
         let key = owner.key();
         let all = &self.tables.attributes;
@@ -130,12 +135,12 @@ impl Meta {
         })
     }
 
-    /// Every metric.
+    /// Iterates over the ids of all metrics, in rising order.
     pub fn metrics(&self) -> impl ExactSizeIterator<Item = MetricId> + use<> {
         count(self.tables.metrics.len(), MetricId)
     }
 
-    /// A metric.
+    /// Returns the metric with this id, or `None` if the report has no such metric.
     pub fn metric(&self, id: MetricId) -> Option<Metric<'_>> {
         let record = self.tables.metrics.get(id.index())?;
         let text = |id| self.tables.text(id);
@@ -154,27 +159,28 @@ impl Meta {
         })
     }
 
-    /// The metric of that unique name.
+    /// Returns the metric with this unique name, such as `time`, or `None` if the report has no such metric. The search
+    /// goes through all metrics, so callers should keep the id.
     pub fn find_metric(&self, uniq_name: &str) -> Option<MetricId> {
         self.metrics().find(|&id| self.metric(id).is_some_and(|it| it.uniq_name == uniq_name))
     }
 
-    /// Metrics that are no part of another.
+    /// Iterates over the roots of the metric tree: metrics that are no part of another.
     pub fn root_metrics(&self) -> impl Iterator<Item = MetricId> + '_ {
         self.metric_links.children(NONE).map(MetricId)
     }
 
-    /// Metrics that are parts of this one.
+    /// Iterates over the children of a metric, which are parts of it, in the order of the document.
     pub fn metric_children(&self, id: MetricId) -> impl Iterator<Item = MetricId> + '_ {
         self.metric_links.children(id.0).map(MetricId)
     }
 
-    /// The metric that this one is a part of.
+    /// Returns the parent of a metric, of which it is a part, or `None` for a root.
     pub fn metric_parent(&self, id: MetricId) -> Option<MetricId> {
         self.tables.metrics.get(id.index()).and_then(|it| line(it.parent)).map(MetricId)
     }
 
-    /// The expressions of a derived metric.
+    /// Iterates over the CubePL expressions of a derived metric. Other metrics have none.
     pub fn expressions(&self, id: MetricId) -> impl ExactSizeIterator<Item = Expression<'_>> {
         range(&self.tables.expressions, |it| it.metric, id.0).iter().map(|it| Expression {
             kind: it.kind,
@@ -183,17 +189,17 @@ impl Meta {
         })
     }
 
-    /// The number of a metric in the document, which names its members.
+    /// Returns the number of a metric in the document, by which its members are named.
     pub(crate) fn metric_number(&self, id: MetricId) -> Option<u32> {
         self.tables.metrics.get(id.index()).map(|it| it.number)
     }
 
-    /// Every region.
+    /// Iterates over the ids of all regions, in rising order.
     pub fn regions(&self) -> impl ExactSizeIterator<Item = RegionId> + use<> {
         count(self.tables.regions.len(), RegionId)
     }
 
-    /// A region.
+    /// Returns the region with this id, or `None` if the report has no such region.
     pub fn region(&self, id: RegionId) -> Option<Region<'_>> {
         let record = self.tables.regions.get(id.index())?;
         let text = |id| self.tables.text(id);
@@ -210,50 +216,53 @@ impl Meta {
         })
     }
 
-    /// Every call path.
+    /// Iterates over the ids of all call paths, in rising order. [`Meta::cnodes_in_order`] gives them in the order of
+    /// the call tree.
     pub fn cnodes(&self) -> impl ExactSizeIterator<Item = CnodeId> + use<> {
         count(self.tables.cnodes.len(), CnodeId)
     }
 
-    /// A call path.
+    /// Returns the call path with this id, or `None` if the report has no such call path.
     pub fn cnode(&self, id: CnodeId) -> Option<Cnode<'_>> {
         let record = self.tables.cnodes.get(id.index())?;
         let file = self.tables.text(record.file);
         Some(Cnode { region: RegionId(record.region), file, line: line(record.line) })
     }
 
-    /// The region that a call path ends in.
+    /// Returns the region in which a call path ends: the function that is called.
     pub fn callee(&self, id: CnodeId) -> Option<Region<'_>> {
         self.region(RegionId(self.tables.cnodes.get(id.index())?.region))
     }
 
-    /// The roots of the call tree.
+    /// Iterates over the roots of the call tree. A report of a whole program usually has one, a report with threads or
+    /// tasks several.
     pub fn root_cnodes(&self) -> impl Iterator<Item = CnodeId> + '_ {
         self.cnode_links.children(NONE).map(CnodeId)
     }
 
-    /// The call paths one step longer.
+    /// Iterates over the children of a call path, which are one call longer, in the order of the document.
     pub fn cnode_children(&self, id: CnodeId) -> impl Iterator<Item = CnodeId> + '_ {
         self.cnode_links.children(id.0).map(CnodeId)
     }
 
-    /// The call path one step shorter.
+    /// Returns the parent of a call path, which is one call shorter, or `None` for a root.
     pub fn cnode_parent(&self, id: CnodeId) -> Option<CnodeId> {
         self.tables.cnodes.get(id.index()).and_then(|it| line(it.parent)).map(CnodeId)
     }
 
-    /// A call path and everything below it, parents before their children.
+    /// Iterates over a call path and everything below it, parents before their children. The iterator is empty if there
+    /// is no such call path.
     pub fn cnodes_below(&self, id: CnodeId) -> impl Iterator<Item = CnodeId> + '_ {
         let known = id.index() < self.tables.cnodes.len();
         known.then(|| self.cnode_links.below(id.0)).into_iter().flatten().map(CnodeId)
     }
 
-    /// All call paths in the order of the call tree, parents before their children.
+    /// Iterates over all call paths in the order of the call tree, parents before their children.
     pub fn cnodes_in_order(&self) -> impl Iterator<Item = CnodeId> + '_ {
         self.cnode_links.all().map(CnodeId)
     }
 
-    /// Parameters of a call path, in their order.
+    /// Iterates over the parameters of a call path, in the order of the document.
     pub fn parameters(&self, id: CnodeId) -> impl ExactSizeIterator<Item = Parameter<'_>> {
         range(&self.tables.parameters, |it| it.cnode, id.0).iter().map(|it| Parameter {
             kind: if it.numeric { ParameterKind::Numeric } else { ParameterKind::Text },
@@ -262,8 +271,9 @@ impl Meta {
         })
     }
 
-    /// For each call path its row number in metrics of a kind; see the table in
-    /// [`MetricKind`].
+    /// Returns the row numbers of all call paths in metrics of this kind, which the table in [`MetricKind`] explains.
+    /// They are computed at the first call and kept. Readers and writers of values use them; callers need them only to
+    /// interpret an index themselves.
     pub fn row_numbers(&self, kind: MetricKind) -> RowNumbers<'_> {
         let rows = match kind {
             MetricKind::Inclusive | MetricKind::PrederivedInclusive => {
@@ -277,12 +287,12 @@ impl Meta {
         RowNumbers { rows, count: self.tables.cnodes.len() }
     }
 
-    /// Every node of the system tree.
+    /// Iterates over the ids of all nodes of the system tree, in rising order.
     pub fn system_nodes(&self) -> impl ExactSizeIterator<Item = SystemNodeId> + use<> {
         count(self.tables.nodes.len(), SystemNodeId)
     }
 
-    /// A node of the system tree.
+    /// Returns the node of the system tree with this id, or `None` if there is no such node.
     pub fn system_node(&self, id: SystemNodeId) -> Option<SystemNode<'_>> {
         let record = self.tables.nodes.get(id.index())?;
         let text = |id| self.tables.text(id);
@@ -293,12 +303,13 @@ impl Meta {
         })
     }
 
-    /// The roots of the system tree.
+    /// Iterates over the roots of the system tree, usually a single machine.
     pub fn root_system_nodes(&self) -> impl Iterator<Item = SystemNodeId> + '_ {
         self.node_links.children(NONE).map(SystemNodeId)
     }
 
-    /// The nodes below a node of the system tree.
+    /// Iterates over the nodes directly below a node of the system tree. Its location groups are not among them; see
+    /// [`Meta::groups_of`].
     pub fn system_node_children(
         &self,
         id: SystemNodeId,
@@ -306,61 +317,64 @@ impl Meta {
         self.node_links.children(id.0).map(SystemNodeId)
     }
 
-    /// The node above a node of the system tree.
+    /// Returns the parent of a node of the system tree, or `None` for a root.
     pub fn system_node_parent(&self, id: SystemNodeId) -> Option<SystemNodeId> {
         self.tables.nodes.get(id.index()).and_then(|it| line(it.parent)).map(SystemNodeId)
     }
 
-    /// Every location group.
+    /// Iterates over the ids of all location groups, in rising order.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = GroupId> + use<> {
         count(self.tables.groups.len(), GroupId)
     }
 
-    /// A location group.
+    /// Returns the location group with this id, usually a process, or `None` if there is no such group.
     pub fn group(&self, id: GroupId) -> Option<Group<'_>> {
         let record = self.tables.groups.get(id.index())?;
         let text = |id| self.tables.text(id);
         Some(Group { name: text(record.name), rank: record.rank, kind: text(record.kind) })
     }
 
-    /// The groups that belong to a node of the system tree itself.
+    /// Iterates over the location groups that belong to a node of the system tree itself, without those of nodes below
+    /// it.
     pub fn groups_of(&self, id: SystemNodeId) -> impl Iterator<Item = GroupId> + '_ {
         self.group_links.children(id.0).map(GroupId)
     }
 
-    /// The node of the system tree that a group belongs to.
+    /// Returns the node of the system tree to which a location group belongs, usually the compute node on which a
+    /// process ran.
     pub fn node_of_group(&self, id: GroupId) -> Option<SystemNodeId> {
         self.tables.groups.get(id.index()).map(|it| SystemNodeId(it.parent))
     }
 
-    /// Every location, which is every column of values.
+    /// Iterates over the ids of all locations, in rising order. This is also the order of the columns in rows of
+    /// values.
     pub fn locations(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         count(self.tables.locations.len(), LocationId)
     }
 
-    /// A location.
+    /// Returns the location with this id, usually a thread, or `None` if there is no such location.
     pub fn location(&self, id: LocationId) -> Option<Location<'_>> {
         let record = self.tables.locations.get(id.index())?;
         let text = |id| self.tables.text(id);
         Some(Location { name: text(record.name), rank: record.rank, kind: text(record.kind) })
     }
 
-    /// The locations of a group.
+    /// Iterates over the locations of a location group, usually the threads of a process.
     pub fn locations_of(&self, id: GroupId) -> impl Iterator<Item = LocationId> + '_ {
         self.location_links.children(id.0).map(LocationId)
     }
 
-    /// The group of a location.
+    /// Returns the location group of a location, usually the process of a thread.
     pub fn group_of_location(&self, id: LocationId) -> Option<GroupId> {
         self.tables.locations.get(id.index()).map(|it| GroupId(it.parent))
     }
 
-    /// Every topology.
+    /// Iterates over the ids of all topologies, in rising order. Many reports have none.
     pub fn topologies(&self) -> impl ExactSizeIterator<Item = TopologyId> + use<> {
         count(self.tables.topologies.len(), TopologyId)
     }
 
-    /// A topology.
+    /// Returns the topology with this id and its dimensions, or `None` if there is no such topology.
     pub fn topology(&self, id: TopologyId) -> Option<Topology<'_>> {
         let record = self.tables.topologies.get(id.index())?;
         let dimensions = range(&self.tables.dimensions, |it| it.topology, id.0);
@@ -377,7 +391,7 @@ impl Meta {
         })
     }
 
-    /// Where in a topology things are.
+    /// Iterates over the coordinates of a topology: which location, group or node is at which position.
     pub fn coordinates(&self, id: TopologyId) -> impl Iterator<Item = Coordinate<'_>> {
         let t = &self.tables;
         let places = range(&t.places, |place| place.topology, id.0);
@@ -397,16 +411,16 @@ impl Meta {
     }
 }
 
-/// Row numbers of call paths; see [`Meta::row_numbers`].
+/// The row numbers of all call paths in metrics of one kind. [`Meta::row_numbers`] makes it.
 #[derive(Clone, Copy, Debug)]
 pub struct RowNumbers<'a> {
-    /// By id; nothing means that they are the ids.
+    /// Row numbers by call path id, or `None` if they equal the ids.
     rows: Option<&'a [u32]>,
     count: usize,
 }
 
 impl RowNumbers<'_> {
-    /// The row number of a call path; nothing if there is no such path.
+    /// Returns the row number of a call path, or `None` if there is no such call path.
     #[inline]
     pub fn get(self, id: CnodeId) -> Option<u32> {
         match self.rows {
@@ -416,7 +430,7 @@ impl RowNumbers<'_> {
     }
 }
 
-/// The rows of a sorted table that have a key.
+/// Returns the rows of a sorted table that have this key.
 fn range<T, K: Ord + Copy>(table: &[T], key: impl Fn(&T) -> K, wanted: K) -> &[T] {
     let start = table.partition_point(|row| key(row) < wanted);
     let rest = table.get(start..).unwrap_or_default();

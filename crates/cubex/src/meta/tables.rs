@@ -1,16 +1,16 @@
-//! The tables behind [`Meta`](super::Meta): plain numbers, one row an element.
+//! The tables behind [`Meta`](super::Meta): plain numbers, one row for each element.
 //!
-//! A row has only fields that fit into 32 bits, so that the tables of a report with 294,912
-//! locations take some 20 MB, and so that the cache can write them as they are. While a document is
-//! read or built, rows stand in the order of the document, `parent` is a position in that order and
-//! `number` is what the document says; [`finish`](super::finish) turns both into ids.
+//! A row has only fields that fit into 32 bits, so that the tables of a report with 294,912 locations take some 20 MB,
+//! and so that the cache can write them as they are. While a document is read or built, rows stand in the order of the
+//! document, `parent` is a position in that order and `number` is the number in the document; [`finish`](super::finish)
+//! turns both into ids.
 
 use crate::links::NONE;
 use crate::text::{StrId, Texts};
 
 use super::{ExpressionKind, MetricKind, VizType};
 
-/// A field of a row: something that fits into 32 bits.
+/// A field of a row: a value that fits into 32 bits.
 pub(crate) trait Word: Copy {
     fn to_word(self) -> u32;
     fn from_word(word: u32) -> Option<Self>;
@@ -43,7 +43,7 @@ impl Word for bool {
     }
 }
 
-/// Gives enums without fields their words.
+/// Implements [`Word`] for enums without fields.
 macro_rules! words {
     ($($name:ident { $($variant:ident),* })*) => {
         $(impl Word for $name {
@@ -68,13 +68,13 @@ words! {
 
 /// A row of a table.
 pub(crate) trait Record: Sized {
-    /// Number of its fields.
+    /// Number of fields in the row.
     const WORDS: usize;
     fn put(&self, out: &mut Vec<u8>);
     fn take(words: impl Iterator<Item = u32>) -> Option<Self>;
 }
 
-/// Makes the rows of tables, and how they are written.
+/// Makes the row types of the tables, and their encoding in the cache.
 macro_rules! records {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {
         $(
@@ -114,11 +114,12 @@ records! {
     AttributeRecord { kind: OwnerKind, owner: u32, key: StrId, value: StrId }
     TopologyRecord { name: StrId, dimensions: u32 }
     DimensionRecord { topology: u32, name: StrId, size: u32, periodic: bool }
-    /// Its coordinates are the next of `places`, as many as its topology has dimensions.
+    /// Names the element at a position of a topology. Its coordinates are the next ones in `coordinates`, as many as
+    /// the topology has dimensions.
     PlaceRecord { topology: u32, kind: OwnerKind, owner: u32 }
 }
 
-/// What an attribute or a coordinate belongs to.
+/// Kind of the element to which an attribute or a coordinate belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OwnerKind {
     Report,
@@ -188,7 +189,7 @@ pub(crate) struct Tables {
     pub(crate) coordinates: Vec<u32>,
 }
 
-/// What a report has just once.
+/// Texts that a report has only once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Heads {
     pub(crate) version: StrId,
@@ -203,12 +204,12 @@ impl Tables {
     }
 }
 
-/// A line number as a row has it.
+/// Encodes an optional line number or parent as a word.
 pub(crate) fn line_word(line: Option<u32>) -> u32 {
     line.unwrap_or(NONE)
 }
 
-/// The reverse of [`line_word`].
+/// Decodes the result of [`line_word`].
 pub(crate) fn line(word: u32) -> Option<u32> {
     (word != NONE).then_some(word)
 }

@@ -1,37 +1,39 @@
-//! The elements of a report as a program sees them.
+//! The elements of a report as a program sees them, with their strings looked up.
 
 use crate::id::{CnodeId, GroupId, LocationId, MetricId, RegionId, SystemNodeId};
 use crate::value::DataType;
 
 use super::tables::OwnerKind;
 
-/// A metric: something that was measured or computed for every call path and location.
+/// A metric: a quantity that was measured or computed for every call path and location.
 ///
-/// A metric below another is a part of it: a viewer shows the value of the parent as its own value
-/// less those of its children.
+/// A metric below another is a part of it. A viewer that expands the parent shows its value less those of its children.
+/// The default is a visible exclusive metric of type `UINT64` without names; a writer fills in the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric<'a> {
-    /// Name by which tools know it, such as `time`.
+    /// Unique name by which tools refer to the metric, such as `time`. It must not be empty in a report that is
+    /// written.
     pub uniq_name: &'a str,
-    /// Name that people read.
+    /// Name of the metric for people, such as `Time`.
     pub disp_name: &'a str,
-    /// Type of its values; [`Metric::data_type`] understands it.
+    /// Type of the values as it stands in `anchor.xml`, such as `DOUBLE`; [`Metric::data_type`] parses it.
     pub dtype: &'a str,
-    /// Unit: `sec`, `occ`, `bytes`.
+    /// Unit of the values, such as `sec`, `occ` or `bytes`. Readers do not interpret it.
     pub uom: &'a str,
-    /// Hint for values: empty or `VOID`.
+    /// Hint to viewers about the values: empty or `VOID`. This crate does not interpret it.
     pub val: &'a str,
-    /// Where it is explained.
+    /// Address of a page that explains the metric; `@mirror@` stands for one of
+    /// [`Meta::mirrors`](super::Meta::mirrors).
     pub url: &'a str,
-    /// What it is.
+    /// Description of the metric, as free text.
     pub descr: &'a str,
-    /// How its values are stored.
+    /// Kind of the metric, which says whether its values are exclusive, inclusive, simple or derived.
     pub kind: MetricKind,
-    /// Whether viewers show it.
+    /// Visibility of the metric in viewers. The values of hidden metrics are stored in the same way.
     pub viz: VizType,
-    /// Whether a viewer may convert it between inclusive and exclusive.
+    /// `true` if a viewer may convert the values between inclusive and exclusive. This is the default.
     pub convertible: bool,
-    /// Whether a viewer may keep computed values.
+    /// `true` if a viewer may keep computed values of the metric. This is the default.
     pub cacheable: bool,
 }
 
@@ -54,13 +56,14 @@ impl Default for Metric<'_> {
 }
 
 impl Metric<'_> {
-    /// The type of its values, unless it is one that this crate does not know.
+    /// Returns the type of the values, or `None` if this crate does not know it. The values of such a metric cannot be
+    /// read.
     pub fn data_type(&self) -> Option<DataType> {
         DataType::parse(self.dtype)
     }
 }
 
-/// How the values of a metric are stored, and so what number a row has.
+/// Kind of a metric: what its stored values include, and how its rows are numbered.
 ///
 /// | kind | a value is | rows are numbered |
 /// |---|---|---|
@@ -71,23 +74,24 @@ impl Metric<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricKind {
-    /// Without what is called from here.
+    /// A value covers the call path itself, without the functions that it calls. This is the default, also for kinds
+    /// that this crate does not know.
     #[default]
     Exclusive,
-    /// With what is called from here.
+    /// A value covers the call path together with everything that it calls.
     Inclusive,
-    /// No such distinction.
+    /// A value belongs to the call path and is never added up along the call tree.
     Simple,
-    /// Computed after all sums.
+    /// A value is computed from the sums of other metrics, for example the quotient of two totals.
     Postderived,
-    /// Computed before sums, exclusive.
+    /// A value is computed for each call path and location first, and the results are added up as exclusive values.
     PrederivedExclusive,
-    /// Computed before sums, inclusive.
+    /// A value is computed for each call path and location first, and the results count as inclusive values.
     PrederivedInclusive,
 }
 
 impl MetricKind {
-    /// As it stands in `anchor.xml`.
+    /// Returns the name of the kind as it stands in `anchor.xml`, such as `EXCLUSIVE`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "EXCLUSIVE",
@@ -99,7 +103,7 @@ impl MetricKind {
         }
     }
 
-    /// The reverse of [`MetricKind::name`]; cubelib takes everything unknown as exclusive.
+    /// Parses the result of [`MetricKind::name`]. Unknown names are exclusive, as in cubelib.
     pub(crate) fn parse(name: &str) -> Self {
         match name {
             "INCLUSIVE" => Self::Inclusive,
@@ -111,81 +115,86 @@ impl MetricKind {
         }
     }
 
-    /// Whether values are computed rather than stored.
+    /// Returns `true` if values are computed from other metrics rather than stored. Such a metric can be neither read
+    /// by [`Report::values`](crate::Report::values) nor written.
     pub fn is_derived(self) -> bool {
         !matches!(self, Self::Exclusive | Self::Inclusive | Self::Simple)
     }
 }
 
-/// Whether viewers show a metric.
+/// Visibility of a metric in viewers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VizType {
-    /// Shown.
+    /// Viewers show the metric in the metric tree. This is the default.
     #[default]
     Normal,
-    /// Hidden: there for the expressions of others.
+    /// Viewers hide the metric, which exists for the expressions of derived metrics. Its members have the prefix
+    /// `ghost_`.
     Ghost,
 }
 
-/// An expression of a derived metric in CubePL, kept as it is.
+/// A CubePL expression of a derived metric. This crate keeps it as text and does not evaluate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expression<'a> {
-    /// What it computes.
+    /// Purpose of the expression: the value itself, its initialisation, or a way to combine values.
     pub kind: ExpressionKind,
-    /// Attributes of its element, such as `rowwise=false`, verbatim.
+    /// Attributes of the XML element of the expression, such as `rowwise=false`, exactly as they stand there.
     pub attributes: &'a str,
-    /// The expression, such as `metric::time()/metric::visits()`.
+    /// Text of the expression, such as `metric::time()/metric::visits()`.
     pub text: &'a str,
 }
 
-/// What an expression computes.
+/// Purpose of an expression in a derived metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpressionKind {
-    /// The value.
+    /// The expression computes the value of the metric; element `cubepl`.
     Value,
-    /// What must be done before the first value.
+    /// The expression is evaluated once before the first value; element `cubeplinit`.
     Init,
-    /// How two values are added.
+    /// The expression adds two values; element `cubeplaggr` with the type `plus`.
     AggregatePlus,
-    /// How two values are subtracted.
+    /// The expression subtracts two values; element `cubeplaggr` with the type `minus`.
     AggregateMinus,
-    /// How values of locations become one.
+    /// The expression combines the values of several locations into one; element `cubeplaggr` with the type `aggr`.
     AggregateLocations,
 }
 
-/// A region of the program.
+/// A region of the program: a function, a loop, or anything else that it enters and leaves. Fields that are not known
+/// are empty, as in the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region<'a> {
-    /// Name that people read.
+    /// Name of the region for people, such as a function name without its mangling.
     pub name: &'a str,
-    /// Name as the linker knows it.
+    /// Mangled name of the region, as the linker knows it.
     pub mangled_name: &'a str,
-    /// Programming model: `mpi`, `shmem`, `user`.
+    /// Programming model to which the region belongs, such as `mpi`, `shmem` or `user`.
     pub paradigm: &'a str,
-    /// What it does: `function`, `barrier`, `rma`.
+    /// Role of the region, such as `function`, `barrier` or `rma`.
     pub role: &'a str,
-    /// Where it is explained.
+    /// Address of a page that explains the region; `@mirror@` stands for one of
+    /// [`Meta::mirrors`](super::Meta::mirrors).
     pub url: &'a str,
-    /// What it is.
+    /// Description of the region, as free text.
     pub descr: &'a str,
-    /// Source file or module.
+    /// Source file of the region, or the module that contains it.
     pub file: &'a str,
-    /// First line, if known.
+    /// First line of the region in its file, or `None` if it is not known.
     pub begin: Option<u32>,
-    /// Last line, if known.
+    /// Last line of the region in its file, or `None` if it is not known.
     pub end: Option<u32>,
 }
 
-/// A node of the call tree.
+/// A call path: a node of the call tree, which stands for the calls that lead to it from the root. The default refers
+/// to region 0 and has no source position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cnode<'a> {
-    /// The region that is called.
+    /// The region that is called. [`Meta::callee`](super::Meta::callee) looks it up.
     pub region: RegionId,
-    /// Source file of the call, if known.
+    /// Source file of the call, or empty if it is not known.
     pub file: &'a str,
-    /// Line of the call, if known.
+    /// Line of the call, or `None` if it is not known.
     pub line: Option<u32>,
 }
 
@@ -195,45 +204,46 @@ impl Default for Cnode<'_> {
     }
 }
 
-/// A parameter by which call paths of the same region are told apart.
+/// A parameter of a call path, which tells it from other call paths of the same region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter<'a> {
-    /// Whether the value is a number.
+    /// Type of the value: a number or a text.
     pub kind: ParameterKind,
-    /// Its name.
+    /// Name of the parameter.
     pub key: &'a str,
-    /// Its value, as text in both cases.
+    /// Value of the parameter, as text for both types.
     pub value: &'a str,
 }
 
-/// Type of a parameter.
+/// Type of the value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// The value is a number.
+    /// The value is a number, written as text; `numeric` in `anchor.xml`.
     Numeric,
-    /// The value is text.
+    /// The value is any text; `string` in `anchor.xml`.
     Text,
 }
 
-/// A node of the system tree.
+/// A node of the system tree: a machine, a rack, a compute node or another part of the hardware. Location groups hang
+/// below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemNode<'a> {
-    /// Its name.
+    /// Name of the node, such as a host name.
     pub name: &'a str,
-    /// What it is: `machine`, `node`.
+    /// Class of the node, such as `machine` or `node`.
     pub class: &'a str,
-    /// More about it.
+    /// Description of the node, as free text; usually empty.
     pub descr: &'a str,
 }
 
-/// A group of locations, usually a process.
+/// A location group, usually a process with its threads. The default is a `process` of rank 0 without a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group<'a> {
-    /// Its name.
+    /// Name of the group, such as `MPI Rank 0`.
     pub name: &'a str,
-    /// Rank of the process.
+    /// Rank of the process in its program, counted from 0.
     pub rank: u32,
-    /// `process`, `metrics` or, since 4.7, `accelerator`.
+    /// Type of the group as it stands in `anchor.xml`: `process`, `metrics` or, since version 4.7, `accelerator`.
     pub kind: &'a str,
 }
 
@@ -243,14 +253,15 @@ impl Default for Group<'_> {
     }
 }
 
-/// A location, usually a thread.
+/// A location, usually a thread of a process. Each location is a column in every row of values. The default is a
+/// `thread` of rank 0 without a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
-    /// Its name.
+    /// Name of the location, such as `Master thread`.
     pub name: &'a str,
-    /// Number of the thread in its process.
+    /// Number of the thread in its process, counted from 0.
     pub rank: u32,
-    /// `thread`, `gpu` or `metric`.
+    /// Type of the location as it stands in `anchor.xml`: `thread`, `gpu` or `metric`.
     pub kind: &'a str,
 }
 
@@ -260,32 +271,33 @@ impl Default for Location<'_> {
     }
 }
 
-/// A key and a value that belong to an element.
+/// An attribute: a key and a value that a tool attached to an element or to the report. Viewers show them as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute<'a> {
-    /// The key.
+    /// Key of the attribute, such as `Creator`.
     pub key: &'a str,
-    /// The value.
+    /// Value of the attribute, as text.
     pub value: &'a str,
 }
 
-/// What an attribute belongs to.
+/// The element to which an attribute belongs. Topologies have no attributes. The id must be one of the same report or
+/// builder; [`MetaBuilder::finish`](super::MetaBuilder::finish) refuses others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Owner {
-    /// The report.
+    /// The attribute belongs to the report as a whole.
     Report,
-    /// A metric.
+    /// The attribute belongs to this metric.
     Metric(MetricId),
-    /// A region.
+    /// The attribute belongs to this region.
     Region(RegionId),
-    /// A call path.
+    /// The attribute belongs to this call path.
     Cnode(CnodeId),
-    /// A node of the system tree.
+    /// The attribute belongs to this node of the system tree.
     SystemNode(SystemNodeId),
-    /// A location group.
+    /// The attribute belongs to this location group.
     Group(GroupId),
-    /// A location.
+    /// The attribute belongs to this location.
     Location(LocationId),
 }
 
@@ -303,43 +315,44 @@ impl Owner {
     }
 }
 
-/// A Cartesian topology.
+/// A Cartesian topology, which arranges locations, groups or nodes in a grid. Viewers draw values on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology<'a> {
-    /// Its name.
+    /// Name of the topology, which may be empty.
     pub name: &'a str,
-    /// Its dimensions.
+    /// Dimensions of the topology, in the order of the coordinates.
     pub dimensions: Vec<Dimension<'a>>,
 }
 
-/// A dimension of a topology.
+/// One dimension of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension<'a> {
-    /// Its name.
+    /// Name of the dimension, which may be empty.
     pub name: &'a str,
-    /// Coordinates go from 0 to one less than this.
+    /// Number of positions in the dimension: coordinates go from 0 to one less than this. The writer refuses
+    /// coordinates beyond it.
     pub size: u32,
-    /// Whether the last neighbours the first.
+    /// `true` if the dimension wraps around, so that its last position neighbours the first.
     pub periodic: bool,
 }
 
-/// Where in a topology something is.
+/// The position of one element in a topology. Neither reading nor writing checks that positions are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinate<'a> {
-    /// What is there.
+    /// The element at this position.
     pub place: Place,
-    /// One number for each dimension.
+    /// The coordinates of the element, one for each dimension.
     pub at: &'a [u32],
 }
 
-/// What has coordinates.
+/// An element that can have coordinates in a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// A location.
+    /// A location, usually a thread, is at the position.
     Location(LocationId),
-    /// A location group.
+    /// A location group, usually a process, is at the position.
     Group(GroupId),
-    /// A node of the system tree.
+    /// A node of the system tree is at the position.
     SystemNode(SystemNodeId),
 }

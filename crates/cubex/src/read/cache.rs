@@ -29,10 +29,10 @@ const MAGIC: &[u8; 8] = b"DWELLCBX";
 const VERSION: u32 = 1;
 const HEAD: usize = 60;
 
-/// What a cache must be of.
+/// Identity of the report and document to which a cache belongs.
 pub(super) type Key = [u8; 40];
 
-/// The key of a report; nothing if it cannot be read.
+/// Computes the key of a report, or returns `None` if it cannot be read.
 pub(super) fn key(source: &Source, metadata: &Metadata, anchor: &Member) -> Option<Key> {
     let edge = anchor.size.min(4096);
     let mut sum = Sum::default();
@@ -56,7 +56,7 @@ pub(super) fn key(source: &Source, metadata: &Metadata, anchor: &Member) -> Opti
     Some(key)
 }
 
-/// A checksum, eight bytes at a time: it finds accidents, not forgers.
+/// A checksum that takes eight bytes at a time. It detects accidents, not forgery.
 struct Sum(u64);
 
 impl Default for Sum {
@@ -78,7 +78,7 @@ impl Sum {
     }
 }
 
-/// Writes a cache if it can.
+/// Writes a cache. Failures are ignored.
 pub(super) fn save(path: &Path, key: &Key, tables: &Tables) {
     let mut bytes = Vec::new();
     bytes.extend_from_slice(MAGIC);
@@ -95,7 +95,7 @@ pub(super) fn save(path: &Path, key: &Key, tables: &Tables) {
     let _ = dwell_files::write(path, bytes);
 }
 
-/// Reads a cache if there is one of this key.
+/// Reads the cache, or returns `None` if there is none with this key or it is damaged.
 pub(super) fn load(path: &Path, key: &Key) -> Option<Meta> {
     let mut file = dwell_files::open(path).ok()?;
     let mut head = [0; HEAD];
@@ -119,7 +119,7 @@ pub(super) fn load(path: &Path, key: &Key) -> Option<Meta> {
     finish(tables).ok()
 }
 
-/// Does something with each table, in the order of the file.
+/// Applies a macro to each table, in the order of the file.
 macro_rules! each_table {
     ($tables:expr, $do:ident) => {
         $do!($tables.metrics);
@@ -196,7 +196,8 @@ fn take_count(rest: &mut &[u8]) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(*count)).ok()
 }
 
-/// Takes `count` things of `size` bytes; only then is memory taken for them.
+/// Takes `count` items of `size` bytes from the front of `rest`, or returns `None` if there are fewer. Callers allocate
+/// only afterwards.
 fn take_bytes<'a>(rest: &mut &'a [u8], count: usize, size: usize) -> Option<&'a [u8]> {
     let (bytes, after) = rest.split_at_checked(count.checked_mul(size)?)?;
     *rest = after;

@@ -20,20 +20,20 @@ pub(crate) const INDEX_MAGIC: &[u8; 11] = b"CUBEX.INDEX";
 pub(crate) const SPARSE: u8 = 1;
 pub(crate) const DENSE: u8 = 3;
 
-/// Where the row numbers of a sparse index begin.
+/// Offset of the row numbers in a sparse index.
 const LIST: u64 = 22;
 
-/// Which rows a metric has, and where.
+/// The rows that a metric has stored.
 #[derive(Debug)]
 pub(super) enum Rows {
-    /// All, as many as there are call paths.
+    /// All rows, as many as there are call paths.
     Dense(u32),
-    /// These.
+    /// The rows with these numbers, in rising order.
     Sparse(Vec<u32>),
 }
 
 impl Rows {
-    /// Number of rows present.
+    /// Returns the number of stored rows.
     pub(super) fn len(&self) -> u32 {
         match self {
             Self::Dense(count) => *count,
@@ -42,7 +42,7 @@ impl Rows {
         }
     }
 
-    /// Position of a row among those present.
+    /// Returns the position of a row among the stored ones.
     pub(super) fn find(&self, row: u32) -> Option<u32> {
         match self {
             Self::Dense(count) => (row < *count).then_some(row),

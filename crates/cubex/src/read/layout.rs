@@ -24,24 +24,25 @@ use crate::value::{ByteOrder, Row};
 pub(crate) const DATA_MAGIC: &[u8; 10] = b"CUBEX.DATA";
 const PACKED_MAGIC: &[u8; 11] = b"ZCUBEX.DATA";
 
-/// Where the table of compressed data begins.
+/// Offset of the table of compressed rows.
 const TABLE: u64 = 19;
-/// Bytes of an entry.
+/// Size of an entry of that table, in bytes.
 const ENTRY: u64 = 24;
-/// Deflate makes nothing smaller than a 1,032nd of it.
+/// Largest ratio by which deflate can compress.
 const MOST_DEFLATED: u64 = 1032;
-/// Bytes that are read at once.
+/// Number of bytes that are read at once.
 const STEP: u64 = 256 * 1024;
 
-/// How the values of a metric lie in its member.
+/// The layout of the values of a metric in its member.
 #[derive(Debug)]
 pub(super) enum Layout {
     Plain,
-    /// For each row present its compressed bytes: where in the member, and how many.
+    /// Offset and size of the compressed bytes of each stored row, in the member. A size of 0 means that the row was
+    /// never written.
     Packed(Vec<(u64, u64)>),
 }
 
-/// Looks how a member holds `rows` rows of `row_bytes` bytes each.
+/// Determines how a member holds `rows` rows of `row_bytes` bytes each.
 pub(super) fn read(
     source: &Source,
     member: &Member,
@@ -116,21 +117,21 @@ pub(super) fn read(
     Ok(Layout::Packed(packed))
 }
 
-/// Where the values of a metric are.
+/// The place of the values of a metric.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) source: &'a Source,
     pub(super) member: &'a Member,
     pub(super) order: ByteOrder,
-    /// Bytes of a row.
+    /// Size of a row, in bytes.
     pub(super) row_bytes: u64,
-    /// Bytes of a value.
+    /// Size of a value, in bytes.
     pub(super) size: u64,
 }
 
 impl Layout {
-    /// Appends `count` values, from number `skip` on, of the row at position `slot` to `row`; false
-    /// if the row has none, although the index names it.
+    /// Appends `count` values, from number `skip` on, of the row at position `slot` to `row`. Returns `false` if the
+    /// row has no values although the index names it.
     pub(super) fn append(
         &self,
         place: Place<'_>,
@@ -152,7 +153,7 @@ impl Layout {
 }
 
 impl Place<'_> {
-    /// A buffer for whole values, and no larger than `bytes`.
+    /// Makes a buffer for whole values that is no larger than `bytes`.
     fn buffer(self, bytes: u64) -> Vec<u8> {
         vec![0; ((STEP / self.size).max(1) * self.size).min(bytes) as usize]
     }

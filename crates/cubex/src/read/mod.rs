@@ -1,4 +1,4 @@
-//! Reading a report: its members and metadata at once, its values when asked.
+//! Readers of reports: members and metadata are read when a report is opened, values when they are asked for.
 
 mod cache;
 mod index;

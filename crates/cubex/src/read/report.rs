@@ -1,4 +1,4 @@
-//! A report, opened.
+//! An open report.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,36 +14,39 @@ use crate::{anchor, meta::tables::Tables};
 use super::cache;
 use super::values::{Stored, Values};
 
-/// A `.cubex` report.
+/// A `.cubex` report that is open for reading.
 ///
-/// Opening lists the members and reads `anchor.xml`, or a cache of it; values are read when asked
-/// for. A report can be shared between threads.
+/// Opening lists the members and reads `anchor.xml`, or a cache of it; values are read when they are asked for. So a
+/// report of any size opens with little memory, and damage in the values of one metric does not affect the others.
+/// Several threads can share a report.
 #[derive(Debug)]
 pub struct Report {
     source: Source,
     path: Option<PathBuf>,
-    /// By name.
+    /// The members, sorted by name.
     members: Vec<Member>,
-    /// Where each member stands in the file.
+    /// Indices of the members, in the order of the file.
     order: Vec<usize>,
     meta: Arc<Meta>,
     stored: Vec<OnceLock<Option<Arc<Stored>>>>,
 }
 
-/// Where a cache of `anchor.xml` is kept.
+/// Place of a cache of `anchor.xml`. The cache holds the document as binary tables, so that a large report opens
+/// quickly the second time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cache {
-    /// Nowhere: the document is read each time.
+    /// There is no cache: the document is read each time. This is the default.
     #[default]
     Off,
-    /// In a file with `.dwell-cache` after the name of the report, where the document is large.
+    /// The cache is a file beside the report, whose name is that of the report followed by `.dwell-cache`. Documents of
+    /// less than 1 MiB are not cached.
     Beside,
-    /// In this file, however small the document.
+    /// The cache is this file, also for small documents. The caller must use a file of its own for each report.
     At(PathBuf),
 }
 
-/// How to open a report.
+/// Options for opening a report.
 ///
 /// ```no_run
 /// use cubex::{Cache, OpenOptions};
@@ -57,31 +60,30 @@ pub struct OpenOptions {
     cache: Cache,
 }
 
-/// Documents from this size on are cached: smaller ones are read in a few milliseconds.
+/// Smallest size of a document that is cached beside its report, in bytes. Smaller ones are read in a few milliseconds.
 const CACHE_FROM: u64 = 1 << 20;
 
 impl OpenOptions {
-    /// Without a cache.
+    /// Makes the default options, which open a report without a cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a cache of the document, so that opening again is fast.
+    /// Sets the place of a cache of the document, so that opening the report again is fast.
     ///
-    /// The document of 294,912 locations has 63 MB of XML, which the cache holds as flat tables; the
-    /// example `scale` measures what that saves. A cache belongs to a report of one size, time and
-    /// document and is made anew for another. It can be deleted at any time, and if it cannot be
-    /// written, nothing else changes.
+    /// The document of 294,912 locations has 63 MB of XML, which the cache holds as flat tables; the example `scale`
+    /// measures what that saves. A cache belongs to a report of one size, modification time and document, and is
+    /// written anew for another. It can be deleted at any time, and a cache that cannot be written is no error.
     #[must_use]
     pub fn cache(mut self, cache: Cache) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Opens a report.
+    /// Opens a report with these options.
     ///
     /// # Errors
-    /// If the file cannot be read, is no report, or its document is damaged.
+    /// Fails if the file cannot be read, if it is no Cube report, or if its document is damaged.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Report> {
         let path = path.as_ref();
         self.open_file(path).map_err(|error| error.at(path))
@@ -121,18 +123,18 @@ impl OpenOptions {
 }
 
 impl Report {
-    /// Opens a report without a cache; [`OpenOptions`] can do more.
+    /// Opens a report without a cache. [`OpenOptions`] opens one with a cache.
     ///
     /// # Errors
-    /// If the file cannot be read, is no report, or its document is damaged.
+    /// Fails if the file cannot be read, if it is no Cube report, or if its document is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         OpenOptions::new().open(path)
     }
 
-    /// Opens a report in memory.
+    /// Opens a report whose bytes are in memory, for example one that was received over a network.
     ///
     /// # Errors
-    /// If it is no report, or its document is damaged.
+    /// Fails if the bytes are no Cube report, or if its document is damaged.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Self> {
         Self::from_source(Source::Memory(bytes.into()), None, |source, anchor| {
             finish(anchor::read(source, anchor.offset, anchor.size)?)
@@ -155,21 +157,22 @@ impl Report {
         Ok(Self { source, path, members, order, meta: Arc::new(meta), stored })
     }
 
-    /// Metrics, call tree and system tree.
+    /// Returns the metadata of the report: metrics, call tree and system tree. It can be kept for longer than the
+    /// report, and passed to a [`ReportWriter`](crate::ReportWriter).
     pub fn meta(&self) -> &Arc<Meta> {
         &self.meta
     }
 
-    /// The file that was opened.
+    /// Returns the path with which the report was opened, or `None` for a report in memory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The values of a metric. The first call for a metric reads its index, which is kept: four
-    /// bytes for each row that is stored, and 16 more if it is compressed.
+    /// Returns access to the values of a metric. The first call for a metric reads its index, which is kept in memory:
+    /// four bytes for each stored row, and 16 more if the values are compressed. No values are read yet.
     ///
     /// # Errors
-    /// If the index is damaged, the metric is derived, or its type is unknown.
+    /// Fails if the index is damaged, if the metric is derived, if its type is unknown, or if there is no such metric.
     pub fn values(&self, metric: MetricId) -> Result<Values<'_>> {
         let slot = self.stored.get(metric.index());
         if let Some(stored) = slot.and_then(OnceLock::get) {
@@ -183,30 +186,40 @@ impl Report {
         Ok(Values { report: self, stored })
     }
 
-    /// All members of the file, in its order.
+    /// Iterates over all members of the archive in the order of the file, including `anchor.xml`, indices and values.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
         self.order.iter().filter_map(|&at| self.members.get(at))
     }
 
-    /// The member of a name.
+    /// Returns the member with this name, or `None` if the report has no such member.
     pub fn member(&self, name: &str) -> Option<&Member> {
         find(&self.members, name)
     }
 
-    /// Members that belong to no metric: files that a tool has put into the report.
+    /// Iterates over the extra members: files that a tool has put into the report and that belong to no metric.
+    ///
+    /// ```no_run
+    /// let report = cubex::Report::open("profile.cubex")?;
+    /// for member in report.extras() {
+    ///     println!("{} of {} bytes", member.name(), member.size());
+    /// }
+    /// # Ok::<(), cubex::Error>(())
+    /// ```
     pub fn extras(&self) -> impl Iterator<Item = &Member> {
         self.members().filter(|member| tar::is_free_name(&member.name))
     }
 
-    /// The contents of a member as a stream.
+    /// Returns the contents of a member as a stream. The member must come from this report. A file that was cut since
+    /// it was opened ends early, without an error.
     pub fn open_member(&self, member: &Member) -> impl Read + '_ {
         Window::new(&self.source, member.offset, member.size)
     }
 
-    /// The contents of a member.
+    /// Reads the contents of a member into memory. The member must come from this report; its size is that of the file
+    /// and has no other limit.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn read_member(&self, member: &Member) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read: io::Result<usize> = self.open_member(member).read_to_end(&mut bytes);
@@ -218,7 +231,7 @@ impl Report {
         &self.source
     }
 
-    /// Adds the file to an error.
+    /// Adds the path of the report to an error.
     pub(super) fn locate(&self, error: Error) -> Error {
         match &self.path {
             Some(path) => error.at(path),

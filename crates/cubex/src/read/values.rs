@@ -1,9 +1,8 @@
-//! The values of a metric: rows, read when asked for.
+//! The values of a metric, in rows that are read when they are asked for.
 //!
-//! A report stores exclusive or inclusive values, and either can be had from the other. From
-//! inclusive to exclusive takes the rows of the children; from exclusive to inclusive takes every
-//! row below, which is why inclusive metrics are the better choice for reports that are looked at
-//! from the top.
+//! A report stores exclusive or inclusive values, and either can be computed from the other. Exclusive values come from
+//! inclusive ones by the rows of the children; inclusive values come from exclusive ones by every row below, which is
+//! why inclusive metrics are the better choice for reports that are viewed from the top.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use super::index::{self, Rows};
 use super::layout::{self, Layout, Place};
 use super::report::Report;
 
-/// What is kept of a metric once its values were asked for.
+/// The data of a metric that is kept once its values were asked for.
 #[derive(Debug)]
 pub(super) struct Stored {
     kind: MetricKind,
@@ -26,12 +25,12 @@ pub(super) struct Stored {
     order: ByteOrder,
     rows: Rows,
     layout: Layout,
-    /// Position of its data among the members.
+    /// The member that holds the values.
     data: Member,
 }
 
 impl Stored {
-    /// Reads the index of a metric; nothing if the report has no values of it.
+    /// Reads the index of a metric, or returns `None` if the report has no values of it.
     pub(super) fn read(report: &Report, id: MetricId) -> Result<Option<Arc<Self>>> {
         let meta = report.meta();
         let (Some(metric), Some(number)) = (meta.metric(id), meta.metric_number(id)) else {
@@ -77,67 +76,80 @@ pub(crate) struct MemberNames {
     pub(crate) index: String,
 }
 
-/// The names of the members of the metric with a number.
+/// Returns the names of the members of the metric with this number.
 pub(crate) fn member_names(number: u32, ghost: bool) -> MemberNames {
     let ghost = if ghost { "ghost_" } else { "" };
     MemberNames { data: format!("{ghost}{number}.data"), index: format!("{ghost}{number}.index") }
 }
 
-/// Bytes of a row. Locations are fewer than 2^32 and values smaller than 2^20, so it fits.
+/// Returns the size of a row in bytes. Locations are fewer than 2^32 and values smaller than 2^20, so it fits.
 pub(crate) fn row_bytes(meta: &Meta, data_type: DataType) -> u64 {
     meta.locations().len() as u64 * u64::from(data_type.size())
 }
 
-/// The values of one metric; see [`Report::values`].
+/// Access to the values of one metric, from [`Report::values`]. Rows are read from the file at each call and not kept;
+/// a clone is cheap.
+///
+/// ```no_run
+/// let report = cubex::Report::open("profile.cubex")?;
+/// let meta = report.meta();
+/// let visits = report.values(meta.find_metric("visits").expect("Score-P counts visits"))?;
+/// for cnode in visits.stored() {
+///     let own = visits.exclusive(cnode)?.map(|row| row.cells().clone());
+///     println!("{cnode}: {own:?}");
+/// }
+/// # Ok::<(), cubex::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
     pub(super) report: &'a Report,
-    /// Nothing if the report has no values of the metric, which then are all zero.
+    /// `None` if the report has no values of the metric, which then are all zero.
     pub(super) stored: Option<Arc<Stored>>,
 }
 
 impl Values<'_> {
-    /// Number of rows stored. All others are zero.
+    /// Returns the number of rows that the report stores. The values of all other call paths are zero.
     pub fn len(&self) -> usize {
         self.stored.as_ref().map_or(0, |stored| stored.rows.len() as usize)
     }
 
-    /// Whether no row is stored.
+    /// Returns `true` if the report stores no row of the metric, so that all of its values are zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the row of a call path is stored.
+    /// Returns `true` if the index names the row of a call path. A row that is not stored means zeros.
     pub fn is_stored(&self, cnode: CnodeId) -> bool {
         self.stored.as_ref().is_some_and(|stored| self.slot(stored, cnode).is_some())
     }
 
-    /// The call paths whose rows are stored, by id.
+    /// Iterates over the call paths whose rows are stored, in the order of their ids.
     pub fn stored(&self) -> impl Iterator<Item = CnodeId> + '_ {
         self.meta().cnodes().filter(|&cnode| self.is_stored(cnode))
     }
 
-    /// Byte order of the values in the file.
+    /// Returns the byte order of the values in the file, or `None` if the report has no values of the metric. Rows are
+    /// already converted.
     pub fn byte_order(&self) -> Option<ByteOrder> {
         self.stored.as_ref().map(|stored| stored.order)
     }
 
-    /// The row of a call path as it is stored: inclusive or exclusive, as the metric's
-    /// [kind](MetricKind) says. Nothing if it is not stored, which means zeros.
+    /// Reads the row of a call path as it is stored: inclusive or exclusive, according to the [kind](MetricKind) of the
+    /// metric. Returns `None` if the row is not stored, which means zeros.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read.
+    /// Fails if the file is damaged or cannot be read.
     pub fn row(&self, cnode: CnodeId) -> Result<Option<Row>> {
         let Some(stored) = &self.stored else { return Ok(None) };
         let mut row = Row::new(stored.data_type);
         Ok(self.read(stored, cnode, &mut row)?.then_some(row))
     }
 
-    /// As [`Values::row`], into a row that is used again; false if it is not stored. A row of
-    /// another type is replaced.
+    /// Reads the row of a call path as [`Values::row`] does, into memory that is used again. Returns `false` if the row
+    /// is not stored; `row` is then empty or unchanged. A row of another type is replaced.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read.
+    /// Fails if the file is damaged or cannot be read.
     pub fn read_row(&self, cnode: CnodeId, row: &mut Row) -> Result<bool> {
         let Some(stored) = &self.stored else { return Ok(false) };
         if row.data_type() != stored.data_type {
@@ -146,11 +158,11 @@ impl Values<'_> {
         self.read(stored, cnode, row)
     }
 
-    /// The stored value of one location, as a row of one; only its bytes are read, unless they are
-    /// compressed.
+    /// Reads the stored value of one location, as a row of one location. Only the bytes of this value are read, unless
+    /// the row is compressed. Returns `None` if the row is not stored, which means zero.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read, or there is no such location.
+    /// Fails if the file is damaged or cannot be read, or if there is no such location.
     pub fn cell(&self, cnode: CnodeId, location: LocationId) -> Result<Option<Row>> {
         if location.index() >= self.meta().locations().len() {
             return Err(Error::invalid(format!("the report has no location {location}")));
@@ -161,10 +173,12 @@ impl Values<'_> {
         Ok(read.then_some(row))
     }
 
-    /// Values of a call path without what it calls. Nothing means zeros.
+    /// Returns the exclusive values of a call path: without the functions that it calls. For an inclusive metric this
+    /// reads the rows of its children and subtracts them; unsigned integers stop at 0. Returns `None` if no row is
+    /// stored, which means zeros.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read, or values of this type cannot be subtracted.
+    /// Fails if the file is damaged or cannot be read, or if values of this type cannot be subtracted.
     pub fn exclusive(&self, cnode: CnodeId) -> Result<Option<Row>> {
         let Some(stored) = &self.stored else { return Ok(None) };
         let row = self.row(cnode)?;
@@ -180,10 +194,11 @@ impl Values<'_> {
         Ok(Some(row))
     }
 
-    /// Values of a call path with all that it calls. Nothing means zeros.
+    /// Returns the inclusive values of a call path: together with everything that it calls. For an exclusive metric
+    /// this reads and adds every stored row below the call path. Returns `None` if no row is stored, which means zeros.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read, or values of this type cannot be added.
+    /// Fails if the file is damaged or cannot be read, or if values of this type cannot be added.
     pub fn inclusive(&self, cnode: CnodeId) -> Result<Option<Row>> {
         let Some(stored) = &self.stored else { return Ok(None) };
         match stored.kind {
@@ -196,7 +211,7 @@ impl Values<'_> {
         self.report.meta()
     }
 
-    /// The sum of stored rows; nothing if there are none.
+    /// Returns the sum of the stored rows of these call paths, or `None` if there are none.
     fn sum(&self, stored: &Stored, cnodes: impl Iterator<Item = CnodeId>) -> Result<Option<Row>> {
         let mut sum: Option<Row> = None;
         let mut row = Row::new(stored.data_type);
@@ -212,7 +227,7 @@ impl Values<'_> {
         Ok(sum)
     }
 
-    /// Position of a call path's row among those stored.
+    /// Returns the position of the row of a call path among the stored ones.
     fn slot(&self, stored: &Stored, cnode: CnodeId) -> Option<u32> {
         stored.rows.find(self.meta().row_numbers(stored.kind).get(cnode)?)
     }

@@ -1,4 +1,4 @@
-//! What other readers ask of metadata, beyond its being sound.
+//! Checks that other readers make of metadata, beyond its consistency.
 
 use crate::error::{Error, Result};
 use crate::meta::{Meta, Owner};

@@ -1,4 +1,4 @@
-//! The values of one metric on their way into the report.
+//! The writer of the values of one metric.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,24 +13,28 @@ use crate::value::{CellsRef, DataType, TauAtomic};
 
 use super::{Shared, State};
 
-/// Bytes that are encoded and written at once.
+/// Number of bytes that are encoded and written at once.
 const STEP: usize = 256 * 1024;
 
-/// Which rows a metric has.
+/// The rows that a metric will have in the report. The caller states them when it begins a metric, because they decide
+/// the size of its member. The [module documentation](crate::write) compares their costs.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Rows<'a> {
-    /// Those of all call paths.
+    /// The rows of all call paths. Rows that are not written become zeros.
     All,
-    /// Those of these call paths; the others are left out, which means zeros.
+    /// The rows of these call paths, in any order. Other call paths get no row, which means zeros. For types whose
+    /// missing rows pyCubexR cannot read, this is the same as [`Rows::All`].
     Listed(&'a [CnodeId]),
-    /// Not known yet: whichever are written.
+    /// The rows that will have been written when the report is finished. Rows go to a temporary file first and are
+    /// copied at the end.
     Spooled,
 }
 
-/// Writes the values of one metric; see [`ReportWriter::metric`](super::ReportWriter::metric).
+/// Writes the values of one metric; [`ReportWriter::metric`](super::ReportWriter::metric) makes it.
 ///
-/// It can be shared between threads, which write different rows at the same time.
+/// Several threads can share it and write different rows at the same time. It may outlive the
+/// [`ReportWriter`](super::ReportWriter), but every write then fails.
 #[derive(Debug)]
 pub struct MetricWriter {
     shared: Arc<Shared>,
@@ -40,29 +44,29 @@ pub struct MetricWriter {
     way: Way,
 }
 
-/// Where rows go.
+/// The destination of rows.
 #[derive(Debug)]
 enum Way {
     Placed(Arc<Placed>),
     Spooled(Arc<Spooled>),
 }
 
-/// Rows that have a place in the report.
+/// Rows that have their final place in the report.
 #[derive(Debug)]
 pub(super) struct Placed {
-    /// Where the first row begins.
+    /// Offset of the first row in the report.
     start: u64,
-    /// Row numbers, rising; nothing means all.
+    /// Row numbers in rising order, or `None` for all.
     rows: Option<Vec<u32>>,
     written: Mutex<Vec<bool>>,
 }
 
-/// Rows in the spool.
+/// Rows in the spool file.
 #[derive(Debug)]
 pub(super) struct Spooled {
     pub(super) metric: MetricId,
     data_type: DataType,
-    /// Row number, and where in the spool the row is.
+    /// Row numbers, and the offset of each row in the spool file.
     rows: Mutex<BTreeMap<u32, u64>>,
 }
 
@@ -127,19 +131,20 @@ impl MetricWriter {
         Ok(Self { shared: Arc::clone(shared), metric: id, kind: metric.kind, data_type, way })
     }
 
-    /// The metric whose values these are.
+    /// Returns the metric whose values this writer writes.
     pub fn metric(&self) -> MetricId {
         self.metric
     }
 
-    /// Writes the row of a call path: a value for each location, of the metric's type.
+    /// Writes the row of a call path: one value for each location, of the type of the metric.
     ///
-    /// Whether values are inclusive or exclusive is for the metric's kind to say; they are written
-    /// as they are. Integers narrower than 64 bits come as 64 and must fit.
+    /// The values are written as they are; the [kind](MetricKind) of the metric says whether readers take them as
+    /// inclusive or exclusive. Narrow integers are passed as 64-bit integers and must fit into their type. A row can be
+    /// written only once.
     ///
     /// # Errors
-    /// If the row was written before, was not listed, or has another type or length; or if the file
-    /// cannot be written.
+    /// Fails if the row was written before, if it was not listed, if it has another type or length, if a value does not
+    /// fit into the type, if the report is finished, or if the file cannot be written.
     pub fn write<'a>(&self, cnode: CnodeId, values: impl Into<CellsRef<'a>>) -> Result<()> {
         self.write_row(cnode, values.into()).map_err(|error| error.at(&self.shared.path))
     }
@@ -191,7 +196,7 @@ impl MetricWriter {
 }
 
 impl Placed {
-    /// Writes values of nothing where nobody wrote: for `TAU_ATOMIC` these are not zeros.
+    /// Writes the statistics of no numbers to all rows that were not written: for `TAU_ATOMIC` these are not zeros.
     pub(super) fn fill(&self, shared: &Shared) -> Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let step = row_bytes(&shared.meta, DataType::TauAtomic);
@@ -203,7 +208,7 @@ impl Placed {
 }
 
 impl Spooled {
-    /// Brings the rows from the spool to their places.
+    /// Copies the rows from the spool file to their places in the report.
     pub(super) fn assemble(&self, shared: &Shared) -> Result<()> {
         let meta = &*shared.meta;
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
@@ -247,8 +252,8 @@ fn twice(cnode: CnodeId) -> Error {
     Error::invalid(format!("the row of call path {cnode} was written before"))
 }
 
-/// Makes room for the members of a metric, writes its index, and gives the place of its first row.
-/// `rows` are row numbers, rising; nothing means all.
+/// Reserves space for the members of a metric, writes its index, and returns the offset of its first row. `rows` are
+/// row numbers in rising order, or `None` for all.
 fn allot(
     shared: &Shared,
     state: &mut State,
@@ -286,7 +291,7 @@ fn allot(
     Ok(start + DATA_MAGIC.len() as u64)
 }
 
-/// Takes a row for writing, once.
+/// Marks a row as written. Fails if it is marked already.
 fn claim(written: Option<&mut bool>, cnode: CnodeId) -> Result<()> {
     match written {
         Some(written) if !*written => {
@@ -297,7 +302,7 @@ fn claim(written: Option<&mut bool>, cnode: CnodeId) -> Result<()> {
     }
 }
 
-/// Encodes a row and writes it.
+/// Encodes a row and writes it at an offset of a file.
 fn put(
     shared: &Shared,
     file: &File,
@@ -320,7 +325,7 @@ fn put(
     Ok(())
 }
 
-/// Writes a row of `TAU_ATOMIC` values of nothing.
+/// Writes a row of `TAU_ATOMIC` values that are the statistics of no numbers.
 fn put_nothing(shared: &Shared, at: u64) -> Result<()> {
     let nothing = vec![TauAtomic::default(); shared.meta.locations().len()];
     put(shared, shared.file(), at, DataType::TauAtomic, (&nothing).into())

@@ -43,19 +43,19 @@ use crate::{anchor, tar};
 
 use metric::{Placed, Spooled};
 
-/// How to write a report.
+/// Options for writing a report. The default makes reports that cubelib, CubeGUI and pyCubexR can read.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Whether metrics with [all rows](Rows::All) get a dense index. It saves four bytes a row, and
-    /// pyCubexR and what builds on it cannot read the report.
+    /// `true` if metrics with [all rows](Rows::All) get a dense index. This saves four bytes for each row, but pyCubexR
+    /// and the tools built on it cannot read such a report. The default is `false`.
     pub dense_index: bool,
 }
 
-/// Writes one report. It can be shared between threads.
+/// Writes one report. Several threads can share it.
 ///
-/// Where a call fails because the disk does, part of a row or of an extra member may be missing in
-/// the report: drop the writer then, and there will be none.
+/// If a call fails because the disk does, part of a row or of an extra member may be missing. The caller should then
+/// drop the writer, which deletes the unfinished report.
 ///
 /// ```
 /// use cubex::{Cnode, Group, Location, MetaBuilder, Metric, Region, Report, Rows, SystemNode};
@@ -86,23 +86,23 @@ pub struct ReportWriter {
     shared: Arc<Shared>,
 }
 
-/// What a report and the writers of its metrics have in common.
+/// State that a report writer shares with the writers of its metrics.
 #[derive(Debug)]
 struct Shared {
     meta: Arc<Meta>,
     options: WriteOptions,
     path: PathBuf,
-    /// The report until it has its name.
+    /// The unfinished report.
     new: NewFile,
     state: Mutex<State>,
     spool: OnceLock<File>,
-    /// Held by the thread that makes the spool, so that only one does.
+    /// Held by the thread that creates the spool file, so that only one does.
     making_spool: Mutex<()>,
-    /// Whether the report is still being written. Whoever writes a row holds this for reading.
+    /// `true` while the report is being written. A thread that writes a row holds the lock for reading.
     open: RwLock<bool>,
 }
 
-/// Where the report ends so far, and what is in it.
+/// The current end of the report, and what it contains.
 #[derive(Debug, Default)]
 struct State {
     end: u64,
@@ -116,18 +116,20 @@ struct State {
 }
 
 impl ReportWriter {
-    /// Begins a report; one that is there already stays until the new one is finished.
+    /// Begins a report with the default options. A report of the same name stays until the new one is finished and
+    /// replaces it.
     ///
     /// # Errors
-    /// If the file cannot be created, or other readers could not read this metadata.
+    /// Fails if the file cannot be created, or if other readers could not read this metadata, for example because it
+    /// has no location.
     pub fn create(path: impl Into<PathBuf>, meta: impl Into<Arc<Meta>>) -> Result<Self> {
         Self::create_with(path, meta, WriteOptions::default())
     }
 
-    /// As [`ReportWriter::create`], with options.
+    /// Begins a report as [`ReportWriter::create`] does, with the given options.
     ///
     /// # Errors
-    /// As [`ReportWriter::create`].
+    /// Fails as [`ReportWriter::create`] does.
     pub fn create_with(
         path: impl Into<PathBuf>,
         meta: impl Into<Arc<Meta>>,
@@ -151,28 +153,29 @@ impl ReportWriter {
         })
     }
 
-    /// The metadata of the report.
+    /// Returns the metadata of the report, as it was passed at the beginning.
     pub fn meta(&self) -> &Arc<Meta> {
         &self.shared.meta
     }
 
-    /// Begins the values of a metric. Members stand in the report in the order of these calls,
-    /// spooled ones by id after all others.
+    /// Begins the values of a metric. Members stand in the report in the order of these calls; spooled metrics follow
+    /// all others, in the order of their ids.
     ///
-    /// A metric that is never begun has no values in the report: cubelib takes them as zeros,
-    /// pyCubexR says that they are missing.
+    /// A metric that is never begun has no values in the report: cubelib takes them as zeros, pyCubexR reports them as
+    /// missing.
     ///
     /// # Errors
-    /// If the metric was begun before, is derived, or has values of an unknown type; or if the file
-    /// cannot be written.
+    /// Fails if the metric was begun before, if it is derived, if its type is unknown or cannot be inclusive although
+    /// the metric is, if a listed call path does not exist, or if the file cannot be written.
     pub fn metric(&self, metric: MetricId, rows: Rows<'_>) -> Result<MetricWriter> {
         MetricWriter::begin(&self.shared, metric, rows).map_err(|error| error.at(&self.shared.path))
     }
 
-    /// Adds a file of the caller's own to the report, of exactly `size` bytes.
+    /// Adds an extra member to the report: a file of the caller, of exactly `size` bytes. `contents` must give at least
+    /// that many bytes; more are not read.
     ///
     /// # Errors
-    /// If the name is taken or not free to use, or if reading or writing fails.
+    /// Fails if the name is taken, longer than 90 bytes or one of the report's own, or if reading or writing fails.
     pub fn extra(&self, name: &str, size: u64, mut contents: impl Read) -> Result<()> {
         let shared = &*self.shared;
         let fail = |error: Error| error.at(&shared.path).in_member(name);
@@ -199,21 +202,21 @@ impl ReportWriter {
         Ok(())
     }
 
-    /// Adds all extra members of another report.
+    /// Adds all extra members of another report, in the order of that report.
     ///
     /// # Errors
-    /// As [`ReportWriter::extra`].
+    /// Fails as [`ReportWriter::extra`] does, for example if an extra member of the same name was added before.
     pub fn copy_extras(&self, report: &Report) -> Result<()> {
         report.extras().try_for_each(|member| {
             self.extra(member.name(), member.size(), report.open_member(member))
         })
     }
 
-    /// Completes the report and gives it its name. Rows that were promised and not written are
-    /// zeros.
+    /// Completes the report and gives it its name. Rows that were announced and not written become zeros. The call
+    /// waits for rows that other threads are writing; their later writes fail.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written. There is no new report then, and an old one stays.
     pub fn finish(self) -> Result<()> {
         let shared = &*self.shared;
         // Whoever is writing a row ends first, and nobody begins another.
@@ -260,7 +263,7 @@ impl Drop for ReportWriter {
 }
 
 impl Shared {
-    /// The report.
+    /// Returns the file of the unfinished report.
     fn file(&self) -> &File {
         self.new.file()
     }
@@ -269,8 +272,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for a member of `size` bytes, writes what stands around it, and gives the place
-    /// of its contents.
+    /// Reserves space for a member of `size` bytes, writes its header and padding, and returns the offset of its
+    /// contents.
     fn allot(&self, state: &mut State, name: &str, size: u64) -> Result<u64> {
         let header = tar::header(name, size);
         let contents = state.end + header.len() as u64;
@@ -284,12 +287,13 @@ impl Shared {
         Ok(contents)
     }
 
-    /// Writes bytes at a place of a file.
+    /// Writes bytes at an offset of a file.
     fn put(&self, file: &File, at: u64, bytes: &[u8]) -> Result<()> {
         file.write_all_at(bytes, at).map_err(|error| Error::io(error).at(&self.path))
     }
 
-    /// The spool file, made when first needed. It has no name, so it is gone when closed.
+    /// Returns the spool file, which is created when it is first needed. It has no name, so it disappears when it is
+    /// closed.
     fn spool(&self) -> Result<&File> {
         if let Some(file) = self.spool.get() {
             return Ok(file);
@@ -304,7 +308,7 @@ impl Shared {
     }
 }
 
-/// A buffered stream into a file that knows how much went through it.
+/// A buffered stream into a file that counts the bytes written.
 struct Counting<'a> {
     out: BufWriter<&'a File>,
     count: u64,

@@ -14,7 +14,8 @@ use cubex::{
     SystemNodeId, TauAtomic, Topology, VizType, WriteOptions,
 };
 
-/// Random numbers that are the same each time (splitmix64).
+/// Random numbers that are the same in each run, from the splitmix64 generator. Tests use it so that a failure can be
+/// repeated with its seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -26,7 +27,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a random number below `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -44,7 +45,7 @@ impl Random {
     }
 }
 
-/// Every type of value, with how it is spelled.
+/// The spellings of all types of values that tests write, as `anchor.xml` has them.
 pub const TYPES: &[&str] = &[
     "UINT8",
     "UINT16",
@@ -68,7 +69,7 @@ pub const TYPES: &[&str] = &[
     "UNSIGNED INTEGER",
 ];
 
-/// Names with everything that must be escaped.
+/// Names with all characters that must be escaped.
 const NAMES: &[&str] = &[
     "main",
     "foo<int>::bar(int&, \"x\")",
@@ -81,15 +82,15 @@ const NAMES: &[&str] = &[
     "%d\\",
 ];
 
-/// What a random report may have.
+/// Options that restrict the contents of a random report.
 #[derive(Clone, Copy)]
 pub struct Taste {
-    /// Only what pyCubexR can read: one root, no derived or simple metrics, types it knows.
+    /// `true` if the report must be readable by pyCubexR: one root, no derived or simple metrics, known types only.
     pub pycubexr: bool,
     pub dense_index: bool,
 }
 
-/// A report as it should be read.
+/// The contents that a random report should have when it is read back.
 pub struct Content {
     pub meta: std::sync::Arc<Meta>,
     pub rows: BTreeMap<(MetricId, CnodeId), Cells>,
@@ -162,7 +163,7 @@ pub fn random_meta(random: &mut Random, taste: Taste) -> Meta {
     b.finish().unwrap()
 }
 
-/// A few call paths, their parents anywhere among those that are there.
+/// Adds a few call paths, each below a random one of those that exist.
 fn random_tree(random: &mut Random, b: &mut MetaBuilder, taste: Taste, newest: RegionId) {
     let known = |b: &MetaBuilder| b.clone().finish().map_or(0, |meta| meta.cnodes().len() as u32);
     for _ in 0..1 + random.below(7) {
@@ -252,7 +253,7 @@ fn fill(
     }
 }
 
-/// Random values of a type.
+/// Returns random values of a type, one for each location.
 pub fn random_cells(random: &mut Random, dtype: DataType, locations: usize) -> Cells {
     let bits = 8 * dtype.size().min(8);
     let mut unsigned = || random.next() >> (64 - bits) >> random.below(bits.into());
@@ -286,7 +287,7 @@ pub fn random_cells(random: &mut Random, dtype: DataType, locations: usize) -> C
     }
 }
 
-/// A row of zeros of a type.
+/// Returns a row of zeros of a type, as readers take rows that are not stored.
 pub fn zeros(dtype: DataType, locations: usize) -> Cells {
     match dtype {
         DataType::Uint8 | DataType::Uint16 | DataType::Uint32 | DataType::Uint64 => {
@@ -306,7 +307,7 @@ pub fn zeros(dtype: DataType, locations: usize) -> Cells {
     }
 }
 
-/// Writes a random report and says what is in it.
+/// Writes a random report and returns the contents that it should have. The same seed gives the same report.
 pub fn random_report(path: &Path, seed: u64, taste: Taste) -> Content {
     let mut random = Random(seed);
     let meta = std::sync::Arc::new(random_meta(&mut random, taste));
@@ -367,8 +368,8 @@ pub fn random_report(path: &Path, seed: u64, taste: Taste) -> Content {
     content
 }
 
-/// A tar archive of these members, as any tar program writes it. With `extra_block`, members of
-/// 512 k bytes are followed by one block more, as cubew does it.
+/// Makes a tar archive of these members, as any tar program writes it. With `extra_block`, members whose size is a
+/// multiple of 512 bytes are followed by one block more, as cubew writes them.
 pub fn archive(members: &[(&str, &[u8])], extra_block: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, bytes) in members {
@@ -395,10 +396,11 @@ pub fn tar_header(name: &str, size: u64, kind: u8) -> [u8; 512] {
     header
 }
 
-/// The Python interpreter to test with, if it can import `module`.
+/// Returns the Python interpreter for the tests, or `None` with a message if it cannot import `module`. `DWELL_PYTHON`
+/// names another interpreter than `python3`.
 ///
 /// # Panics
-/// If there is none and `DWELL_REQUIRE_PYCUBEXR` asks for it.
+/// Panics if the module cannot be imported although `DWELL_REQUIRE_PYCUBEXR` is 1.
 pub fn python(module: &str) -> Option<PathBuf> {
     let python = std::env::var_os("DWELL_PYTHON").unwrap_or_else(|| "python3".into());
     let found = Command::new(&python)
@@ -414,7 +416,7 @@ pub fn python(module: &str) -> Option<PathBuf> {
     None
 }
 
-/// Reports made by Score-P and Scalasca, where they are at hand.
+/// Returns the paths of reports that Score-P and Scalasca made, if there are any on this machine.
 pub fn real_reports() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let mut found = Vec::new();
