@@ -1,21 +1,20 @@
-//! Files in directories that may belong to someone else.
+//! Safe access to files in directories that may belong to another user.
 //!
-//! People analyse experiment directories that they got from others, in places where others can write. What
-//! stands there under a name may be a link to a file of theirs, a pipe that nobody writes to, or change
-//! between two system calls. So everything that Dwell writes there, and what it reads there on behalf of
-//! someone else, goes through this crate:
+//! People analyse experiment directories that they got from others, in places where others can write. A name in such a
+//! directory may be a link to a file of theirs or a pipe that no process writes to, and it may change between two
+//! system calls. So everything that Dwell writes there, and everything that it reads there on behalf of another user,
+//! goes through this crate:
 //!
-//! * [`open`] reads regular files only. A pipe or a device is an error, never a wait.
-//! * [`create`] and [`write`](fn@write) make a new file under a name that nobody can foresee, in the directory of
-//!   the one that is wanted, and rename it when it is complete. A link that stands under the name is
-//!   replaced, never followed.
-//! * [`Folder`] is an open directory. What is reached through it stays inside it: no link is followed on
-//!   the way, whatever happens to the path meanwhile.
+//! - [`open`] reads regular files only. A pipe or a device is an error and never blocks the caller.
+//! - [`create`] and [`write`](fn@write) make a new file under an unpredictable name, in the directory of the wanted
+//!   one, and rename it when it is complete. A link of the wanted name is replaced, never followed.
+//! - [`Folder`] is an open directory. Paths that are opened through it stay inside it: no link is followed on the way,
+//!   whatever happens to the path meanwhile.
 //!
-//! The directory that a person names may be a link, or be reached through some: [`Folder::open`], [`open`] and
-//! [`create`] follow links up to the last directory.
+//! A path that a user names may contain links: [`Folder::open`] and [`open`] follow all of them, and [`create`] follows
+//! those up to the last directory.
 //!
-//! Left out on purpose: `openat2` does the same in one system call, but kernels before 5.6 lack it.
+//! `openat2` does the same in one system call, but kernels before 5.6 lack it, so this crate does not use it.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -35,66 +34,79 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// How a file is opened for reading: a pipe that nobody writes to must not make the caller wait.
+/// Flags for opening a file for reading: a pipe that no process writes to must not block the caller.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// How a directory is opened: as a place that paths begin at. That needs no right to list it.
+/// Flags for opening a directory as a starting point of paths, which needs no permission to list it.
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
-/// How a new file is opened. With `EXCL` a link under the name is an error, too.
+/// Flags for creating a file. With `EXCL`, a link of the same name is an error too.
 const NEW: OFlags = OFlags::RDWR
     .union(OFlags::CLOEXEC)
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
     .union(OFlags::NOFOLLOW);
 
-/// How often a name is tried that is taken. Names have 64 random bits.
+/// Number of random names that are tried before giving up. Names have 64 random bits.
 const TRIES: usize = 16;
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading, without ever waiting for a pipe. Symbolic links in the path are followed, so this
+/// is for paths that the user named; [`Folder::read`] is for names found inside a directory.
 ///
 /// # Errors
-/// If it cannot be opened, or is a directory, a pipe, a socket or a device.
+/// Fails if the file cannot be opened, or if it is a directory, a pipe, a socket or a device.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     regular(openat(CWD, path.as_ref(), READ, Mode::empty())?)
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a regular file of at most `most` bytes into memory. A file that grows beyond the limit while it is read is an
+/// error too.
 ///
 /// # Errors
-/// As [`open`], or if the file is longer.
+/// Fails as [`open`] does, and with `FileTooLarge` if the file is longer.
 pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most)
 }
 
-/// Begins a file that is to stand under `path`.
+/// Begins a new file that will have the name `path` when [`NewFile::place`] is called. Until then it has an
+/// unpredictable name in the same directory.
+///
+/// ```no_run
+/// use std::io::Write;
+///
+/// let new = dwell_files::create("experiment/findings.json")?;
+/// new.file().write_all(b"{}")?;
+/// new.place()?; // Without this, dropping `new` deletes the file.
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
-/// If the directory cannot be written to.
+/// Fails if the path names no file, or if the directory cannot be written to.
 pub fn create(path: impl AsRef<Path>) -> io::Result<NewFile> {
     let (directory, name) = split(path.as_ref())?;
     Folder::open(directory)?.create(name)
 }
 
-/// Puts bytes under `path`, in place of what is there.
+/// Writes a file as a whole and replaces what had its name. A process that opens the file finds either all new bytes or
+/// what was there before. The data is not synchronised to the disk.
 ///
 /// # Errors
-/// If the directory cannot be written to, or the disk is full. What was there is there still.
+/// Fails if the directory cannot be written to, or if the disk is full. The old file is then unchanged.
 pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let new = create(path)?;
     new.file().write_all(bytes.as_ref())?;
     new.place()
 }
 
-/// A name for a temporary file or directory that nobody can foresee.
+/// Returns an unpredictable name for a temporary file or directory.
 fn unforeseen_name() -> String {
     // Keys of the hasher are random, and so is what it makes of nothing.
     let random = RandomState::new().build_hasher().finish();
     format!(".dwell-{random:016x}.part")
 }
 
-/// Directory and name of a path.
+/// Splits a path into directory and name.
 fn split(path: &Path) -> io::Result<(&Path, &OsStr)> {
     let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "this is not the name of a file");
     let name = path.file_name().ok_or_else(no_name)?;
@@ -102,7 +114,7 @@ fn split(path: &Path) -> io::Result<(&Path, &OsStr)> {
     Ok((directory.unwrap_or(Path::new(".")), name))
 }
 
-/// The file behind a descriptor, if it is a regular one.
+/// Returns the file behind a descriptor, or an error if it is not a regular file.
 fn regular(descriptor: OwnedFd) -> io::Result<File> {
     match FileType::from_raw_mode(fstat(&descriptor)?.st_mode) {
         FileType::RegularFile => Ok(File::from(descriptor)),
@@ -137,7 +149,8 @@ fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(too_long()) } else { Ok(bytes) }
 }
 
-/// An open directory. Everything reached through it is inside it.
+/// An open directory. Everything that is opened or created through it is inside it, even if another process moves the
+/// directory or replaces parts of its path by links. Cloning is cheap and shares the descriptor.
 #[derive(Clone, Debug)]
 pub struct Folder {
     descriptor: Arc<OwnedFd>,
@@ -145,25 +158,26 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the directory that a person has named; links on the way are followed.
+    /// Opens the directory that a user named. Links in its path are followed, because the user may have set them up.
+    /// The permission to list the directory is not needed.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// Fails if there is no such directory, or if it cannot be opened.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let descriptor = openat(CWD, &path, DIRECTORY, Mode::empty())?;
         Ok(Self { descriptor: Arc::new(descriptor), path })
     }
 
-    /// Path under which the directory was opened, for messages.
+    /// Returns the path with which the directory was opened, for messages. It may name another directory by now.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a directory in this one.
+    /// Opens a directory directly inside this one. `name` must be a single name, not a path.
     ///
     /// # Errors
-    /// If there is none, or a link stands under its name.
+    /// Fails if there is no such directory, or if a link has its name.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = one(name.as_ref())?;
         let opened = openat(&*self.descriptor, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
@@ -171,10 +185,11 @@ impl Folder {
         Ok(Self { descriptor: Arc::new(descriptor), path: self.path.join(name) })
     }
 
-    /// As [`folder`](Folder::folder), and makes the directory if there is none.
+    /// Opens a directory directly inside this one, as [`folder`](Folder::folder) does, and creates it if it does not
+    /// exist.
     ///
     /// # Errors
-    /// If it cannot be made, or a link stands under its name.
+    /// Fails if the directory cannot be created, or if a link or a file has its name.
     pub fn make_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         match mkdirat(&*self.descriptor, one(name.as_ref())?, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => self.folder(name),
@@ -182,11 +197,12 @@ impl Folder {
         }
     }
 
-    /// Opens a regular file in this directory or further below, for reading. No part of the path may be a
-    /// link or `..`.
+    /// Opens a regular file in this directory, or in a directory below it, for reading. No part of the path may be a
+    /// link or `..`, and the path must be relative.
     ///
     /// # Errors
-    /// If there is no such file, it is not a regular one, or the path leads elsewhere.
+    /// Fails if there is no such file, if it is not a regular file, or if the path contains a link or leads out of the
+    /// directory.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (directory, name) = split(path.as_ref())?;
         let mut folder = self.clone();
@@ -202,18 +218,19 @@ impl Folder {
         regular(opened.map_err(no_link)?)
     }
 
-    /// Reads a regular file of at most `most` bytes; see [`read`](Folder::read) for the path.
+    /// Reads a regular file of at most `most` bytes into memory. The path must satisfy the same rules as in
+    /// [`read`](Folder::read).
     ///
     /// # Errors
-    /// As [`read`](Folder::read), or if the file is longer.
+    /// Fails as [`read`](Folder::read) does, and with `FileTooLarge` if the file is longer.
     pub fn read_bytes(&self, path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
         read_all(self.read(path)?, most)
     }
 
-    /// Begins a file that is to stand in this directory under `name`.
+    /// Begins a new file that will have the name `name` in this directory when [`NewFile::place`] is called.
     ///
     /// # Errors
-    /// If the directory cannot be written to.
+    /// Fails if `name` is not a single name, or if the directory cannot be written to.
     pub fn create(&self, name: impl AsRef<OsStr>) -> io::Result<NewFile> {
         let name = one(name.as_ref())?.to_owned();
         let (temporary, file) = self.new_file()?;
@@ -221,35 +238,36 @@ impl Folder {
         Ok(NewFile { folder, temporary, name, file, is_settled: AtomicBool::new(false) })
     }
 
-    /// Puts bytes under a name in this directory, in place of what is there.
+    /// Writes a file of this directory as a whole and replaces what had its name, as [`write`](fn@crate::write) does.
     ///
     /// # Errors
-    /// As [`write`](fn@crate::write).
+    /// Fails if the directory cannot be written to, or if the disk is full. The old file is then unchanged.
     pub fn write(&self, name: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let new = self.create(name)?;
         new.file().write_all(bytes.as_ref())?;
         new.place()
     }
 
-    /// A file in this directory that has no name and is gone when it is closed.
+    /// Creates a file in this directory that has no name and disappears when it is closed, for temporary data on the
+    /// same file system.
     ///
     /// # Errors
-    /// If the directory cannot be written to.
+    /// Fails if the directory cannot be written to.
     pub fn unnamed(&self) -> io::Result<File> {
         let (name, file) = self.new_file()?;
         self.remove(&name)?;
         Ok(file)
     }
 
-    /// Removes a file of this directory; of a link, the link.
+    /// Removes a file of this directory. If a link has the name, the link is removed and its target stays.
     ///
     /// # Errors
-    /// If there is none, or it cannot be removed.
+    /// Fails if there is no such file, if it is a directory, or if it cannot be removed.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(unlinkat(&*self.descriptor, one(name.as_ref())?, AtFlags::empty())?)
     }
 
-    /// Makes a file under a name that was free and that nobody could foresee.
+    /// Creates a file under an unpredictable name that was free.
     fn new_file(&self) -> io::Result<(OsString, File)> {
         let mut last = Errno::EXIST;
         for _ in 0..TRIES {
@@ -267,7 +285,7 @@ impl Folder {
     }
 }
 
-/// A name that is one: neither a path nor a way up.
+/// Checks that a name is a single one: neither a path nor `..`.
 fn one(name: &OsStr) -> io::Result<&OsStr> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
@@ -280,7 +298,7 @@ fn elsewhere() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "the path leads out of the directory")
 }
 
-/// Says of links that they are the reason: the system says "too many levels" or "not a directory".
+/// Explains errors that a link causes, for which the system only says "too many levels" or "not a directory".
 fn no_link(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => {
@@ -294,37 +312,39 @@ fn no_link(error: Errno) -> io::Error {
     }
 }
 
-/// A file that is being written and gets its name when it is complete. It is deleted when dropped before.
+/// A file that is being written and gets its name when it is complete, by [`NewFile::place`]. It is deleted if it is
+/// dropped before, so a failed writer leaves nothing behind; only a killed process leaves a file `.dwell-….part`.
 #[derive(Debug)]
 pub struct NewFile {
     folder: Folder,
     temporary: OsString,
     name: OsString,
     file: File,
-    /// It has its name, or was removed.
+    /// `true` once the file has its name or was removed.
     is_settled: AtomicBool,
 }
 
 impl NewFile {
-    /// The file, for reading and writing.
+    /// Returns the open file, for reading and writing. It stays valid after [`NewFile::place`].
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Path of the file until it has its name, for messages.
+    /// Returns the temporary path of the file, for messages. No file has this path after [`NewFile::place`].
     pub fn path(&self) -> PathBuf {
         self.folder.path.join(&self.temporary)
     }
 
-    /// The directory that the file is in.
+    /// Returns the directory that contains the file, for further files beside it.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Gives the file its name. What stood under it is gone; if that was a link, what the link leads to stays.
+    /// Gives the file its name, in one step. A file of that name is replaced; if a link has the name, the link is
+    /// replaced and its target stays. Call this once, after everything is written.
     ///
     /// # Errors
-    /// If it cannot be renamed, as where a directory has the name.
+    /// Fails if the file cannot be renamed, for example because a directory has the name.
     pub fn place(&self) -> io::Result<()> {
         let directory = &*self.folder.descriptor;
         renameat(directory, &self.temporary, directory, &self.name)?;
@@ -332,7 +352,8 @@ impl NewFile {
         Ok(())
     }
 
-    /// Deletes the file, unless it has its name.
+    /// Deletes the file, unless it already has its name. Dropping does the same; this is for owners that share the file
+    /// with others for longer.
     pub fn discard(&self) {
         if !self.is_settled.swap(true, Ordering::Relaxed) {
             // Only litter if it fails.
@@ -347,24 +368,24 @@ impl Drop for NewFile {
     }
 }
 
-/// A private directory for files that other programs or libraries write, and that are renamed when they are
-/// complete. It is inside the directory that they go to, so that renaming stays in one file system, and is
-/// removed when dropped, with everything in it.
+/// A private directory for files that other programs or libraries write under names of their own, and that are renamed
+/// when they are complete. It is inside the directory to which they will be moved, so that the move stays within one
+/// file system. Dropping it removes it with everything in it.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes one, which only its owner can enter.
+    /// Creates a private directory inside `directory`, with an unpredictable name and permissions for its owner only.
     ///
     /// # Errors
-    /// If the directory cannot be written to.
+    /// Fails if the directory cannot be written to.
     pub fn inside(directory: &Path) -> io::Result<Self> {
         let path = directory.join(unforeseen_name());
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
 
-    /// Path of the directory.
+    /// Returns the path of the private directory, which other programs can be given.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use dwell_files::{Folder, create, open, read, write};
 
-/// An experiment directory beside a file of the user's that links in it lead to.
+/// An experiment directory, beside a file of the user to which links in it lead.
 struct Case {
     home: tempfile::TempDir,
 }
@@ -25,7 +25,7 @@ impl Case {
         self.home.path().join(name)
     }
 
-    /// Names in the experiment directory.
+    /// Returns the names in the experiment directory.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("run")).unwrap();
         let mut names: Vec<_> =
