@@ -26,20 +26,20 @@ use dwell_model::{armci, ga};
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol};
 
-/// A runtime that is linked statically.
+/// A runtime whose functions are linked statically into programs, so that a preloaded library cannot see calls of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
-    /// ARMCI.
+    /// The ARMCI library for one-sided communication.
     Armci,
-    /// Global Arrays, and ARMCI below them.
+    /// The Global Arrays library, together with the ARMCI library that it uses.
     GlobalArrays,
 }
 
 impl Runtime {
-    /// Every runtime.
+    /// All runtimes, for looking one up by its name.
     pub const ALL: [Self; 2] = [Self::Armci, Self::GlobalArrays];
 
-    /// Its short name.
+    /// Returns the short name of the runtime, by which users select it: `armci` or `ga`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Armci => "armci",
@@ -47,7 +47,8 @@ impl Runtime {
         }
     }
 
-    /// The tables of its functions, and of those below it.
+    /// Returns the tables of the functions that can have hooks: those of the runtime itself, then those of the runtimes
+    /// that it uses.
     pub fn tables(self) -> &'static [&'static Table] {
         static ARMCI: [&Table; 1] = [&armci::TABLE];
         static BOTH: [&Table; 2] = [&ga::TABLE, &armci::TABLE];
@@ -57,8 +58,9 @@ impl Runtime {
         }
     }
 
-    /// Names of archives that it is in, without `lib` and `.a`. Of each list one is enough: they differ in
-    /// the MPI below and have the same functions.
+    /// Returns the names of the archives that contain the runtime, without `lib` and `.a`. Each inner list has
+    /// alternatives that differ in the MPI library that they use and define the same functions, so one of each list is
+    /// enough. The first that exists should be taken.
     pub const fn archives(self) -> &'static [&'static [&'static str]] {
         const ARMCI: &[&str] = &["armci-openmpi", "armci-mpich", "armci"];
         match self {
@@ -68,10 +70,12 @@ impl Runtime {
     }
 }
 
-/// Functions that an archive of objects defines.
+/// Returns the names of all global symbols that an archive of object files defines: functions, and also global data.
+/// Callers use it to decide which functions of a table exist in the installed version of a runtime. Members that are no
+/// object files are ignored.
 ///
 /// # Errors
-/// If it is no archive, or damaged.
+/// Fails if the bytes are no archive, or if the archive is damaged.
 pub fn functions(archive: &[u8]) -> Result<BTreeSet<String>, object::Error> {
     let mut functions = BTreeSet::new();
     for member in ArchiveFile::parse(archive)?.members() {
@@ -85,7 +89,7 @@ pub fn functions(archive: &[u8]) -> Result<BTreeSet<String>, object::Error> {
     Ok(functions)
 }
 
-/// The rows of functions that are there.
+/// Iterates over the table rows of functions that exist.
 fn rows<'a>(
     tables: &'a [&'static Table],
     is_there: impl Fn(&str) -> bool + 'a,
@@ -93,12 +97,15 @@ fn rows<'a>(
     tables.iter().flat_map(|table| table.rows).filter(move |row| is_there(row.name()))
 }
 
-/// What the linker is told: one option a line.
+/// Returns the linker options that put the hooks in the place of the functions, one `-Wl,--wrap=F` a line. `is_there`
+/// selects the functions, by name; it must be the same as for [`source`](fn@source), because the linker fails on a
+/// wrapped function without a hook.
 pub fn options(tables: &[&'static Table], is_there: impl Fn(&str) -> bool) -> String {
     rows(tables, is_there).map(|row| format!("-Wl,--wrap={}\n", row.name())).collect()
 }
 
-/// The hooks of all functions that are there, in C.
+/// Returns a C file with the hooks of all functions that `is_there` selects by name. The file needs only the standard
+/// headers, and the program must be linked with the [`options`](fn@options) for the same functions.
 pub fn source(tables: &[&'static Table], is_there: impl Fn(&str) -> bool) -> String {
     rows(tables, is_there).fold(HEAD.to_owned(), |code, row| code + &hook(row))
 }
