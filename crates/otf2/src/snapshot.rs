@@ -23,172 +23,173 @@ records! {
         /// Number of the event with which to continue in the event file.
         cont_read_pos: u64 as v64,
     }
-    /// Recording is on or off.
+    /// The recorder is on or off at the time of the snapshot.
     12 MeasurementOnOff "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// On or off.
+        /// State of the recorder.
         measurement_mode: MeasurementMode as u8,
     }
-    /// A region is open.
+    /// A region is open at the time of the snapshot. Records of nested regions follow from the outermost to the
+    /// innermost.
     13 Enter "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// The region.
+        /// The region that is open.
         region: RegionRef as v32,
     }
     /// A blocking send is in progress.
     14 MpiSend "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Destination rank.
+        /// Rank of the receiver in the communicator.
         receiver: Rank as v32,
-        /// Communicator.
+        /// Communicator of the operation.
         communicator: CommRef as v32,
-        /// Message tag.
+        /// Tag of the message.
         msg_tag: u32 as v32,
-        /// Payload bytes.
+        /// Length of the message, in bytes.
         msg_length: u64 as v64,
     }
     /// A non-blocking send is in progress.
     15 MpiIsend "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Destination rank.
+        /// Rank of the receiver in the communicator.
         receiver: Rank as v32,
-        /// Communicator.
+        /// Communicator of the operation.
         communicator: CommRef as v32,
-        /// Message tag.
+        /// Tag of the message.
         msg_tag: u32 as v32,
-        /// Payload bytes.
+        /// Length of the message, in bytes.
         msg_length: u64 as v64,
-        /// Request number.
+        /// Request that links the records of one non-blocking operation.
         request_id: RequestId as v64,
     }
     /// A non-blocking send has completed.
     16 MpiIsendComplete "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Request number.
+        /// Request that links the records of one non-blocking operation.
         request_id: RequestId as v64,
     }
     /// A message has been received by a blocking receive.
     17 MpiRecv "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Source rank.
+        /// Rank of the sender in the communicator.
         sender: Rank as v32,
-        /// Communicator.
+        /// Communicator of the operation.
         communicator: CommRef as v32,
-        /// Message tag.
+        /// Tag of the message.
         msg_tag: u32 as v32,
-        /// Payload bytes.
+        /// Length of the message, in bytes.
         msg_length: u64 as v64,
     }
     /// A non-blocking receive is posted.
     18 MpiIrecvRequest "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Request number.
+        /// Request that links the records of one non-blocking operation.
         request_id: RequestId as v64,
     }
     /// A non-blocking receive has completed.
     19 MpiIrecv "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Source rank.
+        /// Rank of the sender in the communicator.
         sender: Rank as v32,
-        /// Communicator.
+        /// Communicator of the operation.
         communicator: CommRef as v32,
-        /// Message tag.
+        /// Tag of the message.
         msg_tag: u32 as v32,
-        /// Payload bytes.
+        /// Length of the message, in bytes.
         msg_length: u64 as v64,
-        /// Request number.
+        /// Request that links the records of one non-blocking operation.
         request_id: RequestId as v64,
     }
     /// An MPI collective is in progress.
     20 MpiCollectiveBegin "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
     }
     /// An MPI collective has ended.
     21 MpiCollectiveEnd "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Kind of collective.
+        /// Kind of the collective operation.
         collective_op: CollectiveOp as u8,
-        /// Communicator.
+        /// Communicator of the operation.
         communicator: CommRef as v32,
-        /// Root rank.
+        /// Root of the operation.
         root: CollectiveRoot as v32,
-        /// Bytes sent.
+        /// Number of bytes that this process sent.
         size_sent: u64 as v64,
-        /// Bytes received.
+        /// Number of bytes that this process received.
         size_received: u64 as v64,
     }
     /// An OpenMP team is forked.
     22 OmpFork "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Team size asked for.
+        /// Requested number of threads in the team.
         number_of_requested_threads: u32 as v32,
     }
     /// An OpenMP lock is held.
     23 OmpAcquireLock "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Lock number.
+        /// Id of the lock.
         lock_id: u32 as v32,
-        /// Counter that orders the acquisitions.
+        /// Rising number that orders the acquisitions of one lock.
         acquisition_order: u32 as v32,
     }
     /// An OpenMP task exists.
     24 OmpTaskCreate "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Task instance.
+        /// Id of the task.
         task_id: u64 as v64,
     }
     /// An OpenMP task is running.
     25 OmpTaskSwitch "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Task instance.
+        /// Id of the task.
         task_id: u64 as v64,
     }
     /// The last values of a metric.
     26 Metric<'a> "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Metric class or instance.
+        /// The metric class or metric instance whose values these are.
         metric: MetricRef as v32,
-        /// The values.
+        /// The values, one for each member of the metric class.
         values: List<'a, MetricValue> as list8,
     }
     /// The current value of a string parameter.
     27 ParameterString "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Parameter.
+        /// The parameter that has the value.
         parameter: ParameterRef as v32,
         /// Value of the parameter.
         string: StringRef as v32,
     }
     /// The current value of a signed parameter.
     28 ParameterInt "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Parameter.
+        /// The parameter that has the value.
         parameter: ParameterRef as v32,
         /// Value of the parameter.
         value: i64 as s64,
     }
     /// The current value of an unsigned parameter.
     29 ParameterUnsignedInt "1.2" Length {
-        /// When the event happened.
+        /// Time of the event that this record repeats.
         orig_event_time: Time as u64,
-        /// Parameter.
+        /// The parameter that has the value.
         parameter: ParameterRef as v32,
         /// Value of the parameter.
         value: u64 as v64,

@@ -445,7 +445,7 @@ records! {
         group_a: GroupRef as v32,
         /// Group of the processes on the other side.
         group_b: GroupRef as v32,
-        /// Communicator that contains the leaders of both groups; undefined if there is none.
+        /// Communicator that both groups have in common, the peer communicator of MPI; undefined if there is none.
         common_communicator: CommRef as v32,
         /// Flags of the inter-communicator.
         flags: CommFlag as v32,
@@ -579,10 +579,11 @@ pub struct Group<'a> {
     pub group_type: GroupType,
     /// Programming model whose processes the members are; unknown for groups that are no part of a communicator.
     pub paradigm: enums::Paradigm,
-    /// Flags of the group, which say whether the members are locations rather than ranks of the paradigm.
+    /// Flags of the group. With [`GroupFlag::GLOBAL_MEMBERS`], ranks in events are no positions in `members` but indices
+    /// into the group of type `COMM_LOCATIONS`.
     pub group_flags: GroupFlag,
     /// The members, in the order of their ranks. For a communicator group, each number is an index into the group of
-    /// type `COMM_LOCATIONS` of the same paradigm, unless a flag says otherwise.
+    /// type `COMM_LOCATIONS` of the same paradigm.
     pub members: List<'a, u64>,
 }
 
