@@ -95,7 +95,7 @@
 //! * Unix only: files are read at offsets without a position of their own.
 
 #![forbid(unsafe_code)]
-// What comes from a file must not panic.
+// Bytes of a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 

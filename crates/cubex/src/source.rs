@@ -92,7 +92,7 @@ impl BufRead for Window<'_> {
             let length = (self.end - self.offset).min(WINDOW as u64) as usize;
             self.buffer.resize(length, 0);
             self.at = 0;
-            // A file that shrank since it was opened: an end, not an error.
+            // A file that shrank since it was opened ends early, without an error.
             let got = self.source.read_at(self.offset, &mut self.buffer)?;
             self.buffer.truncate(got);
             self.offset = if got == length { self.offset + got as u64 } else { self.end };

@@ -87,12 +87,12 @@ pub(crate) fn members(source: &Source) -> Result<Vec<Member>> {
     let mut names = HashSet::new();
     let mut at = 0;
     let mut extended = Extended::default();
-    // Whether the member before has the size at which padding rules differ.
+    // True if the member before has a size at which padding rules differ.
     let mut trap = false;
     loop {
         let fail = |error: Error| Err(error.at_byte(at));
         let Some(block) = block(source, at)? else {
-            // Writers end with zeros, but who cut just those has lost nothing.
+            // Writers end with zeros, but a file that lacks only those has lost nothing.
             break;
         };
         if block.iter().all(|&byte| byte == 0) {
@@ -266,7 +266,7 @@ fn one_header(name: &str, size: u64, kind: u8) -> [u8; BLOCK as usize] {
     put(100, b"0000600");
     put(108, b"0000000");
     put(116, b"0000000");
-    // Where the extended header has the size, the field has as much of it as fits.
+    // If the extended header has the size, the field has as much of it as fits.
     put(124, format!("{:011o}", size.min(0o77_777_777_777)).as_bytes());
     put(136, b"00000000000");
     put(148, b"        ");

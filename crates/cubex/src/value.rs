@@ -112,7 +112,7 @@ impl DataType {
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim();
         if let Some((kind, count)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) {
-            // A histogram of more bins than this is no histogram, and a row of it no row.
+            // The limit of 16 bits keeps the size of a value, and so of a row, reasonable.
             let count = count.trim().parse().ok().filter(|&count: &u16| count > 0)?;
             return match kind.trim() {
                 "HISTOGRAM" if count <= u16::MAX - 2 => Some(Self::Histogram(count)),
@@ -504,7 +504,7 @@ impl Row {
     pub(crate) fn subtract(&mut self, other: &Self) -> Result<()> {
         let kind = self.data_type;
         match (&mut self.cells, &other.cells) {
-            // A damaged or rounded report may have more below than above; 2^64 - 1 helps nobody.
+            // In a damaged or rounded report, children may exceed their parent; 0 is then more useful than 2^64 - 1.
             (Cells::Unsigned(to), Cells::Unsigned(from)) => {
                 each(to, from, u64::saturating_sub);
             }

@@ -101,7 +101,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
 
 /// Returns an unpredictable name for a temporary file or directory.
 fn unforeseen_name() -> String {
-    // Keys of the hasher are random, and so is what it makes of nothing.
+    // The keys of the hasher are random, and so is its result for no input.
     let random = RandomState::new().build_hasher().finish();
     format!(".dwell-{random:016x}.part")
 }
@@ -144,7 +144,7 @@ fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
         return Err(too_long());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     io::Read::read_to_end(&mut io::Read::take(file, most.saturating_add(1)), &mut bytes)?;
     if bytes.len() as u64 > most { Err(too_long()) } else { Ok(bytes) }
 }
@@ -356,7 +356,7 @@ impl NewFile {
     /// with others for longer.
     pub fn discard(&self) {
         if !self.is_settled.swap(true, Ordering::Relaxed) {
-            // Only litter if it fails.
+            // A failure leaves only litter behind.
             let _ = self.folder.remove(&self.temporary);
         }
     }
@@ -393,7 +393,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Only litter if it fails.
+        // A failure leaves only litter behind.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -133,7 +133,7 @@ fn hook(row: &Row) -> String {
     let name = row.name();
     let types = row.arguments.types();
     let c = |of: CType| match of {
-        // As wide as the library has it; a word in any case.
+        // A handle is passed as one word, whatever its width in the library.
         CType::Handle => "void *",
         of => of.c_name(),
     };
@@ -145,7 +145,7 @@ fn hook(row: &Row) -> String {
     let named = or_void(list(&|at, of| format!("{} a{at}", c(of))));
     let given = list(&|at, _| format!("a{at}"));
     let words = list(&|at, of| match of {
-        // Nobody asks for these.
+        // The recorder does not need these.
         CType::Float | CType::Double | CType::ComplexFloat | CType::ComplexDouble => "0".into(),
         _ => format!("(word)a{at}"),
     });

@@ -168,7 +168,7 @@ impl Anchor {
             ..Self::default()
         };
         if anchor_format >= 2 {
-            // No capacity from the count: a damaged one would be an allocation of any size.
+            // The count does not set the capacity, because a damaged count could allocate any amount.
             for _ in 0..input.u32()? {
                 anchor.properties.push((input.str()?.to_string(), input.str()?.to_string()));
             }

@@ -67,7 +67,7 @@ impl Clock {
         else {
             return Time(time);
         };
-        // Differences are exact before they become real numbers: times are too large for that.
+        // Differences are taken as integers, because times are too large to be exact as real numbers.
         let slope = o1.wrapping_sub(o0) as f64 / (t1 - t0) as f64;
         let distance = if time >= t0 { (time - t0) as f64 } else { -((t0 - time) as f64) };
         let drift = (slope * distance).round_ties_even() as i64;

@@ -285,8 +285,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
         let Some(window) = rest.first_chunk_mut::<SPACE>() else {
             return Err(if start == HEADER { EncodeError::TooLarge } else { EncodeError::Full });
         };
-        // All bytes are copied, whatever the length: that is fewer instructions than copying the
-        // right number. What is too much lies behind the end mark.
+        // All bytes are copied, whatever the length: that takes fewer instructions than copying the right number. The
+        // excess bytes lie behind the end mark.
         let [first, rest @ ..] = &prepared.bytes;
         let stamped = time >= self.stamp_from;
         let (lead, used) = if stamped {
@@ -375,8 +375,8 @@ impl<M: DerefMut<Target = [u8]>> Encoder<M> {
             return Err(if fresh { EncodeError::TooLarge } else { EncodeError::Full });
         };
 
-        // The timestamp is stored in any case, and overwritten if it is not needed: that is faster
-        // than asking first. The first byte stays zero: it is the commit mark.
+        // The timestamp is always stored, and overwritten if it is not needed: that is faster than a branch. The first
+        // byte stays zero: it is the commit mark.
         let mut output = Output::new(window, 0, order);
         output.u8(0);
         output.u64(time);
@@ -599,7 +599,7 @@ mod tests {
                     .write_prepared(Time(time), &prepared)
                     .and_then(|()| quick.write_tagged(Time(time), site, get))
                     .and_then(|()| quick.write_prepared(Time(time), &left));
-                // The one that copies wants a little more room.
+                // Writing a prepared event needs a little more room.
                 if one.is_err() || other.is_err() {
                     assert_eq!(other, Err(EncodeError::Full));
                     break;

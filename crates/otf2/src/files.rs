@@ -20,7 +20,7 @@ pub fn open(path: &Path, write: bool) -> io::Result<File> {
     if !before.is_file() {
         return Err(not_regular());
     }
-    // Something else may have its name by now.
+    // Another file may have taken the name by now.
     let file = OpenOptions::new()
         .read(true)
         .write(write)

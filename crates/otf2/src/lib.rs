@@ -99,10 +99,10 @@
 //! `std`, on by default: archives, readers, writers. Without it the crate is the records and the
 //! [encoder](encode), `no_std` and without an allocator.
 
-// Without `std` nothing reads, so the reading half of the tables is idle.
+// Without `std` nothing is read, so the reading half of the tables is unused.
 #![cfg_attr(not(feature = "std"), no_std, allow(dead_code, unreachable_pub))]
 #![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links))]
-// What comes from a file must not panic.
+// Bytes of a file must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[cfg(feature = "std")]

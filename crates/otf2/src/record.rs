@@ -180,7 +180,7 @@ macro_rules! records {
             ) -> Result<T::Output, Fault> {
                 match id {
                     $( $id if crate::record::records!(@in $framing scope) => {
-                        // An input for each kind: those that are not in memory stay in registers.
+                        // Each kind of record has a copy of the input, so that the compiler can keep it in registers.
                         let mut input = input;
                         if !matches!(<$name $(<$life>)? as Record<'a>>::FRAMING, Framing::Single) {
                             input.skip()?;
@@ -343,7 +343,7 @@ macro_rules! records {
 
             #[allow(unused_variables)]
             fn fields(&self, visit: &mut dyn FnMut(&'static str, Value<'_>)) {
-                // The byte table above must tell the truth.
+                // The byte table above must match the encoding.
                 const {
                     $( assert!(crate::record::same(<$type as Wire<'_>>::CODE, stringify!($code))); )*
                     $( $( assert!(crate::record::same(<$late_type as Wire<'_>>::CODE, stringify!($late_code))); )* )?

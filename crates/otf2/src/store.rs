@@ -135,9 +135,9 @@ impl Directory {
         if let Some(file) = lock().files.get(&kind) {
             return Ok(Arc::clone(file));
         }
-        // Opening may take long on a parallel file system: not under the lock.
+        // Opening may take long on a parallel file system, so it happens without the lock.
         let path = self.describe(kind);
-        // Opening a pipe that nobody writes to would wait for ever.
+        // Opening a pipe that no process writes to would block for ever.
         if !std::fs::metadata(&path)?.is_file() {
             let why = "this is not a regular file";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));

@@ -400,7 +400,7 @@ impl<'c> Output<'c> {
     #[inline(always)]
     pub(crate) fn length(&mut self, start: usize, bound: usize) {
         let length = self.pos.saturating_sub(start);
-        // The bound of most records is known to the compiler, and with it that this is the case.
+        // The compiler knows the bound of most records, and removes the other branch.
         if bound < 0xFF || length < 0xFF {
             if let Some(place) = self.bytes.get_mut(start - 1) {
                 *place = length as u8;
@@ -417,7 +417,7 @@ impl<'c> Output<'c> {
         let end = self.pos;
         self.pos += 8;
         if !self.fits() {
-            return; // The caller sees that.
+            return; // The caller checks this.
         }
         self.bytes.copy_within(start..end, start + 8);
         let mut head = Output::new(self.bytes, start - 1, self.order);

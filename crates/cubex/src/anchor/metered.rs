@@ -38,7 +38,7 @@ impl<R: BufRead> BufRead for Metered<R> {
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
         }
-        // No more than is left of the allowance, lest it be passed in one step.
+        // Return no more than the rest of the limit, so that one step cannot exceed it.
         let most =
             bytes.len().min(usize::try_from(self.piece.min(self.total)).unwrap_or(usize::MAX));
         Ok(bytes.get(..most).unwrap_or_default())

@@ -300,7 +300,7 @@ impl Parser {
     fn end(&mut self) -> Result<()> {
         let element = self.stack.pop();
         let t = &self.draft.tables;
-        // What we are in now is the parent of what we were in.
+        // The current element is the parent of the one that ended.
         let above = |parent: u32| (parent != NONE).then_some(parent);
         match element {
             Some(Element::Metric) => {

@@ -287,7 +287,7 @@ impl MetaBuilder {
             self.draft.tables.places.push(place);
             self.draft.tables.coordinates.extend(at);
         }
-        // What would be damage in a file is a mistake here.
+        // An inconsistency that is damage in a file is a mistake of the caller here.
         finish(self.draft.into_tables()?).map_err(|error| match error.kind() {
             ErrorKind::Anchor(what) => Error::invalid(*what),
             _ => error,

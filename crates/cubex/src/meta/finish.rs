@@ -230,6 +230,6 @@ fn dimensions_fit(tables: &Tables) -> bool {
     let promised = (0..).zip(&tables.topologies);
     let fit = promised
         .flat_map(|(topology, record)| std::iter::repeat_n(topology, record.dimensions as usize));
-    // Lazily, since a hostile file may promise four billion.
+    // The comparison is lazy, because a hostile file may state four billion dimensions.
     fit.map(Some).chain([None]).all(|topology: Option<u32>| dimensions.next() == topology)
 }

@@ -64,7 +64,7 @@ pub struct Meta {
 
 /// Iterates over ids from 0 on.
 fn count<T>(length: usize, id: impl Fn(u32) -> T) -> impl ExactSizeIterator<Item = T> {
-    // `finish` has seen to it that tables have fewer rows than this.
+    // `finish` has checked that tables have fewer rows than this.
     (0..u32::try_from(length).unwrap_or(NONE)).map(id)
 }
 

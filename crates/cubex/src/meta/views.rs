@@ -169,7 +169,8 @@ pub struct Region<'a> {
     pub name: &'a str,
     /// Mangled name of the region, as the linker knows it.
     pub mangled_name: &'a str,
-    /// Programming model to which the region belongs, such as `mpi`, `shmem` or `user`.
+    /// Programming model to which the region belongs, in the lower-case spelling of Score-P, such as `mpi`, `shmem` or
+    /// `user`.
     pub paradigm: &'a str,
     /// Role of the region, such as `function`, `barrier` or `rma`.
     pub role: &'a str,
@@ -215,7 +216,7 @@ pub struct Parameter<'a> {
     pub value: &'a str,
 }
 
-/// Type of the value of a parameter.
+/// Type of the value of a parameter. The value itself is text for both types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// The value is a number, written as text; `numeric` in `anchor.xml`.
@@ -324,7 +325,7 @@ pub struct Topology<'a> {
     pub dimensions: Vec<Dimension<'a>>,
 }
 
-/// One dimension of a topology.
+/// One dimension of a topology, such as one axis of a process grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension<'a> {
     /// Name of the dimension, which may be empty.

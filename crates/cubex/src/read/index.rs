@@ -98,7 +98,7 @@ pub(super) fn read(source: &Source, member: &Member, cnodes: u32) -> Result<(Byt
     if LIST + 4 * u64::from(count) > member.size {
         return Err(cut());
     }
-    // No more than four bytes a call path, and as many bytes are in the file.
+    // This is at most four bytes for each call path, and the file has as many bytes.
     let mut bytes = vec![0; 4 * count as usize];
     source.read_exact_at(member.offset + LIST, &mut bytes).map_err(Error::io)?;
     let (words, _) = bytes.as_chunks::<4>();

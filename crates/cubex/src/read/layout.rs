@@ -71,7 +71,7 @@ pub(super) fn read(
     if got < TABLE as usize {
         return Err(Error::from(ErrorKind::Cut).at_byte(member.size));
     }
-    // More entries than rows would have nowhere to go; so the table is no larger than the index.
+    // The limit keeps the table no larger than the index.
     if count > u64::from(rows) {
         return fail(11, "it has more compressed rows than the index has rows");
     }
@@ -167,7 +167,7 @@ impl Place<'_> {
             });
         let cut = || Error::from(ErrorKind::Cut).at_byte(self.member.size);
         let mut at = start.ok_or_else(cut)? + skip * self.size;
-        // The row is within the member, and the member within the file: so much memory is fair.
+        // The row is within the member, and the member within the file: so the file has as many bytes.
         row.reserve(usize::try_from(count).unwrap_or(0));
         let mut left = count * self.size;
         let mut buffer = self.buffer(left);
@@ -186,7 +186,7 @@ impl Place<'_> {
 
     fn packed(self, at: u64, length: u64, skip: u64, count: u64, row: &mut Row) -> Result<()> {
         let damage = |what| Error::from(ErrorKind::Data(what)).at_byte(at);
-        // Before memory is taken for it: so few bytes cannot hold a row.
+        // This check comes before the allocation: so few bytes cannot hold a row.
         if length.saturating_mul(MOST_DEFLATED) < self.row_bytes {
             return Err(damage("too few compressed bytes for a row"));
         }
@@ -199,7 +199,7 @@ impl Place<'_> {
         let mut next = |length: u64, buffer: &mut [u8]| {
             let length = length.min(buffer.len() as u64) as usize;
             let part = buffer.get_mut(..length).unwrap_or_default();
-            // A stream that ends early is as wrong as one that makes no sense.
+            // A stream that ends early is damaged as well.
             stream.read_exact(part).map_err(|_| damage("a compressed row makes no sense"))?;
             Ok::<_, Error>(length)
         };

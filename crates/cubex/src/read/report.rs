@@ -180,7 +180,7 @@ impl Report {
         }
         let stored = Stored::read(self, metric).map_err(|error| self.locate(error))?;
         if let Some(slot) = slot {
-            // Another thread may have been faster; it read the same.
+            // Another thread may have set it meanwhile, to an equal value.
             let _ = slot.set(stored.clone());
         }
         Ok(Values { report: self, stored })

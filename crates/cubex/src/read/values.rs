@@ -185,7 +185,7 @@ impl Values<'_> {
         if stored.kind != MetricKind::Inclusive {
             return Ok(row);
         }
-        // Children first into one sum, so that rounding and saturation happen once.
+        // The children are added up first, so that rounding and saturation happen once.
         let Some(children) = self.sum(stored, self.meta().cnode_children(cnode))? else {
             return Ok(row);
         };

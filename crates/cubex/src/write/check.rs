@@ -27,7 +27,7 @@ pub(super) fn meta(meta: &Meta) -> Result<()> {
             return fail(format!("metric {id} has no unique name"));
         }
     }
-    // Columns of values are taken by id here and by place in the document there.
+    // This crate takes columns of values by id, and cubelib by position in the document.
     let mut next = 0;
     let mut nodes: Vec<_> = meta.root_system_nodes().collect();
     nodes.reverse();

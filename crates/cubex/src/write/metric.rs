@@ -263,7 +263,7 @@ fn allot(
 ) -> Result<u64> {
     let meta = &*shared.meta;
     let ghost = meta.metric(metric).is_some_and(|metric| metric.viz == VizType::Ghost);
-    // The document numbers metrics by their ids, and so are their members.
+    // The document numbers metrics by their ids, and members are named by these numbers.
     let names = member_names(metric.0, ghost);
     let cnodes = meta.cnodes().len() as u32;
     let count = rows.map_or(cnodes, |rows| rows.len() as u32);

@@ -219,7 +219,7 @@ impl ReportWriter {
     /// Fails if the file cannot be written. There is no new report then, and an old one stays.
     pub fn finish(self) -> Result<()> {
         let shared = &*self.shared;
-        // Whoever is writing a row ends first, and nobody begins another.
+        // Rows that are being written end first, and no thread can begin another.
         let mut open = shared.open.write().unwrap_or_else(PoisonError::into_inner);
         *open = false;
         self.complete().map_err(|error| error.at(&shared.path))
@@ -248,7 +248,7 @@ impl ReportWriter {
         state.end = header + tar::BLOCK + size;
         let trailer = tar::trailer(size, &mut state.pads);
         let end = state.end + trailer.len() as u64 + 2 * tar::BLOCK;
-        // What was never written reads as zeros: filling, the end mark, rows without a value.
+        // Bytes that were never written read as zeros: padding, the end mark, rows without values.
         shared.file().set_len(end).map_err(Error::io)?;
         shared.new.place().map_err(Error::io)
     }
@@ -257,7 +257,7 @@ impl ReportWriter {
 impl Drop for ReportWriter {
     fn drop(&mut self) {
         *self.shared.open.write().unwrap_or_else(PoisonError::into_inner) = false;
-        // Writers of metrics may keep what is shared for longer.
+        // Writers of metrics may keep the shared state for longer.
         self.shared.new.discard();
     }
 }

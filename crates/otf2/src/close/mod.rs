@@ -368,7 +368,7 @@ fn walk(
 ) -> io::Result<()> {
     let size = file.metadata()?.len();
     let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
-    // Where the file ends, as far as is known: at first, as a header and nothing else.
+    // End of the file as far as it is known: at first, a header and nothing else.
     let mut end = HEADER as u64;
     let mut offset = 0;
     while offset < size {
@@ -388,7 +388,7 @@ fn walk(
         end = offset + at as u64;
         match found {
             Found::EndOfFile => break,
-            // Not what a dying writer leaves: damage. Later chunks may be sound all the same.
+            // This is damage, because no dying writer leaves it. Later chunks may still be sound.
             Found::Nothing => file.write_all_at(&[control::END_OF_CHUNK], end)?,
             _ => {}
         }

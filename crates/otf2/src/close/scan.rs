@@ -289,7 +289,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Parser<P> {
         }
         let &id = bytes.get(at).filter(|id| **id >= control::FIRST_EVENT)?;
         let frame = frame(bytes, order, at, Event::is_single)?;
-        // A single number says itself where it ends.
+        // A record that is a single number states its own end.
         let event = Event::read(Scope::Global, id, input(frame.start, frame.end)).ok()?;
         let framing = event.framing()?;
         let room = attributes.bound().checked_add(event.bound())?.checked_add(64)?;
@@ -388,7 +388,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
     fn run(mut self, file: &File) -> io::Result<Scan> {
         let (size, chunk_size) = (self.scan.size, self.scan.chunk_size);
         let mut memory = vec![0; usize::try_from(chunk_size.min(size)).unwrap_or_default()];
-        // Chunks since the last one that has something in it.
+        // Number of empty chunks since the last one that is not.
         let mut blanks = 0;
         let mut ended = None;
         let mut last = None;
@@ -407,8 +407,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
                 self.gap(offset - blanks * chunk_size, What::Blank);
             }
             blanks = 0;
-            // The end of the file is not its end, if a chunk follows that continues it: its writer was
-            // about to say so.
+            // An end mark does not end the file if the next chunk continues it: the writer was about to remove it.
             if let Some((at, end)) = ended.take()
                 && !self.continues(bytes)
             {
@@ -420,7 +419,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
                 self.scan.report(chunk * chunk_size + at as u64, What::Behind);
             }
             let (at, end, header) = self.chunk(chunk, bytes);
-            // What stands behind the last event is known to be damage only if another chunk follows.
+            // Bytes behind the last event are known to be damage only if another chunk follows.
             let behind = bytes.get(at..).unwrap_or_default();
             let marks = match end {
                 End::Chunk => 0,
@@ -435,7 +434,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
             self.check_end(offset, bytes, at, &end);
         }
         if blanks > 1 {
-            // One chunk at most is reserved before it is needed.
+            // A writer reserves at most one chunk before it needs it.
             let used = self.scan.end.map_or(0, |(chunk, ..)| chunk + 1);
             self.scan.report((used + 1) * chunk_size, What::Blank);
         }
@@ -488,7 +487,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         }
         let order = header.map_or(ByteOrder::Little, |header| header.order);
         let (mut at, mut fresh) = (HEADER, true);
-        // Whether events of this chunk are missing, so that it cannot have as many as its header states.
+        // True once events of this chunk are missing, so that it cannot have as many as its header states.
         let mut gapped = false;
         let end = loop {
             let time = self.last_time();
@@ -578,7 +577,7 @@ impl<P: FnMut(&Event<'_>, List<'_, Attribute>) -> bool> Scanner<P> {
         match found.event {
             Event::Leave(leave) => match row.and_then(|row| row.open.last()) {
                 Some(region) if *region == leave.region => Ok(()),
-                // Behind a gap it is not known what was open.
+                // Behind a gap, the regions that were open are not known.
                 None if !self.scan.segments.is_empty() || !self.scan.is_sound() => {
                     if unmatched < DEPTH { Ok(()) } else { Err(What::Record) }
                 }

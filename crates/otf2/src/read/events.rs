@@ -158,7 +158,7 @@ impl EventReader {
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) -> Result<bool> {
         loop {
             if self.records.is_running() {
-                // Two copies of the loop, so that the one without tables does not ask for them.
+                // There are two copies of the loop, so that the one without tables does not check for them.
                 let flow = match (&self.maps, &self.clock) {
                     (None, None) => self.visit_window::<V, false>(visitor)?,
                     _ => self.visit_window::<V, true>(visitor)?,
@@ -166,7 +166,7 @@ impl EventReader {
                 if flow.is_break() {
                     return Ok(true);
                 }
-                // Near its end the window moves on. If that fails, what it holds still counts.
+                // Near its end the window moves on. If that fails, the events that it holds are still valid.
                 if self.records.stream.fill(ROOM).unwrap_or(false) {
                     continue;
                 }
@@ -191,11 +191,11 @@ impl EventReader {
         visitor: &mut V,
     ) -> Result<ControlFlow<()>> {
         if self.records.stream.header.order == ByteOrder::Big {
-            return Ok(ControlFlow::Continue(())); // One at a time will do.
+            return Ok(ControlFlow::Continue(())); // Big endian is rare, so its events are read one at a time.
         }
         let bytes = self.records.stream.bytes();
         let maps = if TABLES { self.maps.as_deref() } else { None };
-        // State in local variables: it stays in registers from event to event.
+        // Local variables stay in registers from event to event.
         let mut rest = bytes.get(self.records.stream.pos..).unwrap_or_default();
         let (mut raw, mut number) = (self.records.time, self.records.number);
         let mut flow = Ok(ControlFlow::Continue(()));
@@ -359,7 +359,7 @@ impl EventReader {
     /// Fails if the file is damaged or cannot be read.
     pub fn seek_time(&mut self, time: Time) -> Result<()> {
         let mut clock = self.clock.clone().unwrap_or_default();
-        // Strictly before: events of one time may stand on both sides of a border.
+        // The comparison is strict, because events of one time may stand on both sides of a chunk border.
         self.records
             .enter_last(|_, first| first.is_some_and(|first| clock.correct(Time(first)) < time))?;
         while self.peek_time()?.is_some_and(|next| next < time) {

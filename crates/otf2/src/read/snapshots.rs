@@ -63,7 +63,7 @@ impl SnapshotReader {
     /// Fails if the file is damaged or cannot be read.
     pub fn seek(&mut self, time: Time) -> Result<()> {
         self.records.enter_last(|_, first| first.is_some_and(|first| first <= time.0))?;
-        // The chunk may begin in the middle of a snapshot; the start must be looked for.
+        // The chunk may begin in the middle of a snapshot; its start must be found.
         let mut start = None;
         while let Some(frame) = self.records.find()? {
             if self.records.time > time.0 {

@@ -67,7 +67,7 @@ impl Stamped {
             },
         };
         self.stream.pos = frame.end;
-        // Wrapping, because a damaged header may number its first event as it likes.
+        // This wraps, because a damaged header may state any number for its first event.
         self.number = self.number.wrapping_add(1);
         Ok(Some(frame))
     }
@@ -224,7 +224,7 @@ pub(crate) const ROOM: usize = 9 + 2 + 0xFF + 9;
 /// Finds the record at the beginning of `rest` if it is a plain one.
 #[inline(always)]
 pub(crate) fn plain(rest: &[u8], time: u64, order: ByteOrder) -> Option<Plain<'_>> {
-    // Room for the longest of them: one comparison here instead of one at each step.
+    // One comparison for the longest record replaces a comparison at each step.
     if rest.len() < ROOM {
         return None;
     }

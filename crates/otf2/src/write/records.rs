@@ -152,7 +152,7 @@ impl<R> RecordWriter<R> {
     /// # Errors
     /// Fails if the file cannot be written.
     pub fn finish(mut self) -> Result<RecordSummary> {
-        self.chunk.truncate(self.used); // A record that failed may stand behind.
+        self.chunk.truncate(self.used); // A record that failed may follow.
         self.chunk.extend_from_slice(&[control::END_OF_FILE, control::END_OF_BUFFER]);
         self.append()?;
         if let Some(counts) = &self.counts {
