@@ -90,7 +90,7 @@ fn measured(name: &str, step: impl FnOnce() -> Done) -> Done {
     Ok(done?)
 }
 
-/// Anonymous memory of this process in kB.
+/// Returns the anonymous memory of this process, in kB.
 fn anonymous() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

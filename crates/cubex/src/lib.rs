@@ -123,7 +123,7 @@ pub use tar::Member;
 pub use value::{ByteOrder, Cells, CellsRef, DataType, Row, TauAtomic};
 pub use write::{MetricWriter, ReportWriter, Rows, WriteOptions};
 
-/// Reports and their writers go from thread to thread.
+/// Checks at compile time that reports and their writers can be shared between threads.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Report>();
@@ -133,7 +133,7 @@ const _: () = {
     shared::<Error>();
 };
 
-/// The examples of the README compile.
+/// Makes the documentation tests compile the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -130,7 +130,7 @@ impl Iterator for Walk<'_> {
 mod tests {
     use super::*;
 
-    /// main{a{b{x},c},d{e},f} with the names main a b x c d e f as 0 … 7, and a second root 8{9}.
+    /// Builds the tree main{a{b{x},c},d{e},f} with the names main a b x c d e f as 0 … 7, and a second root 8{9}.
     fn tree() -> Links {
         let parents = [NONE, 0, 1, 2, 1, 0, 5, 0, NONE, 8];
         Links::build(10, 10, (0..).zip(parents))

@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Number of a string.
+/// Number of a string in [`Texts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StrId(pub(crate) u32);
 

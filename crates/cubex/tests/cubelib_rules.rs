@@ -55,7 +55,7 @@ fn tokens(document: &str) -> Checked<Vec<Token>> {
     Ok(tokens)
 }
 
-/// Position of the `>` that ends a tag, which is not one in quotes.
+/// Returns the position of the `>` that ends a tag; one in quotes does not.
 fn end_of_tag(tag: &str) -> Checked<usize> {
     let mut quoted = false;
     for (at, character) in tag.char_indices() {
@@ -125,7 +125,7 @@ fn check_text(text: &str) -> Checked {
     }
 }
 
-/// Reads tokens by the grammar.
+/// Reads tokens according to cubelib's grammar.
 struct Grammar {
     tokens: Vec<Token>,
     at: usize,
@@ -139,7 +139,7 @@ impl Grammar {
         }
     }
 
-    /// Opens an element and gives its attributes.
+    /// Reads the opening tag of an element and returns its attributes.
     fn open(&mut self, name: &str) -> Checked<Vec<(String, String)>> {
         match self.tokens.get(self.at) {
             Some(Token::Open(found, attributes)) if found == name => {
@@ -160,7 +160,7 @@ impl Grammar {
         }
     }
 
-    /// An element with nothing but text in it.
+    /// Reads an element that contains only text, and returns the text.
     fn text(&mut self, name: &str) -> Checked<String> {
         self.open(name)?;
         let mut text = String::new();
@@ -172,7 +172,7 @@ impl Grammar {
         Ok(text)
     }
 
-    /// Tags that close themselves.
+    /// Reads tags that close themselves, and returns their number.
     fn empties(&mut self, name: &str, keys: &[&str]) -> Checked<usize> {
         let mut count = 0;
         while let Some(Token::Empty(found, attributes)) = self.tokens.get(self.at)
@@ -191,7 +191,7 @@ impl Grammar {
         self.empties("attr", &["key", "value"])
     }
 
-    /// One or more of an element.
+    /// Reads one or more elements of this name.
     fn some(&mut self, name: &str, one: impl Fn(&mut Self) -> Checked) -> Checked {
         one(self)?;
         while self.name() == name {

@@ -149,7 +149,7 @@ fn walk_bounded(bytes: Vec<u8>) -> Result<usize> {
     bounded(bytes.len(), || walk(&bytes))
 }
 
-/// Bytes of a small random report.
+/// Returns the bytes of a small random report.
 fn small(seed: u64) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.cubex");
@@ -198,7 +198,7 @@ fn changed_bytes() {
     }
 }
 
-/// A sound document with places to change.
+/// A sound document, parts of which the tests replace.
 const ANCHOR: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <cube version="4.4">
 <metrics><metric id="0" type="EXCLUSIVE"><disp_name>M</disp_name><uniq_name>m</uniq_name><dtype>UINT64</dtype><uom></uom><url></url><descr></descr></metric></metrics>
@@ -218,7 +218,7 @@ fn index(rows: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// Plain values 1, 2, 3, …
+/// Returns plain data with the values 1, 2, 3, …
 fn data(rows: u64) -> Vec<u8> {
     b"CUBEX.DATA".iter().copied().chain((1..=2 * rows).flat_map(u64::to_le_bytes)).collect()
 }
@@ -231,7 +231,7 @@ fn with_anchor(anchor: &str) -> Vec<u8> {
     report(anchor.as_bytes(), &index(&[0, 2]), &data(2))
 }
 
-/// Reads a hostile report and gives the error with its text.
+/// Reads a hostile report and returns the error with its text.
 fn error(bytes: Vec<u8>) -> (cubex::Error, String) {
     let error = walk_bounded(bytes).expect_err("this must not be read");
     let text = error.to_string();
@@ -333,7 +333,7 @@ fn hostile_documents() {
     .unwrap();
 }
 
-/// Memory of many small elements is what [`FACTOR`] is about.
+/// A document of many small elements takes no more memory than [`FACTOR`] allows.
 #[test]
 fn many_small_elements() {
     let many = |element: &str| {
@@ -435,7 +435,7 @@ fn hostile_indices() {
     }
 }
 
-/// Compressed data with entries that may lie.
+/// Returns compressed data with these entries, which may be false.
 fn packed(entries: &[(u64, u64, u64)], streams: &[u8]) -> Vec<u8> {
     let mut bytes = b"ZCUBEX.DATA".to_vec();
     bytes.extend((entries.len() as u64).to_le_bytes());

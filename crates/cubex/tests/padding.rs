@@ -43,7 +43,7 @@ fn size(random: &mut Random) -> usize {
     }
 }
 
-/// Writes a report with extra members of these sizes and narrow values, and gives what is in it.
+/// Writes a report with extra members of these sizes and with narrow values, and returns its contents.
 fn report(
     path: &Path,
     sizes: &[usize],

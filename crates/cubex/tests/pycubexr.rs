@@ -18,7 +18,7 @@ fn text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t")
 }
 
-/// A row as words; see `dump.py`.
+/// Returns a row as words, in the same form as `dump.py`.
 fn words(cells: &Cells) -> String {
     let mut out = String::new();
     let mut bits = |number: f64| write!(out, " {:016x}", number.to_bits()).unwrap();

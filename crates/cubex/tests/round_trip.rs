@@ -13,7 +13,7 @@ use support::{Content, Random, Taste, random_report, real_reports, zeros};
 
 const ANY: Taste = Taste { pycubexr: false, dense_index: false };
 
-/// Everything in the metadata as text.
+/// Returns all metadata as lines of text.
 fn describe(meta: &Meta) -> Vec<String> {
     let mut out = vec![format!(
         "{} {:?} {:?} {:?}",
@@ -66,7 +66,7 @@ fn describe(meta: &Meta) -> Vec<String> {
     out
 }
 
-/// XML turns tabs and newlines of attributes into blanks.
+/// Compares all metadata of two reports. XML turns tabs in attributes into blanks, so tabs count as blanks.
 fn described_equal(a: &Meta, b: &Meta) {
     let plain = |lines: Vec<String>| -> Vec<String> {
         lines.into_iter().map(|line| line.replace("\\t", " ")).collect()

@@ -9,7 +9,7 @@ use core::fmt;
 /// An enumeration of the format whose type is not known at compile time, for code that prints values of any
 /// enumeration.
 pub trait Named: Copy {
-    /// The number on disk.
+    /// Returns the number of the value on disk.
     fn code(self) -> u32;
     /// The name in the spelling of OTF2, or `None` for a value that this crate does not know.
     fn name(self) -> Option<&'static str>;
@@ -24,7 +24,7 @@ macro_rules! enums {
             #[non_exhaustive]
             pub enum $name {
                 $( #[doc = concat!("`", $text, "`, ", stringify!($value), " on disk.")] $variant, )*
-                /// A value of a later version, kept as it was read.
+                /// A value that this crate does not know, kept as it was read so that it is written back unchanged.
                 Unlisted(u8),
             }
 

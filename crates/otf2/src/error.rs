@@ -47,7 +47,7 @@ pub enum ErrorKind {
     Control(u8),
     /// The fields of a record cannot be decoded, or they take more bytes than the length of the record says.
     Record {
-        /// Number of the record on disk.
+        /// Id of the record on disk.
         id: u8,
         /// The reason why the record cannot be decoded.
         fault: Fault,

@@ -285,7 +285,7 @@ records! {
         win: RmaWinRef as v32,
         /// Rank of the other process in the communicator of the window.
         remote: Rank as v32,
-        /// Kind of synchronisation.
+        /// Kind of the synchronisation.
         sync_type: RmaSyncType as u8,
     }
     /// The process waited for a change of its own window memory. OTF2 describes the event as the change that was waited

@@ -145,7 +145,7 @@ ids! {
     MarkerRef(u32) => Marker;
 }
 
-/// Makes the numbers that are not references: ranks, request numbers and the like.
+/// Makes the types of numbers that refer to no definition: ranks, requests and the like.
 macro_rules! numbers {
     ($( $(#[$doc:meta])* $name:ident($repr:ty); )*) => {
         $(
@@ -172,7 +172,7 @@ numbers! {
     Rank(u32);
     /// Links the records of one non-blocking operation of a location: its start, tests and completion.
     RequestId(u64);
-    /// Pairs an operation with its completion on the same location and window or handle.
+    /// Links an operation with its completion on the same location and the same window or I/O handle.
     MatchingId(u64);
     /// Identifies one of the locks of an RMA window.
     LockId(u64);

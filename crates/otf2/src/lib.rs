@@ -148,7 +148,7 @@ pub use record::{Framing, Record, Unknown};
 pub use value::{Attribute, AttributeValue, List, MetricValue, Str, Value};
 pub use wire::{ByteOrder, Fault};
 
-/// The examples of the README compile.
+/// Makes the documentation tests compile the examples of the README.
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

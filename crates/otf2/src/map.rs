@@ -211,7 +211,7 @@ mod tables {
         }
     }
 
-    /// Number of id spaces that can be mapped.
+    /// Number of kinds of ids that can be mapped.
     const SPACES: usize = MappingType::ALL.len();
 
     /// All mapping tables of one location, at most one for each kind of id. Readers apply them to the references in

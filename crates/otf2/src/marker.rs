@@ -16,9 +16,9 @@ records! {
     5 DefMarker<'a> "1.2" Length {
         /// Id of this definition.
         id: MarkerRef as v32,
-        /// Group of the marker.
+        /// Group of this kind of marker, by which tools can sort markers.
         group: Str<'a> as str,
-        /// Category of the marker.
+        /// Category of this kind of marker inside its group.
         category: Str<'a> as str,
         /// Severity of markers of this kind.
         severity: MarkerSeverity as u8,

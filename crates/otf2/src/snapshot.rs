@@ -10,15 +10,15 @@ use crate::value::{List, MetricValue, Value};
 use crate::wire::{Fault, Input, Output, Wire};
 
 records! {
-    /// One record of a snapshot file.
+    /// One record of a snapshot file, of any kind.
     enum Snapshot is AnySnapshot;
 
-    /// A snapshot begins.
+    /// Begins a snapshot.
     10 SnapshotStart "1.2" Length {
         /// Number of records between start and end.
         number_of_records: u64 as v64,
     }
-    /// A snapshot ends.
+    /// Ends a snapshot and states where the events continue.
     11 SnapshotEnd "1.2" Length {
         /// Number of the event with which to continue in the event file.
         cont_read_pos: u64 as v64,
@@ -73,7 +73,7 @@ records! {
         /// Request that links the records of one non-blocking operation.
         request_id: RequestId as v64,
     }
-    /// A message has been received by a blocking receive.
+    /// A blocking receive has returned with a message.
     17 MpiRecv "1.2" Length {
         /// Time of the event that this record repeats.
         orig_event_time: Time as u64,

@@ -6,7 +6,7 @@ use crate::value::{List, Str, Value};
 use crate::wire::{Fault, Input, Output, Wire};
 
 records! {
-    /// One record of a thumbnail file.
+    /// One record of a thumbnail file: the header or a sample.
     enum Thumbnail is AnyThumbnail;
 
     /// Describes the samples of the thumbnail; the first record of the file.
@@ -17,7 +17,7 @@ records! {
         description: Str<'a> as str,
         /// Kind of object that the values belong to.
         kind: ThumbnailType as u8,
-        /// Number of samples.
+        /// Number of samples in the thumbnail.
         samples: u32 as v32,
         /// Ids of the objects that the values of each sample belong to.
         refs: List<'a, u64> as list32,

@@ -493,7 +493,7 @@ pub enum Value<'v> {
     Undefined(RefKind),
     /// A value of an enumeration of the format.
     Enum {
-        /// The number on disk.
+        /// The number of the value on disk.
         code: u32,
         /// The name in the spelling of OTF2, or `None` if this crate does not know the number.
         name: Option<&'static str>,

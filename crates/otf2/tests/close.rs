@@ -33,7 +33,7 @@ fn event(i: u64) -> (Time, Event<'static>) {
     (Time(i / 4 * 10), event)
 }
 
-/// A chunk of the file, with space behind it.
+/// Maps a chunk of the file into memory, and extends the file to hold it.
 fn chunk(path: &Path, number: u64) -> MmapMut {
     let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
@@ -140,8 +140,8 @@ fn accepted_by_otf2_print(directory: &Path) {
     }
 }
 
-/// A process may die between any two stores. Of those inside one event, the commit mark is the last but
-/// the count in the chunk header; so the memory before it, with half an event behind, reads as the events before.
+/// A process may die between any two stores. Of the stores of one event, the commit mark is the last but one, before
+/// the count in the chunk header. So memory without the mark, with half an event in it, reads as the events before.
 #[test]
 fn an_uncommitted_event_is_not_there() {
     let mut encoder = Encoder::new(vec![0; CHUNK as usize]).unwrap();
@@ -173,7 +173,7 @@ fn an_uncommitted_event_is_not_there() {
     }
 }
 
-/// The first events, as their writer has them in memory.
+/// Returns an encoder that has written the first events to memory.
 fn written(events: u64) -> Encoder<Vec<u8>> {
     let mut encoder = Encoder::new(vec![0; CHUNK as usize]).unwrap();
     for i in 0..events {

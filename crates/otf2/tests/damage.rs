@@ -70,7 +70,7 @@ static ALLOCATOR: Counting = Counting;
 
 const LOCATIONS: [LocationRef; 2] = [LocationRef(0), LocationRef(7)];
 
-/// A small archive with a file of every kind.
+/// Returns a small archive with a file of every kind.
 fn small() -> Memory {
     let directory = tempfile::tempdir().unwrap();
     let options = Options {

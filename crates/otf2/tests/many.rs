@@ -17,7 +17,7 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Location l enters and leaves at times l, l + LOCATIONS, l + 2 LOCATIONS …
+/// Writes an archive in which location l enters and leaves at times l, l + LOCATIONS, l + 2 LOCATIONS …
 fn write(directory: &std::path::Path) {
     let archive = ArchiveWriter::create(directory, "traces", Options::default()).unwrap();
     let mut memory = vec![0; 1024 * 1024];

@@ -22,7 +22,7 @@ pub(super) enum Element {
     Topologies,
     Cart,
     Dim,
-    /// An element that only holds text.
+    /// An element that holds only text.
     Text(Field),
     /// An unknown element, perhaps from a later version, which is skipped with all of its contents.
     Unknown,

@@ -41,7 +41,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Writes the document.
+/// Writes `anchor.xml` in the narrow grammar that cubelib reads.
 pub(crate) fn write(meta: &Meta, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<cube version=\"{}\">", Escaped(meta.version()))?;
@@ -86,7 +86,7 @@ fn text(name: &str, text: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<{name}>{}</{name}>", Escaped(text))
 }
 
-/// A step of a walk over a tree.
+/// One step of a walk over a tree: an element begins or ends.
 enum Step<T> {
     Enter(T),
     Leave,

@@ -12,7 +12,7 @@ use super::tables::{Child, Numbered, OwnerKind, Tables};
 
 /// The relation between positions in a document and ids.
 enum Ids {
-    /// Numbers are 0, 1, 2, … in the order of the document.
+    /// Numbers are 0, 1, 2, … in the order of the document, so they are the ids.
     Same(u32),
     /// Numbers are 0 … n − 1 in another order; the list has them by position.
     Permuted(Vec<u32>),

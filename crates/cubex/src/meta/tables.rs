@@ -66,7 +66,7 @@ words! {
     OwnerKind { Report, Metric, Region, Cnode, SystemNode, Group, Location }
 }
 
-/// A row of a table.
+/// A row of a table, which the cache can write and read.
 pub(crate) trait Record: Sized {
     /// Number of fields in the row.
     const WORDS: usize;
@@ -131,12 +131,12 @@ pub(crate) enum OwnerKind {
     Location,
 }
 
-/// An element with a number of its own.
+/// An element that the document numbers.
 pub(crate) trait Numbered: Copy {
     fn number(&self) -> u32;
 }
 
-/// An element with a parent.
+/// An element that has a parent in the document.
 pub(crate) trait Child: Numbered {
     fn parent(&self) -> u32;
     fn set_parent(&mut self, parent: u32);

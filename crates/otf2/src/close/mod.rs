@@ -299,15 +299,15 @@ fn close_definitions(path: &Path, scope: Scope, chunk_size: u64) -> Result<Tally
 enum Found {
     /// A complete record, which ends at this position.
     Record(usize),
-    /// The end of the chunk.
+    /// The end mark of the chunk.
     EndOfChunk,
-    /// The end of the file.
+    /// The end mark of the file.
     EndOfFile,
     /// Bytes that are neither a complete record nor an end mark.
     Nothing,
 }
 
-/// A chunk in memory.
+/// The bytes of a chunk in memory, with its header decoded.
 struct Chunk<'a> {
     bytes: &'a [u8],
     header: Header,

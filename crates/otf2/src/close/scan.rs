@@ -110,9 +110,9 @@ pub(super) struct Segment {
     /// Time of the first event; `last` is that of the last.
     pub(super) first: u64,
     pub(super) last: u64,
-    /// Regions that it leaves without having entered them, the innermost first.
+    /// Regions that the segment leaves without having entered them, the innermost first.
     pub(super) unmatched: Vec<RegionRef>,
-    /// Regions that are open at its end, the outermost first.
+    /// Regions that are open at the end of the segment, the outermost first.
     pub(super) open: Vec<RegionRef>,
 }
 
@@ -352,7 +352,7 @@ fn ends(bytes: &[u8], at: usize) -> bool {
 struct Moment {
     /// Offset of the first of these events in the file.
     offset: u64,
-    /// Time of the event before them.
+    /// Time of the event before these.
     before: u64,
     events: u64,
     changes: Vec<Change>,

@@ -30,7 +30,7 @@ records! {
 
     /// Defines the clock of the trace. An archive has this definition once.
     5 ClockProperties "1.0" global {
-        /// Clock ticks per second.
+        /// Number of clock ticks in a second.
         timer_resolution: u64 as v64,
         /// Clock value that is not later than any event.
         global_offset: u64 as v64,
@@ -47,7 +47,7 @@ records! {
         paradigm: enums::Paradigm as u8,
         /// Name of the paradigm.
         name: StringRef as v32,
-        /// Class of paradigm.
+        /// Class of the paradigm.
         paradigm_class: ParadigmClass as u8,
     }
     /// States a property of a paradigm.

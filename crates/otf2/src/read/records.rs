@@ -39,11 +39,11 @@ macro_rules! contents {
 }
 
 contents! {
-    /// Definition files.
+    /// Marks a [`RecordReader`] of a definition file, global or local.
     Definitions of Definition;
-    /// Marker files.
+    /// Marks a [`RecordReader`] of a marker file.
     Markers of MarkerRecord;
-    /// Thumbnail files.
+    /// Marks a [`RecordReader`] of a thumbnail file.
     Thumbnails of Thumbnail;
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Stream {
     /// Number of the chunk under the window, counted from 0.
     chunk: u64,
     pub(crate) header: Header,
-    /// File offset of the first byte of the window.
+    /// Offset of the first byte of the window in the file.
     base: u64,
     window: Vec<u8>,
     /// Number of bytes of the window that hold data.
@@ -35,7 +35,7 @@ pub(crate) struct Stream {
     pub(crate) pos: usize,
 }
 
-/// A record found in the window.
+/// The position of a record in the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) id: u8,

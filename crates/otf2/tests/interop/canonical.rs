@@ -11,10 +11,10 @@ use otf2::read::{EventReader, EventRecord, Visitor};
 use otf2::value::IoProperty;
 use otf2::{Archive, Attribute, AttributeValue, List, MetricValue, Value};
 
-/// Our name of a field, and the one it has in the C interface, where they differ.
+/// Returns the name that a field has in the C interface, where it differs from ours.
 ///
-/// `id` and `kind` stand for names that are keywords or would clash in Rust; lists are called by what
-/// they hold, where the C interface has an array for each part; the rest loses a prefix.
+/// `id` and `kind` stand for names that are keywords or would clash in Rust; lists are named after their elements,
+/// where the C interface has an array for each part; the rest loses a prefix.
 fn c_name<'n>(record: &str, field: &'n str) -> &'n str {
     match (record, field) {
         (_, "id") => "self",
@@ -104,7 +104,7 @@ fn show(text: &mut String, value: Value<'_>) {
     }
 }
 
-/// The number that means *undefined* depends on the width of the id.
+/// Returns the number that means *undefined*, which depends on the width of the id.
 fn undefined(kind: RefKind) -> u64 {
     match kind {
         RefKind::Location => u64::MAX,
@@ -137,7 +137,7 @@ fn attributes(line: &mut String, list: &List<'_, Attribute>) {
     show(line, Value::List(list));
 }
 
-/// The line of an event.
+/// Returns the line of an event.
 pub(crate) fn event(location: LocationRef, event: &EventRecord<'_>) -> String {
     let mut line = format!("E {location} {} {} ", event.number, event.time);
     record(&mut line, event.event.name(), |visit| event.event.fields(visit));
@@ -145,7 +145,7 @@ pub(crate) fn event(location: LocationRef, event: &EventRecord<'_>) -> String {
     line
 }
 
-/// All events from here on.
+/// Returns the lines of all events that the reader has not given yet.
 pub(crate) fn rest(reader: &mut EventReader) -> Vec<String> {
     let mut lines = Vec::new();
     let location = reader.location();
@@ -155,7 +155,7 @@ pub(crate) fn rest(reader: &mut EventReader) -> Vec<String> {
     lines
 }
 
-/// Keeps the lines of events, as many as it is asked for.
+/// Collects the lines of events, up to a requested number.
 pub(crate) struct Lines {
     pub(crate) location: LocationRef,
     pub(crate) lines: Vec<String>,
@@ -173,7 +173,7 @@ impl Visitor for Lines {
     }
 }
 
-/// All events of the locations, one location after the other.
+/// Returns the lines of all events of the locations, one location after the other.
 pub(crate) fn events(archive: &Archive, locations: &[u64]) -> Vec<String> {
     let mut lines = Vec::new();
     for &location in locations {
@@ -184,7 +184,7 @@ pub(crate) fn events(archive: &Archive, locations: &[u64]) -> Vec<String> {
     lines
 }
 
-/// All snapshot records of the locations.
+/// Returns the lines of all snapshot records of the locations.
 pub(crate) fn snapshots(archive: &Archive, locations: &[u64]) -> Vec<String> {
     let mut lines = Vec::new();
     for &location in locations {
@@ -201,7 +201,7 @@ pub(crate) fn snapshots(archive: &Archive, locations: &[u64]) -> Vec<String> {
     lines
 }
 
-/// All global definitions.
+/// Returns the lines of all global definitions.
 pub(crate) fn global_definitions(archive: &Archive) -> Vec<String> {
     let mut lines = Vec::new();
     let mut reader = archive.global_definitions().unwrap();
@@ -213,7 +213,7 @@ pub(crate) fn global_definitions(archive: &Archive) -> Vec<String> {
     lines
 }
 
-/// All definitions of the locations.
+/// Returns the lines of all local definitions of the locations.
 pub(crate) fn local_definitions(archive: &Archive, locations: &[u64]) -> Vec<String> {
     let mut lines = Vec::new();
     for &location in locations {
@@ -229,7 +229,7 @@ pub(crate) fn local_definitions(archive: &Archive, locations: &[u64]) -> Vec<Str
     lines
 }
 
-/// All markers.
+/// Returns the lines of all markers.
 pub(crate) fn markers(archive: &Archive) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(mut reader) = archive.markers().unwrap() {
@@ -242,7 +242,7 @@ pub(crate) fn markers(archive: &Archive) -> Vec<String> {
     lines
 }
 
-/// All thumbnails.
+/// Returns the lines of all thumbnails.
 pub(crate) fn thumbnails(archive: &Archive) -> Vec<String> {
     let mut lines = Vec::new();
     for number in 0..archive.anchor().thumbnails {

@@ -72,7 +72,7 @@ pub(crate) fn copy(archive: &Archive, locations: &[u64], directory: &Path, how: 
     writer.finish().unwrap();
 }
 
-/// Events as they are in the file: neither ids nor times are translated.
+/// Copies the events as they are in the file, without translating ids and times.
 fn events(archive: &Archive, writer: &ArchiveWriter, location: LocationRef, how: How) {
     let mut reader = archive.events_with(location, &Default::default(), 128 * 1024).unwrap();
     let mut copy = writer.events(location).unwrap();

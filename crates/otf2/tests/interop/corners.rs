@@ -21,7 +21,7 @@ use crate::tools::{Scratch, assert_same, of_kind, otf2_print, tools};
 
 const CHUNK: u64 = chunk::MIN_SIZE;
 
-/// Writes an archive of one location that otf2-print can follow.
+/// Writes an archive of one location that otf2-print can read.
 pub(crate) fn archive(directory: &Path, region: RegionRef, write: impl FnOnce(&mut EventWriter)) {
     let options = Options { events_chunk: CHUNK, ..Options::default() };
     let archive = ArchiveWriter::create(directory, "traces", options).unwrap();
@@ -78,8 +78,7 @@ fn put(events: &mut EventWriter, time: u64, event: impl AnyEvent) {
     events.write(Time(time), event).unwrap();
 }
 
-/// The chunk that has exactly one byte left: 18 + 17475 × 15 = 262143 of 262144. The numbers around
-/// it are tried as well.
+/// Exactly one byte of a chunk is left: 18 + 17475 × 15 = 262143 of 262144. The test also tries the numbers around it.
 #[test]
 fn one_byte_left() {
     let Some(tools) = tools() else { return };
@@ -102,7 +101,7 @@ fn one_byte_left() {
     }
 }
 
-/// Several chunks of events of time 0, from us, are read by libotf2 and by otf2-print.
+/// libotf2 and otf2-print read several chunks of events of time 0 that we wrote.
 #[test]
 fn time_zero_written_by_us() {
     let Some(tools) = tools() else { return };
@@ -128,7 +127,7 @@ fn time_zero_written_by_us() {
     assert_eq!(count_of("LEAVE"), 1);
 }
 
-/// Several chunks of events of time 0, from libotf2, which cannot read them, are read by us.
+/// We read several chunks of events of time 0 that libotf2 wrote and cannot read.
 #[test]
 fn time_zero_written_by_libotf2() {
     let Some(tools) = tools() else { return };

@@ -13,7 +13,7 @@ use otf2::{Archive, Definition, Event};
 use crate::canonical::{self, Lines};
 use crate::tools::{LOCATIONS, Scratch, Tools, assert_same, of_kind, tools};
 
-/// Every record of every file, with values on every border of the encodings.
+/// Both libraries read every record of every file alike, with values on every border of the encodings.
 #[test]
 fn every_record() {
     let Some(tools) = tools() else { return };
@@ -93,13 +93,13 @@ fn every_way_of_reading() {
     }
 }
 
-/// The lines of one kind that concern one location.
+/// Returns the lines of one kind that concern one location.
 fn of_location(lines: &[String], kind: char, location: u64) -> Vec<&str> {
     let head = format!("{kind} {location} ");
     lines.iter().map(String::as_str).filter(|line| line.starts_with(&head)).collect()
 }
 
-/// Chunk headers say which events are in the chunk, and events are where they say.
+/// Chunk headers state the events of their chunks, and the events are in these chunks.
 #[test]
 fn chunk_headers_and_counts() {
     let Some(tools) = tools() else { return };
@@ -134,7 +134,7 @@ fn chunk_headers_and_counts() {
     assert!(chunks > LOCATIONS.len() + 2, "too few chunks for a test of borders");
 }
 
-/// Ids and times after mapping tables and clock offsets are those that libotf2 gives.
+/// After mapping tables and clock offsets, ids and times are those that libotf2 gives.
 #[test]
 fn mapping_tables_and_clocks() {
     let Some(tools) = tools() else { return };
@@ -151,7 +151,7 @@ fn mapping_tables_and_clocks() {
     }
 }
 
-/// Archives from a real recorder.
+/// Both libraries read archives of a real recorder alike.
 #[test]
 fn score_p_archives() {
     let Some(tools) = tools() else { return };
@@ -175,7 +175,7 @@ fn score_p_archives() {
     assert!(archives > 0);
 }
 
-/// Reads an archive with both libraries and compares everything; returns the lines of libotf2.
+/// Reads an archive with both libraries, compares all records, and returns the lines of libotf2.
 fn compare_readers(tools: &Tools, directory: &Path, locations: &[u64]) -> Vec<String> {
     let read = tools.read(directory, locations);
     let archive = Archive::open(directory).unwrap();

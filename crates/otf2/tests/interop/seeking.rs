@@ -18,7 +18,7 @@ use crate::tools::{Random, Scratch, assert_same, tools};
 const LOCATION: LocationRef = LocationRef(3);
 const EVENTS: u64 = 60_000;
 
-/// Many chunks, with runs of equal times that cross their borders, and records of all lengths.
+/// Writes many chunks, with runs of equal times that cross their borders, and records of all lengths.
 fn write(directory: &Path, order: ByteOrder, offsets: &[(u64, i64)]) -> Archive {
     let mut random = Random(order as u64);
     let options = Options { events_chunk: chunk::MIN_SIZE, order, ..Options::default() };
@@ -95,7 +95,7 @@ impl Scan {
         Self { lines, times, borders }
     }
 
-    /// Numbers around every border of a chunk, at both ends, and anywhere.
+    /// Returns numbers around every chunk border, at both ends, and random ones.
     fn numbers(&self, random: &mut Random) -> Vec<u64> {
         let end = self.lines.len() as u64;
         let mut numbers: Vec<u64> =

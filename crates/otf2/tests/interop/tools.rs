@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 /// Locations of the archives that `writer wild` and `writer plain` make.
 pub(crate) const LOCATIONS: [u64; 10] = [0, 1, 2, 0x0123_4567_89AB, 100, 101, 102, 103, 104, 105];
 
-/// The compiled programs.
+/// The compiled programs that use libotf2.
 pub(crate) struct Tools {
     writer: PathBuf,
     reader: PathBuf,
 }
 
-/// The programs, compiled at first use; `None`, with a message, if that is not possible here.
+/// Returns the programs, compiled at first use, or `None` with a message if that is not possible here.
 pub(crate) fn tools() -> Option<&'static Tools> {
     static TOOLS: OnceLock<Result<Tools, String>> = OnceLock::new();
     match TOOLS.get_or_init(Tools::make) {
@@ -30,7 +30,7 @@ pub(crate) fn tools() -> Option<&'static Tools> {
     }
 }
 
-/// Output of a program that must be there and succeed.
+/// Runs a program and returns its output, or a message if it cannot be run or fails.
 fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let done = command.output().map_err(|error| format!("{name} cannot be run: {error}"))?;
@@ -75,14 +75,14 @@ impl Tools {
         Ok(Self { writer: make("writer")?, reader: make("reader")? })
     }
 
-    /// Lets libotf2 write an archive; returns the lines it printed.
+    /// Makes libotf2 write an archive, and returns the lines that it printed.
     pub(crate) fn write(&self, mode: &str, seed: u32, directory: &Path) -> Vec<String> {
         let mut command = Command::new(&self.writer);
         let text = output(command.arg(mode).arg(seed.to_string()).arg(directory)).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Lets libotf2 read an archive; returns the lines it printed.
+    /// Makes libotf2 read an archive, and returns the lines that it printed.
     pub(crate) fn read(&self, directory: &Path, locations: &[u64]) -> Vec<String> {
         let mut command = Command::new(&self.reader);
         command.arg(directory.join("traces.otf2"));
@@ -91,7 +91,7 @@ impl Tools {
     }
 }
 
-/// Runs `otf2-print` on an archive, for a few seconds at most; returns what it printed.
+/// Runs `otf2-print` on an archive, for a few seconds at most, and returns its output.
 pub(crate) fn otf2_print(directory: &Path) -> String {
     let printed = directory.join("printed.txt");
     let mut child = Command::new("otf2-print")
@@ -129,7 +129,7 @@ impl Scratch {
         Self(path)
     }
 
-    /// A path in the directory, for an archive to be made there.
+    /// Returns a path in the directory, for a new archive.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -141,12 +141,12 @@ impl Drop for Scratch {
     }
 }
 
-/// The lines of one kind: those that begin with this letter.
+/// Returns the lines of one kind, which begin with this letter.
 pub(crate) fn of_kind(lines: &[String], kind: char) -> Vec<&str> {
     lines.iter().map(String::as_str).filter(|line| line.starts_with(kind)).collect()
 }
 
-/// Compares lines one by one, and shows the first that differ.
+/// Compares lines one by one, and prints the first that differ.
 #[track_caller]
 pub(crate) fn assert_same(what: &str, theirs: &[impl AsRef<str>], ours: &[impl AsRef<str>]) {
     for (at, (a, b)) in theirs.iter().zip(ours).enumerate() {

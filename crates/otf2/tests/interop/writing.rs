@@ -83,7 +83,7 @@ fn same_bytes() {
 /// Chunk size of the archives that libotf2 writes here.
 const CHUNK: usize = 256 * 1024;
 
-/// The records of a definition file, without the frame of chunks around them.
+/// Returns the records of a definition file, without chunk headers and padding.
 fn records(bytes: &[u8]) -> Vec<u8> {
     let mut records = Vec::new();
     for chunk in bytes.chunks(CHUNK) {
@@ -100,7 +100,7 @@ fn records(bytes: &[u8]) -> Vec<u8> {
     records
 }
 
-/// The files of an archive, relative to its directory.
+/// Returns the paths of all files of an archive, relative to its directory.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for part in ["", "traces"] {
