@@ -1,73 +1,70 @@
-//! What Dwell writes into an archive beyond the standard records, and how.
+//! Conventions of Dwell's archives: what Dwell writes beyond the standard records of OTF2, and what it means by them.
 //!
-//! The standard says what a record is; these conventions say what Dwell means by it. The recorder
-//! and the synthetic archives write by them, the analysis reads by them, and any other reader of
-//! OTF2 loses nothing by not knowing them.
+//! The OTF2 standard says what a record is; these conventions say what Dwell means by it. The recorder and the
+//! synthetic archives follow them when they write, and the analysis when it reads. Any other reader of OTF2 loses
+//! nothing by not knowing them.
 //!
 //! # Regions
-//! The description of a region that is a call of a runtime states its [`Meaning`]:
-//! `layer=shmem operation=get progress=always`.
+//! The description of a region that is a call of a runtime states its [`Meaning`]: `layer=shmem operation=get
+//! progress=always`.
 //!
-//! Where calls were left out it says so behind that: [`LEFT_OUT`], [`SAMPLED`]. Such a region may have no
-//! events at all. Recording that was paused is `MeasurementOnOff`.
+//! Where calls were left out, the description says so behind the meaning: [`LEFT_OUT`], [`SAMPLED`]. Such a region may
+//! have no events at all. Pauses of recording are `MeasurementOnOff` records.
 //!
-//! A region that the program calls a [`PHASE`] has the flags of one, and a `ParameterInt` named [`INSTANCE`]
-//! behind its `Enter`: which of them it is.
+//! A region that the program declares a [`PHASE`] has the flags of one, and a `ParameterInt` named [`INSTANCE`] behind
+//! its `Enter`, which holds the number of the instance.
 //!
 //! # Parameters and counters
-//! A parameter of the program holds from its record to the end of the region that it stands in, or until it
-//! is set again there, which also ends those that were set after it. Counters are metrics of one member each,
-//! of type `USER` and mode `ABSOLUTE_POINT`.
+//! A parameter of the program holds from its record to the end of the region in which it stands, or until it is set
+//! again there, which also ends those that were set after it. Counters are metrics of one member each, of type `USER`
+//! and mode `ABSOLUTE_POINT`.
 //!
 //! # Windows
-//! A window (`RmaWin`) is a context of a group of processes: the default context of all processes, a
-//! context that the program made, a team, an active set. Operations that are outstanding belong to a
-//! process and a window. `remote` in records is a rank of the window's communicator.
+//! A window (`RmaWin`) is a context of a group of processes: the default context of all processes, a context that the
+//! program created, a team, an active set. Outstanding operations belong to a process and a window. `remote` in records
+//! is a rank of the window's communicator.
 //!
 //! # Operations
-//! Every operation has a matching id of its own, unique at its location. A blocking call writes
-//! `RmaOpCompleteBlocking` with that id before it leaves. A call whose meaning says that it
-//! [completes](Meaning::completes_remote) writes one `RmaOpCompleteRemote` for its window, with the
-//! id of the last operation of its location there: *all* operations of the process on this window
-//! that were issued before are complete then. If none was outstanding it writes nothing.
+//! Every operation has a matching id of its own, unique at its location. A blocking call writes `RmaOpCompleteBlocking`
+//! with that id before it leaves. A call whose meaning says that it [completes](Meaning::completes_remote) writes one
+//! `RmaOpCompleteRemote` for its window, with the id of the last operation of its location there: *all* operations of
+//! the process on this window that were issued before are complete then. If none was outstanding it writes nothing.
 //!
 //! # Windows and operations of MPI
-//! Windows are made and freed by the program and have `RmaWinCreate` and `RmaWinDestroy`. Here Dwell
-//! follows what other tools write: operations of a location on one window and target share a matching
-//! id until they are completed. A record of completion is for all of its id:
-//! `RmaOpCompleteNonBlocking` at the origin, `RmaOpCompleteRemote` at the target as well. A call that
-//! completes several targets writes one for each that has something outstanding. Operations with a
-//! request have an id to themselves. Nobody can see when a lock was granted: there is
-//! `RmaRequestLock` at the enter and `RmaReleaseLock` at the leave of the call that gives it back.
+//! The program creates and frees windows of MPI, so they have `RmaWinCreate` and `RmaWinDestroy`. For their operations
+//! Dwell follows the convention of other tools: operations of a location on one window and target share a matching id
+//! until they are completed. A record of completion holds for all operations of its id: `RmaOpCompleteNonBlocking` at
+//! the origin, `RmaOpCompleteRemote` at the target as well. A call that completes several targets writes one record for
+//! each that has something outstanding. Operations with a request have an id to themselves. A recorder cannot observe
+//! when a lock is granted, so there is `RmaRequestLock` at the enter, and `RmaReleaseLock` at the leave of the call
+//! that releases the lock.
 //!
 //! # Layers above MPI
-//! Coarrays and ARMCI have one window for each communicator whose ranks they speak of, which is there as
-//! long as that. Their operations follow the rules of MPI, so that a call that completes one target says
-//! which. A call that returns when its operation is complete at the target writes `RmaOpCompleteBlocking`
-//! and `RmaOpCompleteRemote`. Their collectives carry a [`SEQUENCE`] that counts on with those of the
-//! communicator. Locks are as below, at the process that has them. A signal is `RmaSync` with
-//! [`SYMMETRIC_OFFSET`]; `sync images` is `RmaGroupSync` with those who wait for each other, and is not counted as a
-//! collective.
+//! Coarrays and ARMCI have one window for each communicator in whose ranks their calls name targets; it exists as long
+//! as the communicator. Their operations follow the rules of MPI, so that a call that completes one target says which.
+//! A call that returns when its operation is complete at the target writes `RmaOpCompleteBlocking` and
+//! `RmaOpCompleteRemote`. The [`SEQUENCE`] of their collectives continues that of the communicator. Locks follow the
+//! section below, at the process that holds the lock variable. A signal is `RmaSync` with [`SYMMETRIC_OFFSET`]. `sync
+//! images` is `RmaGroupSync` with the processes that wait for each other, and is not counted as a collective.
 //!
 //! # Communicators of MPI
-//! Two with the same members are told apart by how they came about, which all members saw alike.
-//! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the
-//! number that the collective got when it was started. Collectives on windows are counted with those of
-//! the communicator that the window was made from. Bytes of a collective are what the process gives from
-//! its buffer and what it gets in its buffer; a buffer that is the other one gives nothing. The beginning of a
+//! Two communicators with the same members are told apart by how they were created, which all members saw alike.
+//! `MpiCollectiveEnd` and `NonBlockingCollectiveComplete` carry [`SEQUENCE`]: for the latter it is the number that the
+//! collective got when it was started. Collectives on windows are counted with those of the communicator that the
+//! window was created from. Bytes of a collective are what the process contributes from its send buffer and what it
+//! receives into its receive buffer; with `MPI_IN_PLACE` the replaced buffer contributes nothing. The beginning of a
 //! neighbourhood collective names the neighbours of the process ([`NEIGHBOURS`]).
 //!
 //! # Attributes
 //! See the constants of this module.
 //!
 //! # Collectives
-//! `RmaCollectiveBegin` … `RmaCollectiveEnd` with the window of the group. The end carries
-//! [`SEQUENCE`].
+//! `RmaCollectiveBegin` … `RmaCollectiveEnd` with the window of the group. The end carries [`SEQUENCE`].
 //!
 //! # Locks
-//! The id of a lock is the symmetric offset of its variable, so that it is the same number at every
-//! process. `RmaRequestLock` stands at the enter, `RmaAcquireLock` after the call has obtained it,
-//! `RmaReleaseLock` at the enter of the call that gives it back.
+//! The id of a lock is the symmetric offset of its variable, so that it is the same number at every process.
+//! `RmaRequestLock` stands at the enter, `RmaAcquireLock` after the call has obtained the lock, `RmaReleaseLock` at the
+//! enter of the call that releases it.
 
 use core::fmt;
 
@@ -75,116 +72,130 @@ use crate::layer::Layer;
 use crate::operation::{Mode, Operation, Progress};
 use crate::table::{Row, Table};
 
-/// Attribute of an `Enter`, a calling context: from where in the program it was called. The region of
-/// the calling context is the function that calls, its source code location the file and line. Until
-/// they have been looked up, the region is described by an [`Address`].
+/// Attribute of an `Enter`: the calling context from which the program made the call. The region of the calling context
+/// is the calling function, its source code location the file and line. Until `dwell-symbols` has looked them up, an
+/// [`Address`] describes the region.
 pub const CALL_SITE: &str = "DWELL::CALL_SITE";
 
-/// Property of a calling context, a string: the functions that its function was inlined into there, the
-/// nearest first, as `advance (heat.c:88) < main (heat.c:140)`.
+/// Property of a calling context, a string: the functions into which its function was inlined there, the nearest first,
+/// as `advance (heat.c:88) < main (heat.c:140)`.
 pub const INLINED_INTO: &str = "DWELL::INLINED_INTO";
 
 /// Property of a calling context, an unsigned number: the column of the call, counted from 1. Contexts have it where
-/// other contexts are on the same line of the same function, if debug information has columns. Those with the same
+/// other contexts are on the same line of the same function, if debug information has columns. Contexts with the same
 /// column are one call in the source, of which the compiler made several.
 pub const COLUMN: &str = "DWELL::COLUMN";
 
-/// Properties of a calling context in an archive whose contexts have callers, with `::1` for the function that its
-/// function was inlined into there, `::2` for the next and so on: the region of that function.
+/// Prefix of properties of a calling context, in an archive whose contexts have callers. With `::1` appended, the value
+/// is the region of the function into which the context's function was inlined there; with `::2`, the region of the
+/// next function outwards, and so on.
 pub const INLINED_FUNCTION: &str = "DWELL::INLINED_FUNCTION";
 
-/// The same: where in that function it stands, a source code location.
+/// Prefix of properties that accompany [`INLINED_FUNCTION`], with the same numbers appended. The value is a source code
+/// location: the place of the inlined call in that function.
 pub const INLINED_PLACE: &str = "DWELL::INLINED_PLACE";
 
-/// Attribute of operations and waits on few bytes, an unsigned number: where in symmetric memory they
-/// act. The same number means the same variable at every process. Put, atomic and signal: memory of
-/// the target. Wait: memory of its own process; a wait for several variables has none. Numbers from 2^63 on are static data of a program or
-/// library, smaller ones the symmetric heap.
+/// Attribute of operations and waits on at most [`SMALL`] bytes, an unsigned number: the offset in symmetric memory
+/// that they act on. The same number means the same variable at every process.
+///
+/// For put, atomic and signal it is memory of the target, for a wait memory of the waiting process; a wait for several
+/// variables has none. Numbers from 2^63 on are static data of a program or library, smaller ones the symmetric heap.
 pub const SYMMETRIC_OFFSET: &str = "DWELL::SYMMETRIC_OFFSET";
 
-/// As [`SYMMETRIC_OFFSET`], the signal of a put that has one.
+/// Attribute of a put with signal, an unsigned number: the offset of the signal in symmetric memory of the target, in
+/// the numbering of [`SYMMETRIC_OFFSET`].
 pub const SIGNAL_OFFSET: &str = "DWELL::SIGNAL_OFFSET";
 
-/// Attribute of the ends of collectives, an unsigned number: the how manieth collective of the process on
-/// this window or communicator it is, counted from 0. By it instances are matched even if some were not recorded.
+/// Attribute of the ends of collectives, an unsigned number: the sequence number of the collective on its window or
+/// communicator at this process, counted from 0. The analysis matches instances by it, even if some processes did not
+/// record some of them.
 pub const SEQUENCE: &str = "DWELL::SEQUENCE";
 
-/// Attribute of events that recovery added. 1 on a `Leave`: the process ended inside the region, and the time
-/// is that of its last event. 2 on `Leave`, `Enter` and `MeasurementOnOff` around a gap: the events between were
-/// damaged, and the region was left or entered among them.
+/// Attribute of events that recovery added. The value 1 on a `Leave` says that the process ended inside the region; the
+/// time is that of its last event. The value 2 on `Leave`, `Enter` and `MeasurementOnOff` marks a gap: the events
+/// between were damaged, and the region was left or entered among them.
 pub const CUT: &str = "DWELL::CUT";
 
-/// Attribute of messages, an unsigned number: how many with the same partner, tag and communicator, in the
-/// same direction, came before it and were not recorded. Without the attribute there were none.
+/// Attribute of messages, an unsigned number: the number of messages with the same partner, tag and communicator, in
+/// the same direction, that came before this one and were not recorded. Without the attribute there were none.
 pub const SKIPPED: &str = "DWELL::SKIPPED";
 
-/// Attribute of `MpiCollectiveBegin` and `NonBlockingCollectiveRequest` of a neighbourhood collective, a group: the process
-/// and the neighbours that send to it.
+/// Attribute of `MpiCollectiveBegin` and `NonBlockingCollectiveRequest` of a neighbourhood collective: the group of the
+/// process itself and the neighbours that send to it.
 pub const NEIGHBOURS: &str = "DWELL::NEIGHBOURS";
 
-/// Words behind the [`Meaning`] of a region whose calls were made and never recorded.
+/// Text behind the [`Meaning`] of a region whose calls the program made and the recorder left out. It begins with a
+/// blank, so that it can be appended.
 pub const LEFT_OUT: &str = " recorded=never";
 
-/// Words behind the [`Meaning`] of a region of whose calls some were recorded.
+/// Text behind the [`Meaning`] of a region of whose calls the recorder kept only some. It begins with a blank, so that
+/// it can be appended.
 pub const SAMPLED: &str = " recorded=some";
 
-/// Description of a region that the program calls a phase.
+/// Description of a region that the program declares a phase, such as an iteration of its main loop.
 pub const PHASE: &str = "phase";
 
-/// Parameter of a phase, which says which of them it is: the name that other tools use too.
+/// Name of the parameter that holds the number of a phase's instance. Score-P uses the same name.
 pub const INSTANCE: &str = "instance";
 
-/// Role of a call path in a report that is no call but a parameter with a value: `instance=3`.
+/// Role of a call path in a report that is no call but a parameter with a value, such as `instance=3`.
 pub const PARAMETER: &str = "parameter";
 
-/// Property of a process (`LocationGroupProperty`): the cores that it may use, as Linux lists them: `0-3,8`. Taken once, when
-/// recording begins.
+/// Property of a process (`LocationGroupProperty`): the cores that it may use, in the notation of Linux (`0-3,8`). The
+/// recorder reads them once, when recording begins; [`Cores`](crate::cores::Cores) parses the text.
 pub const CORES: &str = "DWELL::CORES";
 
-/// Property of an archive: how far wrong times of different nodes may be against each other and the first,
-/// nanoseconds.
+/// Property of an archive, in nanoseconds: the largest error of times of different nodes against each other and against
+/// the first node. Archives of a single node lack it.
 pub const CLOCK_RESIDUAL: &str = "DWELL::CLOCK_RESIDUAL";
 
-/// Property of an archive: half of the shortest round trip between two nodes, nanoseconds. No request gets
-/// from one to another in less.
+/// Property of an archive, in nanoseconds: half of the shortest round trip between two nodes. No request gets from one
+/// node to another in less time.
 pub const LATENCY: &str = "DWELL::LATENCY";
 
-/// Property of an archive: the same between two processes of one node.
+/// Property of an archive, in nanoseconds: half of the shortest round trip between two processes of one node.
 pub const LATENCY_ON_NODE: &str = "DWELL::LATENCY_ON_NODE";
 
-/// Property of an archive: why recording stopped before its program did, in some processes or all.
+/// Property of an archive: the reason why recording stopped before the program did, in some processes or in all.
 pub const STOPPED: &str = "DWELL::STOPPED";
 
-/// Property of an archive: how many calls were made after recording had stopped.
+/// Property of an archive: the number of calls that the program made after recording had stopped, as a text for people.
 pub const LOST: &str = "DWELL::LOST";
 
-/// Property of an archive: threads that could not be recorded, and how many calls they made.
+/// Property of an archive: the number of threads that could not be recorded, and the number of calls that they made, as
+/// a text for people.
 pub const UNRECORDED: &str = "DWELL::UNRECORDED";
 
-/// Property of an archive that was recovered: what was damaged, missing or left out, with file and byte offset.
-/// Several are separated by `; `. Without the property nothing was.
+/// Property of a recovered archive: what was damaged, missing or left out, with file and byte offset. Several entries
+/// are separated by `; `. Without the property recovery found no damage.
 pub const DAMAGED: &str = "DWELL::DAMAGED";
 
-/// Operations on more bytes than this carry no [`SYMMETRIC_OFFSET`]: nobody waits on them.
+/// The largest size in bytes for which a put carries [`SYMMETRIC_OFFSET`]. No process waits on a variable that is
+/// larger.
 pub const SMALL: u64 = 64;
 
-/// What a region is, if it is a call of a runtime.
+/// The meaning of a region that is a call of a runtime: everything that the analysis knows about the function.
+///
+/// The recorder writes it as text into the description of the region (`Display`), and the analysis reads it back with
+/// [`parse`](Self::parse). For archives of other tools the analysis looks the function up in the tables instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Meaning {
-    /// Whose call it is.
+    /// The layer that the function belongs to.
     pub layer: Layer,
-    /// What it does.
+    /// The generic operation that a call performs.
     pub operation: Operation,
-    /// Whether it is complete at the origin on return.
+    /// The state of the operation when the call returns. A description that does not say it means [`Mode::Blocking`].
     pub mode: Mode,
-    /// Whether requests of others are served meanwhile.
+    /// Tells whether the process serves requests of others inside the call. A description that does not say it means
+    /// [`Progress::Conditional`].
     pub progress: Progress,
-    /// Whether earlier operations on the same window are complete at their targets on return.
+    /// `true` if earlier operations on the same window are complete at their targets when the call returns.
     pub completes_remote: bool,
 }
 
 impl Meaning {
-    /// What a function of a table means.
+    /// Returns the meaning of a function that a table describes. `row` must belong to `table`, which contributes the
+    /// layer.
     pub const fn of(table: &Table, row: &Row) -> Self {
         Self {
             layer: table.layer,
@@ -195,8 +206,9 @@ impl Meaning {
         }
     }
 
-    /// Reads the description of a region. Words that are not known are skipped; without a layer and
-    /// an operation there is no meaning.
+    /// Reads the description of a region. Unknown words are skipped, so that archives of later versions can be read.
+    /// Returns `None` if the layer or the operation is missing or unknown: the region is then no call of a runtime that
+    /// Dwell knows.
     ///
     /// ```
     /// use dwell_model::archive::Meaning;
@@ -250,21 +262,21 @@ impl fmt::Display for Meaning {
     }
 }
 
-/// A place in a program, as the description of a region whose function is not known yet:
-/// `offset=0x1234 build_id=12ab module=/home/x/heat`. The path comes last in it, since it may have
-/// blanks.
+/// The address of a call in the program, as the description of a region whose function has not been looked up yet:
+/// `offset=0x1234 build_id=12ab module=/home/x/heat`. The path comes last, since it may contain blanks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address<'a> {
-    /// Path of the program or library.
+    /// Path of the program or library that contains the call.
     pub module: &'a str,
-    /// Its build id in hexadecimal, empty if it has none.
+    /// Build id of the module in hexadecimal, empty if it has none. It tells whether a file is still the one that ran.
     pub build_id: &'a str,
-    /// The return address, relative to where the module was loaded.
+    /// The return address of the call, relative to the address at which the module was loaded.
     pub offset: u64,
 }
 
 impl<'a> Address<'a> {
-    /// Reads the description of a region.
+    /// Reads the description of a region, which `Display` wrote. Returns `None` if the text has another form, such as
+    /// that of an [`Entry`], or if the offset is no hexadecimal number of 64 bits.
     ///
     /// ```
     /// use dwell_model::archive::Address;
@@ -293,14 +305,15 @@ impl fmt::Display for Address<'_> {
     }
 }
 
-/// A function of the program, as the description of its region while its name is not known yet:
-/// `entry=0x1234 build_id=12ab module=/home/x/heat`. Events name the region, so it keeps its id when the name
+/// The entry point of a function of the program, as the description of its region while its name has not been looked up
+/// yet: `entry=0x1234 build_id=12ab module=/home/x/heat`. Events refer to the region, so it keeps its id when the name
 /// has been found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entry<'a>(pub Address<'a>);
 
 impl<'a> Entry<'a> {
-    /// Reads the description of a region.
+    /// Reads the description of a region, which `Display` wrote. Returns `None` if the text has another form, such as
+    /// that of an [`Address`].
     ///
     /// ```
     /// use dwell_model::archive::{Address, Entry};

@@ -1,18 +1,18 @@
 //! The table of ARMCI.
 //!
-//! Every function of ARMCI-MPI 0.3 that communicates, waits, or makes something that communication goes
+//! It has every function of ARMCI-MPI 0.3 that communicates, waits, or creates something that communication goes
 //! through. ARMCI is linked statically, so its hooks are linked too: see `dwell-link`.
 //!
 //! # What the calls are
 //! * Ranks are those of the world that ARMCI was started in, also where a group takes part.
-//! * A blocking put or accumulate is complete at its origin on return; `Fence` and `AllFence` complete at the
-//!   targets, and `Barrier` does so for everyone. A blocking get is complete.
-//! * `NbPut` and the like are completed by `Wait` on their handle, `WaitProc`, `WaitAll`, or a fence. The
-//!   handle may be null. `SET_AGGREGATE_HANDLE` lets a handle stand for several.
+//! * A blocking put or accumulate is complete at its origin on return; `Fence` and `AllFence` complete at the targets,
+//!   and `Barrier` does so for every process. A blocking get is complete.
+//! * `NbPut` and the like are completed by `Wait` on their handle, `WaitProc`, `WaitAll`, or a fence. The handle may be
+//!   null. `SET_AGGREGATE_HANDLE` lets a handle stand for several operations.
 //! * A mutex is a number at a process.
 //!
 //! # Progress
-//! As with coarrays, what serves others are the calls of MPI inside.
+//! As with coarrays, the calls of MPI inside serve requests of others.
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
@@ -50,7 +50,7 @@ const fn accumulate_strided(symbol: Symbol, arguments: &[CType]) -> Row {
     row(symbol, ACCUMULATE, Int, arguments).remote(4).block(6, 7).target(8)
 }
 
-/// `(armci_giov_t *list, int length, int proc)`: where in memory is in the list.
+/// `(armci_giov_t *list, int length, int proc)`: the list holds the addresses.
 const fn vector(symbol: Symbol, operation: Operation, arguments: &[CType]) -> Row {
     row(symbol, operation, Int, arguments).vectors(0, 1).target(2)
 }
@@ -70,13 +70,14 @@ const fn get_value(symbol: Symbol, of: CType) -> Row {
     row(symbol, Operation::Get, of, &[Pointer, Int]).remote(0).fixed(of.size()).target(1)
 }
 
-/// A later call completes it, by the handle that is its last argument.
+/// Marks a row as non-blocking: a later call completes the operation, by the handle that is its last argument.
 const fn later(row: Row) -> Row {
     let handle = row.arguments.types().len() as u8 - 1;
     row.non_blocking().handle(handle)
 }
 
-/// How a flag at the target is set; nothing says what is done but the value.
+/// The flag that a put sets at the target. ARMCI has no argument that selects the action, so the value stands in its
+/// place.
 const fn flag(address: u8) -> Signal {
     Signal { address: Arg(address), size: 4, value: Arg(address + 1), action: Arg(address + 1) }
 }
@@ -255,14 +256,15 @@ const CHAPTERS: &[&[Family]] = &[families! {
 
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
-/// Every function of ARMCI that is hooked.
+/// Every function of ARMCI that is hooked, sorted by name. Progress is never, since only the calls of MPI inside serve
+/// requests of others.
 pub static TABLE: Table = Table {
     layer: Layer::Armci,
     measured_on: "nothing: progress is that of MPI inside",
     rows: &ROWS,
 };
 
-/// The families that the table was made from.
+/// Returns the families that the table was built from, in the order of this module, for tests of whole families.
 pub fn families() -> impl Iterator<Item = &'static Family> {
     CHAPTERS.iter().copied().flatten()
 }
@@ -272,7 +274,8 @@ const LOCAL: &str = "works in memory of its own process, without anybody else";
 const INTERNAL: &str = "internal to ARMCI-MPI, in no header";
 const TWIN: &str = "the name that tools call: the function without P is hooked";
 
-/// Functions of the library that are left alone, each with the reason. A `*` stands for any letters.
+/// Functions of the library that are not hooked, each with the reason. A `*` in a name stands for any number of
+/// characters.
 pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("PARMCI_*", TWIN),
     ("parmci_*", TWIN),
@@ -299,7 +302,8 @@ pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("ARMCI_Uses_shm*", ASKS),
 ];
 
-/// Why a function is not hooked, if it is on the list.
+/// Returns the reason why a function is not hooked, or `None` if it is not on the list. The coverage test accepts a
+/// function of the library without a hook only if it has a reason.
 pub fn not_hooked(name: &str) -> Option<&'static str> {
     table::reason(NOT_HOOKED, name)
 }

@@ -1,18 +1,18 @@
-//! The table of coarrays: what gfortran's code calls in the library that OpenCoarrays provides.
+//! The table of coarrays: the functions of OpenCoarrays that code compiled by gfortran calls.
 //!
-//! Every function of OpenCoarrays 2.10 for gfortran 8 to 14: a test holds the table against the installed
-//! library. Names are those of the library (`_gfortran_caf_get`); their first part says nothing.
+//! It has every function of OpenCoarrays 2.10 for gfortran 8 to 14; a test compares the table with the installed
+//! library. Names are those of the library (`_gfortran_caf_get`); all of them have the same prefix.
 //!
 //! # What the calls are
 //! * A process is an image, counted from 1 in the current team.
 //! * Memory is named by a token, and a place in it by an offset in bytes or an index.
-//! * `send` is complete at its target when it returns: the library flushes each.
+//! * `send` is complete at its target when it returns: the library flushes each one.
 //! * Allocating a coarray is collective over the current team, unless it is a component.
-//! * `lock` also begins a critical block; with somewhere to store whether it was obtained it does not wait.
+//! * `lock` also begins a critical block. A call that passes an address for the result does not wait for the lock.
 //!
 //! # Progress
-//! The library serves nobody by itself: what serves others are the calls of MPI inside, which are recorded
-//! with it. So all calls here are *never*, and MPI's table says the rest.
+//! The library serves no requests by itself: the calls of MPI inside do, and they are recorded with it. So all calls
+//! here are *never*, and the table of MPI says the rest.
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
@@ -20,7 +20,7 @@ use crate::table::{self, Arg, CType, Condition, Family, Row, Symbol, Table, fami
 
 use CType::{Int, Pointer, SizeT, UnsignedChar as Bool, Void};
 
-/// All calls: ranks are images, and progress is MPI's.
+/// The row of any call of the library: ranks are images, and only calls of MPI inside make progress.
 const fn row(symbol: Symbol, operation: Operation, returns: CType, arguments: &[CType]) -> Row {
     Row::new(symbol, operation, returns, arguments).assumed(Progress::Never).from_one()
 }
@@ -155,14 +155,15 @@ const CHAPTERS: &[&[Family]] = &[families! {
 
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
-/// Every function of coarrays that is hooked.
+/// Every function of coarrays that is hooked, sorted by name. Progress is never, since only the calls of MPI inside
+/// serve requests of others.
 pub static TABLE: Table = Table {
     layer: Layer::Caf,
     measured_on: "nothing: progress is that of MPI inside",
     rows: &ROWS,
 };
 
-/// The families that the table was made from.
+/// Returns the families that the table was built from, in the order of this module, for tests of whole families.
 pub fn families() -> impl Iterator<Item = &'static Family> {
     CHAPTERS.iter().copied().flatten()
 }
@@ -170,7 +171,8 @@ pub fn families() -> impl Iterator<Item = &'static Family> {
 const ASKS: &str = "returns a number that the library has at hand: measuring would cost more";
 const INTERNAL: &str = "internal to OpenCoarrays, called by no compiler";
 
-/// Functions that the library exports and that are left alone, each with the reason.
+/// Functions that the library exports and that are not hooked, each with the reason. The coverage test fails for an
+/// exported function that is neither here nor in the table.
 pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("_gfortran_caf_this_image", ASKS),
     ("_gfortran_caf_num_images", ASKS),

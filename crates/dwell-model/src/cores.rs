@@ -1,15 +1,27 @@
-//! Sets of cores, as operating systems write them: `0-3,8`.
+//! Sets of processor cores, in the notation of Linux: `0-3,8`.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Words of a set: room for 4,096 cores.
+/// Number of 64-bit words of a set, which gives room for 4,096 cores.
 const WORDS: usize = 64;
 
-/// A set of cores.
+/// A set of processor cores, numbered from 0 to 4,095.
+///
+/// The recorder writes the cores that each process may use into the archive, and the analysis compares these sets to
+/// find nodes that have more processes than cores. The text form is the list notation of Linux.
+///
+/// ```
+/// use dwell_model::cores::Cores;
+///
+/// let cores: Cores = "0-3,8".parse().unwrap();
+/// assert_eq!(cores.count(), 5);
+/// assert_eq!(cores.to_string(), "0-3,8");
+/// assert!("8".parse::<Cores>().unwrap().is_within(&cores));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cores {
-    /// Bit b of word w stands for core 64 w + b.
+    /// The bits of the set: bit b of word w stands for core 64 w + b.
     words: [u64; WORDS],
 }
 
@@ -20,30 +32,31 @@ impl Default for Cores {
 }
 
 impl Cores {
-    /// The set of these bits: bit b of word w stands for core 64 w + b. Cores above 4,095 are left out.
+    /// Returns the set of these bits: bit b of word w stands for core 64 w + b. Cores above 4,095 are left out.
     pub fn from_words(words: &[u64]) -> Self {
         let mut cores = Self::default();
         cores.words.iter_mut().zip(words).for_each(|(to, from)| *to = *from);
         cores
     }
 
-    /// The bits of the set, up to the last word that is not 0.
+    /// Returns the bits of the set, up to the last word that is not 0. An empty set has no words.
+    /// [`from_words`](Self::from_words) is the inverse.
     pub fn words(&self) -> &[u64] {
         let used = self.words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
         self.words.get(..used).unwrap_or_default()
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores in the set.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether all cores of this set are in another.
+    /// Returns `true` if every core of this set is also in the other. An empty set is within every set.
     pub fn is_within(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).all(|(word, other)| word & !other == 0)
     }
 
-    /// Adds the cores of another set.
+    /// Adds the cores of another set to this one.
     pub fn join(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
@@ -61,7 +74,8 @@ impl Cores {
     }
 }
 
-/// A text is no list of cores.
+/// The error of parsing a text that is no list of cores: empty, not a number, a range whose end comes before its start,
+/// or a core above 4,095.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCores;
 

@@ -1,10 +1,10 @@
 //! The table of Global Arrays: the functions of its interfaces for C and Fortran.
 //!
-//! Global Arrays say what they do in calls of ARMCI, which have the records of operations; their own calls are
-//! regions around these and no more. What an operation is here only sorts time.
+//! Global Arrays communicate through calls of ARMCI, which have the records of operations; their own calls are regions
+//! around these and no more. The operation of a row only classifies time.
 //!
-//! Like ARMCI they are linked statically: see `dwell-link`. Signatures are those of `ga.h` of Global Arrays 5.8,
-//! and a test holds them against it.
+//! Like ARMCI they are linked statically: see `dwell-link`. Signatures are those of `ga.h` of Global Arrays 5.8, and a
+//! test compares them with it.
 
 mod fortran;
 
@@ -25,7 +25,7 @@ const fn later(row: Row) -> Row {
     row.non_blocking()
 }
 
-/// Functions of one signature each line, and what they are.
+/// Families of functions, one on each line: blocking or not, the operation, the signature, and the names that share it.
 macro_rules! functions {
     ($( $when:ident $operation:expr, $returns:ident $arguments:tt: $($name:literal)+; )*) => {
         &[$( Family {
@@ -230,7 +230,8 @@ const CHAPTERS: &[&[Family]] = &[
 
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
-/// Every function of Global Arrays that is hooked.
+/// Every function of Global Arrays that is hooked, for C and for Fortran, sorted by name. Its calls are recorded as
+/// regions only.
 pub static TABLE: Table = Table {
     layer: Layer::GlobalArrays,
     measured_on: "nothing: progress is that of MPI inside",
@@ -241,7 +242,8 @@ const ASKS: &str = "returns or sets what the library has at hand, without anybod
 const INSIDE: &str = "written in Fortran, from calls that are recorded, or there for those";
 const UNDECLARED: &str = "not declared in ga.h: its arguments are not known";
 
-/// Functions of the library that are left alone, each with the reason.
+/// Functions of the C interface that are not hooked, each with the reason. [`not_hooked`] also answers for the
+/// functions of the Fortran interface.
 pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("GA_Check_handle", ASKS),
     ("GA_Cluster_nnodes", ASKS),
@@ -421,12 +423,14 @@ pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("NGA_Zgop", UNDECLARED),
 ];
 
-/// Why a function is not hooked, if it is on the list.
+/// Returns the reason why a function is not hooked, or `None` if it is on no list. A Fortran function follows its
+/// counterpart in C, or has an entry of its own.
 pub fn not_hooked(name: &str) -> Option<&'static str> {
     table::reason(NOT_HOOKED, name).or_else(|| not_hooked_fortran(name))
 }
 
-/// Functions for Fortran that have no counterpart in C, and ask or set as those on the list do.
+/// Fortran functions that have no counterpart in C, and that query or set local state as those on the list do. Names
+/// are without prefix and final underscore.
 const FORTRAN_ASKS: &[&str] = &[
     "get_array_name",
     "mpi_comm",
@@ -439,7 +443,8 @@ const FORTRAN_ASKS: &[&str] = &[
     "version",
 ];
 
-/// The same for the interface for Fortran: what only asks in C only asks here, whatever its prefix.
+/// Returns the reason why a function of the Fortran interface is not hooked. A function whose counterpart in C only
+/// queries or sets local state is not hooked either, whatever its prefix.
 fn not_hooked_fortran(name: &str) -> Option<&'static str> {
     let own = name.strip_suffix('_')?;
     let own = own.strip_prefix('n').unwrap_or(own).strip_prefix("ga_")?;

@@ -1,35 +1,42 @@
-//! Layers of communication software: whose call is this?
+//! Layers of communication software: which library a call belongs to.
 //!
-//! A program may use several at once, one on top of the other: Global Arrays over ARMCI over MPI.
-//! Each call is a region inside its caller's region, and a wait is judged at one layer only. Archives
-//! that Dwell wrote say the layer of each region; for the others there is [`layer_of_region`].
+//! A program may use several layers at once, one on top of the other: Global Arrays over ARMCI over MPI. Each call is a
+//! region inside its caller's region, and a wait is judged at one layer only. Archives that Dwell wrote say the layer
+//! of each region; for other archives there is [`layer_of_region`].
 
 use core::fmt;
 
-/// One kind of communication software.
+/// A communication library or language, as one layer of a program. The enum is `non_exhaustive`: each runtime that
+/// Dwell learns to record may add one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Layer {
-    /// OpenSHMEM.
+    /// OpenSHMEM and the older SHMEM names of SGI, described by [`shmem::TABLE`](crate::shmem::TABLE).
     Shmem,
-    /// MPI, two-sided and one-sided.
+    /// MPI, two-sided and one-sided, described by [`mpi::TABLE`](crate::mpi::TABLE).
     Mpi,
-    /// ARMCI.
+    /// ARMCI, described by [`armci::TABLE`](crate::armci::TABLE). It lies over MPI in the implementation that Dwell
+    /// records.
     Armci,
-    /// Co-Array Fortran, through the calls of the compiler's run-time library.
+    /// Coarrays of Fortran, through the calls that gfortran's code makes into OpenCoarrays.
+    /// [`caf::TABLE`](crate::caf::TABLE) describes them.
     Caf,
-    /// GASNet.
+    /// GASNet. Dwell has no table for it and does not record it; regions in archives of other tools are recognised by
+    /// name.
     Gasnet,
-    /// Unified Parallel C.
+    /// Unified Parallel C. Dwell has no table for it and does not record it; regions in archives of other tools are
+    /// recognised by name.
     Upc,
-    /// Global Arrays.
+    /// Global Arrays, described by [`ga::TABLE`](crate::ga::TABLE). Its calls are regions around the calls of ARMCI,
+    /// which have the records of operations.
     GlobalArrays,
-    /// UCX.
+    /// The UCP interface of UCX, described by [`ucx::TABLE`](crate::ucx::TABLE). Its calls are regions inside those of
+    /// MPI or OpenSHMEM, and are recorded only on request.
     Ucx,
 }
 
 impl Layer {
-    /// Every layer.
+    /// Every layer, in the order of the enum. The command line lists the names of these layers for its options.
     pub const ALL: &'static [Self] = &[
         Self::Shmem,
         Self::Mpi,
@@ -41,7 +48,8 @@ impl Layer {
         Self::Ucx,
     ];
 
-    /// The short name: on the command line, in properties of an archive, before names of metrics.
+    /// Returns the short name of the layer in lower case. It is used on the command line, in the description of regions
+    /// and in front of metric names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Shmem => "shmem",
@@ -55,7 +63,7 @@ impl Layer {
         }
     }
 
-    /// The name as people write it.
+    /// Returns the name of the layer as its users write it, for reports and pages. `Display` prints the same text.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Shmem => "OpenSHMEM",
@@ -69,7 +77,7 @@ impl Layer {
         }
     }
 
-    /// The layer of a short name.
+    /// Returns the layer of a short [name](Self::name), or `None` if no layer has that name. Upper case does not match.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|layer| layer.name() == name)
     }
@@ -81,9 +89,9 @@ impl fmt::Display for Layer {
     }
 }
 
-/// How the functions of each layer begin, profiling twins and Fortran spellings included.
+/// Prefixes of the functions of each layer, profiling twins and Fortran spellings included.
 ///
-/// No prefix may begin another layer's prefix; a test holds that.
+/// No prefix may begin a prefix of another layer; a test checks that.
 const PREFIXES: &[(&str, Layer)] = &[
     ("shmem_", Layer::Shmem),
     ("shmemx_", Layer::Shmem),
@@ -116,7 +124,7 @@ const PREFIXES: &[(&str, Layer)] = &[
     ("ucp_", Layer::Ucx),
 ];
 
-/// Whole names without a prefix of their own: what SHMEM was called at SGI.
+/// Whole names that have no prefix of their own: the functions of SHMEM as SGI called them.
 const NAMES: &[(&str, Layer)] = &[
     ("start_pes", Layer::Shmem),
     ("_my_pe", Layer::Shmem),
@@ -127,11 +135,11 @@ const NAMES: &[(&str, Layer)] = &[
     ("shfree", Layer::Shmem),
 ];
 
-/// The layer of a region, from its name alone.
+/// Returns the layer of a region, judged by its name alone, or `None` for a function of no known layer.
 ///
-/// This is for archives of other tools, whose regions do not say it. A function of the program that
-/// happens to begin like one of a library (`ga_step`) is taken for the library's: where the archive
-/// knows better, believe the archive.
+/// Archives of other tools need this, because their regions do not say the layer. A function of the program that
+/// happens to begin like one of a library (`ga_step`) is taken for the library's, so where the archive states the
+/// layer, believe the archive.
 ///
 /// ```
 /// use dwell_model::layer::{Layer, layer_of_region};

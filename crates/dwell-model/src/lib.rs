@@ -1,18 +1,20 @@
-//! The words in which Dwell speaks of communication, whatever the runtime.
+//! The vocabulary in which Dwell describes communication, whatever the runtime.
 //!
-//! Between a program's `shmem_int_get` and a finding about it lie a recorder, an analysis and several
-//! views. None of them knows the name of a function. They know:
+//! Between a program's `shmem_int_get` and a finding about it lie a recorder, an analysis and several views. None of
+//! them knows the name of a function. They know:
 //!
-//! * [`operation`]: the generic operations, what completes and what progresses;
-//! * [`layer`]: whose call it is, where several libraries are stacked;
-//! * [`table`]: what a row of an adapter is: one function, its signature, where its arguments are;
-//! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters;
-//! * [`archive`]: what Dwell writes into an archive beyond the standard;
+//! * [`operation`]: the generic operations, their completion and their progress;
+//! * [`layer`]: the library that a call belongs to, where several are stacked;
+//! * [`table`]: the rows of an adapter: one function, its signature, the places of its arguments;
+//! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters, one for each runtime;
+//! * [`archive`]: the conventions of Dwell's archives beyond the OTF2 standard;
+//! * [`profile`]: the files in which the recorder keeps profiles;
+//! * [`cores`]: sets of processor cores;
 //! * [`waits`]: the catalogue of waits;
-//! * [`text`]: how names are shown, so that no terminal obeys them.
+//! * [`text`]: escapes in names, so that no name can control a terminal.
 //!
-//! This crate has no input or output, no clock, no thread and no allocation. All tables are constants
-//! that the compiler has sorted and checked.
+//! This crate has no input or output, no clock, no thread and no allocation. All tables are constants that the compiler
+//! has sorted and checked.
 //!
 //! # Example
 //!
@@ -36,16 +38,16 @@
 //!
 //! # How to add a runtime
 //!
-//! `CONTRIBUTING.md` has the steps. Here it is a module like [`ucx`] or [`caf`]: `const fn`s that make a
-//! [`Row`](table::Row) from a name and a type, one for each shape of signature; a list of
-//! [families](table::Family); a static [`Table`](table::Table) of them through [`table::sorted`]. If a function
-//! is none of the [operations](operation::Operation), it is `Other`, until a pattern needs it.
-//! [Progress](operation::Progress) is as it was measured (`examples/progress-probe`), or conditional.
+//! `CONTRIBUTING.md` has the steps. In this crate a runtime is a module like [`ucx`] or [`caf`]: `const fn`s that
+//! create a [`Row`](table::Row) from a name and a type, one for each shape of signature; a list of
+//! [families](table::Family); and a static [`Table`](table::Table), which [`table::sorted`] builds from them. A
+//! function that is none of the [operations](operation::Operation) is `Other`, until a pattern needs it.
+//! [Progress](operation::Progress) is the value that was measured (`examples/progress-probe`), or conditional.
 //!
 //! # Limits
 //!
-//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. What each adapter covers is said in its
-//! module.
+//! Sizes of types are those of 64-bit Linux on x86-64 and aarch64. Each adapter says in its module which functions it
+//! covers.
 
 #![no_std]
 

@@ -1,8 +1,8 @@
 //! The table of MPI.
 //!
-//! Every function of MPI 5.0 and before that communicates, waits, or makes or ends something that
-//! communication goes through: 401 names. The rest asks the library for what it knows or keeps, and is on
-//! the list [`NOT_HOOKED`] with the reason.
+//! It has every function of MPI 5.0 and before that communicates, waits, or creates or ends something that
+//! communication goes through: 401 names. The other functions query the library or change local state, and are on the
+//! list [`NOT_HOOKED`] with the reason.
 //!
 //! | module | families |
 //! |---|---|
@@ -11,26 +11,26 @@
 //! | `collectives` | collective operations |
 //! | `rma` | windows, one-sided operations, epochs |
 //! | `groups` | communicators, topologies, groups |
-//! | `setup` | beginning and end, sessions, memory, ports |
+//! | `setup` | initialisation and finalisation, sessions, memory, ports |
 //! | `files` | input and output |
-//! | `role` | what arguments are, and how a row is made from that |
+//! | `role` | roles of arguments, and how a row is built from them |
 //!
-//! A line of a family is a function and the roles of its arguments. `twins!` makes a second function of
-//! each line, for large counts (`MPI_Send_c`).
+//! A line of a family is a function and the roles of its arguments. `twins!` adds a second function for each line, the
+//! one for large counts (`MPI_Send_c`).
 //!
 //! # One table for several libraries
-//! The table has what the standard says: which argument is a communicator, which a count. How wide a
-//! handle is and what a constant is worth differs between libraries and is found at run time. A function
-//! that a library lacks has a row all the same.
+//! The table has what the standard says: which argument is a communicator, which a count. The width of handles and the
+//! values of constants differ between libraries and are found at run time. A function that a library lacks has a row
+//! all the same.
 //!
 //! # What is covered
-//! A test holds the table against the headers and the symbols of whichever MPI libraries are installed: a
-//! function that they declare or export is in the table, or on the list; and has these arguments.
+//! A test compares the table with the headers and the symbols of the MPI libraries that are installed: each function
+//! that they declare or export must be in the table with these arguments, or on the list.
 //!
 //! # What is not
-//! The Fortran names. What an implementation has beyond the standard (`MPIX_`), but for Open MPI 4's
-//! persistent collectives. [Progress](crate::operation::Progress) was measured for few functions; where
-//! Open MPI and MPICH differ it is conditional.
+//! The Fortran names have no rows. Extensions of an implementation (`MPIX_`) have none either, but for Open MPI 4's
+//! persistent collectives. [Progress](crate::operation::Progress) was measured for few functions; where Open MPI and
+//! MPICH differ it is conditional.
 
 mod collectives;
 mod completion;
@@ -46,7 +46,7 @@ mod tests;
 use crate::layer::Layer;
 use crate::table::{self, Family, Row, Table};
 
-/// Everything, in chapters of families.
+/// All families, grouped by the submodule that describes them.
 const CHAPTERS: &[&[Family]] = &[
     setup::FAMILIES,
     messages::FAMILIES,
@@ -59,20 +59,21 @@ const CHAPTERS: &[&[Family]] = &[
 
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
-/// Every function of MPI that is hooked.
+/// Every function of MPI that is hooked, sorted by name. Functions that the loaded library lacks are in the table as
+/// well.
 pub static TABLE: Table = Table {
     layer: Layer::Mpi,
     measured_on: "MPICH 4.0.2 and Open MPI 4.1.4 (osc/pt2pt)",
     rows: &ROWS,
 };
 
-/// The families that the table was made from.
+/// Returns the families that the table was built from, in the order of the chapters, for tests of whole families.
 pub fn families() -> impl Iterator<Item = &'static Family> {
     CHAPTERS.iter().copied().flatten()
 }
 
-/// The row of a function that is named as other tools name it, by the profiling twin (`PMPI_Send`) for
-/// instance.
+/// Returns the row of a function, also if another tool recorded it under the name of its profiling twin (`PMPI_Send`).
+/// Returns `None` for functions that are not hooked.
 pub fn find(name: &str) -> Option<&'static Row> {
     TABLE.find(name).or_else(|| TABLE.find(name.strip_prefix('P')?))
 }
@@ -84,7 +85,7 @@ const CONVERTS: &str = "converts a handle, without anybody else";
 const EXTENSION: &str = "an extension of one implementation";
 const CALLBACK: &str = "given to the library as a callback, not called";
 
-/// Functions of MPI that are left alone, each with the reason. A `*` stands for any letters.
+/// Functions of MPI that are not hooked, each with the reason. A `*` in a name stands for any number of characters.
 pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("MPI_T_*", "for tools, not for programs"),
     ("MPI_Wtime", "reads a clock, many times a second in some programs"),
@@ -166,7 +167,8 @@ pub const NOT_HOOKED: &[(&str, &str)] = &[
     ("MPI_F_*", "a variable, not a function"),
 ];
 
-/// Why a function is not hooked, if it is on the list.
+/// Returns the reason why a function is not hooked, or `None` if it is not on the list. A function of the
+/// [table](TABLE) can also match an entry with a `*`, so look in the table first.
 pub fn not_hooked(name: &str) -> Option<&'static str> {
     table::reason(NOT_HOOKED, name)
 }

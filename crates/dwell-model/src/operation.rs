@@ -1,110 +1,135 @@
-//! Generic operations: what a call of any runtime is, in words that fit them all.
+//! Generic operations: one vocabulary for the calls of every runtime.
 //!
-//! The recorder, the analysis and the views know these and no function names. So `shmem_int_get`,
-//! `MPI_Get` and `_gfortran_caf_get` are all [`Operation::Get`], and a pattern written once serves
-//! every runtime.
+//! The recorder, the analysis and the views know these operations and no function names. So `shmem_int_get`, `MPI_Get`
+//! and `_gfortran_caf_get` are all [`Operation::Get`], and a pattern that is written once serves every runtime.
 //!
-//! Three kinds of completion must not be mixed. [`Order`](Operation::Order) completes nothing: it
-//! only promises a sequence. [`CompleteLocal`](Operation::CompleteLocal) says that buffers of the
-//! origin may be used again. [`CompleteRemote`](Operation::CompleteRemote) says that the data are at
-//! the target. Only the last waits for a target.
+//! Three kinds of completion must not be mixed. [`Order`](Operation::Order) completes nothing: it only promises a
+//! sequence. [`CompleteLocal`](Operation::CompleteLocal) says that buffers of the origin may be used again.
+//! [`CompleteRemote`](Operation::CompleteRemote) says that the data are at the target. Only the last waits for a
+//! target.
 
 use core::fmt;
 
-/// What a call is.
+/// The generic operation that a call performs.
 ///
-/// How much it moves, where to and with whom is not said here but in the
-/// [places](crate::table::Places) of its row.
+/// An operation says what a call does, and nothing of its size, its target or its group: those stand in the
+/// [places](crate::table::Places) of the function's row. The enum is `non_exhaustive`, since a new runtime may bring an
+/// operation that no other has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Writes to memory of a target. With a [signal](crate::table::Signal) in its places, the target
-    /// is told as well, in the same call.
+    /// Writes to memory of a target (`shmem_put`, `MPI_Put`). A put that has a [signal](crate::table::Signal) in its
+    /// places also notifies the target, in the same call.
     Put,
-    /// Reads from memory of a target.
+    /// Reads from memory of a target (`shmem_get`, `MPI_Get`). A blocking get returns when the data have arrived, so it
+    /// waits for the target or for the network.
     Get,
-    /// Changes or reads memory of a target in one indivisible step.
+    /// Reads or changes memory of a target in one indivisible step (`shmem_atomic_add`, `MPI_Accumulate`). [`Atomic`]
+    /// says which change it is.
     Atomic(Atomic),
-    /// Tells a target something, and moves no data.
+    /// Notifies a target and moves no data, such as `event post` of coarrays. A put with a signal is a
+    /// [`Put`](Self::Put).
     Signal,
-    /// Earlier operations take effect before later ones. Nothing completes (`shmem_fence`).
+    /// Promises that earlier operations take effect before later ones (`shmem_fence`, `MPI_Win_sync`). No operation is
+    /// complete when the call returns.
     Order,
-    /// Earlier operations are complete at the origin (`MPI_Win_flush_local`).
+    /// Completes earlier operations at the origin, so that their buffers may be used again (`MPI_Win_flush_local`,
+    /// `ARMCI_WaitAll`). The data need not be at the target yet.
     CompleteLocal,
-    /// Earlier operations are complete at their targets (`shmem_quiet`, `ARMCI_Fence`).
+    /// Completes earlier operations at their targets (`shmem_quiet`, `MPI_Win_flush`, `ARMCI_Fence`). The call waits
+    /// for every target that still has an operation outstanding.
     CompleteRemote,
-    /// Waits for operations that have a handle.
+    /// Waits until operations that are named by a request or handle are complete (`MPI_Wait`, `ARMCI_Wait`).
     WaitHandle,
-    /// Asks whether operations that have a handle are complete.
+    /// Asks whether operations that are named by a request or handle are complete, and returns at once (`MPI_Test`,
+    /// `ARMCI_Test`).
     TestHandle,
-    /// Starts operations that have a handle and were described before (`MPI_Start`).
+    /// Starts operations that an earlier call described as [persistent](Mode::Persistent) (`MPI_Start`,
+    /// `MPI_Startall`).
     StartHandle,
-    /// Gives a handle back, whatever becomes of its operation.
+    /// Releases a request without waiting for its operation (`MPI_Request_free`). The operation still completes, but no
+    /// call reports when.
     FreeHandle,
-    /// Sends a message, which the target receives by a call of its own.
+    /// Sends a message, which the target receives by a call of its own (`MPI_Send`, `MPI_Isend`).
     Send,
-    /// Receives a message.
+    /// Receives a message, or posts the receive if the call is non-blocking (`MPI_Recv`, `MPI_Irecv`).
     Receive,
-    /// Sends a message and receives another.
+    /// Sends one message and receives another in the same call (`MPI_Sendrecv`). The two partners may be different
+    /// processes.
     Exchange,
-    /// Waits until a message can be received.
+    /// Waits until a message can be received, and does not receive it (`MPI_Probe`, `MPI_Mprobe`).
     Probe,
-    /// Asks whether a message can be received.
+    /// Asks whether a message can be received, and returns at once (`MPI_Iprobe`, `MPI_Improbe`).
     TestProbe,
-    /// A group acts together.
+    /// Takes part in a collective operation of a group of processes. [`Collective`] says which one it is, and its
+    /// [shape](Collective::shape) which members wait for which.
     Collective(Collective),
-    /// Waits for some others, each of which waits for the caller (`sync images`).
+    /// Synchronises with a list of processes, each of which waits for the caller in turn (`sync images` of coarrays).
     Meet,
-    /// Takes a lock, and waits until it has it.
+    /// Requests a lock. `shmem_set_lock` and `ARMCI_Lock` return when the caller holds the lock; `MPI_Win_lock` may
+    /// return before the target has granted it.
     Lock,
-    /// Gives a lock back.
+    /// Releases a lock. `MPI_Win_unlock` also completes the operations of the epoch at the target, so it may wait for
+    /// the target and for the lock itself.
     Unlock,
-    /// Takes a lock if it is free.
+    /// Takes a lock if it is free, and returns at once in either case (`shmem_test_lock`).
+    /// [`Success`](crate::table::Success) says what the returned value means.
     TryLock,
-    /// Waits until memory of the own process was changed by another.
+    /// Waits until another process has changed memory of the caller (`shmem_wait_until`, `event wait` of coarrays).
     WaitChange,
-    /// Asks whether memory of the own process was changed by another.
+    /// Asks whether another process has changed memory of the caller, and returns at once (`shmem_test`,
+    /// `event_query`).
     TestChange,
-    /// Begins to act on windows of others (`MPI_Win_start`).
+    /// Opens an access epoch on windows of other processes (`MPI_Win_start`). The call may wait for the targets to post
+    /// their exposure epochs.
     StartEpoch,
-    /// Ends that: operations are complete at their targets.
+    /// Closes an access epoch (`MPI_Win_complete`). MPI promises that the operations of the epoch are then complete at
+    /// the origin; the targets learn of their completion in [`WaitEpoch`](Self::WaitEpoch).
     CompleteEpoch,
-    /// Lets others act on the own window (`MPI_Win_post`).
+    /// Opens an exposure epoch, which lets a group of processes access the caller's window (`MPI_Win_post`).
     PostEpoch,
-    /// Waits until they have ended.
+    /// Waits until every process of the exposure epoch has closed its access epoch (`MPI_Win_wait`).
     WaitEpoch,
-    /// Asks whether they have ended.
+    /// Asks whether every process of the exposure epoch has closed its access epoch, and closes the exposure if so
+    /// (`MPI_Win_test`).
     TestEpoch,
-    /// Obtains memory that others can reach.
+    /// Allocates memory that other processes can reach, or creates a window over it (`shmem_malloc`,
+    /// `MPI_Win_allocate`, `ARMCI_Malloc`). Sets of mutexes count as memory as well.
     Allocate,
-    /// Gives such memory back.
+    /// Releases memory that other processes can reach, or frees a window (`shmem_free`, `MPI_Win_free`).
     Deallocate,
-    /// Changes the size of such memory.
+    /// Changes the size of memory that other processes can reach, and perhaps its address (`shmem_realloc`).
     Reallocate,
-    /// Starts the runtime.
+    /// Starts the runtime (`shmem_init`, `MPI_Init`, `ARMCI_Init`). Other calls of the runtime are allowed after it.
     Initialise,
-    /// Ends the runtime.
+    /// Shuts the runtime down (`shmem_finalize`, `MPI_Finalize`). The hook of such a call finishes the recording of the
+    /// process before it calls the runtime.
     Finalise,
-    /// Ends the program, from any process, without returning.
+    /// Ends the program from any process, without returning to the caller (`shmem_global_exit`, `MPI_Abort`, `error
+    /// stop`).
     Exit,
-    /// Asks the runtime for something that it knows by itself.
+    /// Asks the runtime for something that it knows without communication, such as a rank (`shmem_my_pe`).
     Query,
-    /// Makes a context: a stream of operations that is ordered and completed by itself.
+    /// Creates a communication context, whose operations are ordered and completed apart from those of other contexts
+    /// (`shmem_ctx_create`).
     CreateContext,
-    /// Ends a context.
+    /// Destroys a communication context (`shmem_ctx_destroy`). Operations that are outstanding on the context are
+    /// complete on return.
     DestroyContext,
-    /// Makes a group of processes.
+    /// Creates a group of processes: a communicator of MPI, a team of OpenSHMEM or Fortran, a group of ARMCI.
     CreateGroup,
-    /// Ends a group of processes.
+    /// Destroys a group of processes, such as a communicator or a team (`MPI_Comm_free`, `shmem_team_destroy`).
     DestroyGroup,
-    /// Speaks to a tool, not to the runtime (`shmem_pcontrol`).
+    /// Addresses a tool and not the runtime (`shmem_pcontrol`, `MPI_Pcontrol`). A program can pause and resume
+    /// recording with it.
     Control,
-    /// Anything else. It is a region and nothing more.
+    /// Any other function. Dwell records its region, and no pattern looks at it.
     Other,
 }
 
 impl Operation {
-    /// The name, in lower case.
+    /// Returns the name of the operation in lower case, for people. Names of several words contain blanks;
+    /// [`token`](Self::token) is the form for files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Put => "put",
@@ -151,17 +176,30 @@ impl Operation {
         }
     }
 
-    /// The word for it in the description of a region, see [`crate::archive`].
+    /// Returns the word that stands for the operation in the description of a region, see [`crate::archive`].
+    ///
+    /// Tokens contain no blanks and differ for every kind of atomic and collective operation.
+    /// [`from_token`](Self::from_token) is the inverse. An operation that the list of tokens lacks becomes `other`.
+    ///
+    /// ```
+    /// use dwell_model::operation::{Atomic, Operation};
+    ///
+    /// let operation = Operation::Atomic(Atomic::FetchAdd);
+    /// assert_eq!(operation.token(), "atomic_fetch_add");
+    /// assert_eq!(Operation::from_token("atomic_fetch_add"), Some(operation));
+    /// ```
     pub fn token(self) -> &'static str {
         TOKENS.iter().find(|row| row.1 == self).map_or("other", |row| row.0)
     }
 
-    /// The operation of such a word.
+    /// Returns the operation that a token stands for, or `None` if this version of Dwell does not know the token.
+    /// Archives of later versions may contain such tokens.
     pub fn from_token(token: &str) -> Option<Self> {
         TOKENS.iter().find(|row| row.0 == token).map(|row| row.1)
     }
 
-    /// Whether the call moves data between its process and one target, on its own account.
+    /// Returns `true` for operations that access memory of one target without a call of the target: put, get, atomic
+    /// operations and signals.
     pub const fn is_one_sided(self) -> bool {
         matches!(self, Self::Put | Self::Get | Self::Atomic(_) | Self::Signal)
     }
@@ -173,46 +211,51 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What an atomic operation does to the memory of its target.
+/// The kind of an atomic operation: the change that it makes to memory of the target, and whether it returns the former
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Atomic {
-    /// Stores a value.
+    /// Stores a value and returns nothing (`shmem_atomic_set`).
     Set,
-    /// Reads the value.
+    /// Returns the value and changes nothing (`shmem_atomic_fetch`).
     Fetch,
-    /// Stores a value and returns the former one.
+    /// Stores a value and returns the former one (`shmem_atomic_swap`).
     Swap,
-    /// Stores a value if the former one equals another; returns the former one.
+    /// Stores a value if the former one equals a second value, and returns the former one in either case
+    /// (`shmem_atomic_compare_swap`).
     CompareSwap,
-    /// Adds a value.
+    /// Adds a value and returns nothing (`shmem_atomic_add`).
     Add,
-    /// Adds one.
+    /// Adds one and returns nothing (`shmem_atomic_inc`).
     Increment,
-    /// Adds a value and returns the former one.
+    /// Adds a value and returns the former one (`shmem_atomic_fetch_add`).
     FetchAdd,
-    /// Adds one and returns the former value.
+    /// Adds one and returns the former value (`shmem_atomic_fetch_inc`).
     FetchIncrement,
-    /// Bitwise and.
+    /// Combines with a value by bitwise AND and returns nothing (`shmem_atomic_and`).
     And,
-    /// Bitwise or.
+    /// Combines with a value by bitwise OR and returns nothing (`shmem_atomic_or`).
     Or,
-    /// Bitwise exclusive or.
+    /// Combines with a value by bitwise exclusive OR and returns nothing (`shmem_atomic_xor`).
     Xor,
-    /// Bitwise and; returns the former value.
+    /// Combines with a value by bitwise AND and returns the former value (`shmem_atomic_fetch_and`).
     FetchAnd,
-    /// Bitwise or; returns the former value.
+    /// Combines with a value by bitwise OR and returns the former value (`shmem_atomic_fetch_or`).
     FetchOr,
-    /// Bitwise exclusive or; returns the former value.
+    /// Combines with a value by bitwise exclusive OR and returns the former value (`shmem_atomic_fetch_xor`).
     FetchXor,
-    /// Combines with a value, by an operation that the call is given (`MPI_Accumulate`).
+    /// Combines with values by an operation that an argument names, and returns nothing (`MPI_Accumulate`,
+    /// `ARMCI_Acc`).
     Accumulate,
-    /// The same; returns the former value.
+    /// Combines with values by an operation that an argument names, and returns the former values
+    /// (`MPI_Get_accumulate`, `MPI_Fetch_and_op`).
     FetchAccumulate,
 }
 
 impl Atomic {
-    /// Whether a value travels back, so that the origin waits for the target.
+    /// Returns `true` if the former value travels back to the origin. A blocking call of such a kind cannot return
+    /// before the target or its network adapter has answered.
     pub const fn fetches(self) -> bool {
         match self {
             Self::Fetch
@@ -234,7 +277,8 @@ impl Atomic {
         }
     }
 
-    /// Number of values that travel to the target: bytes sent are this times the element size.
+    /// Returns the number of values that travel to the target: the bytes sent are this number times the size of an
+    /// element. A compare-and-swap sends two, an increment none.
     pub const fn operands(self) -> u8 {
         match self {
             Self::Fetch | Self::Increment | Self::FetchIncrement => 0,
@@ -244,60 +288,72 @@ impl Atomic {
     }
 }
 
-/// Which collective operation.
+/// The kind of a collective operation. The names follow MPI; OpenSHMEM, ARMCI and coarrays have a part of them under
+/// names of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Collective {
-    /// All arrive before any leaves, and earlier operations are complete (`shmem_barrier`).
+    /// All members arrive before any leaves, and earlier operations of all members are complete at their targets
+    /// (`shmem_barrier`, `MPI_Win_fence`, `sync all`).
     Barrier,
-    /// All arrive before any leaves; nothing is promised about memory (`shmem_sync`).
+    /// All members arrive before any leaves, without a promise about outstanding operations (`shmem_sync`,
+    /// `MPI_Barrier`).
     Sync,
-    /// The root's data go to all.
+    /// The root sends the same data to all members (`shmem_broadcast`, `MPI_Bcast`).
     Broadcast,
-    /// Everyone's data go to all, each contributing as much as it likes (`shmem_collect`).
+    /// Every member receives the data of all, and each may contribute a different amount (`shmem_collect`,
+    /// `MPI_Allgatherv`).
     AllGatherVarying,
-    /// Everyone's data go to all, each contributing the same amount (`shmem_fcollect`).
+    /// Every member receives the data of all, and each contributes the same amount (`shmem_fcollect`, `MPI_Allgather`).
     AllGather,
-    /// Everyone has a different block for everyone.
+    /// Every member sends a block of its own to every member (`shmem_alltoall`, `MPI_Alltoall`).
     AllToAll,
-    /// Everyone's data are combined, and the result goes to all (`shmem_int_sum_to_all`).
+    /// A reduction combines the data of all members, and every member receives the result (`shmem_int_sum_to_all`,
+    /// `MPI_Allreduce`).
     AllReduce,
-    /// Everyone's data are combined, and the result goes to the root.
+    /// A reduction combines the data of all members, and the root receives the result (`MPI_Reduce`).
     Reduce,
-    /// Everyone's data go to the root.
+    /// The root receives the data of all members, the same amount from each (`MPI_Gather`).
     Gather,
-    /// The root has a different block for everyone.
+    /// The root sends a block of its own to every member, all of the same size (`MPI_Scatter`).
     Scatter,
-    /// Everyone gets what those before it have, combined.
+    /// Every member receives the reduction over the members of lower rank and itself (`MPI_Scan`).
     Scan,
-    /// As `Gather`, each contributing as much as it likes.
+    /// The root receives the data of all members, and each may contribute a different amount (`MPI_Gatherv`).
     GatherVarying,
-    /// As `Scatter`, in blocks of different sizes.
+    /// The root sends a block of its own to every member, and the blocks may differ in size (`MPI_Scatterv`).
     ScatterVarying,
-    /// As `AllToAll`, in blocks of different sizes.
+    /// Every member sends a block to every member, and the blocks may differ in size (`MPI_Alltoallv`).
     AllToAllVarying,
-    /// As `AllToAll`, in blocks of different sizes and types.
+    /// Every member sends a block to every member, and the blocks may differ in size and datatype (`MPI_Alltoallw`).
     AllToAllTyped,
-    /// Everyone's data are combined, and each gets a part of the result, as large as it likes.
+    /// A reduction combines the data of all members, and each member receives a part of the result, of a size of its
+    /// own (`MPI_Reduce_scatter`).
     ReduceScatter,
-    /// Everyone's data are combined, and each gets an equal part of the result.
+    /// A reduction combines the data of all members, and each member receives an equal part of the result
+    /// (`MPI_Reduce_scatter_block`).
     ReduceScatterBlock,
-    /// As `Scan`, without the own data.
+    /// Every member receives the reduction over the members of lower rank, without its own data (`MPI_Exscan`).
     ExclusiveScan,
-    /// As `AllGather`, among neighbours of a topology.
+    /// Every process receives the data of its neighbours in a topology, the same amount from each
+    /// (`MPI_Neighbor_allgather`).
     NeighbourAllGather,
-    /// As `AllGatherVarying`, among neighbours of a topology.
+    /// Every process receives the data of its neighbours in a topology, and each may contribute a different amount
+    /// (`MPI_Neighbor_allgatherv`).
     NeighbourAllGatherVarying,
-    /// As `AllToAll`, among neighbours of a topology.
+    /// Every process sends a block of its own to each neighbour in a topology (`MPI_Neighbor_alltoall`).
     NeighbourAllToAll,
-    /// As `AllToAllVarying`, among neighbours of a topology.
+    /// Every process sends a block to each neighbour in a topology, and the blocks may differ in size
+    /// (`MPI_Neighbor_alltoallv`).
     NeighbourAllToAllVarying,
-    /// As `AllToAllTyped`, among neighbours of a topology.
+    /// Every process sends a block to each neighbour in a topology, and the blocks may differ in size and datatype
+    /// (`MPI_Neighbor_alltoallw`).
     NeighbourAllToAllTyped,
 }
 
 impl Collective {
-    /// The name, in lower case.
+    /// Returns the name of the collective in lower case, for people. Some names contain commas and blanks;
+    /// [`Operation::token`] is the form for files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",
@@ -326,7 +382,8 @@ impl Collective {
         }
     }
 
-    /// Who must wait for whom, which decides the pattern that applies.
+    /// Returns which members of the group must wait for which others. The analysis chooses its pattern of waiting by
+    /// this value.
     pub const fn shape(self) -> Shape {
         match self {
             Self::Barrier | Self::Sync => Shape::Barrier,
@@ -350,61 +407,67 @@ impl Collective {
     }
 }
 
-/// Who waits for whom in a collective operation.
+/// The dependence between members of a collective operation: which of them cannot leave before which others have
+/// arrived.
+///
+/// The shape is the weakest dependence that the standard implies. A runtime may wait for more: some broadcasts return
+/// only when all members have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// Everyone waits for the last to arrive; no data.
+    /// Every member waits for the last one to arrive. The operation moves no data.
     Barrier,
-    /// Everyone waits for the root.
+    /// Every member waits for the root, whose data it receives. The root itself need not wait for anybody.
     OneToAll,
-    /// The root waits for everyone.
+    /// The root waits for every other member, whose data it receives. The others need not wait for anybody.
     AllToOne,
-    /// Everyone waits for everyone, since it has something from each.
+    /// Every member waits for every other, since it receives something from each.
     AllToAll,
-    /// Everyone waits for those of a lower rank.
+    /// Every member waits for the members of lower rank. The member of rank 0 waits for nobody.
     Prefix,
-    /// Everyone waits for its neighbours in a topology, which the call does not name.
+    /// Every process waits for its neighbours in a topology. The call does not name them: they belong to the
+    /// communicator.
     Neighbours,
 }
 
-/// Whether the buffers of a call may be used again when it returns.
+/// The state of an operation when its call returns: complete at the origin, started, or only described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// On return the operation is complete at the origin.
+    /// The operation is complete at the origin on return: the program may use its buffers again. The data of a put need
+    /// not be at the target yet.
     Blocking,
-    /// On return the operation has been started; a later call completes it.
+    /// The operation has been started on return. The program must not touch its buffers until a later call completes
+    /// the operation.
     NonBlocking,
-    /// On return the operation has been described; later calls start and complete it, time and again.
+    /// The operation has been described on return, and nothing moves yet. Later calls start and complete the operation,
+    /// any number of times (`MPI_Send_init`).
     Persistent,
 }
 
-/// Whether a process inside this call serves the requests of others.
+/// Tells whether a process inside this call serves the requests of other processes.
 ///
-/// Where communication progresses in software, a get waits until its target enters the library.
-/// But not every call helps: `shmem_my_pe` returns a number and looks at no network. The analysis
-/// reports a wait between two bounds where a call is [`Conditional`](Self::Conditional): as if it had
-/// served, and as if it had not.
+/// Where communication progresses in software, a get waits until its target enters the library. But not every call
+/// helps: `shmem_my_pe` returns a number and looks at no network. For a [`Conditional`](Self::Conditional) call the
+/// analysis reports a wait between two bounds: as if the call had served requests, and as if it had not.
 ///
-/// The value is the runtime's, not the standard's, so every row has an [`Evidence`] beside it and
-/// every table says [where it was measured](crate::table::Table::measured_on). What nobody knows is
-/// `Conditional`.
+/// The value describes a runtime and not the standard, so every row has an [`Evidence`] beside it and every table says
+/// [where it was measured](crate::table::Table::measured_on). An unknown value is `Conditional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
-    /// Requests of others wait until the call is over.
+    /// Requests of other processes wait until the call has returned.
     Never,
-    /// It depends: on what is outstanding, on the size, on whether the call had to wait. Or nobody
-    /// knows.
+    /// The call serves requests of other processes sometimes, depending on what is outstanding, on the size, or on
+    /// whether the call had to wait. An unknown value is conditional as well.
     Conditional,
-    /// Requests of others are served while the call lasts, if it acts on another process.
+    /// The call serves requests of other processes while it lasts, if it acts on another process.
     Always,
 }
 
 impl Progress {
-    /// What holds for one call, when its target is known.
+    /// Returns the progress of one call whose target is known.
     ///
-    /// An operation of a process on itself is a copy in memory: measured with a get from itself, it
-    /// serves nobody.
+    /// An operation of a process on itself is a copy in memory. As a measurement with a get from itself showed, it
+    /// serves no requests of others.
     #[must_use]
     pub const fn towards(self, target: Whom) -> Self {
         match target {
@@ -414,25 +477,27 @@ impl Progress {
     }
 }
 
-/// The target of one call, seen from its origin.
+/// The target of one call, seen from its origin. [`Progress::towards`] tells the two cases apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Whom {
-    /// The process that calls.
+    /// The calling process itself, so that the operation is a copy in memory.
     Itself,
-    /// Any other.
+    /// Any process but the caller, which the operation reaches through the runtime.
     Another,
 }
 
-/// How a value of [`Progress`] is known.
+/// The source of a value of [`Progress`]: a measurement, or a conclusion from what the call must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evidence {
-    /// A process looped over a call of this family while a request of another was pending.
+    /// `examples/progress-probe` measured the value: a process repeated a call of this family while a request of
+    /// another process was pending.
     Measured,
-    /// It follows from what the call must do, or nothing is known and the value is `Conditional`.
+    /// The value follows from what the call must do. Where nothing is known, the value is assumed and `Conditional`.
     Assumed,
 }
 
-/// One word for each operation.
+/// The token of each operation. [`Operation::token`] and [`Operation::from_token`] look them up here; archives contain
+/// them, so existing tokens must not change.
 const TOKENS: &[(&str, Operation)] = &[
     ("put", Operation::Put),
     ("get", Operation::Get),

@@ -1,10 +1,10 @@
 //! Tables: everything Dwell knows about a runtime's functions, as constant data.
 //!
-//! An adapter is a [`Table`]; each function of the runtime is a [`Row`]. Hooks are made from the
-//! rows, and what the recorder needs at run time it finds in the same rows. Rows come from
+//! An adapter is a [`Table`]; each function of the runtime is a [`Row`]. The build script of `dwell-preload` generates
+//! hooks from the rows, and the recorder finds in the same rows what it needs at run time. Rows come from
 //! [families](Family): one description, many types.
 //!
-//! Invariants, which the compiler holds: rows are sorted by name, and no name occurs twice.
+//! Invariants, which the compiler checks: rows are sorted by name, and no name occurs twice.
 
 mod ctype;
 mod places;
@@ -21,36 +21,52 @@ pub(crate) use words::{families, symbol};
 
 use crate::layer::Layer;
 
-/// Every function of one runtime that is hooked.
+/// The hooked functions of one runtime. Each adapter has one as a static, for instance
+/// [`shmem::TABLE`](crate::shmem::TABLE).
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The layer it belongs to.
+    /// The layer that all functions of the table belong to.
     pub layer: Layer,
-    /// The runtime and transport on which [progress](crate::operation::Progress) was measured.
-    /// Elsewhere a measured value is no more than a guess.
+    /// The runtime and transport on which [progress](crate::operation::Progress) was measured. On any other, a measured
+    /// value is no more than a guess.
     pub measured_on: &'static str,
-    /// The functions, sorted by name.
+    /// The functions, sorted by name in the order of bytes, so that [`find`](Self::find) can search in halves.
     pub rows: &'static [Row],
 }
 
 impl Table {
-    /// The row of a function.
+    /// Returns the row of a function by its exact C name, or `None` if the table does not hook it. Profiling twins such
+    /// as `PMPI_Send` are not in the tables; see [`mpi::find`](crate::mpi::find).
     pub fn find(&self, name: &str) -> Option<&'static Row> {
         let index = self.rows.binary_search_by(|row| row.name().cmp(name)).ok()?;
         self.rows.get(index)
     }
 }
 
-/// Functions that differ only in the type they are for.
+/// Functions that differ only in the type they are for, such as `shmem_int_put` and `shmem_long_put`. An adapter
+/// describes each family once, and a macro expands it to one row for each type.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// What they have in common.
+    /// A short name for what the functions have in common, such as `put_nbi`. Tests name the family by it when they
+    /// fail; two families may have the same name.
     pub name: &'static str,
-    /// The functions, in the order in which they were described.
+    /// The functions, in the order in which the family describes them. [`sorted`] brings the rows of all families into
+    /// the order of a table.
     pub rows: &'static [Row],
 }
 
-/// What a list says of a name. In its patterns one `*` may stand for any letters.
+/// Returns the reason that a list of names gives for a function, or `None` if no entry matches. The first match wins.
+///
+/// An entry is a pair of pattern and reason. A pattern is a whole name, in which one `*` may stand for any number of
+/// characters.
+///
+/// ```
+/// use dwell_model::table::reason;
+///
+/// let list = [("MPI_Type_*", "local"), ("MPI_Wtime", "reads a clock")];
+/// assert_eq!(reason(&list, "MPI_Type_size"), Some("local"));
+/// assert_eq!(reason(&list, "MPI_Send"), None);
+/// ```
 pub fn reason(list: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     let is = |pattern: &str| match pattern.split_once('*') {
         None => pattern == name,
@@ -63,7 +79,7 @@ pub fn reason(list: &[(&str, &'static str)], name: &str) -> Option<&'static str>
     list.iter().find(|(pattern, _)| is(pattern)).map(|row| row.1)
 }
 
-/// How many functions these families have.
+/// Counts the functions of these families. Adapters need the number as the length of the array that [`sorted`] returns.
 pub const fn count(chapters: &[&[Family]]) -> usize {
     let mut count = 0;
     let mut chapter = 0;
@@ -78,15 +94,15 @@ pub const fn count(chapters: &[&[Family]]) -> usize {
     count
 }
 
-/// The functions of these families, sorted by name: the rows of a table.
+/// Returns the functions of these families, sorted by name: the rows of a table.
 ///
-/// The compiler does this step by step, so steps are what is saved: it sorts positions and not rows,
-/// and compares names sixteen bytes at a time.
+/// The compiler interprets this function step by step, so it is written to take few steps: it sorts positions and not
+/// rows, and compares names sixteen bytes at a time.
 ///
 /// # Panics
 ///
-/// If two functions have one name, a name is longer than 48 bytes, or `N` is not their
-/// [number](count). Tables are constants, so this fails to compile.
+/// If two functions have one name, a name is longer than 48 bytes, or `N` is not the [number](count) of functions.
+/// Tables are constants, so a panic here is a compile error.
 pub const fn sorted<const N: usize>(chapters: &[&[Family]]) -> [Row; N] {
     let given = flat::<N>(chapters);
     let mut keys = [[0; 3]; N];
@@ -123,10 +139,10 @@ pub const fn sorted<const N: usize>(chapters: &[&[Family]]) -> [Row; N] {
     rows
 }
 
-/// A name, sixteen bytes to a number.
+/// A name as three numbers of sixteen bytes each, the unit in which [`sorted`] compares.
 type Key = [u128; 3];
 
-/// A name as numbers that stand in the same order as the bytes of names do.
+/// Returns a name as numbers whose order is that of the bytes of names. Shorter names are padded with zeros.
 const fn key(name: &str) -> Key {
     let bytes = name.as_bytes();
     assert!(bytes.len() <= 48, "a longer name than any known function");
@@ -149,7 +165,8 @@ const fn less(one: &Key, other: &Key) -> bool {
     }
 }
 
-/// Puts `item` into the hole at `root`, or further down, so that no name comes after its parent's.
+/// Puts `item` into the hole at `root` or further down, so that no entry of the heap comes after its parent in the
+/// order of names.
 const fn sink<const N: usize>(
     heap: &mut [usize; N],
     item: usize,
@@ -175,7 +192,7 @@ const fn sink<const N: usize>(
     heap[hole] = item;
 }
 
-/// The rows as they come.
+/// Returns the rows of all families in the order in which the chapters list them.
 const fn flat<const N: usize>(chapters: &[&[Family]]) -> [Row; N] {
     assert!(N > 0 && N == count(chapters));
     let mut rows: [Option<Row>; N] = [None; N];

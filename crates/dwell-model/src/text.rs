@@ -1,12 +1,15 @@
-//! Names for people: what a terminal would obey is shown instead.
+//! Escapes names before they reach a terminal, so that no name can control it.
 //!
-//! Names of functions, files and processes come from programs, archives and reports of strangers. Printed as they are, they
-//! could clear the screen, set the title of the window, hide a line or reverse it.
+//! Names of functions, files and processes come from programs, archives and reports of strangers. Printed as they are,
+//! they could clear the screen, set the title of the window, hide a line or reverse it.
 
 use core::fmt::{self, Display, Formatter, Write};
 
-/// Whether a character does something to a terminal, or to the order in which text is read, rather than be seen: control
-/// characters, separators of lines and paragraphs, marks of direction. A tab only leaves room, as spaces do.
+/// Returns `true` if a terminal acts on the character instead of showing it, or if the character changes the order in
+/// which text is read.
+///
+/// These are control characters (C0, C1 and delete), separators of lines and paragraphs, and marks of writing
+/// direction. A tab is not among them: it only leaves room, as spaces do.
 pub const fn is_obeyed(character: char) -> bool {
     matches!(
         character,
@@ -20,8 +23,8 @@ pub const fn is_obeyed(character: char) -> bool {
     )
 }
 
-/// A name in which everything is seen and nothing obeyed: `\u{1b}` stands for an escape character, `\u{a}` for the end of
-/// a line.
+/// Wraps a name for printing: each character that a terminal would act upon appears as its escape. `\u{1b}` stands for
+/// an escape character, `\u{a}` for the end of a line.
 ///
 /// ```
 /// use dwell_model::text::visible;
@@ -32,12 +35,14 @@ pub const fn visible(text: &str) -> Visible<'_> {
     Visible { text, lines: false }
 }
 
-/// The same for a text of several lines, which stay lines.
+/// Wraps a text of several lines for printing. Like [`visible`], it escapes what a terminal would act upon, but it
+/// keeps the ends of lines (`\n`).
 pub const fn visible_lines(text: &str) -> Visible<'_> {
     Visible { text, lines: true }
 }
 
-/// Shows a text, see [`visible`].
+/// A text whose `Display` escapes the characters that a terminal would act upon. [`visible`] and [`visible_lines`]
+/// create it; it borrows the text and allocates nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Visible<'a> {
     text: &'a str,
@@ -61,11 +66,13 @@ impl Display for Visible<'_> {
     }
 }
 
-/// Writes JSON in which nothing is obeyed either: such characters are written as JSON writes them, which changes no value.
-/// Ends of lines are kept, since JSON has none in strings.
+/// Writes JSON and replaces each character that a terminal would act upon by its JSON escape (`\u001b`). The escapes
+/// change no value, so the result is equivalent JSON.
+///
+/// Ends of lines stay as they are: in JSON they can only stand between tokens, never inside strings.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the error of `out`, if writing fails.
 pub fn visible_json(json: &str, out: &mut impl Write) -> fmt::Result {
     for character in json.chars() {
         if is_obeyed(character) && character != '\n' {

@@ -1,11 +1,10 @@
 //! The table of UCX: put, get, atomics, completion and messages of UCP.
 //!
-//! UCX is what OpenSHMEM and MPI are made of on many machines. It knows endpoints and no ranks, so its calls
-//! are regions and no more, inside those of the layer above: they say what a slow put is made of. Nobody
-//! writes programs in it, and each call of a layer above makes several here, so it is recorded only if it
-//! is asked for.
+//! OpenSHMEM and MPI are built on UCX on many machines. It knows endpoints and no ranks, so its calls are recorded as
+//! regions only, inside those of the layer above: they show what a slow put consists of. Programs hardly ever call UCX
+//! themselves, and each call of a layer above makes several of its calls, so it is recorded only on request.
 //!
-//! `ucp_worker_progress` is left out: it is called in a loop by everyone who waits.
+//! `ucp_worker_progress` is left out, because every process that waits calls it in a loop.
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Operation, Progress};
@@ -18,7 +17,7 @@ const fn row(symbol: Symbol, operation: Operation, returns: CType, arguments: &[
     Row { completes_remote: false, ..row }
 }
 
-/// `ucs_status_ptr_t (…)`: it returns at once.
+/// `ucs_status_ptr_t (…)`: the call returns at once, and the request that it returns completes later.
 const fn later(symbol: Symbol, operation: Operation, arguments: &[CType]) -> Row {
     row(symbol, operation, Pointer, arguments).non_blocking()
 }
@@ -66,5 +65,6 @@ const CHAPTERS: &[&[Family]] = &[families! {
 
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
-/// Functions of UCX.
+/// The hooked functions of UCX's UCP interface, sorted by name. Their calls are recorded as regions only, and only on
+/// request.
 pub static TABLE: Table = Table { layer: Layer::Ucx, measured_on: "nothing", rows: &ROWS };

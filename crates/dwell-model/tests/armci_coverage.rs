@@ -1,4 +1,4 @@
-//! The tables of ARMCI and of Global Arrays, against the archives and headers that are installed.
+//! Compares the tables of ARMCI and of Global Arrays with the archives and headers that are installed.
 //!
 //! Without them the tests say so and pass, unless `DWELL_REQUIRE_ARMCI=1`.
 
@@ -23,7 +23,7 @@ fn is_there(path: &str) -> bool {
     there
 }
 
-/// Functions that an archive defines.
+/// Returns the functions that a static library defines.
 fn functions(archive: &str) -> BTreeSet<String> {
     let output = Command::new("nm").args(["--defined-only", archive]).output();
     let text = String::from_utf8(output.expect("nm is there").stdout).expect("nm prints text");
@@ -34,7 +34,7 @@ fn functions(archive: &str) -> BTreeSet<String> {
     defined.collect()
 }
 
-/// Holds a table against an archive.
+/// Checks that a table covers the functions of a static library.
 fn covers(
     table: &Table,
     archive: &str,
@@ -74,7 +74,7 @@ fn every_function_of_global_arrays_is_hooked_or_listed() {
     covers(&ga::TABLE, archive, &["GA_", "NGA_", "ga_", "nga_"], ga::not_hooked);
 }
 
-/// Holds signatures against a header.
+/// Checks that the signatures of a table agree with a header.
 fn agrees(table: &Table, header: &str, include: &str, handles: &[&str]) {
     if !is_there(header) {
         return;

@@ -1,4 +1,4 @@
-//! The table of coarrays, against the library that is installed.
+//! Compares the table of coarrays with the library that is installed.
 //!
 //! Without `libcaf_openmpi.so` the test says so and passes, unless `DWELL_REQUIRE_CAF=1`.
 

@@ -1,4 +1,4 @@
-//! Holds the sizes of C types against the C compiler.
+//! Compares the sizes of C types with those of the C compiler.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

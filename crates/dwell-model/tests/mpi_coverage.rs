@@ -1,7 +1,7 @@
-//! The table of MPI, against the headers and libraries of MPI installations.
+//! Compares the table of MPI with the headers and libraries of MPI installations.
 //!
-//! Looked at are `mpicc.openmpi`, `mpicc.mpich` and the compilers that `DWELL_MPICC` lists, separated by
-//! colons. With none of them the test says so and passes, unless `DWELL_REQUIRE_MPI=1`.
+//! The tests use `mpicc.openmpi`, `mpicc.mpich` and the compilers that `DWELL_MPICC` lists, separated by colons.
+//! Without any of them the tests say so and pass, unless `DWELL_REQUIRE_MPI=1`.
 
 mod header;
 
@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use dwell_model::mpi::{self, TABLE};
 use dwell_model::table::{CType, Row};
 
-/// Types that are handles.
+/// Types of MPI that are handles.
 const HANDLES: &[&str] = &[
     "MPI_Comm",
     "MPI_Datatype",
@@ -48,14 +48,14 @@ fn done(output: Output) -> String {
     String::from_utf8(output.stdout).expect("tools print text")
 }
 
-/// The preprocessed header.
+/// Returns the preprocessed `mpi.h` of a compiler.
 fn header(compiler: &OsString, folder: &Path) -> String {
     let source = folder.join("header.c");
     fs::write(&source, "#include <mpi.h>\n").expect("a temporary file can be written");
     done(Command::new(compiler).args(["-E", "-P"]).arg(source).output().expect("it was there"))
 }
 
-/// Functions that the library of this compiler exports under names of MPI.
+/// Returns the functions that the library of this compiler exports under names of MPI.
 fn exported(compiler: &OsString, folder: &Path) -> BTreeSet<String> {
     let (source, program) = (folder.join("main.c"), folder.join("main"));
     let text = "#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v); }\n";
@@ -118,13 +118,13 @@ fn every_signature_agrees_with_the_header() {
     }
 }
 
-/// The types of a row as the parser of headers knows them: a handle is a pointer to it.
+/// Returns the types of a row in the form that the parser of headers returns: a handle is a pointer there.
 fn types(row: &Row) -> Vec<CType> {
     let plain = |of: &CType| if *of == CType::Handle { CType::Pointer } else { *of };
     row.arguments.types().iter().map(plain).collect()
 }
 
-/// Arguments that the headers call by these names, and what stands there by the row.
+/// Returns the arguments that a header calls by known names and that are not at the place the row says.
 fn misplaced(row: &Row, prototype: &header::Prototype) -> Vec<String> {
     let places = row.places;
     let named = [
@@ -162,7 +162,7 @@ fn misplaced(row: &Row, prototype: &header::Prototype) -> Vec<String> {
     named.into_iter().filter_map(check).collect()
 }
 
-/// A folder of its own for each test.
+/// Creates a directory that only one test uses.
 fn tempfile() -> std::path::PathBuf {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);

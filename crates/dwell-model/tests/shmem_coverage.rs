@@ -1,7 +1,7 @@
-//! Holds the table of OpenSHMEM against the library and the headers that are installed.
+//! Compares the table of OpenSHMEM with the library and the headers that are installed.
 //!
-//! Open MPI's OpenSHMEM is what Debian has. Without it there is nothing to hold the table against: the
-//! tests then pass with a message, unless `DWELL_REQUIRE_SHMEM=1` says that it must be there.
+//! Debian's OpenSHMEM is Open MPI's. Without it there is nothing to compare with: the tests then pass with a message,
+//! unless `DWELL_REQUIRE_SHMEM=1` says that it must be there.
 
 mod header;
 
@@ -23,8 +23,7 @@ const DIRECTORIES: [&str; 4] = [
     "/usr/local/lib",
 ];
 
-/// What is not in Open MPI 4.1, by family. Everything else must be there, or the table claims too
-/// much.
+/// Families that Open MPI 4.1 lacks. Everything else must be there, or the table claims too much.
 const NEWER: &[&str] = &[
     "put_signal",
     "ctx put_signal",
@@ -48,13 +47,13 @@ fn is_newer(family: &str) -> bool {
         || name.starts_with("test_")
 }
 
-/// An installed library and its headers, read.
+/// An installed library and its headers, parsed.
 struct Installed {
-    /// Every symbol that the library defines, and its sort: `T` and `W` are functions.
+    /// Every symbol that the library defines, with its type as `nm` prints it: `T` and `W` are functions.
     symbols: BTreeMap<String, char>,
-    /// What the headers declare under these names and their profiling twins.
+    /// Prototypes that the headers declare for these names and their profiling twins.
     declared: BTreeMap<String, Prototype>,
-    /// Version of the standard.
+    /// Version of the OpenSHMEM standard that the headers state.
     version: String,
 }
 
@@ -100,7 +99,8 @@ fn symbols_of(library: &Path) -> BTreeMap<String, char> {
     symbols.collect()
 }
 
-/// What the headers say of every function that the library has, or should have.
+/// Parses the headers, and returns the prototypes of every function that the library has or should have, and the
+/// version of the standard.
 fn declared_in(
     include: &Path,
     symbols: &BTreeMap<String, char>,
@@ -130,8 +130,8 @@ fn declared_in(
 }
 
 impl Installed {
-    /// The names that a program can call: exported, and either in a header or named as if they were
-    /// public. Profiling twins are not among them, since they are what a tool calls.
+    /// Returns the names that a program can call: exported, and either declared in a header or named as if they were
+    /// public. Profiling twins are not among them, since only tools call them.
     fn callable(&self) -> BTreeSet<&str> {
         let public = |name: &&str| {
             let named = name.trim_start_matches('_').starts_with("shmem");
@@ -214,7 +214,7 @@ fn every_row_agrees_with_the_headers() {
     eprintln!("{held} functions agree with the headers");
 }
 
-/// What differs between a row and a prototype.
+/// Returns the differences between a row and a prototype, as texts.
 fn differences(row: &Row, prototype: &Prototype) -> impl Iterator<Item = String> {
     let mut found = Vec::new();
     let declared: Vec<_> = prototype.arguments.iter().map(|argument| argument.of.ctype).collect();
@@ -231,9 +231,9 @@ fn differences(row: &Row, prototype: &Prototype) -> impl Iterator<Item = String>
     found.into_iter().map(move |what| format!("{name}: {what}"))
 }
 
-/// The names that Open MPI's headers give to arguments, and what stands there by the row.
+/// Returns the arguments that Open MPI's headers call by known names and that are not at the place the row says.
 ///
-/// Both ways: an argument of such a name must be in its place, and a place must have such a name.
+/// The check works both ways: an argument of such a name must be in its place, and a place must have such a name.
 fn misplaced(row: &Row, prototype: &Prototype) -> Vec<String> {
     let places = row.places;
     let mut named: Vec<(&[&str], Option<Arg>)> = Vec::new();
@@ -291,7 +291,7 @@ fn misplaced(row: &Row, prototype: &Prototype) -> Vec<String> {
     named.into_iter().filter_map(check).collect()
 }
 
-/// Whether elements have the size of what the header points to.
+/// Returns a text if the size of elements differs from the type that the header points to.
 fn wrong_size(row: &Row, prototype: &Prototype) -> Option<String> {
     let size = match (row.places.bytes, row.places.condition) {
         (Bytes::Fixed(size) | Bytes::Counted { size, .. }, _) => size,

@@ -1,4 +1,4 @@
-//! The table of UCX, against the library and the header that are installed.
+//! Compares the table of UCX with the library and the header that are installed.
 
 #[allow(dead_code)] // The other tests use all of it.
 mod header;

@@ -1,23 +1,25 @@
 //! The functions of Global Arrays for Fortran.
 //!
-//! Every argument is an address, or the length of a text, which follows behind the others: a word. So a row says how
-//! many there are and what is returned. They are those of `global/src/fapi.c` and `complex.F` of Global Arrays 5.8.2.
+//! Every argument is an address, or the length of a text, which follows behind the others: each fills one machine word.
+//! So a row says how many there are and what is returned. They are those of `global/src/fapi.c` and `complex.F` of
+//! Global Arrays 5.8.2.
 //!
-//! They do not go through the functions for C, and the library calls them itself as well: a call inside a call of the
-//! same layer is not recorded, so that each is recorded once.
+//! They do not go through the functions for C, and the library calls them itself as well. A call inside a call of the
+//! same layer is not recorded, so each is recorded once.
 
 use super::{later, now, row};
 use crate::operation::{Atomic, Collective, Operation};
 use crate::table::{CType, Family, Symbol};
 
-/// More than any function has arguments.
+/// A list of pointer arguments, longer than the argument list of any function. Rows take their first words.
 const WORDS: &[CType] = &[CType::Pointer; 24];
 
 const fn words(count: usize) -> &'static [CType] {
     WORDS.split_at(count).0
 }
 
-/// Functions that return the same and have as many arguments each line, and what they are.
+/// Families of functions, one on each line: blocking or not, the operation, the returned type, the number of arguments,
+/// and the names without their final underscore.
 macro_rules! functions {
     ($( $when:ident $operation:expr, $returns:ident $count:literal: $($name:literal)+; )*) => {
         &[$( Family {
@@ -172,7 +174,7 @@ pub(super) const CHAPTER: &[Family] = functions! {
     now Operation::Other, ComplexFloat 10: "nga_cdot_patch";
 };
 
-/// Functions that are written in Fortran, or are there for those.
+/// Functions that the library has in Fortran, made of calls that are recorded, and functions that exist only for those.
 pub(super) const INSIDE: &[&str] = &[
     "ga_cholesky_",
     "ga_cpycpl2dbl_",

@@ -1,7 +1,7 @@
-//! Collective operations: blocking, non-blocking, persistent, among all and among neighbours.
+//! Collective operations: blocking, non-blocking and persistent, in a communicator and among neighbours.
 //!
-//! Those that wait serve others; of those that only start it is not known. Open MPI 4 has the persistent
-//! ones under names of its own (`MPIX_`).
+//! Blocking collectives serve requests of others; for those that only start an operation this is not known. Open MPI 4
+//! has the persistent ones under names of its own (`MPIX_`).
 
 use super::role::make::{always, persistent, started};
 use super::role::{rows, twins};

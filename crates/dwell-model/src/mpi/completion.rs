@@ -1,9 +1,9 @@
-//! Requests: waiting for them, asking about them, starting them, giving them back.
+//! Requests: calls that wait for them, test, start and release them.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | waits | always | assumed |
-//! | tests | conditional | measured: a test of nothing serves nobody |
+//! | tests | conditional | measured: a test without an active request serves nobody |
 
 use super::role::make::{always, depends, never, plain};
 use super::role::rows;

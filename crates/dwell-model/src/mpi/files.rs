@@ -1,4 +1,4 @@
-//! Input and output, which is recorded as regions: time in them is not time in the program.
+//! Input and output. The calls are recorded as regions only, so that their time is not counted as computation.
 
 use super::role::make::plain;
 use super::role::{rows, twins};

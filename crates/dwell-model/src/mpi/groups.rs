@@ -1,6 +1,6 @@
 //! Communicators, topologies and groups.
 //!
-//! Making a communicator is collective, and serves others. Groups are lists in memory.
+//! Creating a communicator is collective and serves requests of others. Groups are lists in memory of the process.
 
 use super::role::make::{always, never, started};
 use super::role::rows;

@@ -1,11 +1,11 @@
-//! Messages between two processes, and the buffers they may go through.
+//! Point-to-point messages, and the buffers that they may go through.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | blocking sends and receives, probes | always | assumed: they wait for the other side |
 //! | `Iprobe`, `Improbe` | always | measured |
-//! | what only starts | conditional | unknown |
-//! | what only describes | never | assumed |
+//! | calls that only start an operation | conditional | unknown |
+//! | calls that only describe an operation | never | assumed |
 
 use super::role::make::{always, persistent, plain, served, started};
 use super::role::{rows, twins};

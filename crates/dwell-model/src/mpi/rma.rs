@@ -1,12 +1,12 @@
 //! One-sided communication: windows, operations, epochs.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | `Put` | never | measured |
 //! | flushes | always | measured |
 //! | `Win_sync` | conditional | measured: MPICH serves nobody in it, a component of Open MPI does |
 //! | `Get`, accumulates, `Win_lock` | conditional | unknown |
-//! | unlocks, epochs, fences, making and freeing windows | always | assumed: they wait for others |
+//! | unlocks, epochs, fences, creating and freeing windows | always | assumed: they wait for others |
 
 use super::role::make::{always, completing, depends, flush, plain, started, started_quietly};
 use super::role::{rows, twins};

@@ -1,41 +1,40 @@
-//! What the arguments of MPI's functions are.
+//! The roles of arguments in functions of MPI.
 //!
-//! A function is written down as the list of its arguments, each by what it is. That says its type and
-//! its place at once, so that the two cannot differ, and makes the twin for large counts: the same list
-//! with wider counts.
+//! A function is written down as the list of the roles of its arguments. The role gives the type and the place of an
+//! argument at once, so that the two cannot differ. The function for large counts has the same list with wider counts.
 
 use crate::operation::{Atomic, Operation};
 use crate::table::{
     Absent, Arg, Bytes, CType, Group, Members, Places, Requests, Row, Symbol, Watch,
 };
 
-/// What an argument is.
+/// The role of an argument: what the function uses it for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A buffer, text, list or place for a result that the recorder does not look at.
+    /// A buffer, text, array or place for a result that the recorder does not read.
     Pointer,
-    /// A number that the recorder does not look at.
+    /// A number that the recorder does not read.
     Int,
     Aint,
     Offset,
-    /// A handle that the recorder does not look at.
+    /// A handle that the recorder does not read.
     Handle,
-    /// Elements that are sent, or received if the function does nothing else.
+    /// Number of elements that the call sends, or receives if it only receives.
     Count,
     Datatype,
     Counts,
     Datatypes,
-    /// Elements that are received by a function that sends as well.
+    /// Number of elements that a call receives which also sends.
     ReceiveCount,
     ReceiveDatatype,
     ReceiveCounts,
     ReceiveDatatypes,
-    /// Elements at the other side: as many bytes as on this one.
+    /// Number of elements at the other side, which are as many bytes as on this one.
     OtherCount,
-    /// Parts of a partitioned message, and the elements in each.
+    /// Number of partitions of a partitioned message. `LongCount` is the number of elements in each.
     Partitions,
     LongCount,
-    /// Unit of displacements, which is wider for large counts.
+    /// Unit of displacements of a window, which is wider in functions for large counts.
     Unit,
     Target,
     Source,
@@ -44,15 +43,16 @@ pub(super) enum Role {
     Root,
     Comm,
     Win,
-    /// A group of processes.
+    /// A group of processes, whose members take part.
     Group,
-    /// Where a request is, or an array of `Length` requests.
+    /// Address of a request. `Requests` is the address of an array of `Length` requests.
     Request,
     Requests,
     Length,
     Status,
     Statuses,
-    /// Whether something is complete; which; how many; which ones.
+    /// Address for the result of a test or wait: whether requests are complete (`Flag`), which one is (`Index`), how
+    /// many are (`Done`), and which ones (`Indices`).
     Flag,
     Index,
     Done,
@@ -105,12 +105,12 @@ impl Role {
     }
 }
 
-/// The function of these arguments.
+/// Creates the row of a function from the roles of its arguments.
 pub(super) const fn function(symbol: Symbol, operation: Operation, roles: &[Role]) -> Row {
     made(symbol, operation, roles, false)
 }
 
-/// Its twin for large counts.
+/// Creates the row of the function for large counts, whose counts have type `MPI_Count`, from the same roles.
 pub(super) const fn large(symbol: Symbol, operation: Operation, roles: &[Role]) -> Row {
     made(symbol, operation, roles, true)
 }
@@ -129,7 +129,7 @@ const fn made(symbol: Symbol, operation: Operation, roles: &[Role], large: bool)
     row
 }
 
-/// Where the first argument of this role is.
+/// Returns the position of the first argument of this role.
 const fn find(roles: &[Role], role: Role) -> Option<Arg> {
     let mut index = 0;
     while index < roles.len() {
@@ -251,7 +251,8 @@ const fn requests(operation: Operation, roles: &[Role]) -> Option<Requests> {
     })
 }
 
-/// An atomic operation gets as many bytes as it sends, if the call does not say how many.
+/// Completes the row of an atomic operation that returns the former value: it receives as many bytes as it sends, if
+/// the call has no count of its own for that.
 pub(super) const fn fetching(mut row: Row) -> Row {
     if let (Operation::Atomic(which), Bytes::None) = (row.operation, row.places.received)
         && matches!(which, Atomic::FetchAccumulate | Atomic::CompareSwap)
@@ -261,7 +262,7 @@ pub(super) const fn fetching(mut row: Row) -> Row {
     row
 }
 
-/// Functions without a twin; see the [module](super) for the layout.
+/// Functions without a version for large counts; see the [module](super) for the layout.
 macro_rules! rows {
     ($make:ident, $operation:expr; $( $name:literal: $($role:ident)*; )*) => {
         &[$(
@@ -274,7 +275,7 @@ macro_rules! rows {
     };
 }
 
-/// Functions that have a twin for large counts, of the same name and `_c`.
+/// Functions that have a version for large counts, whose name is the same with `_c` appended.
 macro_rules! twins {
     ($make:ident, $operation:expr; $( $name:literal: $($role:ident)*; )*) => {
         &[$(
@@ -292,68 +293,68 @@ macro_rules! twins {
     };
 }
 
-/// What is the same for whole families: whether they return before they are done, and whether they serve
-/// others meanwhile.
+/// Functions that complete the rows of whole families: whether the call returns before its operation is complete, and
+/// whether it serves requests of others meanwhile.
 pub(super) mod make {
     use crate::operation::Progress;
     use crate::table::{Absent, Arg, Row};
 
-    /// Nothing is known, or it depends.
+    /// Leaves progress conditional, because it is unknown or depends on circumstances.
     pub(in crate::mpi) const fn plain(row: Row) -> Row {
         row
     }
 
-    /// It serves others: it waits for them.
+    /// Assumes that the call serves requests of others, since it waits for them.
     pub(in crate::mpi) const fn always(row: Row) -> Row {
         row.assumed(Progress::Always)
     }
 
-    /// It serves nobody: the answer is at hand.
+    /// Assumes that the call serves no requests, since it answers from local state.
     pub(in crate::mpi) const fn never(row: Row) -> Row {
         row.assumed(Progress::Never)
     }
 
-    /// It serves others, as was measured.
+    /// States that the call serves requests of others, as was measured.
     pub(in crate::mpi) const fn served(row: Row) -> Row {
         row.measured(Progress::Always)
     }
 
-    /// It only starts something.
+    /// Marks a call that only starts an operation.
     pub(in crate::mpi) const fn started(row: Row) -> Row {
         super::fetching(row.non_blocking())
     }
 
-    /// It only starts something, and serves nobody, as was measured.
+    /// Marks a call that only starts an operation and serves no requests of others, as was measured.
     pub(in crate::mpi) const fn started_quietly(row: Row) -> Row {
         row.non_blocking().measured(Progress::Never)
     }
 
-    /// It only describes something.
+    /// Marks a call that only describes an operation, for later calls to start.
     pub(in crate::mpi) const fn persistent(row: Row) -> Row {
         row.persistent().assumed(Progress::Never)
     }
 
-    /// It completes at the target.
+    /// Marks a call that completes operations at their targets, and is assumed to serve requests of others meanwhile.
     pub(in crate::mpi) const fn completing(row: Row) -> Row {
         row.completes_remote().assumed(Progress::Always)
     }
 
-    /// It completes at the target, and serves others, as was measured.
+    /// Marks a call that completes operations at their targets and serves requests of others, as was measured.
     pub(in crate::mpi) const fn flush(row: Row) -> Row {
         row.completes_remote().measured(Progress::Always)
     }
 
-    /// It depends on the runtime, as was measured.
+    /// States that progress differs between runtimes, as was measured.
     pub(in crate::mpi) const fn depends(row: Row) -> Row {
         row.measured(Progress::Conditional)
     }
 
-    /// It does not return.
+    /// Marks a call that does not return. If MPI is absent, its hook exits with the second argument as the code.
     pub(in crate::mpi) const fn exit(row: Row) -> Row {
         row.assumed(Progress::Never).absent(Absent::Exit(Arg(1)))
     }
 
-    /// It speaks to tools, in any number of words.
+    /// Marks a call that addresses tools, and takes any number of further arguments.
     pub(in crate::mpi) const fn control(row: Row) -> Row {
         row.variadic().assumed(Progress::Never)
     }

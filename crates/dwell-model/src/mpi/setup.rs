@@ -1,4 +1,4 @@
-//! Beginning and end, sessions, memory, ports.
+//! Initialisation and finalisation, sessions, memory, ports.
 
 use super::role::make::{always, control, exit, never, plain};
 use super::role::rows;

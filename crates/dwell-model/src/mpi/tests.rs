@@ -1,4 +1,4 @@
-//! The table of MPI, against itself.
+//! Consistency of the table of MPI with itself.
 
 use super::*;
 use crate::operation::{Collective, Mode, Operation};

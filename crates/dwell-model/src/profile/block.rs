@@ -1,33 +1,33 @@
-//! Blocks: the profiles of many locations in one file, by call path.
+//! Blocks: the profiles of many locations in one file, ordered by call path.
 //!
-//! A report has a row for each call path, the recorder a file for each location. A block is on the way from
-//! one to the other: the locations of some consecutive processes, with what all of them have of one call path
-//! next to each other. So a report can be made path by path, and there are as many files as there is data, not
-//! as there are locations. Ids are those of the archive.
+//! A report has a row for each call path, and the recorder a file for each location. A block lies between the two: it
+//! holds the locations of some consecutive processes, with the lines of all of them for one call path next to each
+//! other. So a report can be made path by path, and the number of files grows with the amount of data and not with the
+//! number of locations. Ids are those of the archive.
 //!
 //! # The file
 //!
-//! Numbers of fixed size are little endian. A *number* is of variable length: seven bits a byte, low bits
-//! first, the highest bit says that more follow.
+//! Numbers of fixed size are little endian. A *number* is of variable length: seven bits a byte, low bits first; the
+//! highest bit says that more bytes follow.
 //!
-//! | bytes | is |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | [`MAGIC`] |
 //! | 8 | length of the file |
-//! | 4 | how many locations |
-//! | 4 | how many paths |
-//! | 8 | where partners begin |
+//! | 4 | number of locations |
+//! | 4 | number of paths |
+//! | 8 | offset of the partners |
 //! | 32 for each location | location, time of its first call, of its last event, calls without a row: 8 bytes each |
-//! | 48 for each path | parent plus one, region, calling context plus one, [what it has](Sums::has): 4 bytes each; where its lines begin, how many there are: 8 bytes each; of a parameter its number plus one and [bits](Path::setting), 4 bytes each, and its value, 8 bytes |
+//! | 48 for each path | parent plus one, region, calling context plus one, [what it has](Sums::has): 4 bytes each; offset and number of its lines: 8 bytes each; of a parameter its number plus one and [bits](Path::setting), 4 bytes each, and its value, 8 bytes |
 //! | | lines of the first path, of the second, … |
 //! | | partners |
 //!
-//! A parent comes before its children. A *line* is what one location has of a path, in the order of locations:
-//! a step in the list of locations, [sums](Sums), and how many counters there are; of each of these its number, how
-//! many values it had, and their sum, least and largest as bits. Of *partners* each is a step in the list of
-//! locations, and kind, context, rank, operations, bytes and nanoseconds. All of these are numbers.
+//! A parent comes before its children. A *line* holds what one location has of a path, and lines are in the order of
+//! locations: a step in the list of locations, [sums](Sums), and the number of counters; then for each counter its
+//! number, the number of its values, and their sum, least and largest as bits. Each of the *partners* is a step in the
+//! list of locations, then kind, context, rank, operations, bytes and nanoseconds. All of these are numbers.
 //!
-//! | of sums | is |
+//! | of sums | content |
 //! |---|---|
 //! | number | region in the events of the location |
 //! | number | calling context there, plus one; 0 if it is not known |
@@ -39,31 +39,35 @@
 
 use super::{COUNTS, CounterRow, Header, PartnerRow, Setting};
 
-/// First bytes of a file.
+/// First eight bytes of a block, `dwellpb1`. The last character is the version of the format.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpb1");
 
-/// Bytes before the tables.
+/// Number of bytes in front of the table of locations.
 pub const HEAD: usize = 32;
-/// Bytes of a location in its table.
+/// Number of bytes of one location in the table of locations.
 pub const LOCATION: usize = 32;
-/// Bytes of a path in its table.
+/// Number of bytes of one path in the table of paths.
 pub const PATH: usize = 48;
 
-/// What a file says of itself.
+/// The head of a block: the sizes of its tables. A reader checks it before it trusts any offset of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Its length.
+    /// Length of the whole file in bytes. A reader must compare it with the real length, since a truncated file has the
+    /// same head.
     pub length: u64,
-    /// How many locations it has.
+    /// Number of locations in the block, and entries in its table.
     pub locations: u32,
-    /// How many paths.
+    /// Number of paths in the block, and entries in its table.
     pub paths: u32,
-    /// Where partners begin.
+    /// Offset of the partners from the beginning of the file, in bytes. They extend to the end of the file.
     pub partners: u64,
 }
 
 impl Head {
-    /// Reads it from the first [`HEAD`] bytes of a file. `None` if these are not a block's.
+    /// Reads the head from the first [`HEAD`] bytes of a file.
+    ///
+    /// Returns `None` if there are too few bytes, if they are not those of a block, or if the offsets contradict each
+    /// other: the tables must not reach beyond the beginning of the partners, nor that beyond the end of the file.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let head = Self {
             length: word(bytes, 8)?,
@@ -75,30 +79,30 @@ impl Head {
         (word(bytes, 0)? == MAGIC && sound).then_some(head)
     }
 
-    /// The bytes of it.
+    /// Returns the bytes of the head, as they stand at the beginning of the file.
     pub fn bytes(&self) -> [u8; HEAD] {
         let halves = u64::from(self.locations) | u64::from(self.paths) << 32;
         words([MAGIC, self.length, halves, self.partners])
     }
 
-    /// Bytes up to the end of the tables.
+    /// Returns the offset of the end of the tables, where the lines of the first path begin.
     pub fn tables(&self) -> u64 {
         let [locations, paths] = [self.locations, self.paths].map(u64::from);
         HEAD as u64 + locations * LOCATION as u64 + paths * PATH as u64
     }
 }
 
-/// A location of a block.
+/// A location of a block, as an entry of its table. Lines and partners refer to locations by their position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its number in the archive.
+    /// Id of the location in the archive.
     pub location: u64,
-    /// What its rows say of it.
+    /// The header of the location's own file of rows, which the block replaces.
     pub header: Header,
 }
 
 impl Place {
-    /// Reads the table, which stands at the beginning of `bytes`.
+    /// Reads the table of locations, which must be all of `bytes`. An incomplete entry at the end is left out.
     pub fn read(bytes: &[u8]) -> impl Iterator<Item = Self> {
         bytes.chunks_exact(LOCATION).filter_map(|it| {
             let header =
@@ -107,35 +111,40 @@ impl Place {
         })
     }
 
-    /// The bytes of it.
+    /// Returns the bytes of the entry, as they stand in the table of locations.
     pub fn bytes(&self) -> [u8; LOCATION] {
         let Header { first, last, dropped } = self.header;
         words([self.location, first, last, dropped])
     }
 }
 
-/// A path of a block.
+/// A call path of a block, as an entry of its table. Its position there is the number by which its children refer to
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Number of the path that it was called in, if there is one.
+    /// Number of the path in which this one was called, or `None` for the program itself. The parent comes before its
+    /// children.
     pub parent: Option<u32>,
-    /// Its region.
+    /// Region of the called function in the archive. It has no meaning for a parameter.
     pub region: u32,
-    /// From where it was called, if that is known.
+    /// Calling context in the archive from which the function was called, or `None` if it is not known.
     pub site: Option<u32>,
-    /// The parameter that it is, and no call. In the file, bit 0 says that its value is kept apart, bit 1 that it is
-    /// a text.
+    /// The parameter and value that the path stands for, or `None` for a call. In the file, bit 0 says that the value
+    /// is kept apart, bit 1 that the value is a text.
     pub setting: Option<Setting>,
-    /// What its lines have between them; see [`Sums::has`].
+    /// Bits that tell which figures are present in at least one line of the path; see [`Sums::has`]. A reader can skip
+    /// a path that lacks the figure it wants.
     pub has: u32,
-    /// Where its lines begin.
+    /// Offset of the first line from the beginning of the file, in bytes.
     pub start: u64,
-    /// How many there are.
+    /// Number of lines, one for each location that has the path. A reader that finds fewer knows that the lines are
+    /// damaged.
     pub lines: u64,
 }
 
 impl Path {
-    /// Reads the table, which stands at the beginning of `bytes`.
+    /// Reads the table of paths, which must be all of `bytes`. An incomplete entry at the end is left out. Nothing
+    /// checks parents and offsets: callers must.
     pub fn read(bytes: &[u8]) -> impl Iterator<Item = Self> {
         bytes.chunks_exact(PATH).filter_map(|it| {
             Some(Self {
@@ -153,7 +162,7 @@ impl Path {
         })
     }
 
-    /// The bytes of it.
+    /// Returns the bytes of the entry, as they stand in the table of paths.
     pub fn bytes(&self) -> [u8; PATH] {
         let plus_one = |id: Option<u32>| id.map_or(0, |id| u64::from(id) + 1);
         let first = plus_one(self.parent) | u64::from(self.region) << 32;
@@ -166,43 +175,48 @@ impl Path {
     }
 }
 
-/// What is said of a parameter and its value, as bits.
+/// Returns the bits that describe the value of a parameter: bit 0 if it is kept apart, bit 1 if it is a text.
 pub fn bits(it: &Setting) -> u32 {
     u32::from(it.value.is_some()) | u32::from(it.is_text) << 1
 }
 
-/// The parameter that these mean.
+/// Returns the parameter that these three fields of the file describe, the inverse of [`bits`]. Other bits are ignored.
 pub fn setting(parameter: u32, bits: u32, value: u64) -> Setting {
     Setting { parameter, value: (bits & 1 != 0).then_some(value), is_text: bits & 2 != 0 }
 }
 
-/// What a location has of a path.
+/// The figures that one location has for one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Region and calling context in the events of the location, which decide how long its records are.
+    /// Region and calling context in the events of the location itself. `dwell score` needs them, because their size
+    /// decides the size of the records.
     pub local: (u32, Option<u32>),
-    /// How often it was called.
+    /// Number of completed calls on the path.
     pub visits: u64,
-    /// Nanoseconds, without those of inner calls.
+    /// Nanoseconds spent on the path itself, without those of inner calls.
     pub time: u64,
-    /// The shortest and the longest of these, if a call has ended.
+    /// Nanoseconds of the shortest and of the longest visit, or `None` if no visit has ended.
     pub extremes: Option<(u64, u64)>,
-    /// See [`COUNTS`].
+    /// Operations and bytes on the path, in the order of [`COUNTS`].
     pub counts: [u64; COUNTS.len()],
 }
 
-/// Bits of [`Sums::has`].
+/// Bits of [`Sums::has`]. The lower sixteen are also written in front of the sums in the file.
 const EXTREMES: u32 = 1;
 const COUNT: u32 = 2;
 const VISITS: u32 = 1 << 16;
 const TIME: u32 = 1 << 17;
 const COUNTERS: u32 = 1 << 18;
 
-/// The most bytes that sums take.
+/// The largest number of bytes that the encoding of sums can take: ten for each number.
 const MOST: usize = (7 + COUNTS.len()) * 10;
 
 impl Sums {
-    /// What is not nothing, as bits: see [`has_visits`](Self::has_visits) and the others.
+    /// Returns bits that tell which figures are not zero. [`has_visits`](Self::has_visits) and the functions beside it
+    /// test them.
+    ///
+    /// The bits of all lines of a path are combined with OR in [`Path::has`]. Counters are not part of the sums, so
+    /// their bit, [`WITH_COUNTERS`](Self::WITH_COUNTERS), must be added by the caller.
     pub fn has(&self) -> u32 {
         let bit = |is: bool, bit| if is { bit } else { 0 };
         let counts = (0..).zip(self.counts).map(|(at, it)| bit(it > 0, COUNT << at));
@@ -212,35 +226,37 @@ impl Sums {
             | counts.sum::<u32>()
     }
 
-    /// Whether some line of a path has visits.
+    /// Returns `true` if at least one line of a path has visits, by the bits of [`Path::has`].
     pub fn has_visits(has: u32) -> bool {
         has & VISITS != 0
     }
 
-    /// Whether some line of a path has time.
+    /// Returns `true` if at least one line of a path has time, by the bits of [`Path::has`].
     pub fn has_time(has: u32) -> bool {
         has & TIME != 0
     }
 
-    /// Whether some line of a path has a shortest and a longest visit.
+    /// Returns `true` if at least one line of a path has a shortest and a longest visit, by the bits of [`Path::has`].
     pub fn has_extremes(has: u32) -> bool {
         has & EXTREMES != 0
     }
 
-    /// Whether some line of a path has a count, by its place in [`COUNTS`].
+    /// Returns `true` if at least one line of a path has the count at this position of [`COUNTS`], by the bits of
+    /// [`Path::has`].
     pub fn has_count(has: u32, at: usize) -> bool {
         has & (COUNT << (at % COUNTS.len())) != 0
     }
 
-    /// What a line has that has counters.
+    /// The bit of [`Path::has`] for paths of which some line has counters. The writer of a block adds it to the bits of
+    /// [`has`](Self::has).
     pub const WITH_COUNTERS: u32 = COUNTERS;
 
-    /// Whether some line of a path has values of counters.
+    /// Returns `true` if at least one line of a path has values of counters, by the bits of [`Path::has`].
     pub fn has_counters(has: u32) -> bool {
         has & COUNTERS != 0
     }
 
-    /// Adds the bytes of it to `out`.
+    /// Appends the encoded sums to `out`. It takes at most 170 bytes, and allocates nothing itself.
     pub fn encode(&self, out: &mut impl Extend<u8>) {
         let (mut bytes, mut used) = ([0; MOST], 0);
         let mut put = |number| used = put_at(&mut bytes, used, number);
@@ -257,7 +273,8 @@ impl Sums {
         out.extend(bytes.into_iter().take(used));
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, and moves `bytes` behind it. `None` if it is damaged.
+    /// Reads the sums that [`encode`](Self::encode) wrote, and advances `bytes` behind them. Returns `None` if the
+    /// bytes end too early or a number is too large; `bytes` is then somewhere inside.
     pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let region = small(bytes)?;
         let site = number(bytes)?.checked_sub(1);
@@ -281,7 +298,7 @@ impl Sums {
     }
 }
 
-/// The counters of a line.
+/// The counters of one line, still encoded. They borrow the bytes of the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters<'b> {
     count: u64,
@@ -289,7 +306,8 @@ pub struct Counters<'b> {
 }
 
 impl<'b> Counters<'b> {
-    /// Reads them, and moves `bytes` behind them. `None` if they are damaged.
+    /// Reads the counters of a line, and advances `bytes` behind them. Every counter is decoded once to check it, so
+    /// [`iter`](Self::iter) cannot fail later. Returns `None` if they are damaged.
     pub fn decode(bytes: &mut &'b [u8]) -> Option<Self> {
         let count = number(bytes)?;
         let before = *bytes;
@@ -299,19 +317,19 @@ impl<'b> Counters<'b> {
         Some(Self { count, bytes: before.get(..before.len() - bytes.len())? })
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the line has no counters.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// One after the other. Their paths mean nothing.
+    /// Returns the counters one after the other. Their `path` is always 0, since the line they stand in says the path.
     pub fn iter(&self) -> impl Iterator<Item = CounterRow> + use<'b> {
         let mut bytes = self.bytes;
         core::iter::from_fn(move || decode_counter(&mut bytes))
     }
 }
 
-/// Adds the bytes of a counter to `out`.
+/// Appends an encoded counter to `out`. Its path is not written, since the line it stands in says it.
 pub fn encode_counter(row: &CounterRow, out: &mut impl Extend<u8>) {
     for number in [row.counter.into(), row.values, row.sum, row.least, row.largest] {
         put(number, out);
@@ -329,8 +347,11 @@ fn decode_counter(bytes: &mut &[u8]) -> Option<CounterRow> {
     })
 }
 
-/// Reads the lines of a path: the number of the location in its table, and what it has. Ends where bytes are
-/// damaged; who wants to know counts them.
+/// Reads the lines of a path from the bytes between its offset and the next. Each item is the position of the location
+/// in its table, its sums and its counters.
+///
+/// The iterator ends where bytes are damaged. A caller that needs to know compares the number of items with
+/// [`Path::lines`].
 pub fn lines(mut bytes: &[u8]) -> impl Iterator<Item = (u32, Sums, Counters<'_>)> {
     let mut place = 0_u32;
     core::iter::from_fn(move || {
@@ -339,7 +360,8 @@ pub fn lines(mut bytes: &[u8]) -> impl Iterator<Item = (u32, Sums, Counters<'_>)
     })
 }
 
-/// Reads partners: the number of the location in its table, and the partner.
+/// Reads partners, from their offset to the end of the file. Each item is the position of the location in its table,
+/// and the partner. The iterator ends where bytes are damaged.
 pub fn partners(mut bytes: &[u8]) -> impl Iterator<Item = (u32, PartnerRow)> {
     let mut place = 0_u32;
     core::iter::from_fn(move || {
@@ -348,7 +370,7 @@ pub fn partners(mut bytes: &[u8]) -> impl Iterator<Item = (u32, PartnerRow)> {
     })
 }
 
-/// Adds the bytes of a partner to `out`.
+/// Appends an encoded partner to `out`, without the step to its location.
 pub fn encode_partner(partner: &PartnerRow, out: &mut impl Extend<u8>) {
     let PartnerRow { kind, context, rank, operations, bytes, time } = *partner;
     for number in [kind.into(), context.into(), rank.into(), operations, bytes, time] {
@@ -356,7 +378,8 @@ pub fn encode_partner(partner: &PartnerRow, out: &mut impl Extend<u8>) {
     }
 }
 
-/// Reads what [`encode_partner`] wrote, and moves `bytes` behind it. `None` if it is damaged.
+/// Reads the partner that [`encode_partner`] wrote, and advances `bytes` behind it. Returns `None` if the bytes are
+/// damaged.
 pub fn decode_partner(bytes: &mut &[u8]) -> Option<PartnerRow> {
     Some(PartnerRow {
         kind: small(bytes)?,
@@ -368,7 +391,16 @@ pub fn decode_partner(bytes: &mut &[u8]) -> Option<PartnerRow> {
     })
 }
 
-/// Adds a number of variable length.
+/// Appends a number of variable length to `out`: one byte for numbers below 128, ten for the largest.
+///
+/// ```
+/// use dwell_model::profile::block::{number, put};
+///
+/// let mut bytes = Vec::new();
+/// put(300, &mut bytes);
+/// assert_eq!(bytes, [0xac, 0x02]);
+/// assert_eq!(number(&mut &bytes[..]), Some(300));
+/// ```
 pub fn put(number: u64, out: &mut impl Extend<u8>) {
     let mut bytes = [0; 10];
     let used = put_at(&mut bytes, 0, number);
@@ -389,7 +421,8 @@ fn put_at(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
     }
 }
 
-/// Reads a number of variable length, and moves `bytes` behind it.
+/// Reads a number of variable length, and advances `bytes` behind it. Returns `None` if the bytes end inside the
+/// number, or if ten bytes do not end it.
 #[inline]
 pub fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
@@ -404,7 +437,7 @@ pub fn number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads a number of 32 bits.
+/// Reads a number of variable length that must fit into 32 bits. Returns `None` if it does not, or if [`number`] fails.
 #[inline]
 pub fn small(bytes: &mut &[u8]) -> Option<u32> {
     u32::try_from(number(bytes)?).ok()

@@ -1,59 +1,65 @@
-//! Raw rows of a profile: what the recorder leaves, and what a report is made from.
+//! Raw rows of a profile: the recorder writes them, and the analysis makes reports from them.
 //!
-//! The file of a location is a list of records of [`RECORD`] bytes, each 16 words of 8 bytes in little
-//! endian. A record becomes part of the file when its first word stops being zero, and its numbers grow in
-//! place, so the file can be read at any instant, also after a kill. Ids are local to the process, as in
-//! its events; the mapping tables of the location translate them.
+//! The file of a location is a list of records of [`RECORD`] bytes, each 16 words of 8 bytes in little endian. A record
+//! becomes part of the file when its first word stops being zero, and its numbers grow in place, so the file can be
+//! read at any instant, also after a kill. Ids are local to the process, as in its events; the mapping tables of the
+//! location translate them.
 //!
 //! | word | header, the first record | path | partner | counter |
 //! |---|---|---|---|---|
 //! | 0 | [`MAGIC`] | 1; parent in the upper half | 2; kind in the upper half | 4; counter from bit 8 on; path in the upper half |
 //! | 1 | time of the first call | region; calling context plus one in the upper half | window or communicator; rank in the upper half | 0 |
 //! | 2 | time of the last event | visits | operations | values |
-//! | 3 | calls that there was no row for | nanoseconds, without those of inner calls | bytes | their sum |
-//! | 4 | | shortest visit | nanoseconds in calls that began with it | the least |
-//! | 5 | | longest visit | | the largest |
+//! | 3 | calls for which there was no row | nanoseconds, without those of inner calls | bytes | sum of the values |
+//! | 4 | | shortest visit | nanoseconds in calls that began with it | least value |
+//! | 5 | | longest visit | | largest value |
 //! | 6 … 15 | | [`COUNTS`] | | |
 //!
-//! The parent of a path is the number of its record; 0 is none. The path without a parent is the
-//! program itself: its time is what is left of that between the first call and the last event.
+//! The parent of a path is the number of its record; 0 is none. The path without a parent is the program itself: its
+//! time is what remains of the time between the first call and the last event.
 //!
-//! A path may be a parameter that has a value, for as long as it has it. Word 0 is then 3, with the parameter
-//! from bit 8 on, and word 1 the value; if that is a text word 0 is 6, and word 1 its local number. Beyond
-//! [`VALUES`] of these at a location others are one, whose word 0 has 5 and word 1 is 0. Values of counters are as
-//! their definition says, 64-bit integers or the bits of a double.
+//! A path may stand for a parameter that has a value, for as long as it has it. Word 0 is then 3, with the parameter
+//! from bit 8 on, and word 1 the value; if the value is a text, word 0 is 6, and word 1 the local number of the text.
+//! Beyond [`VALUES`] such paths at a location, all further values share one path, whose word 0 has 5 and whose word 1
+//! is 0. Values of counters are 64-bit integers or the bits of a double, as the definition of the counter says.
 //!
-//! At the end of a run that ends well the rows of many locations are put together in [`block`]s.
+//! At the end of a run that ends well, the processes combine the rows of many locations in [`block`]s.
 
 pub mod block;
 
-/// First word of a file.
+/// First word of a file of rows, the bytes `dwellpr1`. The last character is the version of the format.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellpr1");
 
-/// Words of a record.
+/// Number of 64-bit words in a record.
 pub const WORDS: usize = 16;
 
-/// Bytes of a record.
+/// Number of bytes in a record, 128. A file is a whole number of records, unless its process was killed while it grew.
 pub const RECORD: usize = 8 * WORDS;
 
-/// First word of a path, and of a partner, in the lower half.
+/// Low byte of word 0 of a record for a call path. The upper half of the word is the number of the parent's record.
 pub const PATH: u64 = 1;
-/// See [`PATH`].
+/// Low byte of word 0 of a record for a partner. The upper half of the word is the kind of communication.
 pub const PARTNER: u64 = 2;
 
-/// See [`PATH`]: a parameter that has a value, and any other value.
+/// Low byte of word 0 of a path that stands for a parameter with an integer value. Bits 8 to 31 are the parameter, the
+/// upper half is the parent.
 pub const PARAMETER: u64 = 3;
-/// See [`PARAMETER`].
+/// Low byte of word 0 of a path that stands for all values of a parameter beyond the first [`VALUES`] of the location.
+/// The other bits are as in [`PARAMETER`].
 pub const OTHER_VALUE: u64 = 5;
-/// See [`PARAMETER`]: its value is a text.
+/// Low byte of word 0 of a path that stands for a parameter whose value is a text. The other bits are as in
+/// [`PARAMETER`].
 pub const TEXT: u64 = 6;
-/// See [`PATH`]: the values of a counter.
+/// Low byte of word 0 of a record for the values of a counter. Bits 8 to 31 are the counter, the upper half is the
+/// record of its path.
 pub const COUNTER: u64 = 4;
 
-/// Values of parameters on call paths of a location that are kept apart.
+/// The number of paths with values of parameters that a location keeps apart. Further values of a parameter share one
+/// path, [`OTHER_VALUE`], so that a parameter that changes all the time cannot fill the profile.
 pub const VALUES: usize = 4096;
 
-/// Names of the counts of a path, in the order of their words.
+/// Names of the ten counts of a path, in the order of their words. They count operations and bytes of the calls on the
+/// path itself, without those of paths below.
 pub const COUNTS: [&str; 10] = [
     "puts",
     "gets",
@@ -67,87 +73,90 @@ pub const COUNTS: [&str; 10] = [
     "collectives",
 ];
 
-/// Word of the first count.
+/// Index of the word that holds the first of the [`COUNTS`].
 pub const FIRST_COUNT: usize = 6;
 
-/// Kinds of partners.
+/// Names of the kinds of communication with a partner. [`PartnerRow::kind`] is an index into this list.
 pub const KINDS: [&str; 4] = ["put", "get", "atomic", "message"];
 
-/// The kind whose partners are ranks of a communicator; those of all others are ranks of a window.
+/// The kind whose partners are ranks of a communicator. Partners of all other kinds are ranks of a window.
 pub const MESSAGE: u32 = 3;
 
-/// One record, as words.
+/// One record as an array of words, as the recorder maps it into memory.
 pub type Words = [u64; WORDS];
 
-/// A path: a function called from one place, inside of others.
+/// The record of a call path: a function called from one place, inside a chain of other calls. It may also stand for a
+/// parameter that has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathRow {
-    /// Number of the record of what it was called in; 0 for the program itself.
+    /// Number of the record of the path in which this one was called; 0 for the program itself.
     pub parent: u32,
-    /// Its region.
+    /// Region of the called function, in the numbering of the process.
     pub region: u32,
-    /// From where it was called, if that is known.
+    /// Calling context from which the function was called, in the numbering of the process. `None` if it is not known.
     pub site: Option<u32>,
-    /// How often.
+    /// Number of completed calls on this path. The program itself has 1 from its first call on.
     pub visits: u64,
-    /// Nanoseconds, without those of calls inside.
+    /// Nanoseconds spent on this path itself, without those of calls inside.
     pub time: u64,
-    /// The shortest of these.
+    /// Nanoseconds of the shortest visit, without calls inside; `u64::MAX` while no visit has ended.
     pub shortest: u64,
-    /// The longest of these.
+    /// Nanoseconds of the longest visit, without calls inside.
     pub longest: u64,
-    /// See [`COUNTS`].
+    /// Operations and bytes on this path, in the order of [`COUNTS`].
     pub counts: [u64; COUNTS.len()],
-    /// The parameter that it is. Region and site mean nothing then.
+    /// The parameter and value that the path stands for, or `None` for a call. Region and site have no meaning for a
+    /// parameter.
     pub parameter: Option<Setting>,
 }
 
-/// A parameter that has a value.
+/// A parameter of the program together with the value that it has on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Setting {
-    /// Which one.
+    /// Number of the parameter, in the numbering of the process or, in a block, of the archive.
     pub parameter: u32,
-    /// Its value, if that is kept apart.
+    /// The value, or `None` for the path that all values beyond [`VALUES`] share. A signed value is stored by its bits.
     pub value: Option<u64>,
-    /// Whether the value is the number of a text.
+    /// `true` if the value is the number of a text and not an integer.
     pub is_text: bool,
 }
 
-/// The values of a counter on a path.
+/// The record of the values that one counter had on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterRow {
     /// Number of the record of the path.
     pub path: u32,
-    /// Which counter.
+    /// Number of the counter, in the numbering of the process or, in a block, of the archive.
     pub counter: u32,
-    /// How many values there were.
+    /// Number of values that were recorded.
     pub values: u64,
-    /// Their sum, as bits.
+    /// Sum of the values, as the bits of a 64-bit integer or a double. An integer sum wraps around.
     pub sum: u64,
-    /// The least.
+    /// The least value, as bits of the counter's type.
     pub least: u64,
-    /// The largest.
+    /// The largest value, as bits of the counter's type.
     pub largest: u64,
 }
 
-/// What went to or came from one partner.
+/// The record of the communication with one partner: operations on its memory, or messages sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartnerRow {
-    /// See [`KINDS`].
+    /// Kind of communication, an index into [`KINDS`].
     pub kind: u32,
-    /// Window, or communicator of messages.
+    /// Window, or communicator if the kind is [`MESSAGE`], in the numbering of the process.
     pub context: u32,
-    /// Its rank there.
+    /// Rank of the partner in the window or communicator.
     pub rank: u32,
-    /// Operations.
+    /// Number of operations on the partner, or of messages sent to it.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes that the operations moved in either direction, or that the messages contained.
     pub bytes: u64,
-    /// Nanoseconds in the calls that began with it.
+    /// Nanoseconds spent in the calls that began with an operation on this partner.
     pub time: u64,
 }
 
-/// The two words that a path is known by.
+/// Returns words 0 and 1 of the record of a path, which identify it. The recorder finds or creates the record by them:
+/// no two records of a file have the same two words.
 pub const fn path_key(parent: u32, region: u32, site: Option<u32>) -> (u64, u64) {
     let site = match site {
         Some(site) => site as u64 + 1,
@@ -156,12 +165,14 @@ pub const fn path_key(parent: u32, region: u32, site: Option<u32>) -> (u64, u64)
     (PATH | (parent as u64) << 32, region as u64 | site << 32)
 }
 
-/// The two words that a partner is known by.
+/// Returns words 0 and 1 of the record of a partner, which identify it. `kind` is an index into [`KINDS`], and `rank`
+/// counts in the window or communicator `context`.
 pub const fn partner_key(kind: u32, context: u32, rank: u32) -> (u64, u64) {
     (PARTNER | (kind as u64) << 32, context as u64 | (rank as u64) << 32)
 }
 
-/// The two words that a value of a parameter is known by, or all values that are not kept apart.
+/// Returns words 0 and 1 of the record of a parameter with a value, which identify it. A setting without a value gives
+/// the record that all further values share. Bits of the parameter's number above the 24th are lost.
 pub const fn parameter_key(parent: u32, setting: Setting) -> (u64, u64) {
     let rest = (setting.parameter as u64) << 8 & 0xffff_ff00 | (parent as u64) << 32;
     match setting.value {
@@ -171,40 +182,45 @@ pub const fn parameter_key(parent: u32, setting: Setting) -> (u64, u64) {
     }
 }
 
-/// The two words that the values of a counter on a path are known by.
+/// Returns words 0 and 1 of the record of a counter on a path, which identify it. Bits of the counter's number above
+/// the 24th are lost.
 pub const fn counter_key(path: u32, counter: u32) -> (u64, u64) {
     (COUNTER | (counter as u64) << 8 & 0xffff_ff00 | (path as u64) << 32, 0)
 }
 
-/// What a file says of its location.
+/// The header of a file: what it says of its location as a whole. Times are nanoseconds of the recorder's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Time of the first call.
+    /// Time of the first call, 0 if there was none.
     pub first: u64,
-    /// Time of the last event.
+    /// Time of the last event, 0 if there was no call.
     pub last: u64,
-    /// Calls that there was no row for.
+    /// Number of times that no row could be made for a call or partner, because the memory for rows was used up.
     pub dropped: u64,
 }
 
-/// A record behind the header.
+/// A record behind the header, by its type. Records of types that this version does not know are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// A path.
+    /// The record of a call path, or of a parameter that has a value.
     Path(PathRow),
-    /// A partner.
+    /// The record of the communication with one partner.
     Partner(PartnerRow),
-    /// A counter.
+    /// The record of a counter's values on a path.
     Counter(CounterRow),
 }
 
-/// Reads the header. `None` if the bytes are not those of a profile.
+/// Reads the header of a file. Returns `None` if the bytes are too short or are not those of a profile of this version.
 pub fn header(bytes: &[u8]) -> Option<Header> {
     let words = words(bytes.get(..RECORD)?);
     (words[0] == MAGIC).then_some(Header { first: words[1], last: words[2], dropped: words[3] })
 }
 
-/// Reads the records behind the header, with their numbers.
+/// Reads the records behind the header, together with their numbers, which other records refer to. The first record is
+/// number 1.
+///
+/// Reading ends at the first record whose first word is zero, or at an incomplete record at the end, so that the file
+/// of a killed process can be read as well. Nothing checks that parents exist: callers must not rely on it.
 pub fn rows(bytes: &[u8]) -> impl Iterator<Item = (u32, Row)> {
     let all = bytes.chunks_exact(RECORD).map(words).zip(0..).skip(1);
     all.take_while(|(words, _)| words[0] != 0).filter_map(|(words, number)| {
@@ -252,7 +268,7 @@ pub fn rows(bytes: &[u8]) -> impl Iterator<Item = (u32, Row)> {
     })
 }
 
-/// The words of a record.
+/// Converts the bytes of a record to words.
 fn words(record: &[u8]) -> Words {
     let mut words = [0; WORDS];
     for (word, bytes) in words.iter_mut().zip(record.chunks_exact(8)) {

@@ -1,9 +1,9 @@
-//! Atomic operations: under today's names, under those of before OpenSHMEM 1.4, non-blocking.
+//! Atomic operations: under today's names, under those from before OpenSHMEM 1.4, and non-blocking.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | those that fetch | always | measured |
-//! | those that do not | conditional | unknown: they may be handed over like `p` |
+//! | those that do not | conditional | unknown: the runtime may buffer them like `p` |
 //! | non-blocking | conditional | unknown |
 
 use super::types::{families, paired, rows};
@@ -28,7 +28,7 @@ const fn atomic(symbol: Symbol, element: Element, kind: Atomic) -> Row {
     if kind.fetches() { row.measured(Progress::Always) } else { row }
 }
 
-/// `void …(T *fetched, T *address, [T…,] int pe)`: the value comes later, where `fetched` points.
+/// `void …(T *fetched, T *address, [T…,] int pe)`: the runtime stores the value later at `fetched`.
 const fn atomic_nbi(symbol: Symbol, element: Element, kind: Atomic) -> Row {
     let value = element.ctype;
     let arguments: &[CType] = match kind.operands() {
@@ -43,7 +43,7 @@ const fn atomic_nbi(symbol: Symbol, element: Element, kind: Atomic) -> Row {
         .non_blocking()
 }
 
-/// A maker of rows for each kind of atomic operation.
+/// Functions that create the row of one kind of atomic operation each.
 macro_rules! makers {
     ($( $maker:ident = $atomic:ident $kind:ident; )*) => {
         $(
@@ -79,7 +79,7 @@ makers! {
     fetch_xor_nbi = atomic_nbi FetchXor;
 }
 
-/// With and without a context.
+/// Families that exist with and without a context.
 pub(super) const PAIRED: &[Family] = paired! {
     "atomic_add": add, "" amo "_atomic_add";
     "atomic_add, exact widths": add, "" amo_exact "_atomic_add";
@@ -124,7 +124,7 @@ pub(super) const PAIRED: &[Family] = paired! {
     "atomic_fetch_xor_nbi": fetch_xor_nbi, "" bitwise "_atomic_fetch_xor_nbi";
 };
 
-/// Under the names of before OpenSHMEM 1.4, and the extensions of Open MPI.
+/// Families under the names from before OpenSHMEM 1.4, and the extensions of Open MPI. None of them has a context.
 pub(super) const FAMILIES: &[Family] = families! {
     "old swap": rows!(swap, "shmem_" classic "_swap");
     "old swap": rows!(swap, "shmem_" real "_swap");

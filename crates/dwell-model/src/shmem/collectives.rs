@@ -1,12 +1,11 @@
-//! Collective operations, on active sets, on teams, on everyone.
+//! Collective operations on active sets, on teams and on all processes.
 //!
-//! Progress is always, and assumed: none of them can end before it has heard from others. A set of one
-//! process is the exception, which the recorder sees from the set. The non-blocking
-//! `shmemx_alltoall_global_nb` is conditional.
+//! Progress is always, and assumed: none of them can return before it has heard from others. A set of one process is
+//! the exception, which the recorder sees from the set. The non-blocking `shmemx_alltoall_global_nb` is conditional.
 //!
-//! `bytes` is what this process contributes, in one block: what it sends in all follows from the
-//! operation and the size of the group. In OpenSHMEM the length of a `collect` may differ from process
-//! to process; that of the others must agree.
+//! `bytes` is what this process contributes, in one block: the total that it sends follows from the operation and the
+//! size of the group. In OpenSHMEM the length of a `collect` may differ from process to process; that of the others
+//! must agree.
 
 use super::types::{families, rows, symbol};
 use crate::operation::{Collective, Operation, Progress};
@@ -83,7 +82,8 @@ const fn alltoall_global_nb(symbol: Symbol) -> Row {
         .assumed(Progress::Conditional)
 }
 
-/// `int …(team, T *, const T *, size_t count)`, as all on teams but the strided.
+/// `int …(team, T *, const T *, size_t count)`, the signature of all team collectives but the strided and the
+/// broadcast.
 const fn team_block(symbol: Symbol, which: Collective, element: Element) -> Row {
     on_team(symbol, which, &[Pointer, Pointer, Pointer, SizeT]).counted(3, element.size)
 }

@@ -1,10 +1,10 @@
 //! Put and get: single values, blocks, strided, with a signal.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | `p` | never | measured |
 //! | `g` | always | assumed: it is a get, and waits for its answer |
-//! | `put` | conditional | assumed: small ones are handed over like `p`, large ones may wait |
+//! | `put` | conditional | assumed: the runtime buffers small ones like `p`, large ones may wait |
 //! | `get` | always | measured |
 //! | `iput` | conditional | assumed, as put |
 //! | `iget` | always | assumed: made of gets |
@@ -89,7 +89,7 @@ const fn put_signal_nbi(symbol: Symbol, element: Element) -> Row {
     put_signal(symbol, element).non_blocking()
 }
 
-/// With and without a context.
+/// Families that exist with and without a context.
 pub(super) const PAIRED: &[Family] = paired! {
     "p": p, "" rma "_p";
     "g": g, "" rma "_g";
@@ -111,7 +111,7 @@ pub(super) const PAIRED: &[Family] = paired! {
     "put_signal_nbi": put_signal_nbi, "put" sized "_signal_nbi";
 };
 
-/// The extensions of Open MPI.
+/// Families of the extensions of Open MPI, which have no context.
 pub(super) const FAMILIES: &[Family] = families! {
     "shmemx p": rows!(p, "shmemx_" x16 "_p");
     "shmemx g": rows!(g, "shmemx_" x16 "_g");

@@ -1,11 +1,11 @@
-//! Beginning and end, memory, questions, contexts and teams, and what is left of caches.
+//! Initialisation and finalisation, memory, queries, contexts, teams, and the remaining cache functions.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | `my_pe` | never | measured |
-//! | other questions, cache calls, `pcontrol` | never | assumed: the answer is at hand |
+//! | other queries, cache calls, `pcontrol` | never | assumed: the answer is local |
 //! | `finalize` | always | assumed: it contains a barrier |
-//! | memory | conditional | assumed: a barrier, unless nothing is asked for |
+//! | memory | conditional | assumed: a barrier, unless no bytes are asked for |
 //! | everything else | conditional | unknown |
 
 use super::types::{families, symbol};
@@ -23,7 +23,7 @@ const fn query(symbol: Symbol, returns: CType, arguments: &[CType]) -> Row {
     Row::new(symbol, Operation::Query, returns, arguments).assumed(Progress::Never)
 }
 
-/// The own rank. There is none without a runtime.
+/// The rank of the calling process. Without a runtime it has none, so the hook returns -1.
 const fn my_pe(symbol: Symbol) -> Row {
     query(symbol, Int, &[]).measured(Progress::Never).absent(MinusOne)
 }
@@ -32,7 +32,7 @@ const fn n_pes(symbol: Symbol) -> Row {
     query(symbol, Int, &[])
 }
 
-/// Memory comes from all processes together, after a barrier.
+/// Allocation in the symmetric heap, which is collective over all processes and contains a barrier.
 const fn allocate(symbol: Symbol, arguments: &[CType]) -> Row {
     Row::new(symbol, Operation::Allocate, Pointer, arguments).world().completes_remote()
 }

@@ -1,6 +1,6 @@
-//! Order and completion, waiting for a change of memory, locks.
+//! Ordering and completion, waiting for a change of memory, locks.
 //!
-//! | family | progress | known how |
+//! | family | progress | source |
 //! |---|---|---|
 //! | `fence` | never | measured |
 //! | `quiet` | conditional | measured: an idle one serves nobody, one that completes a put does |
@@ -27,7 +27,7 @@ const fn quiet(symbol: Symbol) -> Row {
     Row::new(symbol, Operation::CompleteRemote, Void, &[]).measured(Progress::Conditional)
 }
 
-/// `void wait(T *address, T value)`: until it is no longer that value.
+/// `void wait(T *address, T value)`: waits until memory holds another value.
 const fn wait(symbol: Symbol, element: Element) -> Row {
     let condition =
         Condition { operand: Some(Operand::Value(Arg(1))), ..Condition::one(Arg(0), element.size) };
@@ -59,13 +59,13 @@ const fn signal_wait_until(symbol: Symbol) -> Row {
     compare(symbol, Operation::WaitChange, Uint64, SIGNAL)
 }
 
-/// `uint64_t signal_fetch(const uint64_t *address)`: it compares nothing, the program does.
+/// `uint64_t signal_fetch(const uint64_t *address)`: the call only reads, and the program compares.
 const fn signal_fetch(symbol: Symbol) -> Row {
     Row::new(symbol, Operation::TestChange, Uint64, &[Pointer])
         .condition(Condition::one(Arg(0), SIGNAL.size))
 }
 
-/// Whether several values are compared with one, or each with its own.
+/// The operand of a wait or test on several values: one value for all of them, or one for each.
 #[derive(Clone, Copy)]
 enum With {
     One,
@@ -105,9 +105,9 @@ const fn several(
     Row::new(symbol, operation, returns, arguments).condition(condition)
 }
 
-/// Makers of rows for waits and tests on several values.
+/// Functions that create rows for waits and tests on several values.
 ///
-/// "None of them" is 0 for `test_all` and `some`, and the largest number for `any`, whose result is an
+/// The result "none of them" is 0 for `test_all` and `some`, and the largest number for `any`, whose result is an
 /// index.
 macro_rules! several {
     ($( $wait:ident $test:ident $watch:ident $with:ident; )*) => {
@@ -145,7 +145,7 @@ several! {
     wait_until_some_vector test_some_vector Some Each;
 }
 
-/// `… lock(long *lock)`. A lock is a symmetric variable: its address names it on every process.
+/// `… lock(long *lock)`. A lock is a symmetric variable, whose address identifies it at every process.
 const fn lock(symbol: Symbol, operation: Operation, returns: CType) -> Row {
     Row::new(symbol, operation, returns, &[Pointer]).lock(0)
 }

@@ -24,7 +24,7 @@
 //! | `team_bits` | fourteen, unsigned and exact | bitwise reductions on teams |
 //! | `x16`, `x32`, `x_bitwise` | exact widths | `shmemx_` extensions of Open MPI |
 
-/// Rows for every type of a list; see the [module](self).
+/// Rows for every type of a list; see the [module](self) for the lists.
 macro_rules! rows {
     (@typed $make:tt $before:tt $after:literal; $($name:literal $ctype:ident)*) => {
         &[$( rows!(@row $make $before $name $after
@@ -130,8 +130,8 @@ macro_rules! rows {
     };
 }
 
-/// Families that exist twice, on the default context and on any: `put "" rma "_put"` stands for
-/// `shmem_` and for `shmem_ctx_`, and then the type between these words.
+/// Families that exist twice, on the default context and on any: `put "" rma "_put"` stands for `shmem_` and for
+/// `shmem_ctx_`, followed by each type of the list and `_put`.
 macro_rules! paired {
     ($( $name:literal: $make:ident, $before:literal $list:ident $after:literal; )*) => {
         &[$(

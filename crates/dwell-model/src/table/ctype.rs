@@ -1,17 +1,16 @@
 //! Types of C, as far as functions of communication libraries take and return them.
 //!
-//! Enough to write the exact signature of a hook. Sizes are those of the machines that Dwell measures
-//! on: Linux on x86-64 and aarch64, where `long` and pointers have eight bytes and `long double`
-//! occupies sixteen.
+//! They suffice to write the exact signature of a hook. Sizes are those of the machines that Dwell measures on: Linux
+//! on x86-64 and aarch64, where `long` and pointers have eight bytes and `long double` occupies sixteen.
 
 use core::fmt;
 
 macro_rules! ctypes {
     ($( $(#[$doc:meta])* $variant:ident $c:literal $rust:expr, $size:literal; )*) => {
-        /// A type of C.
+        /// A type of C in the signature of a hooked function.
         ///
-        /// Names that mean the same bits (`long` and `int64_t`) stay apart, so that a row can be held
-        /// against the header word for word.
+        /// Names that mean the same bits (`long` and `int64_t`) stay apart, so that a test can compare a row with the
+        /// header word for word.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum CType {
@@ -19,21 +18,22 @@ macro_rules! ctypes {
         }
 
         impl CType {
-            /// Every type.
+            /// Every type, in the order of the enum, for tests that compare sizes with the C compiler.
             pub const ALL: &'static [Self] = &[$( Self::$variant, )*];
 
-            /// The name in C.
+            /// Returns the name of the type in C, as a header would spell it. [`Handle`](Self::Handle) stands for
+            /// several types and returns `MPI handle`.
             pub const fn c_name(self) -> &'static str {
                 match self { $( Self::$variant => $c, )* }
             }
 
-            /// The type of a Rust signature, or `None` where stable Rust has none that is passed in
-            /// the same way.
+            /// Returns the Rust type for the signature of a hook, or `None` where stable Rust has no type that is
+            /// passed in the same way.
             pub const fn rust_name(self) -> Option<&'static str> {
                 match self { $( Self::$variant => $rust, )* }
             }
 
-            /// Bytes of a value in an array.
+            /// Returns the number of bytes that one value occupies in an array, padding included. `void` has 0.
             pub const fn size(self) -> u8 {
                 match self { $( Self::$variant => $size, )* }
             }
@@ -42,7 +42,7 @@ macro_rules! ctypes {
 }
 
 ctypes! {
-    /// As a return type: nothing is returned.
+    /// The type of a function that returns no value.
     Void "void" Some("()"), 0;
     Char "char" Some("core::ffi::c_char"), 1;
     SignedChar "signed char" Some("core::ffi::c_schar"), 1;
@@ -67,23 +67,22 @@ ctypes! {
     PtrdiffT "ptrdiff_t" Some("isize"), 8;
     Float "float" Some("f32"), 4;
     Double "double" Some("f64"), 8;
-    /// By value it travels on the stack and comes back in a register of the x87 unit: no Rust type
-    /// does that.
+    /// By value it travels on the stack and comes back in a register of the x87 unit, which no Rust type does.
     LongDouble "long double" None, 16;
-    /// Only ever behind a pointer in the interfaces known here.
+    /// OpenSHMEM passes it behind a pointer only; dot products of Global Arrays return it by value.
     ComplexFloat "float _Complex" None, 8;
-    /// Only ever behind a pointer in the interfaces known here.
+    /// OpenSHMEM passes it behind a pointer only; dot products of Global Arrays return it by value.
     ComplexDouble "double _Complex" None, 16;
-    /// A pointer to anything, and every handle that is one.
+    /// A pointer to anything, including every handle that is a pointer.
     Pointer "void *" Some("*mut core::ffi::c_void"), 8;
-    /// A handle of MPI: four bytes in one library, eight in another. Either way it has a register or a
+    /// A handle of MPI, which has four bytes in one library and eight in another. Either way it has a register or a
     /// place on the stack to itself, and a hook passes on what it was given.
     Handle "MPI handle" Some("usize"), 8;
-    /// An address or distance of MPI.
+    /// An address, or a distance between addresses, in MPI.
     Aint "MPI_Aint" Some("isize"), 8;
-    /// A place in a file.
+    /// A position in a file of MPI.
     Offset "MPI_Offset" Some("i64"), 8;
-    /// A large count.
+    /// The count of a function for large counts in MPI.
     Count "MPI_Count" Some("i64"), 8;
 }
 
@@ -93,13 +92,14 @@ impl fmt::Display for CType {
     }
 }
 
-/// The longest argument list a row can have; `GA_Matmul_patch` has nineteen.
+/// The length of the longest argument list that a row can have. `ga_matmul_patch_` of Global Arrays for Fortran needs
+/// all of them.
 pub const MAX_ARGUMENTS: usize = 21;
 
 /// The types of a function's arguments.
 ///
-/// They stand inside the row, not behind a reference, so that families of functions can be made from
-/// one description by `const fn`.
+/// They stand inside the row and not behind a reference, so that `const fn`s can create whole families of functions
+/// from one description.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arguments {
     types: [CType; MAX_ARGUMENTS],
@@ -108,11 +108,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// These types, in this order.
+    /// Creates the argument list of these types, in this order.
     ///
     /// # Panics
     ///
-    /// If there are more than [`MAX_ARGUMENTS`]. Tables are constants, so this fails to compile.
+    /// If there are more than [`MAX_ARGUMENTS`]. Tables are constants, so a panic here is a compile error.
     #[must_use]
     pub const fn new(types: &[CType]) -> Self {
         assert!(types.len() <= MAX_ARGUMENTS, "a longer argument list than any known function");
@@ -126,14 +126,14 @@ impl Arguments {
         arguments
     }
 
-    /// The same, with `...` at the end.
+    /// Returns the list with `...` at the end, for functions that take further arguments without a declared type.
     #[must_use]
     pub const fn variadic(mut self) -> Self {
         self.variadic = true;
         self
     }
 
-    /// The same, after one argument more.
+    /// Returns the list with one more argument in front of all others.
     pub(super) const fn after(self, first: CType) -> Self {
         assert!((self.count as usize) < MAX_ARGUMENTS, "no room for one argument more");
         let mut shifted = Self { count: self.count + 1, ..self };
@@ -146,13 +146,14 @@ impl Arguments {
         shifted
     }
 
-    /// The types that have a name.
+    /// Returns the types of the declared arguments, in order. The arguments behind `...` have none.
     #[inline]
     pub const fn types(&self) -> &[CType] {
         self.types.split_at(self.count as usize).0
     }
 
-    /// Whether any number of arguments may follow. Stable Rust cannot define such a function.
+    /// Returns `true` if any number of arguments may follow the declared ones. Stable Rust cannot define such a
+    /// function, so its hook needs a stub in assembly.
     pub const fn is_variadic(&self) -> bool {
         self.variadic
     }

@@ -1,13 +1,14 @@
-//! Where a function keeps what the recorder wants to know.
+//! The places of arguments: where in a call the recorder finds the target, the size, the group and everything else.
 
 use super::ctype::CType;
 
-/// The position of an argument, counted from 0.
+/// The position of an argument in a call, counted from 0. A function whose target is `Arg(3)` has it as its fourth
+/// argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arg(pub u8);
 
 impl Arg {
-    /// The position as an index.
+    /// Returns the position as an index into a list of arguments.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -24,117 +25,135 @@ impl Arg {
     }
 }
 
-/// What one element is: a type of C, or so many bytes.
+/// The element type of a typed function: a type of C, or just a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Element {
-    /// Its type, `Void` if the function says only how large it is.
+    /// The type of C, or `Void` if the name of the function states only a size (`shmem_put32`).
     pub ctype: CType,
-    /// Its size in bytes.
+    /// The size of one element in bytes, as it lies in an array.
     pub size: u8,
 }
 
 impl Element {
-    /// An element of this type.
+    /// Creates the element of a type of C, whose size is that of the type.
     pub const fn of(ctype: CType) -> Self {
         Self { ctype, size: ctype.size() }
     }
 
-    /// An element of so many bytes.
+    /// Creates an element of a number of bytes whose type is not known.
     pub const fn bytes(size: u8) -> Self {
         Self { ctype: CType::Void, size }
     }
 }
 
-/// How many bytes a call moves, or allocates.
+/// The rule by which the number of bytes that a call moves or allocates follows from its arguments.
+///
+/// Some rules need more than the arguments: the runtime knows the size of a datatype of MPI, and descriptors and lists
+/// stand in memory of the program. [`of`](Self::of) evaluates the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bytes {
-    /// None, or nobody can tell from the arguments.
+    /// The call moves no bytes, or its arguments do not tell how many.
     None,
-    /// Always so many.
+    /// The call always moves this number of bytes, as `shmem_int_p` does.
     Fixed(u8),
-    /// An argument counts elements of so many bytes.
+    /// An argument is the number of elements, whose size in bytes is known from the function.
     Counted {
         /// Number of elements.
         count: Arg,
-        /// Size of each.
+        /// Bytes of each element.
         size: u8,
     },
-    /// Two arguments are multiplied.
+    /// Two arguments are multiplied, as in `shmem_calloc`.
     Product {
         /// Number of elements.
         count: Arg,
-        /// Size of each.
+        /// Bytes of each element.
         size: Arg,
     },
-    /// An argument counts elements of a type that the runtime knows the size of.
+    /// An argument is the number of elements, and another the datatype of MPI, whose size only the runtime knows.
     Typed {
         /// Number of elements.
         count: Arg,
-        /// Their type.
+        /// Datatype of the elements.
         datatype: Arg,
     },
-    /// One element of such a type.
+    /// The call moves one element of a datatype of MPI, whose size only the runtime knows (`MPI_Fetch_and_op`).
     Item(Arg),
-    /// As many of such elements in each of several parts.
+    /// A partitioned message of MPI: a number of partitions, and a number of elements in each of them.
     Parts {
-        /// Number of parts.
+        /// Number of partitions.
         parts: Arg,
-        /// Number of elements in each.
+        /// Number of elements in each partition.
         count: Arg,
-        /// Their type.
+        /// Datatype of the elements.
         datatype: Arg,
     },
-    /// A list has a number of elements for each member of the group.
+    /// An array holds one number of elements for each member of the group, and all have the same datatype
+    /// (`MPI_Alltoallv`).
     Listed {
-        /// The list of numbers.
+        /// Address of the array of counts.
         counts: Arg,
-        /// The type of all.
+        /// Datatype of all elements.
         datatype: Arg,
     },
-    /// Two lists have a number of elements and their type for each member of the group.
+    /// Two arrays hold a number of elements and a datatype for each member of the group (`MPI_Alltoallw`).
     ListedTypes {
-        /// The list of numbers.
+        /// Address of the array of counts.
         counts: Arg,
-        /// The list of types.
+        /// Address of the array of datatypes.
         datatypes: Arg,
     },
-    /// A section of an array, as gfortran describes it.
+    /// A section of an array, as gfortran describes it. The recorder reads the extents from the descriptor in memory.
     Section {
-        /// Its descriptor.
+        /// Address of the array descriptor.
         descriptor: Arg,
-        /// Subscripts that are lists, or a null pointer.
+        /// Address of the vector subscripts, which may be null at run time. `None` if the function has no such
+        /// argument.
         vector: Option<Arg>,
     },
-    /// What a chain of gfortran's references leads to at the target.
+    /// The object at the target to which a chain of gfortran's references leads, such as a component of a coarray of
+    /// derived type.
     Reference {
-        /// The chain.
+        /// Address of the first reference of the chain.
         chain: Arg,
-        /// The descriptor of the other side, which has as many elements.
+        /// Descriptor of the local side, which has as many elements as the object. `None` if the function has no such
+        /// argument.
         descriptor: Option<Arg>,
     },
-    /// A block of several dimensions: the product of a list, whose first number counts bytes.
+    /// A strided block of ARMCI. The bytes are the product of an array of counts, of which the first counts bytes and
+    /// the others repetitions.
     Block {
-        /// The list of numbers.
+        /// Address of the array of counts.
         counts: Arg,
-        /// How many there are, less one.
+        /// Number of counts less one, which ARMCI calls stride levels.
         levels: Arg,
     },
-    /// Four, or eight if this argument, which says what is done, is odd.
+    /// Four bytes, or eight if this argument, which selects the operation, is odd. `ARMCI_Rmw` numbers its operations
+    /// on `long` so.
     IntOrLong(Arg),
-    /// A list of vectors of ARMCI.
+    /// An array of generalised I/O vectors of ARMCI (`armci_giov_t`), which the recorder reads in memory.
     Vectors {
-        /// The list.
+        /// Address of the array.
         list: Arg,
-        /// How many there are.
+        /// Number of vectors in the array.
         length: Arg,
     },
 }
 
 impl Bytes {
-    /// The bytes of one call, whose arguments `argument` gives.
+    /// Returns the bytes of one call. The closure `argument` returns the value of an argument by its position.
     ///
-    /// What does not fit is the largest number. A count in C may be a signed type: give 0 for a
-    /// negative one. Where the size is known to the runtime alone, or stands in memory, it is 0.
+    /// A product that does not fit into 64 bits becomes `u64::MAX`. A count in C may be a signed type: the closure must
+    /// return 0 for a negative one. Where only the runtime knows the size, or where it stands in memory, the result is
+    /// 0.
+    ///
+    /// ```
+    /// use dwell_model::table::{Arg, Bytes};
+    ///
+    /// let call = [0x7000, 0x1000, 10, 7];
+    /// let bytes = Bytes::Counted { count: Arg(2), size: 4 };
+    /// assert_eq!(bytes.of(|at| call[at.index()]), 40);
+    /// ```
     #[inline]
     pub fn of(self, argument: impl Fn(Arg) -> u64) -> u64 {
         match self {
@@ -194,44 +213,48 @@ impl Bytes {
     }
 }
 
-/// Distances between elements, in elements.
+/// The arguments that hold the distances between elements of a strided call, counted in elements (`shmem_iput`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Strides {
-    /// At the destination.
+    /// Distance between elements at the destination.
     pub destination: Arg,
-    /// At the source.
+    /// Distance between elements at the source.
     pub source: Arg,
 }
 
-/// Who takes part in a call.
+/// The group of processes that take part in a call, or in which its ranks count.
+///
+/// A point-to-point call of MPI has its communicator here as well, because ranks of its partners count in it. The
+/// [operation](crate::operation::Operation) of the row says whether a call is collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// The caller alone: the call is not collective.
+    /// The calling process alone: the call is not collective.
     Caller,
-    /// Every process.
+    /// Every process of the program. For coarrays, every image of the current team.
     World,
-    /// `start + i · 2^log_stride` for i below `size`.
+    /// An active set of OpenSHMEM: the members are `start + i · 2^log_stride` for each i below `size`.
     ActiveSet {
-        /// First member.
+        /// Rank of the first member.
         start: Arg,
         /// Logarithm to base 2 of the distance between members.
         log_stride: Arg,
         /// Number of members.
         size: Arg,
     },
-    /// The members of a team or communicator.
+    /// The members of the team or communicator that this argument names.
     Team(Arg),
-    /// The caller and the ranks in a list; a negative number of them is everyone.
+    /// The caller and the ranks in an array. A negative number of ranks stands for all processes (`sync images(*)`).
     Listed {
-        /// How many.
+        /// Number of ranks in the array.
         count: Arg,
-        /// The list.
+        /// Address of the array of ranks.
         list: Arg,
     },
 }
 
 impl Group {
-    /// Whether others take part.
+    /// Returns `true` if the places name a group beyond the caller. This alone does not make a call collective: sends
+    /// and receives of MPI name a communicator too.
     pub const fn is_collective(self) -> bool {
         !matches!(self, Self::Caller)
     }
@@ -252,24 +275,26 @@ impl Group {
     }
 }
 
-/// Who will be in a group that a call makes, as ranks of the group it is made from.
+/// The members of a group that a call creates, as ranks of the group that it is created from. Also the processes of an
+/// epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Members {
-    /// `start + i · stride` for i below `size`.
+    /// The members are `start + i · stride` for each i below `size` (`shmem_team_split_strided`).
     Strided {
-        /// First member.
+        /// Rank of the first member.
         start: Arg,
         /// Distance between members.
         stride: Arg,
         /// Number of members.
         size: Arg,
     },
-    /// Rows of `width` members, and the columns across them: two groups.
+    /// A grid of rows with `width` members each. The call creates two groups for each process: its row, and its column
+    /// (`shmem_team_split_2d`).
     Grid {
-        /// Length of a row.
+        /// Number of members in a row.
         width: Arg,
     },
-    /// Those of a group of MPI.
+    /// The processes of the MPI group that this argument names (`MPI_Comm_create`, `MPI_Win_start`).
     Group(Arg),
 }
 
@@ -285,40 +310,45 @@ impl Members {
     }
 }
 
-/// How many of the watched values must have changed.
+/// The number of watched values that must fulfil a condition, or of requests that must be complete, before the call
+/// returns or reports success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watch {
-    /// There is one.
+    /// The call watches a single value or request.
     One,
-    /// All of several.
+    /// All of several values or requests (`shmem_wait_until_all`, `MPI_Waitall`).
     All,
-    /// One of several.
+    /// One of several values or requests, which the call reports (`shmem_wait_until_any`, `MPI_Waitany`).
     Any,
-    /// At least one of several, and all that have are reported.
+    /// At least one of several values or requests; the call reports all that qualify (`shmem_wait_until_some`,
+    /// `MPI_Waitsome`).
     Some,
 }
 
-/// What a call waits for, or asks about: memory of its own process that others write.
+/// The condition that a call waits for or tests: values in memory of the calling process, which other processes write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// The address that is watched: of one value, or the first of several.
+    /// Address of the watched value, or of the first of several adjacent ones. For events of coarrays it is the token
+    /// of the event.
     pub address: Arg,
-    /// Size of one value in bytes.
+    /// Size of one watched value in bytes.
     pub size: u8,
-    /// How many of them must fulfil it.
+    /// The number of watched values that must fulfil the condition.
     pub watch: Watch,
-    /// Number of values, if there may be several.
+    /// Number of watched values. `None` if the function watches exactly one.
     pub count: Option<Arg>,
-    /// An array of flags that takes single values out, or a null pointer.
+    /// Address of an array of flags that exclude single values, or null at run time. `None` if the function has no such
+    /// argument.
     pub mask: Option<Arg>,
-    /// The comparison, in the runtime's own numbers. `None`: the value must differ from `operand`.
+    /// The comparison, in the constants of the runtime (`SHMEM_CMP_EQ`). `None` if the function has no such argument:
+    /// the value must differ from `operand`.
     pub comparison: Option<Arg>,
-    /// What the value is compared with; `None` if the call only reads.
+    /// The value that memory is compared with. `None` if the call only reads, and leaves the comparison to the program.
     pub operand: Option<Operand>,
 }
 
 impl Condition {
-    /// One value of so many bytes.
+    /// Creates the condition on one value of `size` bytes at `address`, without comparison or operand.
     pub const fn one(address: Arg, size: u8) -> Self {
         Self {
             address,
@@ -348,36 +378,38 @@ impl Condition {
     }
 }
 
-/// What is compared with memory.
+/// The other side of a comparison with memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// The argument itself.
+    /// The argument holds the value, the same for all that are watched.
     Value(Arg),
-    /// An array, with one value for each that is watched.
+    /// The argument is the address of an array, which has one value for each that is watched
+    /// (`shmem_wait_until_all_vector`).
     Array(Arg),
 }
 
-/// Requests that a call completes, asks about or starts.
+/// The requests that a call completes, tests, starts or releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Requests {
-    /// How many of them must be complete.
+    /// The number of requests that must be complete before the call returns or reports success.
     pub watch: Watch,
-    /// The address of the request, or of an array of them.
+    /// Address of the request, or of an array of requests.
     pub at: Arg,
-    /// How many there are. `None`: one.
+    /// Number of requests in the array. `None` if the function takes exactly one request.
     pub count: Option<Arg>,
-    /// Where it is stored whether they were complete. `None`: they are.
+    /// Address at which the call stores whether the requests were complete. `None` if they are always complete on
+    /// return.
     pub flag: Option<Arg>,
-    /// Where it is stored which one was.
+    /// Address at which the call stores the index of the one request that was complete.
     pub index: Option<Arg>,
-    /// Where it is stored how many were.
+    /// Address at which the call stores the number of complete requests.
     pub done: Option<Arg>,
-    /// Where it is stored which ones were.
+    /// Address at which the call stores the indices of the complete requests.
     pub indices: Option<Arg>,
 }
 
 impl Requests {
-    /// One request.
+    /// Creates the description of a call that takes one request, whose address is the argument `at`.
     pub const fn one(at: Arg) -> Self {
         Self {
             watch: Watch::One,
@@ -403,16 +435,17 @@ impl Requests {
     }
 }
 
-/// How a put tells its target that the data are there.
+/// The signal of a put: a word at the target that the call changes after the data have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signal {
-    /// Address at the target.
+    /// Address of the signal in memory of the target.
     pub address: Arg,
     /// Size of the signal in bytes.
     pub size: u8,
-    /// The value that is stored or added.
+    /// The value that the call stores into the signal or adds to it.
     pub value: Arg,
-    /// What is done with it, in the runtime's own numbers.
+    /// The change that the call makes to the signal, in the constants of the runtime (`SHMEM_SIGNAL_SET`). ARMCI always
+    /// stores: its rows repeat `value` here.
     pub action: Arg,
 }
 
@@ -427,85 +460,89 @@ impl Signal {
     }
 }
 
-/// What a returned value says of success: a lock that was taken, a condition that holds.
+/// The meaning of the returned value: whether the call succeeded, took the lock, or found its condition fulfilled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Success {
-    /// Nothing: whoever returns has succeeded.
+    /// The returned value says nothing: a call that returns has succeeded.
     Unsaid,
-    /// 0 is success.
+    /// The value 0 means success, as error codes of MPI do.
     Zero,
-    /// Anything but 0 is success.
+    /// Any value but 0 means success, as for `shmem_test`.
     NotZero,
-    /// Anything but the largest number is success.
+    /// Any value but the largest means success, as for `shmem_test_any`, which returns an index.
     NotMax,
 }
 
-/// Where a function keeps what the recorder wants to know.
+/// The places of a function's arguments: where the recorder finds what it writes into records.
 ///
-/// Addresses are called `remote` when they are looked up at the target, as symmetric addresses of
-/// OpenSHMEM are: the recorder turns them into offsets in the symmetric memory.
+/// An address is called `remote` if it is looked up at the target, as symmetric addresses of OpenSHMEM are: the
+/// recorder converts them to offsets in symmetric memory. A place is `None` if the function has no such argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Places {
-    /// The process acted on: its rank in the whole program, or in the team of the context.
+    /// Rank of the process that the call acts on: in the whole program, in the team of the context, or in the group of
+    /// the window or communicator.
     pub target: Option<Arg>,
-    /// How much is moved or allocated; of a call that sends and receives, how much is sent.
+    /// The bytes that the call moves or allocates. For a call that sends and receives, the bytes that it sends.
     pub bytes: Bytes,
-    /// How much is received by a call that sends as well, or by a collective.
+    /// The bytes that a call receives which also sends, or which is collective. `Bytes::None` for all other calls.
     pub received: Bytes,
-    /// The process that is received from.
+    /// Rank of the process that the call receives from. For a coarray operation between two other images, the image
+    /// that the data come from.
     pub source: Option<Arg>,
-    /// What a message is marked with.
+    /// Tag of a message that the call sends. For a call that only receives, the tag that the message must have.
     pub tag: Option<Arg>,
-    /// What a message that is received by a call that sends as well is marked with.
+    /// Tag that a received message must have. A call that sends as well may give it a tag of its own.
     pub receive_tag: Option<Arg>,
-    /// A message that was found and is to be received by its handle.
+    /// Address of the handle of a message that a matched probe found (`MPI_Mprobe`, `MPI_Mrecv`).
     pub message: Option<Arg>,
-    /// Where the runtime says what was received: of one message, or of each of several.
+    /// Address at which the runtime stores the status of the received message, or an array of statuses for several.
     pub status: Option<Arg>,
-    /// Requests that are completed, asked about or started.
+    /// The requests that the call completes, tests, starts or releases. `None` for all other calls.
     pub requests: Option<Requests>,
-    /// The address at the target, or the handle of memory that all have.
+    /// Address at the target, or the handle by which all processes name the memory, such as the token of a coarray.
     pub remote: Option<Arg>,
-    /// Where in such memory: an offset in bytes, or the index of a lock or event.
+    /// Position inside the memory that `remote` names: an offset in bytes, or the index of a lock or event.
     pub within: Option<Arg>,
-    /// Distances between elements. `None`: they are adjacent.
+    /// Distances between elements. `None` means that elements are adjacent.
     pub strides: Option<Strides>,
-    /// The context of the operation. `None`: the default one.
+    /// The communication context or window of the operation. `None` means the default context.
     pub context: Option<Arg>,
-    /// What a later call completes it by.
+    /// The request or handle by which a later call completes the operation. For MPI, the address of the request.
     pub handle: Option<Arg>,
-    /// The number of the first rank: images of coarrays are counted from 1.
+    /// The number of the first rank: 0, or 1 for coarrays, which count images from 1.
     pub first_rank: u8,
-    /// Who takes part.
+    /// The group of processes that take part in the call.
     pub group: Group,
-    /// The root of a collective operation, as a rank of its group.
+    /// Rank of the root of a collective operation, in its group.
     pub root: Option<Arg>,
-    /// The lock.
+    /// The lock that the call takes or releases: an address, or a number for mutexes of ARMCI.
     pub lock: Option<Arg>,
-    /// Whether a lock is shared, in the runtime's own numbers. `None`: as the function has it.
+    /// The type of the lock, shared or exclusive, in the constants of the runtime (`MPI_LOCK_SHARED`). `None` if the
+    /// function has one type only.
     pub lock_kind: Option<Arg>,
-    /// What is waited for or tested.
+    /// The condition that the call waits for or tests, in memory of the calling process.
     pub condition: Option<Condition>,
-    /// How the target of a put is told.
+    /// The signal by which a put notifies its target.
     pub signal: Option<Signal>,
-    /// Memory that is given back or changes its size.
+    /// Address of memory that the call releases or resizes.
     pub memory: Option<Arg>,
-    /// Where the handle of what was made is stored.
+    /// Address at which the call stores the handle of the context, group or window that it has created.
     pub created: Option<Arg>,
-    /// Where the handle of the second thing made is stored.
+    /// Address at which the call stores the handle of the second group that it has created (`shmem_team_split_2d`).
     pub also_created: Option<Arg>,
-    /// Where the handle of what ends is.
+    /// Address of the handle of the communicator or window that the call frees.
     pub ended: Option<Arg>,
-    /// Who will be in the group that is made, or is in an epoch.
+    /// The members of the group that the call creates, or the processes of the epoch that it opens.
     pub members: Option<Members>,
-    /// What the returned value says.
+    /// The meaning of the returned value.
     pub success: Success,
-    /// Where it is stored whether a lock was obtained; a null pointer if it always is.
+    /// Address at which the call stores whether it obtained a lock. The program may pass null, and the call then waits
+    /// until it has the lock.
     pub obtained: Option<Arg>,
 }
 
 impl Places {
-    /// Nothing is anywhere.
+    /// The places of a function of which nothing is known: every place is `None`, and the group is the caller alone.
     pub const NOWHERE: Self = Self {
         target: None,
         bytes: Bytes::None,
@@ -537,7 +574,7 @@ impl Places {
         obtained: None,
     };
 
-    /// Everything one argument later, since one was put before the first.
+    /// Moves every place one argument back, for a function that has one more argument in front.
     pub(super) const fn later(self) -> Self {
         Self {
             target: Arg::all_later(self.target),
@@ -588,10 +625,10 @@ impl Places {
         }
     }
 
-    /// Calls `visit` with every position named here, and the types that may stand there.
+    /// Calls `visit` with every position that is named here, and the kind of argument that may stand there.
     ///
-    /// A table's own test uses it: a position that does not exist, or a count that is a pointer, is
-    /// a mistake in the table.
+    /// The tests of each table use it: a position that does not exist, or a count that is a pointer, is a mistake in
+    /// the table.
     pub fn each(&self, mut visit: impl FnMut(&'static str, Arg, Kind)) {
         let mut see = |name, place: Option<Arg>, kind| {
             if let Some(at) = place {
@@ -715,19 +752,19 @@ impl Places {
     }
 }
 
-/// What sort of argument a place wants.
+/// The kind of argument that a place requires. The tests of the tables check that each function has one there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Any integer.
+    /// An integer of any size: a rank, a count, a tag.
     Integer,
-    /// A pointer.
+    /// A pointer: an address in memory, or a place to store a result.
     Pointer,
-    /// A pointer or an integer: runtimes differ.
+    /// A pointer, an integer or a handle of MPI: runtimes differ in the type of their handles, contexts and locks.
     Handle,
 }
 
 impl Kind {
-    /// Whether an argument of this type can be of this sort.
+    /// Returns `true` if an argument of this type can be of this kind. No kind accepts floating-point types or `void`.
     pub const fn accepts(self, ctype: CType) -> bool {
         let pointer = matches!(ctype, CType::Pointer);
         let handle = matches!(ctype, CType::Handle);

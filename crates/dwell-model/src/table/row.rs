@@ -1,4 +1,4 @@
-//! One function of a runtime.
+//! A row of a table: one function of a runtime.
 
 use core::ffi::CStr;
 use core::fmt;
@@ -7,27 +7,26 @@ use super::ctype::{Arguments, CType};
 use super::places::{Arg, Bytes, Condition, Group, Members, Places, Signal, Strides, Success};
 use crate::operation::{Collective, Evidence, Mode, Operation, Progress};
 
-/// The name of a function, as linkers know it.
+/// The name of a function as linkers know it, available both as Rust and as C text without conversion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol {
-    /// The name and the zero byte that ends it in C, so that both views are free.
+    /// The name and the zero byte that ends it in C, so that both forms are free.
     text: &'static str,
 }
 
 impl Symbol {
-    /// A name, given with the zero byte that ends it.
+    /// Creates a symbol from its name, given with the zero byte that ends it in C.
     ///
     /// # Panics
     ///
-    /// If the zero byte is missing, or is not the last. Tables are constants, so this fails to
-    /// compile.
+    /// If the zero byte is missing or is not the last one. Tables are constants, so a panic here is a compile error.
     #[must_use]
     pub const fn terminated(text: &'static str) -> Self {
         assert!(CStr::from_bytes_with_nul(text.as_bytes()).is_ok(), "a name ends in its only zero");
         Self { text }
     }
 
-    /// The name.
+    /// Returns the name without its zero byte.
     pub const fn name(self) -> &'static str {
         match self.text.split_at_checked(self.text.len() - 1) {
             Some((name, _)) => name,
@@ -35,7 +34,7 @@ impl Symbol {
         }
     }
 
-    /// The name for `dlsym`.
+    /// Returns the name as a C string, as `dlsym` wants it.
     pub const fn c_str(self) -> &'static CStr {
         match CStr::from_bytes_with_nul(self.text.as_bytes()) {
             Ok(name) => name,
@@ -56,27 +55,28 @@ impl fmt::Display for Symbol {
     }
 }
 
-/// What a hook does if the function it stands for is nowhere.
+/// The action of a hook if no loaded library defines the function it stands for.
 ///
-/// A program may ask whether a runtime is there by the address of a weak symbol, and finds the hook
-/// instead. What it then calls must do no harm.
+/// A program may test by the address of a weak symbol whether a runtime is present, and finds the hook instead. The
+/// call that follows must do no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Absent {
-    /// Returns; the function has no value.
+    /// Returns at once; the function has no value.
     Nothing,
     /// Returns zero, in whatever type the function returns.
     Zero,
-    /// Returns -1, which for an unsigned type is its largest value.
+    /// Returns -1, which for an unsigned type is its largest value. Functions of MPI do this, since it is no
+    /// `MPI_SUCCESS`.
     MinusOne,
-    /// Returns a null pointer.
+    /// Returns a null pointer, as a failed allocation would.
     Null,
-    /// Ends the process with this argument as its exit code: the caller counts on no return.
+    /// Ends the process with this argument as its exit code, because the caller does not expect the function to return.
     Exit(Arg),
 }
 
-/// One function of a runtime: its signature, what it is, and where its arguments are.
+/// One function of a runtime: its signature, its generic operation, and the places of its arguments.
 ///
-/// Plain data, made by `const fn` from the description of a family:
+/// A row is plain data, which a `const fn` creates from the description of a family:
 ///
 /// ```
 /// use dwell_model::operation::Operation;
@@ -97,36 +97,37 @@ pub enum Absent {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// Its name.
+    /// The name that the runtime exports and the hook takes over.
     pub symbol: Symbol,
-    /// The type it returns.
+    /// The type of the returned value, `Void` if there is none.
     pub returns: CType,
-    /// The types of its arguments.
+    /// The types of the arguments. Together with `returns` they are the signature of the generated hook.
     pub arguments: Arguments,
-    /// What it is.
+    /// The generic operation that a call of the function performs.
     pub operation: Operation,
-    /// Whether it is complete at the origin on return.
+    /// The state of the operation when the call returns: complete at the origin, started, or described.
     pub mode: Mode,
-    /// Whether earlier operations of the same context are complete at their targets on return.
+    /// `true` if earlier operations of the same context are complete at their targets on return.
     ///
-    /// Memory calls of OpenSHMEM contain a barrier and so complete everything, but may do nothing
-    /// at all when they are asked for no bytes or given a null pointer.
+    /// Memory calls of OpenSHMEM contain a barrier and so complete everything, but may do nothing at all when they are
+    /// asked for no bytes or given a null pointer.
     pub completes_remote: bool,
-    /// Whether requests of others are served meanwhile.
+    /// Tells whether the process serves requests of others while it is inside the call.
     pub progress: Progress,
-    /// How that is known.
+    /// Tells whether `progress` was measured or assumed.
     pub evidence: Evidence,
-    /// What a hook does if there is no such function.
+    /// The action of the hook if no loaded library defines the function.
     pub absent: Absent,
-    /// Where its arguments are.
+    /// The places of the arguments that the recorder reads.
     pub places: Places,
 }
 
 impl Row {
-    /// A blocking function of which nothing is known but its signature and what it is.
+    /// Creates the row of a blocking function of which only the signature and the operation are known.
     ///
-    /// Progress is conditional and assumed. If it is absent it returns nothing, null or zero, as its
-    /// type has it.
+    /// Progress is conditional and assumed. `completes_remote` is set for [`Operation::CompleteRemote`] and for
+    /// barriers. The hook of an absent function returns nothing, null or zero, as its type requires. All places are
+    /// [nowhere](Places::NOWHERE) until the builder methods below set them.
     #[must_use]
     pub const fn new(
         symbol: Symbol,
@@ -155,14 +156,14 @@ impl Row {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the function, without the zero byte.
     pub const fn name(&self) -> &'static str {
         self.symbol.name()
     }
 
-    /// Whether a `long double` is passed or returned by value.
+    /// Returns `true` if the function takes or returns a `long double` by value.
     ///
-    /// No signature of stable Rust does that: such a hook needs a stub in assembly.
+    /// Stable Rust can write no such signature, so the hook needs a stub in assembly.
     pub const fn by_value_long_double(&self) -> bool {
         let types = self.arguments.types();
         let mut found = matches!(self.returns, CType::LongDouble);
@@ -175,30 +176,34 @@ impl Row {
     }
 }
 
-/// The words in which families are described.
+/// Builder methods, in which the adapters describe their families. A parameter called `at` is the position of an
+/// argument, counted from 0. Each returns the changed row.
 impl Row {
-    /// It only starts the operation.
+    /// Marks the call as [non-blocking](Mode::NonBlocking): on return the operation has only been started, and a later
+    /// call completes it.
     #[must_use]
     pub const fn non_blocking(mut self) -> Self {
         self.mode = Mode::NonBlocking;
         self
     }
 
-    /// It only describes the operation.
+    /// Marks the call as [persistent](Mode::Persistent): on return the operation has only been described, and later
+    /// calls start and complete it.
     #[must_use]
     pub const fn persistent(mut self) -> Self {
         self.mode = Mode::Persistent;
         self
     }
 
-    /// On return, earlier operations are complete at their targets.
+    /// States that earlier operations of the same context are complete at their targets when the call returns.
     #[must_use]
     pub const fn completes_remote(mut self) -> Self {
         self.completes_remote = true;
         self
     }
 
-    /// Whether it serves others, as a measurement showed.
+    /// Sets the progress that a measurement with `examples/progress-probe` showed.
+    /// [`Table::measured_on`](super::Table::measured_on) must name the runtime of the measurement.
     #[must_use]
     pub const fn measured(mut self, progress: Progress) -> Self {
         self.progress = progress;
@@ -206,7 +211,8 @@ impl Row {
         self
     }
 
-    /// Whether it serves others, as follows from what it must do.
+    /// Sets the progress that follows from what the function must do, without a measurement. Use `Conditional` where
+    /// nothing follows.
     #[must_use]
     pub const fn assumed(mut self, progress: Progress) -> Self {
         self.progress = progress;
@@ -214,21 +220,23 @@ impl Row {
         self
     }
 
-    /// What a hook does if there is no such function.
+    /// Sets the action of the hook if no loaded library defines the function. [`new`](Self::new) has chosen one by the
+    /// returned type.
     #[must_use]
     pub const fn absent(mut self, absent: Absent) -> Self {
         self.absent = absent;
         self
     }
 
-    /// It takes any number of further arguments.
+    /// States that the function takes any number of further arguments (`...`). Its hook then needs a stub in assembly.
     #[must_use]
     pub const fn variadic(mut self) -> Self {
         self.arguments = self.arguments.variadic();
         self
     }
 
-    /// The same function with a context before its first argument.
+    /// Puts a communication context in front of the first argument, as `shmem_ctx_put` differs from `shmem_put`. All
+    /// places that are set already move by one.
     #[must_use]
     pub const fn in_context(mut self) -> Self {
         self.arguments = self.arguments.after(CType::Pointer);
@@ -237,35 +245,40 @@ impl Row {
         self
     }
 
-    /// The process acted on.
+    /// Names the argument that is the rank of the target ([`Places::target`]): `.target(3)` for `shmem_putmem(dest,
+    /// source, nelems, pe)`.
     #[must_use]
     pub const fn target(mut self, at: u8) -> Self {
         self.places.target = Some(Arg(at));
         self
     }
 
-    /// The address at the target.
+    /// Names the argument that is the address at the target, or the handle of the memory there ([`Places::remote`]). A
+    /// put has it as its destination, a get as its source.
     #[must_use]
     pub const fn remote(mut self, at: u8) -> Self {
         self.places.remote = Some(Arg(at));
         self
     }
 
-    /// Where in that memory.
+    /// Names the argument that is the position inside the memory that [`remote`](Self::remote) or [`lock`](Self::lock)
+    /// names: an offset in bytes or an index.
     #[must_use]
     pub const fn within(mut self, at: u8) -> Self {
         self.places.within = Some(Arg(at));
         self
     }
 
-    /// Ranks are counted from 1.
+    /// States that all ranks among the arguments are counted from 1, as images of coarrays are. The recorder subtracts
+    /// 1 from each.
     #[must_use]
     pub const fn from_one(mut self) -> Self {
         self.places.first_rank = 1;
         self
     }
 
-    /// A section of an array.
+    /// States that the call moves a section of an array. `descriptor` is the argument with the array descriptor of
+    /// gfortran, `vector` the one with vector subscripts, if there is one.
     #[must_use]
     pub const fn section(mut self, descriptor: u8, vector: Option<u8>) -> Self {
         let vector = match vector {
@@ -276,7 +289,8 @@ impl Row {
         self
     }
 
-    /// What a chain of references leads to; the other side has a descriptor, if it is given.
+    /// States that the call moves what a chain of gfortran's references leads to. `descriptor` describes the local
+    /// side, if the function has such an argument.
     #[must_use]
     pub const fn reference(mut self, chain: u8, descriptor: Option<u8>) -> Self {
         let descriptor = match descriptor {
@@ -287,98 +301,108 @@ impl Row {
         self
     }
 
-    /// A block of several dimensions.
+    /// States that the call moves a strided block of ARMCI. `levels` is the argument that is one less than the number
+    /// of `counts`.
     #[must_use]
     pub const fn block(mut self, counts: u8, levels: u8) -> Self {
         self.places.bytes = Bytes::Block { counts: Arg(counts), levels: Arg(levels) };
         self
     }
 
-    /// Four bytes, or eight if the operation that an argument says is odd.
+    /// States that the call moves four bytes, or eight if the argument at this position is odd. `ARMCI_Rmw` selects its
+    /// operation by such an argument.
     #[must_use]
     pub const fn int_or_long(mut self, at: u8) -> Self {
         self.places.bytes = Bytes::IntOrLong(Arg(at));
         self
     }
 
-    /// A list of vectors.
+    /// States that the call moves a list of ARMCI's generalised I/O vectors. `list` is the argument with its address,
+    /// `length` the one with the number of entries.
     #[must_use]
     pub const fn vectors(mut self, list: u8, length: u8) -> Self {
         self.places.bytes = Bytes::Vectors { list: Arg(list), length: Arg(length) };
         self
     }
 
-    /// The process that data are fetched from, by a call that puts them elsewhere.
+    /// Names the argument that is the rank of the process whose data the call moves to another target.
     #[must_use]
     pub const fn source(mut self, at: u8) -> Self {
         self.places.source = Some(Arg(at));
         self
     }
 
-    /// The caller and the ranks in a list take part.
+    /// States that the caller and the ranks in an array take part. A negative `count` at run time means all processes.
     #[must_use]
     pub const fn listed(mut self, count: u8, list: u8) -> Self {
         self.places.group = Group::Listed { count: Arg(count), list: Arg(list) };
         self
     }
 
-    /// Where it is stored whether a lock was obtained.
+    /// Names the argument that is the address at which the call stores whether it obtained the lock.
     #[must_use]
     pub const fn obtained(mut self, at: u8) -> Self {
         self.places.obtained = Some(Arg(at));
         self
     }
 
-    /// So many bytes, always.
+    /// States that the call always moves this number of bytes, because the function handles a single value, such as
+    /// `shmem_int_p`.
     #[must_use]
     pub const fn fixed(mut self, bytes: u8) -> Self {
         self.places.bytes = Bytes::Fixed(bytes);
         self
     }
 
-    /// An argument counts elements of so many bytes.
+    /// States that an argument counts elements of `size` bytes each. A size of 1 means that the argument is the number
+    /// of bytes itself.
     #[must_use]
     pub const fn counted(mut self, count: u8, size: u8) -> Self {
         self.places.bytes = Bytes::Counted { count: Arg(count), size };
         self
     }
 
-    /// Two arguments multiplied are the bytes.
+    /// States that the product of two arguments is the number of bytes, as in `shmem_calloc(count, size)`.
     #[must_use]
     pub const fn product(mut self, count: u8, size: u8) -> Self {
         self.places.bytes = Bytes::Product { count: Arg(count), size: Arg(size) };
         self
     }
 
-    /// Distances between elements.
+    /// Names the arguments that are the distances between elements at the destination and at the source, counted in
+    /// elements (`shmem_iput`).
     #[must_use]
     pub const fn strides(mut self, destination: u8, source: u8) -> Self {
         self.places.strides = Some(Strides { destination: Arg(destination), source: Arg(source) });
         self
     }
 
-    /// The context.
+    /// Names the argument that is the communication context of the operation. [`in_context`](Self::in_context) is
+    /// simpler for functions that also exist without a context.
     #[must_use]
     pub const fn context(mut self, at: u8) -> Self {
         self.places.context = Some(Arg(at));
         self
     }
 
-    /// What a later call completes it by.
+    /// Names the argument that is the request or handle by which a later call completes the operation. The row must
+    /// also be [non-blocking](Self::non_blocking) for that.
     #[must_use]
     pub const fn handle(mut self, at: u8) -> Self {
         self.places.handle = Some(Arg(at));
         self
     }
 
-    /// Every process takes part.
+    /// States that every process of the program takes part in the call, so that it is collective without naming a
+    /// group.
     #[must_use]
     pub const fn world(mut self) -> Self {
         self.places.group = Group::World;
         self
     }
 
-    /// An active set takes part; its stride and size follow its start.
+    /// States that an active set takes part. `start` is the argument with its first rank; the logarithm of the stride
+    /// and the size follow in the next two arguments.
     #[must_use]
     pub const fn active_set(mut self, start: u8) -> Self {
         self.places.group = Group::ActiveSet {
@@ -389,70 +413,75 @@ impl Row {
         self
     }
 
-    /// A team takes part.
+    /// Names the argument that is the team or communicator whose members take part. Ranks among the other arguments
+    /// then count in this group.
     #[must_use]
     pub const fn team(mut self, at: u8) -> Self {
         self.places.group = Group::Team(Arg(at));
         self
     }
 
-    /// The root of a collective operation.
+    /// Names the argument that is the rank of the root of a collective operation, counted in the group that takes part.
     #[must_use]
     pub const fn root(mut self, at: u8) -> Self {
         self.places.root = Some(Arg(at));
         self
     }
 
-    /// The lock.
+    /// Names the argument that is the lock: the address of a symmetric variable, the token of a coarray, or the number
+    /// of a mutex.
     #[must_use]
     pub const fn lock(mut self, at: u8) -> Self {
         self.places.lock = Some(Arg(at));
         self
     }
 
-    /// What is waited for or tested.
+    /// Sets the condition that the call waits for or tests in memory of the calling process, for
+    /// [`Operation::WaitChange`] and [`Operation::TestChange`].
     #[must_use]
     pub const fn condition(mut self, condition: Condition) -> Self {
         self.places.condition = Some(condition);
         self
     }
 
-    /// How the target is told.
+    /// Sets the signal by which a put notifies its target, as `shmem_put_signal` and `ARMCI_Put_flag` do.
     #[must_use]
     pub const fn signal(mut self, signal: Signal) -> Self {
         self.places.signal = Some(signal);
         self
     }
 
-    /// Memory that is given back or changes its size.
+    /// Names the argument that is the address of memory which the call releases or resizes, as `shmem_free` and
+    /// `shmem_realloc` do.
     #[must_use]
     pub const fn memory(mut self, at: u8) -> Self {
         self.places.memory = Some(Arg(at));
         self
     }
 
-    /// Where the handle of what was made is stored.
+    /// Names the argument that is the address at which the call stores the handle of what it has created.
     #[must_use]
     pub const fn created(mut self, at: u8) -> Self {
         self.places.created = Some(Arg(at));
         self
     }
 
-    /// Where the handle of the second thing made is stored.
+    /// Names the argument that is the address at which the call stores the handle of the second group that it has
+    /// created.
     #[must_use]
     pub const fn also_created(mut self, at: u8) -> Self {
         self.places.also_created = Some(Arg(at));
         self
     }
 
-    /// Who will be in the group that is made.
+    /// Sets the members of the group that the call creates, as ranks of the group that takes part.
     #[must_use]
     pub const fn members(mut self, members: Members) -> Self {
         self.places.members = Some(members);
         self
     }
 
-    /// What the returned value says.
+    /// Sets the meaning of the returned value. Without it, a call that returns counts as successful.
     #[must_use]
     pub const fn success(mut self, success: Success) -> Self {
         self.places.success = success;

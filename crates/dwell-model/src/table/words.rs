@@ -1,13 +1,13 @@
-//! Words that all adapters describe their functions with.
+//! Macros with which all adapters describe their functions.
 
-/// A name without its type, for a function that stands alone.
+/// The symbol of a function that stands alone, from its whole name as a literal.
 macro_rules! symbol {
     ($name:literal) => {
         $crate::table::Symbol::terminated(concat!($name, "\0"))
     };
 }
 
-/// Families, one a line: what its rows have in common, and the rows.
+/// A list of families, one on each line: the name of the family, and its rows.
 macro_rules! families {
     ($( $name:literal: $rows:expr; )*) => {
         &[$( $crate::table::Family { name: $name, rows: $rows }, )*]

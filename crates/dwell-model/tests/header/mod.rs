@@ -1,19 +1,19 @@
-//! Prototypes of functions, from a preprocessed header of C.
+//! Reads prototypes of functions from a preprocessed header of C.
 //!
-//! No more of the language than headers of communication libraries use: no function pointers among the
-//! arguments, no macros left.
+//! It understands no more of the language than headers of communication libraries use: no function pointers among the
+//! arguments, no macros.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use dwell_model::table::CType;
 
-/// A type as a function takes or returns it.
+/// The type of an argument or of a returned value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Type {
-    /// The type; any pointer is just that.
+    /// The type in the table. Every pointer is [`CType::Pointer`].
     pub(crate) ctype: CType,
-    /// What a pointer points to, if that is a type of the table.
+    /// The type that a pointer points to, if the table has that type.
     pub(crate) pointee: Option<CType>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Argument {
     pub(crate) of: Type,
 }
 
-/// What a header says of a function.
+/// The prototype of a function, as a header declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prototype {
     pub(crate) returns: Type,
@@ -42,10 +42,10 @@ impl fmt::Display for Prototype {
     }
 }
 
-/// Every function that the text declares and `wanted` asks for.
+/// Returns every function that the text declares and `wanted` selects.
 ///
-/// `handles` are the names of types that are pointers behind a typedef. A declaration that is not
-/// understood is an error, not a gap.
+/// `handles` are the names of types that are pointers behind a typedef. A declaration that cannot be parsed is an error
+/// and not a gap.
 pub(crate) fn prototypes(
     text: &str,
     handles: &[&str],
@@ -91,7 +91,7 @@ fn prototype(before: &[String], inside: &[String], handles: &[&str]) -> Result<P
     Ok(prototype)
 }
 
-/// A type, and the name after it.
+/// Parses a type and the name that follows it, if there is one.
 fn parse(words: &[String], handles: &[&str]) -> Result<(Type, Option<String>), String> {
     let mut base: Vec<&str> = Vec::new();
     let mut name = None;
@@ -117,7 +117,7 @@ fn parse(words: &[String], handles: &[&str]) -> Result<(Type, Option<String>), S
     Ok((of, name))
 }
 
-/// Words that belong to a type even after another.
+/// Returns `true` for words that belong to a type even behind another word.
 fn of_the_language(word: &str) -> bool {
     let words = [
         "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Complex",
@@ -125,7 +125,7 @@ fn of_the_language(word: &str) -> bool {
     words.contains(&word)
 }
 
-/// The type of these words. Each alias stays itself: `int64_t` is not `long`.
+/// Returns the type of these words. Each alias stays itself: `int64_t` is not `long`.
 fn ctype(words: &[&str], handles: &[&str]) -> Option<CType> {
     if let [word] = words
         && handles.contains(word)
@@ -157,7 +157,7 @@ fn ctype(words: &[&str], handles: &[&str]) -> Option<CType> {
     }
 }
 
-/// What stands between semicolons, without anything in braces.
+/// Splits a text at its semicolons, and drops everything in braces.
 fn statements(text: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut depth = 0_usize;
@@ -204,7 +204,7 @@ fn words(statement: &str) -> Vec<String> {
     words
 }
 
-/// The words without `__attribute__((…))` and its like.
+/// Removes `__attribute__((…))` and similar annotations from the words of a declaration.
 fn without_attributes(words: Vec<String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.into_iter().peekable();
