@@ -1,4 +1,4 @@
-//! Debug information of one module.
+//! The debug information of one module.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,14 +14,14 @@ use crate::demangle::{self, demangle};
 use crate::image::{Allowance, Image, Reader};
 use crate::{Frame, Reason, locate};
 
-/// DWARF that is parsed as far as it was asked for.
+/// DWARF of a module, parsed as far as lookups have needed it.
 pub(crate) struct Debug {
     context: Context<Reader>,
     split: Split,
     names: Names,
 }
 
-/// Readable names by mangled ones: demangling takes longer than everything else.
+/// Demangled names by mangled ones. The cache exists because demangling takes longer than the rest of a lookup.
 #[derive(Default)]
 struct Names(HashMap<Option<DwLang>, HashMap<String, String>>);
 
@@ -39,26 +39,26 @@ impl Names {
     }
 }
 
-/// Where split debug information comes from.
+/// The sources of split debug information.
 struct Split {
-    /// The module and its debug file: packages are called after them.
+    /// Paths of the module and its debug file, after which packages are named.
     owners: Vec<PathBuf>,
     package: Option<Option<DwarfPackage<Reader>>>,
     missing: Option<PathBuf>,
     problems: Vec<Reason>,
 }
 
-/// What debug information says of an address.
+/// The result of a lookup in debug information.
 pub(crate) struct Found {
     pub(crate) frames: Vec<Frame>,
-    /// Whether the innermost frame comes from the description of a function, not from lines alone.
+    /// `true` if the innermost frame comes from the description of a function, not from lines alone.
     pub(crate) functions: bool,
-    /// Whether the outermost name says less than the symbol table does.
+    /// `true` if the outermost name says less than the symbol table does.
     pub(crate) bare: bool,
 }
 
 impl Debug {
-    /// Parses what finds units by address. `image` has debug information for the module at `path`.
+    /// Parses the tables that find units by address. `image` has the debug information for the module at `path`.
     pub(crate) fn new(
         image: &Image,
         path: &Path,
@@ -85,17 +85,17 @@ impl Debug {
         Ok(Self { context, split, names: Names::default() })
     }
 
-    /// What was wrong with files that only add something.
+    /// Returns the problems with optional files, such as split debug information, since the last call.
     pub(crate) fn take_problems(&mut self) -> Vec<Reason> {
         std::mem::take(&mut self.split.problems)
     }
 
-    /// A part of split debug information that was looked for in vain.
+    /// Returns the path of a part of split debug information that was not found.
     pub(crate) fn missing(&self) -> Option<&Path> {
         self.split.missing.as_deref()
     }
 
-    /// The frames of an address inside a call, innermost first; none if it is not covered.
+    /// Returns the frames of an address inside a call, innermost first, or none if debug information does not cover it.
     pub(crate) fn find(
         &mut self,
         address: u64,
@@ -138,7 +138,7 @@ impl Debug {
         Ok(found)
     }
 
-    /// What the source calls a function: `exchange`, where the linker sees `exchange_`.
+    /// Returns the name of a function in its source: `exchange`, where the linker sees `exchange_`.
     fn own_name(&self, address: u64, die: UnitOffset) -> Option<String> {
         let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
         let mut die = die;
@@ -159,11 +159,11 @@ impl Debug {
     }
 }
 
-/// How many references are followed to a name. Damaged ones may go in a circle.
+/// The largest number of references that are followed to a name. Damaged ones may form a cycle.
 const REFERENCES: usize = 8;
 
 impl Split {
-    /// One unit of split debug information, from a package or from the file that the compiler left.
+    /// Loads one unit of split debug information, from a package or from the file that the compiler left.
     fn load(
         &mut self,
         load: &SplitDwarfLoad<Reader>,
@@ -199,7 +199,7 @@ impl Split {
     }
 }
 
-/// `x.dwp` for a module `x`, if there is one.
+/// Reads the package `x.dwp` of a module `x`, if there is one.
 fn package(
     owners: &[PathBuf],
     problems: &mut Vec<Reason>,
@@ -224,7 +224,7 @@ fn package(
     })
 }
 
-/// A `.dwo` file, if it is of the compilation that is asked for.
+/// Reads a `.dwo` file, and accepts it only if it comes from the compilation of the module.
 fn unit(
     place: &Path,
     load: &SplitDwarfLoad<Reader>,
@@ -246,17 +246,16 @@ fn unit(
     Ok(dwarf)
 }
 
-/// Real programs stay below a hundred or so; the 2 MiB stack of a thread is enough for this even
-/// without optimisation, and not for 1,000.
+/// The deepest nesting of entries that is accepted. Real programs stay below a hundred or so; the 2 MiB stack of a
+/// thread is enough for this depth even without optimisation, and not for 1,000.
 const DEEPEST: isize = 400;
 
 const TOO_DEEP: &str = "debug information nested too deeply";
 
-/// Whether entries are nested no deeper than a stack can follow.
+/// Returns `true` if entries are nested no deeper than a stack can follow.
 ///
-/// `addr2line` descends into inlined calls by recursion, and a byte is enough for a level: a file can
-/// ask for more stack than there is. Looking at every entry beforehand takes about as long as reading
-/// the file did.
+/// `addr2line` descends into inlined calls by recursion, and one byte is enough for a level, so a file can ask for more
+/// stack than there is. Looking at every entry beforehand takes about as long as reading the file did.
 fn is_shallow(dwarf: &Dwarf<Reader>) -> bool {
     let mut units = dwarf.units();
     // What cannot be parsed here ends the parsing of addr2line at the same place.

@@ -1,16 +1,16 @@
-//! Names as people write them.
+//! Demangling of names.
 //!
-//! A damaged or malicious name of a few hundred bytes may stand for gigabytes of text, so what a name
-//! becomes is bounded; beyond that it stays as it is.
+//! A damaged or malicious name of a few hundred bytes may stand for gigabytes of text, so the length of the result is
+//! limited; beyond the limit the name stays mangled.
 
 use std::fmt::{self, Write as _};
 
 use gimli::DwLang;
 
-/// More than any name of a real program.
+/// The longest name that is demangled or produced, in bytes. No name of a real program is as long.
 const LONGEST: usize = 1 << 16;
 
-/// The name as people write it. Without a language, what the name looks like decides.
+/// Returns the demangled name. If the language is not known, the form of the name decides.
 pub(crate) fn demangle(name: &str, language: Option<DwLang>) -> String {
     let readable = match language.map(family) {
         None => rust(name).or_else(|| cpp(name)).or_else(|| fortran(name)),
@@ -22,7 +22,7 @@ pub(crate) fn demangle(name: &str, language: Option<DwLang>) -> String {
     readable.unwrap_or_else(|| name.to_owned())
 }
 
-/// Makes a bare C++ name, such as `operator()`, that of its symbol. Says whether it could.
+/// Replaces a bare C++ name, such as `operator()`, by the full name of its symbol. Returns `true` if it did.
 pub(crate) fn complete(name: &mut String, symbol: &str) -> bool {
     if let Some(mut full) = cpp(symbol) {
         // What the optimiser made of it: ` [clone .constprop.0]`.
@@ -35,12 +35,12 @@ pub(crate) fn complete(name: &mut String, symbol: &str) -> bool {
     false
 }
 
-/// Whether the name says less than its symbol does.
+/// Returns `true` if the name says less than its symbol does, as a C++ name without namespace and arguments.
 pub(crate) fn is_bare(name: &str, language: Option<DwLang>) -> bool {
     matches!(language.map(family), Some(Family::Cpp)) && !name.starts_with("_Z")
 }
 
-/// Whether the language's own name of a function is not the one that the linker sees.
+/// Returns `true` for Fortran, where the name of a function in the source is not the one that the linker sees.
 pub(crate) fn is_fortran(language: Option<DwLang>) -> bool {
     matches!(language.map(family), Some(Family::Fortran))
 }
@@ -71,7 +71,7 @@ fn family(language: DwLang) -> Family {
     }
 }
 
-/// Without the hash at the end.
+/// Demangles a name of Rust, without the hash at its end.
 fn rust(name: &str) -> Option<String> {
     let readable = rustc_demangle::try_demangle(name).ok()?;
     let mut text = Bounded::default();
@@ -90,7 +90,7 @@ fn cpp(name: &str) -> Option<String> {
     Some(text.0)
 }
 
-/// `__m_MOD_p`, as gfortran calls the procedure `p` of a module `m`, is `m::p`, as gdb prints it.
+/// Converts `__m_MOD_p`, gfortran's name of the procedure `p` of a module `m`, to `m::p`, as gdb prints it.
 fn fortran(name: &str) -> Option<String> {
     let (module, procedure) = name.strip_prefix("__")?.split_once("_MOD_")?;
     (!module.is_empty() && !procedure.is_empty()).then(|| format!("{module}::{procedure}"))

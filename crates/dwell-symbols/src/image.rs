@@ -1,10 +1,9 @@
 //! An ELF file in memory.
 //!
-//! Files are read, not mapped. A map costs less, but a program that is rebuilt while it is looked at
-//! becomes shorter, and the next access beyond its new end kills this process with SIGBUS; in a
-//! network file system that takes nothing more than a compiler on another node. The whole file is
-//! read at once: where it has debug information, that is most of it, and every section and name is
-//! then a range of the one buffer. [`Allowance`] bounds what is read.
+//! Files are read, not mapped. A map costs less, but a program that is rebuilt during the lookup becomes shorter, and
+//! the next access beyond its new end kills this process with SIGBUS; in a network file system a compiler on another
+//! node suffices for that. The whole file is read at once: where it has debug information, that is most of it, and
+//! every section and name is then a range of the one buffer. [`Allowance`] limits how much is read.
 
 use std::io::{ErrorKind, Read};
 use std::iter::repeat_n;
@@ -16,10 +15,11 @@ use object::{CompressionFormat, Object as _, ObjectSection as _};
 
 use crate::{BuildId, Reason};
 
-/// How a section is read: a range of a buffer that is shared by all that read in it.
+/// A reader of a section: a range of the file's buffer, which all readers share.
 pub(crate) type Reader = EndianArcSlice<RunTimeEndian>;
 
-/// How many bytes may still be taken, and how many were. A copy made before is the way back.
+/// The number of bytes that may still be taken, and the number taken so far. To undo, restore a copy that was made
+/// before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     left: u64,
@@ -42,7 +42,7 @@ impl Allowance {
     }
 }
 
-/// An ELF file, read and found to have a header.
+/// An ELF file that was read into memory and has a valid header.
 #[derive(Debug, Clone)]
 pub(crate) struct Image {
     pub(crate) path: PathBuf,
@@ -50,7 +50,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Reads a file.
+    /// Reads a file and parses its header. The allowance is charged only on success.
     pub(crate) fn read(path: &Path, allowance: &mut Allowance) -> Result<Self, Reason> {
         let unreadable = |error: &std::io::Error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Reason::Gone { path: path.into() },
@@ -79,7 +79,7 @@ impl Image {
         Ok(image)
     }
 
-    /// The headers of the file.
+    /// Parses the headers of the file.
     pub(crate) fn object(&self) -> Result<object::File<'_>, Reason> {
         object::File::parse(&*self.bytes).map_err(|error| self.damaged(&error))
     }
@@ -93,7 +93,7 @@ impl Image {
         Ok(id.and_then(BuildId::new))
     }
 
-    /// Whether there is DWARF in the file itself.
+    /// Returns `true` if the file itself contains DWARF.
     pub(crate) fn has_debug_info(&self) -> bool {
         let has = |object: object::File<'_>| {
             let section = object.section_by_name(".debug_info")?;
@@ -102,7 +102,7 @@ impl Image {
         self.object().ok().and_then(has).is_some()
     }
 
-    /// CRC-32 of the whole file, as `.gnu_debuglink` has it.
+    /// Returns the CRC-32 of the whole file, as `.gnu_debuglink` has it.
     pub(crate) fn checksum(&self) -> u32 {
         crc32fast::hash(&self.bytes)
     }
@@ -111,12 +111,12 @@ impl Image {
         if object.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
     }
 
-    /// A reader of nothing.
+    /// Returns a reader of no bytes, in the byte order of the file.
     pub(crate) fn empty(&self) -> Result<Reader, Reason> {
         Ok(Reader::new(Arc::default(), Self::endian(&self.object()?)))
     }
 
-    /// The DWARF in the file, in sections for split debug information if `dwo`.
+    /// Returns the DWARF in the file, from the sections for split debug information if `dwo` is set.
     pub(crate) fn dwarf(
         &self,
         dwo: bool,
@@ -129,7 +129,7 @@ impl Image {
         })
     }
 
-    /// The file as a package of split debug information.
+    /// Returns the file as a package of split debug information (`.dwp`).
     pub(crate) fn package(
         &self,
         allowance: &mut Allowance,
@@ -145,7 +145,7 @@ impl Image {
         })
     }
 
-    /// A section, inflated if it is compressed, or nothing.
+    /// Returns a section, inflated if it is compressed, or a reader of no bytes if there is no such section.
     fn section(
         &self,
         object: &object::File<'_>,
@@ -176,7 +176,7 @@ impl Image {
     }
 }
 
-/// What names, lines and inlining take; the rest describes variables and types.
+/// Returns `true` for the sections that names, lines and inlining need. The others describe variables and types.
 fn is_needed(id: SectionId) -> bool {
     matches!(
         id,
@@ -193,7 +193,7 @@ fn is_needed(id: SectionId) -> bool {
     )
 }
 
-/// Loading a package fails in two ways, and gimli asks for one type.
+/// The two errors of loading a package. gimli accepts a single type only.
 enum PackageError {
     Section(Reason),
     Dwarf(gimli::Error),

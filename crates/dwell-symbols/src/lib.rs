@@ -1,13 +1,13 @@
-//! Return addresses to function, file and line, inlined functions included.
+//! Resolves return addresses to function, file and line, inlined functions included.
 //!
-//! A recorder inside a measured process notes where a call came from as cheaply as it can: which
-//! [`Module`] (program or shared library), its [`BuildId`], and the return address less the load bias
-//! of the module. Afterwards, perhaps on another machine, this crate says which source that is.
+//! A recorder inside a measured process notes where a call came from as cheaply as it can: the [`Module`] (program or
+//! shared library), its [`BuildId`], and the return address less the load bias of the module. Afterwards, perhaps on
+//! another machine, this crate finds the source that belongs to it.
 //!
-//! * [`Resolver`] opens modules when they are asked for and keeps them;
-//! * [`Site`] is its answer: [frames](Frame), the innermost inlined function first, and a
-//!   [`Quality`] that says where they come from and why there is no more;
-//! * [`Options`] say where debug files are, and how much memory may be used.
+//! * [`Resolver`] opens modules when they are first needed and keeps them;
+//! * [`Site`] is its answer: [frames](Frame), the innermost inlined function first, and a [`Quality`] that says where
+//!   they come from and why there is no more;
+//! * [`Options`] name the directories of debug files, and limit the memory.
 //!
 //! # Example
 //!
@@ -31,12 +31,12 @@
 //! # Ok::<(), dwell_symbols::NotABuildId>(())
 //! ```
 //!
-//! For many addresses, [`Resolver::resolve_all`] goes module by module, and [`resolve_archive`] does all
+//! For many addresses, [`Resolver::resolve_all`] goes module by module, and [`resolve_archive`] resolves all call sites
 //! of a recorded [archive].
 //!
 //! # Where it looks
 //!
-//! | what | from where | gives |
+//! | information | place | quality |
 //! |---|---|---|
 //! | DWARF 2 to 5 | the module, compressed sections too | [`Quality::Exact`] |
 //! | … of a debug file | `.build-id/xx/yy.debug` or `<build id>/debuginfo` in the [debug directories](Options::debug_directory); the name in `.gnu_debuglink` beside the module, in `.debug` there, or in a debug directory | the same |
@@ -44,35 +44,35 @@
 //! | … that is split | `<module>.dwp`, or the `.dwo` file where the compiler put it | the same; without it [`Quality::Line`] |
 //! | symbols | `.symtab`, then `.dynsym` | [`Quality::Symbol`]: function and offset |
 //!
-//! A debug file is good enough where the module itself has gone or has been built again.
+//! A debug file suffices where the module itself is gone or has been built again.
 //!
-//! **Nothing is resolved with wrong data.** A file whose build id is not the recorded one is not used;
-//! nor is a debug file without the build id of its module or, where there is none, without the
-//! checksum of the link; nor a `.dwo` file of another compilation. An address between the functions of
-//! a stripped library is not given to a neighbour. A return address points behind the call, so the byte
-//! before it is looked up: a call that never returns may be the last instruction of its function.
+//! **No address is resolved with wrong data.** A file whose build id is not the recorded one is not used; nor is a
+//! debug file without the build id of its module or, where there is none, without the checksum of the link; nor a
+//! `.dwo` file of another compilation. An address between the functions of a stripped library is not given to a
+//! neighbour. A return address points behind the call, so the byte before it is looked up: a call that never returns
+//! may be the last instruction of its function.
 //!
 //! # Names
 //!
-//! Rust (both manglings, without hash) and C++ are demangled, C is as it is. Fortran has the names of
-//! the source: `halo::exchange` for a procedure of a module, `solver` for a main program. C++ functions
-//! that no other file can see have no mangled name in debug information: the symbol table makes
-//! `operator()` the lambda it is, but not where it was inlined.
+//! Rust (both manglings, without hash) and C++ are demangled, C is as it is. Fortran has the names of the source:
+//! `halo::exchange` for a procedure of a module, `solver` for a main program. C++ functions that no other file can see
+//! have no mangled name in debug information: the symbol table turns `operator()` into the name of the lambda, except
+//! where it was inlined.
 //!
 //! # Damage
 //!
-//! Files may be cut short or overwritten: the answer is less, with a [reason](Reason), and never a
-//! panic. Sizes that a file claims are held against the file and the [memory](Options::memory) allowed
-//! before anything is reserved, entries nested beyond reason are refused, and a name never becomes longer than 64 KiB. Files are read, not mapped, as a module that is linked again
-//! while it is mapped ends the process with SIGBUS.
+//! Files may be truncated or overwritten: the answer then says less, with a [reason](Reason), and there is never a
+//! panic. Sizes that a file claims are compared with the file and the [memory](Options::memory) allowed before anything
+//! is allocated, entries nested too deeply are refused, and a name never becomes longer than 64 KiB. Files are read,
+//! not mapped, because a module that is linked again while it is mapped ends the process with SIGBUS.
 //!
 //! # Speed
 //!
-//! A module is read once, and the debug information of a source file is parsed when the first address
-//! in it is asked for. 100,000 addresses all over a program of 67 MB, 3.8 frames each, took GNU addr2line
-//! 5.8 times as long as [`Resolver::resolve_all`], opening the file included: some 13 µs a site, and
-//! 8 µs where everything is parsed already. That is the median of 7 rounds between 4.4 and 6.7 (2026-11-15,
-//! 2 cores of a shared and noisy Intel Xeon at 2.5 GHz, binutils 2.40), measured by
+//! A module is read once, and the debug information of a source file is parsed when the first address in it is looked
+//! up. 100,000 addresses all over a program of 67 MB, 3.8 frames each, took GNU addr2line 5.8 times as long as
+//! [`Resolver::resolve_all`], opening the file included: some 13 µs a site, and 8 µs where everything is parsed
+//! already. That is the median of 7 rounds between 4.4 and 6.7 (2026-11-15, 2 cores of a shared and noisy Intel Xeon at
+//! 2.5 GHz, binutils 2.40), measured by
 //!
 //! ```sh
 //! cargo run --release -p dwell-symbols --example speed -- target/debug/dwell
@@ -81,12 +81,12 @@
 //! # Limits
 //!
 //! * ELF on Unix. Byte order and word size are the file's own, but only 64-bit x86 has been tested.
-//! * No network: debuginfod is not asked, though its cache can be a debug directory. Compressed symbols
-//!   in `.gnu_debugdata` are not read.
-//! * The whole file of a module is in memory while it is open; [`Options::memory`] bounds the sum of
-//!   these, not what is parsed from them.
-//! * Paths of sources are as the compiler wrote them: nothing says that they exist here.
-//! * A tail call leaves no return address, so the function that made it is not seen.
+//! * No network: debuginfod is not asked, though its cache can be a debug directory. Compressed symbols in
+//!   `.gnu_debugdata` are not read.
+//! * The whole file of a module is in memory while it is open; [`Options::memory`] limits the sum of these, not what is
+//!   parsed from them.
+//! * Paths of sources are as the compiler wrote them: they need not exist on this machine.
+//! * A tail call leaves no return address, so the function that made it does not appear.
 //! * Names of flang and Intel Fortran are what they write into debug information.
 
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,8 +1,8 @@
-//! Where the debug information of a stripped file is.
+//! Finds the debug information of a stripped file.
 //!
-//! The places are those of gdb: by build id in a debug directory, by `.gnu_debuglink` beside the file,
-//! in `.debug` beside it, and below a debug directory under the file's own path. A directory may also
-//! be the cache of a debuginfod client, or hold debug files plainly.
+//! The places are those of gdb: by build id in a debug directory, by `.gnu_debuglink` beside the file, in `.debug`
+//! beside it, and below a debug directory under the file's own path. A directory may also be the cache of a debuginfod
+//! client, or hold debug files directly.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,13 +14,13 @@ use object::Object as _;
 use crate::image::{Allowance, Image};
 use crate::{BuildId, Reason};
 
-/// What `.gnu_debuglink` says.
+/// The content of `.gnu_debuglink`: name and CRC-32 of the debug file.
 struct Link {
     name: PathBuf,
     checksum: u32,
 }
 
-/// How a file shows that it belongs to a module.
+/// The proof that a debug file belongs to a module.
 #[derive(Clone, Copy)]
 pub(crate) enum Proof<'a> {
     BuildId(&'a BuildId),
@@ -51,8 +51,8 @@ impl Proof<'_> {
 ///
 /// # Errors
 ///
-/// What was wrong with the first file that was in the right place and could not be used;
-/// [`Reason::Stripped`] if there was none.
+/// The problem of the first file that was in the right place and could not be used, or [`Reason::Stripped`] if there
+/// was no such file.
 pub(crate) fn debug_file(
     path: &Path,
     image: Option<&Image>,
@@ -82,11 +82,12 @@ pub(crate) fn debug_file(
     Err(problem.unwrap_or(Reason::Stripped))
 }
 
-/// Finds what dwz has moved out of several debug files into a common one.
+/// Finds the common file into which dwz has moved parts of several debug files. Returns `None` if this file refers to
+/// none.
 ///
 /// # Errors
 ///
-/// If the file asks for one, and it is nowhere or is another one.
+/// If the file refers to a common file that does not exist, cannot be used, or has another build id.
 pub(crate) fn supplement(
     image: &Image,
     directories: &[PathBuf],
@@ -110,7 +111,7 @@ pub(crate) fn supplement(
     Err(problem)
 }
 
-/// Reads a file and keeps it if it is the right one and has debug information.
+/// Reads a file, and keeps it if it belongs to the module and has debug information.
 fn usable(
     place: &Path,
     proof: Proof<'_>,

@@ -1,4 +1,4 @@
-//! What a recorder knows of an address: the module, its build id, and a place in it.
+//! The description of an address as a recorder knows it: the module, its build id, and an offset in it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,37 +6,45 @@ use std::str::FromStr;
 
 /// A program or shared library that was loaded into a measured process.
 ///
-/// The recorder takes both from `dl_iterate_phdr`: the path, and the note `NT_GNU_BUILD_ID` among the
-/// loaded segments.
+/// The recorder takes both fields from `dl_iterate_phdr`: the path, and the note `NT_GNU_BUILD_ID` among the loaded
+/// segments.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Module {
-    /// Where the file was.
+    /// Path of the file on the machine where the program ran.
     pub path: PathBuf,
-    /// The build id that was loaded. Without one a file cannot be checked, and is believed.
+    /// Build id of the file that was loaded. Without one the file at the path cannot be checked, and is believed.
     pub build_id: Option<BuildId>,
 }
 
 impl Module {
-    /// A module with a build id; an empty one counts as none.
+    /// Creates a module from a path and the bytes of its build id. No bytes mean that the module has no build id.
     pub fn new(path: impl Into<PathBuf>, build_id: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), build_id: BuildId::new(build_id) }
     }
 }
 
-/// What a linker put into a file to tell it from all others (`--build-id`): usually 20 bytes.
+/// The identifier that a linker wrote into a file to tell it from all others (`--build-id`), usually 20 bytes.
 ///
-/// Its text is lower-case hexadecimal, as `file` and `readelf -n` print it.
+/// Its text is lower-case hexadecimal, as `file` and `readelf -n` print it; upper case is read as well.
+///
+/// ```
+/// use dwell_symbols::BuildId;
+///
+/// let id: BuildId = "0AFF10".parse()?;
+/// assert_eq!(id.to_string(), "0aff10");
+/// # Ok::<(), dwell_symbols::NotABuildId>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuildId(Vec<u8>);
 
 impl BuildId {
-    /// A build id, unless there are no bytes.
+    /// Creates a build id from its bytes. Returns `None` if there are none.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Option<Self> {
         let bytes = bytes.into();
         (!bytes.is_empty()).then_some(Self(bytes))
     }
 
-    /// Its bytes, at least one.
+    /// Returns the bytes of the build id, of which there is at least one.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -55,7 +63,8 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// A text that is no build id: empty, of odd length, or with something other than hexadecimal digits.
+/// The error of parsing a text that is no build id: empty, of odd length, or with something other than hexadecimal
+/// digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotABuildId;
 
@@ -81,16 +90,15 @@ impl FromStr for BuildId {
     }
 }
 
-/// A return address less the load bias of its module (`dlpi_addr`), which makes it an address as the
-/// file has it, in programs with a fixed address too.
+/// A return address less the load bias of its module (`dlpi_addr`). This makes it an address as the file has it, also
+/// in programs that are loaded at a fixed address.
 ///
-/// It points behind the call, perhaps into the next line or function, so what is looked up is the byte
-/// before it.
+/// The address points behind the call, perhaps into the next line or function, so the byte before it is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReturnOffset(pub u64);
 
 impl ReturnOffset {
-    /// An address inside the call.
+    /// Returns an address inside the call instruction, or `None` for address 0.
     pub(crate) fn call(self) -> Option<u64> {
         self.0.checked_sub(1)
     }

@@ -1,4 +1,4 @@
-//! Modules that are open, and what they say.
+//! The resolver: modules that are open, and the lookup of addresses in them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::locate::{self, Proof};
 use crate::symbols::Symbols;
 use crate::{Frame, Module, Quality, Reason, ReturnOffset, Site};
 
-/// Where debug information is looked for, and how much memory it may take.
+/// Settings of a [`Resolver`]: the directories in which it looks for debug files, and the memory that it may use.
 #[derive(Debug, Clone)]
 pub struct Options {
     directories: Vec<PathBuf>,
@@ -19,51 +19,52 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// `/usr/lib/debug`, and 2 GiB.
+    /// Looks in `/usr/lib/debug`, and allows 2 GiB of memory.
     fn default() -> Self {
         Self { directories: vec!["/usr/lib/debug".into()], memory: 2 << 30 }
     }
 }
 
 impl Options {
-    /// The [default](Self::default).
+    /// Creates the [default](Self::default) settings: `/usr/lib/debug` as the only debug directory, and 2 GiB of
+    /// memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Looks for debug files in a directory too, before those known so far.
+    /// Adds a directory of debug files, which is searched before those added so far.
     ///
-    /// It may be laid out by build id like `/usr/lib/debug` or like the cache of a debuginfod client,
-    /// or hold the files that debug links name.
+    /// The directory may be laid out by build id like `/usr/lib/debug` or like the cache of a debuginfod client, or
+    /// hold the files that debug links name.
     #[must_use]
     pub fn debug_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directories.insert(0, directory.into());
         self
     }
 
-    /// How many bytes of files may be held at a time.
+    /// Limits the bytes of files that the resolver holds at a time.
     ///
-    /// Where a module does not fit beside the others, these are closed, and read again when they are
-    /// asked for; one that does not fit at all is not read, and [said](Reason::TooLarge) to be too
-    /// large. What has been parsed comes on top.
+    /// Where a module does not fit beside the others, these are closed, and read again when they are needed. A module
+    /// that does not fit at all is not read, and the reason is [`Reason::TooLarge`]. What is parsed from the files
+    /// comes on top.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// A resolver with these options.
+    /// Creates a resolver with these settings. It opens no file before the first lookup.
     #[must_use]
     pub fn resolver(self) -> Resolver {
         Resolver { options: self, modules: HashMap::new() }
     }
 }
 
-/// Turns return addresses into source frames, and keeps the modules they are in.
+/// Turns return addresses into source frames, and keeps the modules that contain them open.
 ///
-/// Files are looked at once: what changes on disk after a module was first asked for is not seen, as
-/// long as the module is [held](Options::memory).
+/// A file is read once: changes on disk after the first lookup in a module are not seen, as long as the module is
+/// [held](Options::memory).
 pub struct Resolver {
     options: Options,
     modules: HashMap<Module, Opened>,
@@ -84,28 +85,32 @@ impl fmt::Debug for Resolver {
     }
 }
 
-/// From which files a module is resolved.
+/// The files from which a module is resolved, for messages that explain incomplete sites.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Status {
-    /// The file with debug information: the module or a debug file for it.
+    /// The file with debug information: the module itself or a debug file for it. `None` if there is none that can be
+    /// used.
     pub debug: Option<PathBuf>,
-    /// Whether there is a symbol table.
+    /// `true` if the files contain a symbol table with at least one function.
     pub symbols: bool,
-    /// Whether the files were held against the build id that was recorded.
+    /// `true` if the build id of the files was compared with the recorded one. Without a recorded build id any file at
+    /// the path is believed.
     pub verified: bool,
-    /// What was found and could not be used.
+    /// The files that were found and could not be used, each with the reason. An absent debug file is no problem and
+    /// not listed.
     pub problems: Vec<Reason>,
 }
 
 impl Resolver {
-    /// A resolver with default [`Options`].
+    /// Creates a resolver with default [`Options`].
     #[must_use]
     pub fn new() -> Self {
         Options::new().resolver()
     }
 
-    /// The source frames of a return address.
+    /// Returns the source frames of a return address. It never fails: what cannot be found is missing in the site,
+    /// whose [`Quality`] has the reason.
     pub fn resolve(&mut self, module: &Module, at: ReturnOffset) -> Site {
         let memory = self.options.memory;
         let site = self.open(module).resolve(at, memory);
@@ -113,10 +118,10 @@ impl Resolver {
         site
     }
 
-    /// The source frames of many return addresses, in the order of the question.
+    /// Returns the source frames of many return addresses, in the order of the input.
     ///
-    /// They are looked up by module, so that each is read once, however little memory there is, and
-    /// an address that is asked for again costs a copy.
+    /// The addresses are looked up module by module, so that each module is read once, however little memory there is.
+    /// An address that occurs several times costs one lookup and copies.
     pub fn resolve_all<'a>(
         &mut self,
         sites: impl IntoIterator<Item = (&'a Module, ReturnOffset)>,
@@ -152,7 +157,8 @@ impl Resolver {
         found.into_iter().map(|(_, site)| site).collect()
     }
 
-    /// From which files a module is resolved, and what is wrong with others.
+    /// Returns the files from which a module is resolved, and the problems with others. It opens the module if need be,
+    /// and reads the symbol table.
     pub fn status(&mut self, module: &Module) -> Status {
         let opened = self.open(module);
         opened.symbols();
@@ -181,8 +187,8 @@ impl Resolver {
         self.modules.values().map(|opened| opened.bytes).sum()
     }
 
-    /// Closes other modules if one has grown, by symbols or split debug information, beyond what is
-    /// left.
+    /// Closes other modules if this one has grown beyond the memory allowed, by its symbols or by split debug
+    /// information.
     fn shrink(&mut self, in_use: &Module) {
         if self.held() > self.options.memory {
             self.modules.retain(|module, opened| module == in_use || opened.bytes == 0);
@@ -190,14 +196,14 @@ impl Resolver {
     }
 }
 
-/// A module that was asked for, whether or not anything was found.
+/// A module that was looked up, even if no file was found for it.
 struct Opened {
     debug: Option<Debug>,
     debug_path: PathBuf,
     symbols: Option<Symbols>,
-    /// Files that the symbol table will be made from when it is needed.
+    /// Files that the symbol table is read from when it is first needed.
     images: Vec<Image>,
-    /// Why sites are not exact.
+    /// The reason why sites of this module are not exact.
     lacking: Reason,
     status: Status,
     bytes: u64,
@@ -267,12 +273,12 @@ impl Opened {
         opened
     }
 
-    /// Whether more memory would have helped.
+    /// Returns `true` if more memory would have helped.
     fn is_cramped(&self) -> bool {
         self.status.problems.iter().any(|problem| matches!(problem, Reason::TooLarge { .. }))
     }
 
-    /// The symbol table, which most modules with debug information never need.
+    /// Returns the symbol table, and reads it first if need be. Most modules with debug information never need it.
     fn symbols(&mut self) -> &Symbols {
         let images = &mut self.images;
         let bytes = &mut self.bytes;
@@ -337,10 +343,10 @@ impl Opened {
         }
     }
 
-    /// Gives the outermost frame the name of its symbol, where debug information has none, or less.
+    /// Gives the outermost frame the name of its symbol, where debug information has no name or a shorter one.
     ///
-    /// Compilers leave the mangled name out of functions that no other file can see, and what is left
-    /// of a lambda is `operator()`.
+    /// Compilers leave the mangled name out of functions that no other file can see, and a lambda is then called
+    /// `operator()`.
     fn named(&mut self, mut frames: Vec<Frame>, bare: bool, call: u64) -> Vec<Frame> {
         if let Some(outermost) = frames.last_mut()
             && (outermost.function.is_none() || bare)
@@ -358,7 +364,7 @@ impl Opened {
     }
 }
 
-/// The file of a module, if it is the one that was loaded.
+/// Reads the file of a module, and accepts it only if it has the recorded build id.
 fn own_file(module: &Module, allowance: &mut Allowance) -> Result<Image, Reason> {
     let mut after = *allowance;
     let image = Image::read(&module.path, &mut after)?;

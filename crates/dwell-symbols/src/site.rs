@@ -1,63 +1,64 @@
-//! What becomes of an address: frames, and how far they can be trusted.
+//! The result of a lookup: frames, and how far they can be trusted.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::BuildId;
 
-/// What is known of a return address.
+/// The source of one return address, as far as it could be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// The innermost inlined function first, the function that has the code last. Empty if nothing
-    /// but the module is known.
+    /// The frames of the address: the innermost inlined function first, the function whose code it is last. Empty if
+    /// only the module is known.
     pub frames: Vec<Frame>,
-    /// Where the frames come from.
+    /// The source of the frames: debug information, the symbol table, or nothing.
     pub quality: Quality,
 }
 
-/// A function, and where in its source the call is.
+/// A function, and the place in its source where the call is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
-    /// The name, demangled.
+    /// Name of the function, demangled. `None` if neither debug information nor a symbol has it.
     pub function: Option<String>,
-    /// The name that the linker sees, where it is known and another one.
+    /// The mangled name that the linker sees, where it is known and differs from `function`.
     pub linkage: Option<String>,
-    /// The source file as the compiler was given it, joined with the directory it ran in.
+    /// Path of the source file as the compiler was given it, joined with the directory that the compiler ran in.
     pub file: Option<String>,
-    /// The line, counted from 1.
+    /// Line of the call, counted from 1. `None` if debug information has no line for the address.
     pub line: Option<u32>,
-    /// The column, counted from 1, if the compiler wrote it.
+    /// Column of the call, counted from 1. `None` if the compiler did not write columns.
     pub column: Option<u32>,
 }
 
-/// How much is known of a site, from most to least.
+/// The completeness of a site, from most to least. All but the first carry the reason why there is no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quality {
     /// Functions, inlining and lines come from debug information.
     Exact,
-    /// File and line come from debug information, the function from the symbol table; whether
-    /// anything was inlined is not known.
+    /// File and line come from debug information, the function from the symbol table. Whether anything was inlined is
+    /// not known.
     Line {
-        /// Why there is no more.
+        /// The reason why functions are missing.
         reason: Reason,
     },
     /// The function comes from the symbol table; file and line are not known.
     Symbol {
-        /// From the beginning of the function to the return address.
+        /// Distance in bytes from the beginning of the function to the return address.
         offset: u64,
-        /// Why there is no more.
+        /// The reason why file and line are missing.
         reason: Reason,
     },
-    /// Nothing but the module is known.
+    /// Only the module is known; the site has no frames.
     Module {
-        /// Why there is no more.
+        /// The reason why everything else is missing.
         reason: Reason,
     },
 }
 
 impl Quality {
-    /// Why there is no more, if there could be more.
+    /// Returns the reason why the site is incomplete, or `None` if it is exact. Its text is fit for a message to the
+    /// user.
     #[must_use]
     pub fn reason(&self) -> Option<&Reason> {
         match self {
@@ -69,56 +70,56 @@ impl Quality {
     }
 }
 
-/// Why a site or a module is not known exactly. Its text says what can be done.
+/// The reason why a site or a module is not known exactly. Its text says what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// There is no debug information in the file, and no debug file for it was found.
+    /// The file has no debug information, and no debug file for it was found.
     Stripped,
-    /// There is debug information, but none for this address.
+    /// There is debug information, but none for this address, as in a file compiled without `-g`.
     Uncovered,
-    /// Debug information has lines for this address, but no functions: `-gline-tables-only`, or
-    /// assembly.
+    /// Debug information has lines for this address, but no functions, as with `-gline-tables-only` or assembly.
     LinesOnly,
-    /// The file is another one than was measured. It was not used.
+    /// The file differs from the one that was measured, by its build id, so it was not used. Usually the program was
+    /// built again.
     BuildId {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The build id it has now.
+        /// The build id that the file has now, if any.
         found: Option<BuildId>,
     },
-    /// The checksum of a debug file is not the one its program asks for. It was not used.
+    /// The checksum of a debug file differs from the one that its program expects, so the debug file was not used.
     Checksum {
-        /// The debug file.
+        /// Path of the debug file.
         path: PathBuf,
     },
-    /// The file is not there, or not a file.
+    /// The file does not exist, or is not a regular file.
     Gone {
-        /// Where it should be.
+        /// The path at which it should be.
         path: PathBuf,
     },
-    /// The operating system could not read the file.
+    /// The operating system could not read the file, for instance because of its permissions.
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it said.
+        /// Text of the operating system's error.
         why: String,
     },
-    /// The file makes no sense.
+    /// The file exists but cannot be parsed: it is truncated, overwritten, or nested too deeply.
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Text of the parser's error.
         why: String,
     },
-    /// The file needs more memory than [`Options::memory`](crate::Options::memory) allows.
+    /// The file needs more memory than [`Options::memory`](crate::Options::memory) allows, so it was not read.
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Debug information is split (`-gsplit-dwarf`), and a part was not found.
+    /// Debug information is split (`-gsplit-dwarf`), and the part for this address was not found.
     SplitMissing {
-        /// Where the compiler put it.
+        /// The path at which the compiler put it.
         path: PathBuf,
     },
 }

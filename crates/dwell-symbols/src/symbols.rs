@@ -1,4 +1,4 @@
-//! The symbol table: functions by address, for what debug information does not cover.
+//! The symbol table: functions by address, for addresses that debug information does not cover.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -7,11 +7,11 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, Sym
 
 use crate::image::Image;
 
-/// How many functions that end before an address are passed on the way to one around it. Real symbol
-/// tables have a label or two inside a function.
+/// The largest number of functions ending before an address that the search passes on its way to one around it. Real
+/// symbol tables have a label or two inside a function.
 const NESTED: usize = 16;
 
-/// The functions of a module, by address.
+/// The functions of a module, sorted by address.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     functions: Vec<Function>,
@@ -25,11 +25,11 @@ struct Function {
     name: Range<usize>,
 }
 
-/// A function while it competes with others of the same address.
+/// A symbol that competes with others of the same address.
 struct Candidate<'a> {
     start: u64,
-    /// 0 for functions written in assembly without one: they reach to the next function, or to the
-    /// end of their section.
+    /// Size in bytes. It is 0 for functions written in assembly without a size: they reach to the next function, or to
+    /// the end of their section.
     size: u64,
     section_end: u64,
     rank: (usize, u8, Reverse<u64>, usize),
@@ -37,8 +37,8 @@ struct Candidate<'a> {
 }
 
 impl Symbols {
-    /// Reads `.symtab`, then `.dynsym`, of each file. Where several symbols are at one address, that
-    /// of the earlier table counts, then the one that is seen from further away.
+    /// Reads `.symtab`, then `.dynsym`, of each file. Where several symbols are at one address, the earlier table wins,
+    /// then the symbol with the wider visibility.
     pub(crate) fn new<'a>(images: impl IntoIterator<Item = &'a Image>) -> Self {
         let mut all = Vec::new();
         for (number, image) in images.into_iter().enumerate() {
@@ -73,12 +73,12 @@ impl Symbols {
         self.functions.is_empty()
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory that the table occupies.
     pub(crate) fn size(&self) -> u64 {
         (self.names.len() + size_of_val(self.functions.as_slice())) as u64
     }
 
-    /// The mangled name of the function around an address, and where it begins.
+    /// Returns the mangled name of the function around an address, and the address of its beginning.
     pub(crate) fn find(&self, address: u64) -> Option<(String, u64)> {
         let after = self.functions.partition_point(|function| function.start <= address);
         let before = self.functions.get(..after)?;

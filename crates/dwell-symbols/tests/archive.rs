@@ -1,4 +1,4 @@
-//! Archives whose call sites are resolved, read again, and shown to the C library.
+//! Resolves call sites of archives, reads the archives again, and shows them to the C library of OTF2.
 
 #[path = "support/recorded.rs"]
 mod recorded;
@@ -20,18 +20,18 @@ fn resolve(recorded: &Recorded) -> Resolved {
     resolve_archive(recorded.path(), &Options::new()).unwrap()
 }
 
-/// The program whose functions call several times.
+/// Builds the program whose functions call several times, and runs it.
 fn steps(workshop: &Workshop, options: &str) -> Calls {
     workshop.run(&format!("gcc -O2 -g {options} steps.c main.c probe.c -o steps"));
     workshop.calls("steps")
 }
 
-/// The addresses of all calls, in the order of their labels.
+/// Returns the addresses of all calls, in the order of their labels.
 fn addresses(calls: &Calls) -> Vec<String> {
     calls.values().map(address).collect()
 }
 
-/// What becomes of the calls of [`steps`].
+/// Returns the calling contexts that the calls of [`steps`] become.
 fn steps_contexts() -> [String; 4] {
     let line = |marker| marked("steps.c", marker);
     [
@@ -46,7 +46,7 @@ fn names(functions: &[[String; 4]]) -> Vec<&str> {
     functions.iter().map(|[name, ..]| name.as_str()).collect()
 }
 
-/// A second time changes nothing.
+/// Checks that a second resolution changes nothing.
 #[track_caller]
 fn check_again(recorded: &Recorded) -> Resolved {
     let before = recorded.bytes();
@@ -296,7 +296,7 @@ fn archives_without_addresses_are_left_alone() {
     assert_eq!(check_again(&recorded), Resolved::default());
 }
 
-/// Refused, and as it was.
+/// Checks that an archive is refused and stays as it was.
 #[track_caller]
 fn check_refused(recorded: &Recorded) -> Error {
     let before = recorded.bytes();

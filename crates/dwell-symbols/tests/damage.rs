@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use dwell_symbols::{Module, Options, Quality, Reason, Resolver, ReturnOffset, Site};
 use support::{Calls, Random, Workshop, have};
 
-/// As many as pass in a second or two; raise it for a thorough search.
+/// Number of rounds that pass in a second or two. Raise it for a thorough search.
 const ROUNDS: usize = 400;
 
-/// Resolves everything around the calls of a program whose file has become something else.
+/// Resolves addresses at and around the calls of a program whose file was damaged.
 fn resolve(workshop: &Workshop, calls: &Calls, name: &str) -> Vec<Site> {
     let options = Options::new().debug_directory(workshop.path("debug"));
     let mut resolver = options.memory(64 << 20).resolver();
@@ -66,7 +66,7 @@ fn damage(workshop: &Workshop, calls: &Calls, victim: &str, program: &str, seed:
     assert!(changed > rounds / 20, "{victim}: {changed} of {rounds} rounds made a difference");
 }
 
-/// Places and sizes of headers and of sections that are read, from a 64-bit little-endian file.
+/// Returns offsets and sizes of the headers and of the sections that are read, for a 64-bit little-endian file.
 fn interesting(bytes: &[u8]) -> Vec<(usize, usize)> {
     let number = |at: usize, size: usize| {
         let field = bytes[at..at + size].iter().rev();

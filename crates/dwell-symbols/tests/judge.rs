@@ -1,4 +1,4 @@
-//! GNU addr2line is the judge: the same frames for every byte of a program.
+//! Compares with GNU addr2line: both must return the same frames for every byte of a program.
 
 mod support;
 

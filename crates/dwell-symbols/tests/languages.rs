@@ -1,4 +1,5 @@
-//! Programs of several compilers print where they were called from; the source says where that is.
+//! Programs of several compilers print the addresses that they were called from; the tests compare the resolved lines
+//! with markers in the source.
 //!
 //! Tests say that they were skipped where a compiler is missing, unless `DWELL_REQUIRE_SYMBOLS=1`.
 
@@ -7,10 +8,10 @@ mod support;
 use dwell_symbols::{Quality, Reason, Resolver};
 use support::{Calls, Workshop, check, have};
 
-/// With this, clang describes functions only where something is inlined into them.
+/// An option with which clang describes functions only where something is inlined into them.
 const LINES_ONLY: &str = "-gline-tables-only";
 
-/// Every call of `chain.c`, resolved to the last detail.
+/// Checks that every call of `chain.c` is resolved to the last detail.
 fn check_c(calls: &Calls, of: &str) {
     let mut resolver = Resolver::new();
     for (label, expected) in [

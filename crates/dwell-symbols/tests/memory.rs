@@ -1,4 +1,4 @@
-//! Memory, order and addresses that nobody can return to.
+//! Limits of memory, order of results, and addresses that no call can return to.
 
 mod support;
 

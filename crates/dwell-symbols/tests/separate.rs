@@ -1,5 +1,5 @@
-//! Debug information that is elsewhere, or nowhere: stripped programs, debug files, split and shared
-//! debug information.
+//! Debug information outside of the program, or missing: stripped programs, debug files, split and shared debug
+//! information.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{Calls, Workshop, check, have};
 
 const INLINED: &[(&str, &str)] = &[("inner", "inner"), ("middle", "middle"), ("outer", "outer")];
 
-/// Resolves a call with what is on disk now.
+/// Resolves a call with the files that are on disk now.
 fn site(calls: &Calls, label: &str, options: Options) -> Site {
     let (module, at) = &calls[label];
     options.resolver().resolve(module, *at)
@@ -24,7 +24,7 @@ fn check_exact(calls: &Calls, options: &Options) {
     check(&site, "chain.c", INLINED);
 }
 
-/// A function and nothing more.
+/// Checks that a site has a function and nothing more.
 #[track_caller]
 fn check_symbol(site: &Site, function: &str) {
     let Quality::Symbol { offset, reason } = &site.quality else { panic!("{site:?}") };

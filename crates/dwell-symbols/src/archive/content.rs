@@ -1,4 +1,5 @@
-//! What an archive has before: strings, places, and which regions are sites.
+//! The definitions of an archive before resolution: strings, source code locations, and the regions that are still
+//! addresses.
 
 use std::collections::HashMap;
 
@@ -9,13 +10,13 @@ use otf2::{Archive, Definition};
 
 use crate::{BuildId, Module, ReturnOffset};
 
-/// Texts are cut here: a record must fit into a chunk, and these have 256 KiB at least.
+/// The length at which texts are truncated, in bytes. A record must fit into a chunk, and chunks have at least 256 KiB.
 const LONGEST: usize = 1 << 16;
 
-/// All ids are taken.
+/// The error text for an archive whose ids are all taken.
 pub(super) const FULL: &str = "it has no ids left";
 
-/// The definitions that matter for sites.
+/// The definitions that matter for the resolution of call sites.
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) texts: Texts,
@@ -23,23 +24,24 @@ pub(super) struct Content {
     pub(super) places: Vec<SourceCodeLocation>,
     /// Number of calling contexts.
     pub(super) contexts: u64,
-    /// Whether some calling contexts say where their function was called from.
+    /// `true` if some calling contexts have a parent, and so say where their function was called from.
     pub(super) has_callers: bool,
-    /// Whether there are definitions of a later version, which cannot be copied.
+    /// `true` if there are definitions of a later version of OTF2, which cannot be copied.
     pub(super) later: bool,
 }
 
-/// A region that is an address.
+/// A region whose description is still an address.
 pub(super) struct SiteRegion {
     pub(super) region: Region,
-    /// Of the program or library.
+    /// Path of the program or library.
     pub(super) path: String,
     build_id: String,
     pub(super) at: ReturnOffset,
 }
 
 impl SiteRegion {
-    /// The module. None if the build id is not readable: without one, any file would be believed.
+    /// Returns the module of the address. Returns `None` if the build id cannot be parsed: without a build id, any file
+    /// would be believed.
     pub(super) fn module(&self) -> Option<Module> {
         let build_id = match self.build_id.as_str() {
             "" => None,
@@ -50,7 +52,7 @@ impl SiteRegion {
 }
 
 impl Content {
-    /// Reads the global definitions; damage is an error.
+    /// Reads the global definitions. Damage is an error.
     pub(super) fn read(archive: &Archive) -> otf2::Result<Self> {
         let mut content = Self::default();
         let mut reader = archive.global_definitions()?;
@@ -70,7 +72,7 @@ impl Content {
         Ok(content)
     }
 
-    /// Takes the regions that are addresses.
+    /// Removes the regions that are addresses of call sites, and returns them.
     pub(super) fn take_sites(&mut self) -> Vec<SiteRegion> {
         let mut sites = Vec::new();
         let Self { texts, regions, .. } = self;
@@ -90,7 +92,7 @@ impl Content {
 }
 
 impl Content {
-    /// The regions of functions that are addresses. They stay, since events name them.
+    /// Returns the regions of functions that are still addresses. They stay in the list, since events refer to them.
     pub(super) fn functions(&self) -> Vec<SiteRegion> {
         let one = |region: &Region| {
             let description = self.texts.get(region.description)?;
@@ -107,18 +109,18 @@ impl Content {
     }
 }
 
-/// All strings, in the order of the file, and those that come behind them.
+/// All strings of the archive, in the order of the file, followed by new ones.
 #[derive(Default)]
 pub(super) struct Texts {
     all: Vec<(StringRef, Vec<u8>)>,
     by_id: HashMap<StringRef, usize>,
     by_text: HashMap<Vec<u8>, StringRef>,
-    /// Behind every id so far.
+    /// The next free id, greater than all ids so far.
     next: u32,
 }
 
 impl Texts {
-    /// A string that has an id. The first of an id counts, as it does for readers.
+    /// Adds a string that has an id. The first definition of an id counts, as it does for readers.
     fn add(&mut self, id: StringRef, text: &[u8]) {
         self.by_id.entry(id).or_insert(self.all.len());
         self.by_text.entry(text.into()).or_insert(id);
@@ -130,7 +132,7 @@ impl Texts {
         self.all.get(*self.by_id.get(&id)?).map(|(_, text)| text.as_slice())
     }
 
-    /// The id of a text, which becomes a new string if need be.
+    /// Returns the id of a text, and adds the text as a new string if need be.
     pub(super) fn id(&mut self, text: &str) -> Result<StringRef, &'static str> {
         let text = text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default();
         // A string of an archive ends at a zero.

@@ -1,4 +1,4 @@
-//! Putting a new file of definitions in place of the old one.
+//! Replaces the file of global definitions by a new one.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,8 @@ use otf2::{Anchor, Archive};
 
 use super::Error;
 
-/// Writes the global definitions of an archive anew. The archive changes at the end, or not at all.
+/// Writes the global definitions of an archive anew. The archive changes only at the end, by renaming files; if
+/// anything fails before, it is untouched.
 pub(super) fn replace(
     archive: &Archive,
     write: impl FnOnce(&mut DefWriter) -> Result<(), Error>,
@@ -57,7 +58,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Adds the path to an error.
+/// Adds the path to an error of the operating system.
 fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
     let path = path.to_owned();
     |error| Error::Io { path, error }

@@ -1,38 +1,37 @@
-//! Call sites of a recorded archive: from addresses to functions, files and lines.
+//! Resolves the call sites of a recorded archive: addresses become functions, files and lines.
 //!
-//! The recorder writes a call site as it knows it: a calling context whose region is called
-//! `heat+0x1234` and has an [`Address`](dwell_model::archive::Address) as its description.
-//! [`resolve_archive`] replaces these regions, in the file of global definitions alone:
+//! The recorder writes a call site as it knows it: a calling context whose region is called `heat+0x1234` and has an
+//! [`Address`](dwell_model::archive::Address) as its description. [`resolve_archive`] replaces these regions, and
+//! changes the file of global definitions alone:
 //!
 //! | definition | becomes |
 //! |---|---|
-//! | region of a site | one region for each function and file; it stays as it is if its function is not found, so that a later try can succeed |
+//! | region of a site | one region for each function and file; it stays as it is if its function is not found, so that a later attempt can succeed |
 //! | calling context | the same id, with the innermost function and a source code location |
 //! | – | [`INLINED_INTO`], a property of the calling contexts whose call was inlined; where contexts have callers, also the regions of the functions that it was inlined into and the places in them |
 //! | – | [`COLUMN`](dwell_model::archive::COLUMN), a property of the calling contexts that share a line of a function with others |
 //! | string | the same id; new ones follow |
 //! | others | the same |
 //!
-//! Events and mapping tables name contexts, not regions of sites, so they hold as they are.
+//! Events and mapping tables refer to contexts, not to regions of sites, so they stay valid.
 //!
 //! # Invariants
 //!
-//! * Ids of one kind run 0, 1, 2 … in the order of the file, if they did before. Regions that are still
-//!   addresses come last, so that the next try finds the layout of the recorder again.
-//! * An archive is whole or untouched. New files are written in a directory inside it and put in place
-//!   by renaming, the anchor first: whoever dies between the two leaves the addresses, and the next try
-//!   does it all again.
-//! * What was resolved stays: a second time changes not a byte, unless more can be found.
+//! * Ids of one kind run 0, 1, 2 … in the order of the file, if they did before. Regions that are still addresses come
+//!   last, so that the next attempt finds the layout of the recorder again.
+//! * An archive is either fully rewritten or untouched. New files are written in a directory inside it and put in place
+//!   by renaming, the anchor first: a process that dies between the two leaves the addresses, and the next attempt does
+//!   it all again.
+//! * What was resolved stays: a second run changes no byte, unless more can be found.
 //!
 //! # Limits
 //!
-//! * A function of which only the symbol is known loses its address: debug information that turns up
-//!   later adds nothing to it.
-//! * The file of a region is that of the call: a function whose body includes another file is one region
-//!   for each of them.
-//! * Regions of sites are used by calling contexts alone. Other definitions are checked for it, events
-//!   are not.
-//! * Strings that only addresses used stay, as events may name strings too.
+//! * A function of which only the symbol is known loses its address: debug information that turns up later adds nothing
+//!   to it.
+//! * The file of a region is that of the call: a function whose body includes another file is one region for each of
+//!   them.
+//! * Only calling contexts may use regions of sites. Other definitions are checked for it, events are not.
+//! * Strings that only addresses used stay, as events may refer to strings too.
 
 mod content;
 mod files;
@@ -51,53 +50,57 @@ use plan::Plan;
 
 pub use dwell_model::archive::INLINED_INTO;
 
-/// What became of the call sites of an archive. Those that were resolved before are not counted.
+/// The outcome of [`resolve_archive`], in numbers of call sites. Sites that an earlier run resolved are not counted.
+///
+/// `sites` is the sum of `exact`, `line_only`, `symbol_only` and the sites of all entries of `unresolved`. It is 0 for
+/// an archive that has no addresses left, which is then not written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Resolved {
-    /// Addresses that the archive had.
+    /// Number of addresses that the archive had: call sites, and functions of the program whose names were not known.
     pub sites: u64,
-    /// Sites with function, file, line and inlining.
+    /// Number of sites for which function, file, line and inlining were found.
     pub exact: u64,
-    /// Sites with function, file and line, of which nobody knows whether the call was inlined.
+    /// Number of sites for which function, file and line were found, but not whether the call was inlined.
     pub line_only: u64,
-    /// Sites with a function and nothing else.
+    /// Number of sites for which only the function was found, in the symbol table.
     pub symbol_only: u64,
-    /// Why there is no more of [`Self::line_only`] and [`Self::symbol_only`].
+    /// The reasons why the sites of [`Self::line_only`] and [`Self::symbol_only`] are incomplete, sorted by module.
     pub incomplete: Vec<Missing>,
-    /// Sites that are still addresses, and why.
+    /// The sites that are still addresses, by module and reason. A later run can resolve them, for instance with
+    /// another debug directory.
     pub unresolved: Vec<Missing>,
 }
 
-/// What could not be found in a module.
+/// A number of call sites in one module that could not be resolved fully, all for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
-    /// The program or library.
+    /// Path of the program or library, as the recorder saw it.
     pub module: String,
-    /// Why, and what can be done about it: the text of a [`Reason`](crate::Reason).
+    /// The reason, and what the user can do about it: the text of a [`Reason`](crate::Reason).
     pub reason: String,
-    /// How many sites that concerns.
+    /// Number of call sites that the reason concerns.
     pub sites: u64,
 }
 
-/// Why an archive could not be resolved. It is as it was.
+/// The error of an archive that could not be resolved. The archive is as it was.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// It cannot be read or written, or is damaged.
+    /// The archive cannot be read or written, or is damaged.
     Archive(otf2::Error),
-    /// A file could not be put in place.
+    /// The operating system could not put a new file in place.
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Its definitions are not laid out as the recorder does it.
+    /// The definitions are not laid out as the recorder lays them out, so regions could not be replaced safely.
     Layout {
-        /// The file with the definitions.
+        /// Path of the file with the definitions.
         path: PathBuf,
-        /// What is different.
+        /// The difference to the layout of the recorder.
         why: &'static str,
     },
 }
@@ -130,9 +133,10 @@ impl From<otf2::Error> for Error {
     }
 }
 
-/// Replaces addresses of call sites by functions, files and lines, as far as they are found.
+/// Replaces addresses of call sites by functions, files and lines, as far as they can be found.
 ///
-/// `directory` has the one archive, or is its anchor file. The [module](self) says what changes in it.
+/// `directory` is a directory that contains one archive, or the anchor file of an archive. The [module](self) says what
+/// changes in it.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -147,8 +151,8 @@ impl From<otf2::Error> for Error {
 /// ```
 ///
 /// # Errors
-/// If the archive is damaged, not laid out as the recorder does it, or cannot be written. It is as it was
-/// then. That modules are not found is no error.
+/// If the archive is damaged, not laid out as the recorder lays it out, or cannot be written. The archive is unchanged
+/// then. Modules that cannot be found are no error.
 pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, Error> {
     let archive = Archive::open(directory)?;
     let mut content = Content::read(&archive)?;
@@ -180,7 +184,7 @@ pub fn resolve_archive(directory: &Path, options: &Options) -> Result<Resolved, 
     Ok(resolved)
 }
 
-/// Whether the function is known, which is what makes a region.
+/// Returns `true` if the function is known, which is what a region needs.
 fn is_resolved(site: &Site) -> bool {
     site.frames.first().is_some_and(|frame| frame.function.is_some())
 }

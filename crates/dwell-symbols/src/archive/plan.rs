@@ -1,4 +1,4 @@
-//! What the archive has afterwards, and how it is written.
+//! The definitions of an archive after resolution, and how they are written.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,44 +17,46 @@ use super::content::{Content, FULL, SiteRegion, Texts};
 use super::{Error, INLINED_INTO, is_resolved};
 use crate::{Frame, Quality, Site};
 
-/// Why a plan cannot be made.
+/// The result of planning. The error is a text that says why the archive cannot be rewritten.
 type Result<T, E = &'static str> = std::result::Result<T, E>;
 
 /// The definitions that change.
 pub(super) struct Plan {
     /// All strings, old and new.
     texts: Texts,
-    /// Regions of new functions, then those of sites that stay; ids follow the other regions.
+    /// Regions of new functions, then those of sites that stay addresses. Their ids follow those of the other regions.
     regions: Vec<Region>,
     /// All source code locations, old and new.
     places: Vec<SourceCodeLocation>,
-    /// What becomes of a region that was an address.
+    /// The new references for calling contexts, by the region that was an address.
     fates: HashMap<RegionRef, Fate>,
-    /// Regions of functions whose names were found.
+    /// Regions of functions whose names were found, by their id, which stays the same.
     renamed: HashMap<RegionRef, Region>,
     contexts: u64,
-    /// Names of the properties for each function that one was inlined into, the nearest first: of its region, and
-    /// of the place in it.
+    /// Names of the properties for each function into which another was inlined, the nearest first: the property of its
+    /// region, and that of the place in it.
     inlined: Vec<(StringRef, StringRef)>,
-    /// The name of the property, if any context has it.
+    /// Name of the property [`INLINED_INTO`], if any context has it.
     inlined_into: StringRef,
-    /// The name of the property for columns, if any context has it.
+    /// Name of the property [`COLUMN`], if any context has it.
     column: StringRef,
 }
 
-/// What a calling context of a site refers to.
+/// The new references of a calling context whose region was an address.
 struct Fate {
     region: RegionRef,
     place: Option<SourceCodeLocationRef>,
-    /// The column, if other calls are on the same line.
+    /// Column of the call, if other calls are on the same line.
     column: Option<u32>,
     inlined_into: Option<StringRef>,
-    /// The functions that it was inlined into, the nearest first, if contexts have callers.
+    /// The functions into which the call was inlined, the nearest first. Empty if contexts of the archive have no
+    /// callers.
     outer: Vec<(RegionRef, Option<SourceCodeLocationRef>)>,
 }
 
 impl Plan {
-    /// Sites are regions that calling contexts have; functions are regions that events have.
+    /// Plans the new definitions from the answers of the resolver. `sites` are regions that calling contexts use;
+    /// `functions` are regions that events use.
     pub(super) fn new<'a>(
         content: Content,
         sites: impl Iterator<Item = (&'a SiteRegion, &'a Option<Site>)> + Clone,
@@ -126,11 +128,11 @@ impl Plan {
         Ok(Self { texts, regions, places, fates, renamed, contexts, inlined, inlined_into, column })
     }
 
-    /// Writes all global definitions of an archive, as they become.
+    /// Writes all global definitions of the archive in their new form.
     ///
-    /// Strings come first. All else is in the order of the file, but regions of sites where the first
-    /// of them was, source code locations before the first calling context, and properties behind the
-    /// last.
+    /// Strings come first. Everything else keeps the order of the file, except that regions of sites go where the first
+    /// of them was, source code locations before the first calling context, and properties behind the last calling
+    /// context.
     pub(super) fn write(mut self, archive: &Archive, defs: &mut DefWriter) -> Result<(), Error> {
         for (id, text) in self.texts.iter() {
             defs.write(def::String { id, string: Str::new(text) })?;
@@ -200,7 +202,7 @@ impl Plan {
         mem::take(&mut self.places).into_iter().try_for_each(|place| defs.write(place))
     }
 
-    /// Whether a definition refers to the region of a site.
+    /// Returns `true` if a definition refers to the region of a site.
     fn uses_site(&self, definition: &Definition<'_>) -> bool {
         let is_site =
             |id: u64| u32::try_from(id).is_ok_and(|id| self.fates.contains_key(&RegionRef(id)));
@@ -221,7 +223,7 @@ impl Plan {
     }
 }
 
-/// Gives ids to what is new.
+/// Assigns ids to new strings, regions and source code locations.
 struct Maker {
     texts: Texts,
     functions: Functions,
@@ -230,7 +232,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// The region of a function, with its name and where it begins.
+    /// Returns the region of a function with its name, its file and the line where it begins.
     fn renamed(&mut self, function: &SiteRegion, frame: &Frame) -> Result<Region> {
         let name = self.texts.id(frame.function.as_deref().unwrap_or("??"))?;
         let canonical_name = match &frame.linkage {
@@ -292,7 +294,7 @@ fn keep_columns(fates: &mut HashMap<RegionRef, Fate>) {
     }
 }
 
-/// `advance (heat.c:88) < main (heat.c:140)`.
+/// Formats the functions into which a call was inlined: `advance (heat.c:88) < main (heat.c:140)`.
 fn chain(frames: &[Frame]) -> String {
     let mut text = String::new();
     for frame in frames {
@@ -311,23 +313,23 @@ fn chain(frames: &[Frame]) -> String {
     text
 }
 
-/// Regions of functions.
+/// Regions of functions, and the new ones among them.
 struct Functions {
     first: u32,
     new: Vec<Region>,
     ids: HashMap<(StringRef, Home), RegionRef>,
 }
 
-/// What tells functions of the same name apart.
+/// The property that tells functions of the same name apart.
 #[derive(PartialEq, Eq, Hash)]
 enum Home {
     File(StringRef),
-    /// Where the file is not known, of which module it is.
+    /// Path of the module, where the source file is not known.
     Module(String),
 }
 
 impl Functions {
-    /// Those of an earlier try are used again.
+    /// Starts with the regions that an earlier run made, so that they are used again.
     fn new(first: u32, content: &Content) -> Self {
         let made = content.regions.iter().filter(|region| {
             region.paradigm == Paradigm::Compiler
@@ -399,7 +401,7 @@ impl Places {
     }
 }
 
-/// The id behind `first` and `used` more.
+/// Returns the id that follows `first` by `used`.
 fn next(first: u32, used: usize) -> Result<u32> {
     let id = u32::try_from(used).ok().and_then(|used| first.checked_add(used));
     id.filter(|id| *id != u32::MAX).ok_or(FULL)

@@ -1,4 +1,4 @@
-//! Compilers, programs that say where they were called from, and what the source says of it.
+//! Builds programs that print the addresses they were called from, and compares sites with markers in their sources.
 
 // Each test file uses a part.
 #![allow(dead_code)]
@@ -11,15 +11,15 @@ use std::process::Command;
 use dwell_symbols::{Module, ReturnOffset, Site};
 use tempfile::TempDir;
 
-/// A directory to build in; the sources are copied there.
+/// A temporary directory for builds, into which the sources are copied.
 pub(crate) struct Workshop {
     dir: TempDir,
 }
 
-/// What a program printed: the module and the offset of each label.
+/// The output of a program: the module and the offset of each call, by label.
 pub(crate) type Calls = BTreeMap<String, (Module, ReturnOffset)>;
 
-/// Whether all of these tools are here; says so if not.
+/// Returns `true` if all of these tools are installed, and prints a message if not.
 ///
 /// # Panics
 ///
@@ -65,13 +65,13 @@ impl Workshop {
         assert!(output.status.success(), "{command}: {said}");
     }
 
-    /// The C program, built in one go.
+    /// Builds the C program with one command, and runs it.
     pub(crate) fn c_program(&self, options: &str) -> Calls {
         self.run(&format!("gcc -O2 -g {options} chain.c main.c probe.c -o program"));
         self.calls("program")
     }
 
-    /// Runs a program and reads what it says.
+    /// Runs a program and parses its output.
     pub(crate) fn calls(&self, program: &str) -> Calls {
         let output = Command::new(self.path(program)).output().unwrap();
         assert!(output.status.success(), "{program}: {:?}", output.status);
@@ -94,7 +94,7 @@ fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
 }
 
-/// The line that has a marker such as `@inner`.
+/// Returns the line that has a marker such as `@inner`.
 pub(crate) fn marked(source: &str, marker: &str) -> u32 {
     let text = fs::read_to_string(programs().join(source)).unwrap();
     let marker = format!("@{marker}");
@@ -103,7 +103,7 @@ pub(crate) fn marked(source: &str, marker: &str) -> u32 {
     u32::try_from(line + 1).unwrap()
 }
 
-/// Checks frames, innermost first: function and marker.
+/// Checks the frames of a site, innermost first, against functions and markers.
 #[track_caller]
 pub(crate) fn check(site: &Site, source: &str, expected: &[(&str, &str)]) {
     let functions: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Archives as the recorder writes them, and what can be read from them.
+//! Writes archives as the recorder does, and reads them back as text.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -22,15 +22,15 @@ use otf2::write::{ArchiveWriter, DefWriter, Options};
 use otf2::{Archive, Attribute, AttributeValue, Definition, List, Result, def};
 use tempfile::TempDir;
 
-/// Regions before those of sites.
+/// Names of the regions in front of those of sites.
 pub(crate) const CALLS: [&str; 2] = ["shmem_getmem", "shmem_barrier_all"];
 
-/// An archive of one location that called from every site.
+/// An archive of one location, which called from every site.
 pub(crate) struct Recorded {
     dir: TempDir,
 }
 
-/// The description of a region for a call.
+/// Returns the description of the region for a call.
 pub(crate) fn address((module, at): &(Module, ReturnOffset)) -> String {
     let build_id = module.build_id.as_ref().map(ToString::to_string).unwrap_or_default();
     let path = module.path.to_str().unwrap();
@@ -38,12 +38,12 @@ pub(crate) fn address((module, at): &(Module, ReturnOffset)) -> String {
 }
 
 impl Recorded {
-    /// With a site for each address.
+    /// Creates an archive with a site for each address.
     pub(crate) fn new<T: AsRef<str>>(addresses: &[T]) -> Self {
         Self::with(addresses, |_| Ok(()))
     }
 
-    /// And with definitions behind them.
+    /// Creates an archive with a site for each address, and further definitions behind them.
     pub(crate) fn with<T: AsRef<str>>(
         addresses: &[T],
         more: impl FnOnce(&mut DefWriter) -> Result<()>,
@@ -57,7 +57,7 @@ impl Recorded {
         self.dir.path()
     }
 
-    /// Names and bytes of all files.
+    /// Returns names and bytes of all files of the archive.
     pub(crate) fn bytes(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         for directory in [self.path().to_owned(), self.path().join("traces")] {
@@ -73,7 +73,7 @@ impl Recorded {
         files
     }
 
-    /// Calling contexts as text: `swap heat.c:12 [advance (heat.c:20)]`, without directories.
+    /// Returns the calling contexts as text: `swap heat.c:12 [advance (heat.c:20)]`, without directories.
     pub(crate) fn contexts(&self) -> Vec<String> {
         let definitions = Archive::open(self.path()).unwrap().definitions().unwrap();
         assert!(definitions.warning().is_none());
@@ -111,7 +111,7 @@ impl Recorded {
         contexts
     }
 
-    /// Regions behind those that are calls, as text: name, linkage name, file, description.
+    /// Returns the regions behind those that are calls, as text: name, linkage name, file, description.
     pub(crate) fn functions(&self) -> Vec<[String; 4]> {
         let definitions = Archive::open(self.path()).unwrap().definitions().unwrap();
         let text = |id: StringRef| definitions.string(id).map(|text| text.to_string());
@@ -128,7 +128,7 @@ impl Recorded {
             .collect()
     }
 
-    /// The events, with their attributes and global ids.
+    /// Returns the events as text, with their attributes and global ids.
     pub(crate) fn events(&self) -> Vec<String> {
         let archive = Archive::open(self.path()).unwrap();
         let mut events = archive.events(LocationRef(0)).unwrap();
@@ -140,7 +140,7 @@ impl Recorded {
         lines
     }
 
-    /// Checks what readers expect, and that the C library has nothing to say.
+    /// Checks what readers expect, and that the C library reports no problem.
     #[track_caller]
     pub(crate) fn check(&self) {
         self.check_ids();
@@ -149,8 +149,7 @@ impl Recorded {
         }
     }
 
-    /// Checks that ids run 0, 1, 2 … in the order of the file, and that every reference is to something
-    /// before.
+    /// Checks that ids run 0, 1, 2 … in the order of the file, and that every reference is to a definition before it.
     #[track_caller]
     pub(crate) fn check_ids(&self) {
         let archive = Archive::open(self.path()).unwrap();
@@ -180,7 +179,7 @@ impl Recorded {
         }
     }
 
-    /// What `otf2-print` prints; nothing if it is not here.
+    /// Returns the output of `otf2-print`, or an empty text if it is not installed.
     #[track_caller]
     pub(crate) fn print(&self, option: &str) -> String {
         let anchor = self.path().join("traces.otf2");
@@ -302,7 +301,7 @@ fn write<T: AsRef<str>>(
     archive.finish()
 }
 
-/// A region as the recorder writes it.
+/// Creates a region as the recorder writes it.
 pub(crate) fn region(
     id: u32,
     name: StringRef,
