@@ -1,17 +1,16 @@
 //! The exchange of halos, synchronised in four ways.
 //!
-//! Ranks form a ring. In each phase a rank synchronises, fetches the halos of two neighbours, and
-//! synchronises again; even phases are along the ring, odd ones across it. The four ways take turns,
-//! four phases each round: all together, with the partners only, by notifications, by flags.
+//! Ranks form a ring. In each phase a rank synchronises, fetches the halos of two neighbours, and synchronises again;
+//! even phases are along the ring, odd ones across it. The four ways take turns, with two phases each: all ranks,
+//! partners only, notifications, flags. Eight phases are a round.
 //!
 //! # The schedule
 //!
-//! Times are nanoseconds. Phase j begins at T(j). Rank p enters its first synchronisation at
-//! T(j) + a, and begins its gets at G(p) = T(j) + [`HALF`] + b, with random 0 ≤ a, b < [`DELAY`]. Its
-//! gets follow one another: e₁ = G(p), x = max(e, G(q)) + [`TRANSFER`], e₂ = x₁. The second
-//! synchronisation begins when the last get ends, at B(p). All these calls touch and progress, and
-//! the second synchronisation of a rank does not end before its partners are in theirs: so each get is
-//! served when its neighbour begins its own gets.
+//! Times are nanoseconds. Phase j begins at T(j). Rank p enters its first synchronisation at T(j) + a, and begins its
+//! gets at G(p) = T(j) + [`HALF`] + b, with random 0 ≤ a, b < [`DELAY`]. Its gets follow one another: e₁ = G(p), x =
+//! max(e, G(q)) + [`TRANSFER`], e₂ = x₁. The second synchronisation begins when the last get ends, at B(p). All these
+//! calls serve requests of others, and the second synchronisation of a rank does not end before its partners are in
+//! theirs: so each get is served when its neighbour begins its own gets.
 //!
 //! # The answer
 //!
@@ -23,7 +22,7 @@
 //! |---|---|
 //! | all | `barrier_wait`: max over all E - E(p); `barrier_completion`: own lateness less the least |
 //! | partners | `late_partner`: max(0, max over partners E - E(p)) |
-//! | notifications | p notifies its partners one after the other, each call taking [`NOTIFY`], then waits for each: `late_signal`: max(0, when the partner's call to p began - when the wait was entered) |
+//! | notifications | p notifies its partners one after the other, each call taking [`NOTIFY`], then waits for each: `late_signal`: max(0, begin of the partner's call to p - enter of the wait) |
 //! | flags | the same with a put of a flag and a wait until it is there |
 
 use std::path::Path;
@@ -41,33 +40,38 @@ use rayon::prelude::*;
 use crate::world::{self, FIRST_GROUP, RANKS_PER_NODE, RegionRow, WINDOW, World};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
-/// From one phase to the next.
+/// Nanoseconds from the beginning of one phase to that of the next, T(j + 1) - T(j). Everything that happens in a phase
+/// fits into it.
 pub const PHASE: u64 = 400_000;
-/// From the beginning of a phase to that of its gets.
+/// Nanoseconds from the beginning of a phase to that of its gets, without the random delay. The first synchronisation
+/// of the phase has ended by then.
 pub const HALF: u64 = 150_000;
-/// Delays are below this.
+/// Upper bound of the random delays a and b in nanoseconds. Every delay is at least 0 and less than this.
 pub const DELAY: u64 = 40_000;
-/// A get takes this long once it is served.
+/// Nanoseconds that a get takes once its target serves it. The time before that is its wait for progress.
 pub const TRANSFER: u64 = 1_500;
-/// A notification or the put of a flag takes this long.
+/// Nanoseconds that a notification or the put of a flag takes. A rank notifies its partners one after the other.
 pub const NOTIFY: u64 = 300;
-/// Barriers end up to this much later than they could.
+/// Upper bound, in nanoseconds, of the random time by which a barrier ends later than it could.
 pub const COMPLETION: u64 = 2_000;
 
-/// What a synchronisation takes after everyone has come.
+/// Nanoseconds that a synchronisation takes after the last process has arrived.
 const RELEASE: u64 = 700;
 const INSIDE: u64 = 40;
 /// Bytes of a halo.
 const HALO: u64 = 3 * 512 * 8;
 
-/// What to make.
+/// Options of [`generate`]. Together they determine every byte of the archive. Each rank performs 8 × `rounds`
+/// exchanges, with one or two gets each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Number of ranks, at least 2.
+    /// Number of ranks, at least 2. With fewer than five ranks, exchanges across the ring are the same as those along
+    /// it.
     pub ranks: u64,
-    /// Rounds of four ways with two phases each.
+    /// Number of rounds. A round has two phases for each of the four ways to synchronise: one along the ring, one
+    /// across it.
     pub rounds: u64,
-    /// Seed of the random delays.
+    /// Seed of the random delays. Another seed gives another archive with other severities.
     pub seed: u64,
 }
 
@@ -137,7 +141,7 @@ struct Plan {
     seed: u64,
 }
 
-/// A get: who from, when, how long it waited.
+/// A get: the rank it reads from, its time, and how long it waits.
 struct Get {
     from: u64,
     enter: u64,
@@ -145,7 +149,7 @@ struct Get {
     leave: u64,
 }
 
-/// Before the gets or after them.
+/// The position of a synchronisation: before the gets or after them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Before,
@@ -161,7 +165,7 @@ impl Plan {
         [Way::All, Way::Partners, Way::Notifications, Way::Flags][(phase / 2 % 4) as usize]
     }
 
-    /// The neighbours of a rank in a phase, each once.
+    /// Returns the neighbours of a rank in a phase, each once.
     fn partners(&self, p: u64, phase: u64) -> Vec<u64> {
         let far = if self.ranks >= 5 { 2 } else { 1 };
         let distance = if phase.is_multiple_of(2) { 1 } else { far };
@@ -189,7 +193,7 @@ impl Plan {
         self.partners(p, phase).into_iter().map(get).collect()
     }
 
-    /// E(p): when a rank enters a synchronisation.
+    /// Returns E(p), the time at which a rank enters a synchronisation.
     fn enter(&self, p: u64, phase: u64, when: When) -> u64 {
         match when {
             When::Before => Self::begin(phase) + rng::at(self.seed, [p, phase, 0]) % DELAY,
@@ -201,7 +205,7 @@ impl Plan {
         rng::at(self.seed, [p, phase, 2 + when as u64]) % COMPLETION
     }
 
-    /// When the call began by which `from` tells `to` that it has come.
+    /// Returns the time at which the call begins by which `from` notifies `to` of its arrival.
     fn told(&self, from: u64, to: u64, phase: u64, when: When) -> u64 {
         let at = self.partners(from, phase).iter().position(|it| *it == to).unwrap_or(0);
         self.enter(from, phase, when) + at as u64 * NOTIFY
@@ -211,7 +215,7 @@ impl Plan {
         Self::begin(self.phases()) + PHASE
     }
 
-    /// Last enter and least lateness of a synchronisation of all.
+    /// Returns the last enter and the least lateness of a synchronisation of all ranks.
     fn barrier(&self, phase: u64, when: When) -> (u64, u64) {
         let ranks = || (0..self.ranks).into_par_iter();
         (
@@ -258,7 +262,8 @@ impl Plan {
     }
 }
 
-/// Makes an archive in a directory, and says what it holds.
+/// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet; it is
+/// created if need be. `truth.json` is not written: call [`Truth::write`] for that.
 ///
 /// # Errors
 /// If there is an archive already, or files cannot be written.
@@ -392,7 +397,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A flag has an address of its own for each partner and synchronisation.
+    /// Synchronises by flags. Each flag has an address of its own for its partner and synchronisation.
     fn flags(&mut self, phase: u64, when: When, enter: u64, partners: &[u64]) -> otf2::Result<()> {
         let win = WINDOW;
         let number = 2 * phase + when as u64;

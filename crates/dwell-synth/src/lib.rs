@@ -1,15 +1,15 @@
 //! Synthetic traces and reports with known answers.
 //!
-//! A detector of wait states can only be trusted if its answers are known from elsewhere. The
-//! archives made here come with a [`Truth`]: what they hold, and where the construction allows it the
-//! exact severity of each pattern in integer nanoseconds, from a formula and not from the trace.
+//! A detector of wait states can only be trusted if its answers are known from elsewhere. The archives generated here
+//! come with a [`Truth`]: their contents, and where the construction allows it the exact severity of each pattern in
+//! integer nanoseconds, from a formula and not from the trace.
 //!
 //! * [`srumma`]: the communication of a matrix multiplication with non-blocking gets, of any size.
-//! * [`sor`]: a solver on a grid: halos by gets, reductions; of any size.
+//! * [`sor`]: a solver on a grid, with halos fetched by gets and with reductions, of any size.
 //! * [`halo`]: the exchange of halos, synchronised in four ways.
 //! * [`ring`]: messages around a ring, sent and received in five ways.
 //! * [`random`]: a legal mix of all operations, for comparing detectors with one another.
-//! * [`report`]: reports of any size.
+//! * [`report`]: Cube reports of any size.
 //!
 //! The same options give the same bytes, for any number of threads.
 
@@ -25,5 +25,6 @@ mod world;
 
 pub use truth::{Severities, Totals, Truth};
 
-/// Called with the number of locations or metrics that are complete, from any thread.
+/// A callback for progress bars. Generators call it with the number of locations or metrics completed since the last
+/// call, from any thread. Pass `&|_| ()` to ignore it.
 pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);

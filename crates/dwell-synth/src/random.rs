@@ -1,14 +1,12 @@
 //! A legal mix of all operations, for comparing detectors with one another.
 //!
-//! The run is a row of segments. In each, every rank does one-sided operations, sends messages and
-//! raises signals; then it takes locks, waits for signals and receives what was sent to it; and all
-//! end it with a collective. Legal means what a real run could have recorded: times of a rank do not
-//! go back, every non-blocking operation completes, no two ranks hold a lock at once, nothing is
-//! received before it was sent, no wait ends before its signal was raised, no collective ends for a
-//! rank before those it depends on have entered.
+//! The run is a sequence of segments. In each, every rank does one-sided operations, sends messages and raises signals;
+//! then it takes locks, waits for signals and receives what was sent to it; and a collective ends the segment. Legal
+//! means that a real run could have recorded it: times of a rank do not decrease, every non-blocking operation
+//! completes, no two ranks hold a lock at once, nothing is received before it was sent, no wait ends before its signal
+//! was raised, no collective ends for a rank before those it depends on have entered.
 //!
-//! All events are kept in memory until they are written, so this is for archives of up to some ten
-//! million events.
+//! All events are kept in memory until they are written, so this is for archives of up to some ten million events.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,25 +28,28 @@ use crate::rng::Rng;
 use crate::world::{self, RegionRow, WINDOW, WORLD, World};
 use crate::{Progress, Totals, Truth};
 
-/// What to make.
+/// Options of [`generate`]. Together they determine every byte of the archive. Memory grows with `ranks` × `segments` ×
+/// `operations`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Number of ranks, at least 2.
+    /// Number of ranks, at least 2, since signals and messages need another rank. Two ranks share a node.
     pub ranks: u64,
-    /// Segments, each ended by a collective.
+    /// Number of segments, each of which ends with a collective of all ranks: a barrier, a broadcast, a reduction to
+    /// one, or an all-to-all.
     pub segments: u64,
-    /// One-sided operations of each rank in a segment.
+    /// Number of operations that each rank performs in a segment before it synchronises: puts, gets, atomic operations,
+    /// waits, tests, fences and computation, chosen at random.
     pub operations: u64,
-    /// Seed of everything.
+    /// Seed of all random choices. Ends of collectives carry sequence numbers if the seed is even.
     pub seed: u64,
 }
 
-/// Attribute of operations on a flag: where in symmetric memory the flag is.
+/// Attribute of operations on a flag: the offset of the flag in symmetric memory.
 const OFFSET: AttributeRef = AttributeRef(0);
-/// Attribute of the end of a collective: its number.
+/// Attribute of the end of a collective: its sequence number.
 const SEQUENCE: AttributeRef = AttributeRef(1);
 
-/// Makes a constant for each region and the list of them all.
+/// Defines a constant for each region, and the list of all regions.
 macro_rules! regions {
     ($( $name:ident = $number:literal $text:literal $role:ident $meaning:literal; )*) => {
         $( const $name: RegionRef = RegionRef($number); )*
@@ -84,11 +85,11 @@ regions! {
     COMPUTE = 22 "compute" Function "";
 }
 
-/// An event of a rank, with an attribute, if it has one: the offset of the flag it concerns, or the
-/// number of the collective.
+/// An event of a rank with its time, and an attribute if it has one: the offset of the flag that it concerns, or the
+/// sequence number of the collective.
 type Entry = (u64, Option<(AttributeRef, u64)>, Event<'static>);
 
-/// One rank while its events are being made.
+/// One rank while its events are generated.
 struct Process {
     rank: u64,
     rng: Rng,
@@ -125,7 +126,7 @@ impl Process {
         self.events.push((self.now, None, event.into()));
     }
 
-    /// Lets time pass: sometimes none, sometimes much.
+    /// Advances the time of the rank: sometimes by nothing, sometimes by much.
     fn pass(&mut self) {
         self.now += match self.rng.below(8) {
             0 => 0,
@@ -135,7 +136,7 @@ impl Process {
         };
     }
 
-    /// A call: enter, what happens inside, leave.
+    /// Records a call: its enter, the events that `inside` records, its leave.
     fn call(&mut self, region: RegionRef, inside: impl FnOnce(&mut Self)) {
         self.pass();
         self.record(Enter { region });
@@ -153,7 +154,7 @@ impl Process {
         1 << self.rng.below(21)
     }
 
-    /// A rank: another one, but for now and then.
+    /// Chooses a rank: now and then the own one, otherwise another.
     fn other(&mut self, ranks: u64) -> Rank {
         if self.rng.below(16) == 0 {
             return Rank(self.rank as u32);
@@ -183,7 +184,7 @@ impl Process {
         self.record(RmaOpCompleteBlocking { win: WINDOW, matching_id });
     }
 
-    /// One operation that needs no other rank to do anything.
+    /// Performs one operation that needs no action of another rank.
     fn operation(&mut self, ranks: u64) {
         let remote = self.other(ranks);
         match self.rng.below(11) {
@@ -254,7 +255,7 @@ impl Process {
         });
     }
 
-    /// Everything is complete at its target.
+    /// Completes all operations of the rank at their targets.
     fn finish(&mut self) {
         let last = self.outstanding.drain(..).max();
         if let Some(matching_id) = last.max(self.unfinished.take()) {
@@ -262,7 +263,7 @@ impl Process {
         }
     }
 
-    /// Raises a flag at another rank. Returns when.
+    /// Raises a flag at another rank, and returns the time of the put.
     fn signal(&mut self, to: u64, offset: u64) -> u64 {
         let mut raised = 0;
         self.call(PUT, |p| {
@@ -276,7 +277,7 @@ impl Process {
         raised
     }
 
-    /// Waits until a flag that is raised at some time is seen.
+    /// Waits until a flag is seen that is raised at the given time.
     fn await_signal(&mut self, raised: u64, offset: u64) {
         self.call(WAIT_UNTIL, |p| {
             p.record(RmaWaitChange { win: WINDOW });
@@ -295,10 +296,10 @@ impl Process {
     }
 }
 
-/// When each lock is free again.
+/// The time at which each lock is free again.
 type LockTimes = HashMap<(Rank, LockId), u64>;
 
-/// Everything that happens in one segment.
+/// Generates everything that happens in one segment.
 fn segment(
     options: &Options,
     number: u64,
@@ -374,7 +375,7 @@ fn segment(
     collective(options, processes, rng);
 }
 
-/// Some ranks take a lock, one after the other; some only try.
+/// Lets some ranks take a lock one after the other, and the first rank try it.
 fn locks(processes: &mut [Process], rng: &mut Rng, held: &mut LockTimes) {
     let owner = Rank(rng.below(processes.len() as u64) as u32);
     let lock_id = LockId(rng.below(4));
@@ -401,7 +402,7 @@ fn locks(processes: &mut [Process], rng: &mut Rng, held: &mut LockTimes) {
     }
 }
 
-/// All ranks take part in one collective.
+/// Lets all ranks take part in one collective.
 fn collective(options: &Options, processes: &mut [Process], rng: &mut Rng) {
     let root = rng.below(options.ranks) as usize;
     let (region, collective_op, rooted) = match rng.below(5) {
@@ -449,7 +450,8 @@ fn collective(options: &Options, processes: &mut [Process], rng: &mut Rng) {
     }
 }
 
-/// Makes an archive in a directory, and says what it holds.
+/// Generates the archive in a directory, and returns its truth, without severities: no formula is known for them. The
+/// directory must not contain an archive yet. `truth.json` is not written: call [`Truth::write`] for that.
 ///
 /// # Errors
 /// If there is an archive already, or files cannot be written.

@@ -1,9 +1,9 @@
 //! Synthetic reports, for tests of scale.
 //!
-//! The call tree is a full tree with [`BRANCHES`] children a node, cut after `paths` nodes. The first
-//! `dense` metrics have a value for every call path and location; the others only for a share of call
-//! paths, and for those that lead there. Values are inclusive sums of multiples of 1/1024 below one,
-//! which real numbers add up without rounding, so every sum is exact:
+//! The call tree is a full tree with [`BRANCHES`] children a node, truncated after `paths` nodes. The first `dense`
+//! metrics have a value for every call path and location; the others only for a share of call paths, and for the
+//! ancestors of those. Values are inclusive sums of multiples of 1/1024 below one, which floating-point numbers add
+//! without rounding, so every sum is exact:
 //!
 //! value(metric, path, location) = hash(seed, metric, path, location) mod 1024 / 1024
 
@@ -16,45 +16,53 @@ use cubex::{
 
 use crate::{Progress, rng};
 
-/// Children of a node of the call tree.
+/// Number of children of a node of the call tree. Nodes are numbered level by level, so the parent of node n is (n - 1)
+/// / 4.
 pub const BRANCHES: u32 = 4;
 /// Processes on a node of the synthetic machine.
 const PER_NODE: u32 = 64;
 
-/// What to make.
+/// Options of [`generate`]. Together they determine every value of the report, so [`value`](Self::value) can recompute
+/// any of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Number of locations, each a process of its own.
+    /// Number of locations, at least 1. Each is the only thread of a process of its own.
     pub locations: u32,
-    /// Number of call paths.
+    /// Number of call paths, at least 1. Each has a function of its own, `function_0`, `function_1` and so on.
     pub paths: u32,
-    /// Number of metrics.
+    /// Number of metrics. The first is called `time`, the others `metric_1`, `metric_2` and so on; all are inclusive
+    /// and in seconds.
     pub metrics: u32,
-    /// How many of them have values everywhere.
+    /// Number of metrics that have values at every call path: the first ones of the list. `sparsity` does not concern
+    /// them.
     pub dense: u32,
-    /// Share of call paths at which the others have none of their own: 0 to 1.
+    /// Share of call paths, from 0 to 1, at which the other metrics have no values of their own. A path above one with
+    /// values still has an inclusive row.
     pub sparsity: f64,
-    /// Seed of everything.
+    /// Seed of all values, and of the choice of call paths that have some.
     pub seed: u64,
 }
 
-/// What was made.
+/// The size of a generated report, as [`generate`] returns it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// Rows of values.
+    /// Number of rows written, each with one value for every location, over all metrics. Call paths without values have
+    /// no row.
     pub rows: u64,
-    /// Bytes of values.
+    /// Bytes of the values in all rows: eight for each value. The file differs in size by its metadata, index and
+    /// padding.
     pub bytes: u64,
 }
 
 impl Options {
-    /// Whether a metric has values of its own at a call path.
+    /// Returns `true` if a metric has values of its own at a call path.
     fn has(&self, metric: u32, path: u32) -> bool {
         let draw = rng::at(self.seed, [u64::from(metric), u64::from(path), 1]) >> 11;
         metric < self.dense || draw as f64 / (1_u64 << 53) as f64 >= self.sparsity
     }
 
-    /// The exclusive value at a location.
+    /// Returns the exclusive value of a metric at a call path and location, which lies in 0..1. The report contains
+    /// inclusive values: sum over the path and all paths below it to compare.
     pub fn value(&self, metric: MetricId, path: CnodeId, location: u32) -> f64 {
         if !self.has(metric.0, path.0) {
             return 0.0;
@@ -113,7 +121,7 @@ impl Options {
     }
 }
 
-/// Writes a report.
+/// Generates a report as a `.cubex` file at `path`, and returns its size. `progress` is called once for each metric.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -134,7 +142,8 @@ pub fn generate(options: &Options, path: &Path, progress: Progress<'_>) -> Resul
     Ok(made)
 }
 
-/// Writes the rows of a call path and all below it. Returns the inclusive row, if there is one.
+/// Writes the rows of a call path and of all below it. Returns the inclusive row, or `None` if no path of the subtree
+/// has values.
 fn subtree(
     options: &Options,
     metric: MetricId,

@@ -1,14 +1,13 @@
 //! Messages around a ring, sent and received in five ways.
 //!
-//! Ranks form a ring. In each step a rank p computes, sends to its right neighbour r and receives from
-//! its left neighbour l; the five ways take turns. Every [`BARRIER_EVERY`] steps a barrier ends the step.
+//! Ranks form a ring. In each step a rank p computes, sends to its right neighbour r and receives from its left
+//! neighbour l; the five ways take turns. Every [`BARRIER_EVERY`] steps a barrier ends the step.
 //!
 //! # The schedule
 //!
-//! Times are nanoseconds. Step j begins at T(j). A rank computes for random a, b, c, each at least 0 and
-//! less than [`DELAY`], and is ready at A(p) = T(j) + a. It enters the call that sends at S(p), and the
-//! one that posts the receive at R(p). A call that posts takes [`POST`]. Calls follow one another, with
-//! b and c between them:
+//! Times are nanoseconds. Step j begins at T(j). A rank computes for random a, b, c, each at least 0 and less than
+//! [`DELAY`], and is ready at A(p) = T(j) + a. It enters the call that sends at S(p), and the one that posts the
+//! receive at R(p). A call that posts takes [`POST`]. Calls follow one another, with b and c between them:
 //!
 //! | way | calls of a rank |
 //! |---|---|
@@ -19,23 +18,22 @@
 //! | non-blocking | `MPI_Irecv` from l, then from r, R = A. `MPI_Isend` to r at S = A + 2 [`POST`] + b, to l at S' = S + [`POST`]. `MPI_Waitall`, W = S' + [`POST`] + c |
 //! | crossed | `MPI_Send` twice, S = A, S' = A + [`SEND`] + b. `MPI_Recv` of the second, R' = S' + [`SEND`] + c, then of the first, R = end of that |
 //!
-//! Large messages (rendezvous, posted) wait for the receiver: the send ends at
-//! max(S(p), R(r)) + [`TRANSFER`]. Small ones (eager, crossed) do not: it ends at S(p) + [`SEND`]. A
-//! receive, or the call that completes it, ends [`TRANSFER`] after its enter or after the last enter of a
-//! call that sends to it, whichever is later.
+//! Large messages (rendezvous, posted) wait for the receiver: the send ends at max(S(p), R(r)) + [`TRANSFER`]. Small
+//! ones (eager, crossed) do not: it ends at S(p) + [`SEND`]. A receive, or the call that completes it, ends
+//! [`TRANSFER`] after its enter or after the last enter of a call that sends to it, whichever is later.
 //!
-//! A rendezvous depends on the next neighbours only: even ranks send to odd ones that receive first. In a
-//! ring of odd length rank 0 follows an even rank, which makes a chain of three messages and no more.
+//! A rendezvous depends on the next neighbours only: even ranks send to odd ones that receive first. In a ring of odd
+//! length rank 0 follows an even rank, which makes a chain of three messages and no more.
 //!
 //! # The answer
 //!
-//! * `late_sender`: the sum of max(0, S(l) - R(p)) over the receives that block, and of
-//!   max(0, last S of those that send to it - W(p)) over the calls that complete others.
-//! * `late_sender_wrong_order`: what the receives of second messages (crossed) have of it: the first
-//!   message was sent before, and is received later. In all other ways nothing else is under way to p.
-//! * `late_receiver`: the sum of R(r) - S(p) over the sends that block, where the receive was posted
-//!   inside the send: S(p) < R(r) < its end. Small messages have it too, if the receive happens to be
-//!   posted within [`SEND`]; first messages (crossed) never, as R(r) > S'(p).
+//! * `late_sender`: the sum of max(0, S(l) - R(p)) over the receives that block, and of max(0, last S of those that
+//!   send to it - W(p)) over the calls that complete others.
+//! * `late_sender_wrong_order`: the share of the receives of second messages (crossed) in `late_sender`: the first
+//!   message was sent before, and is received later. In all other ways no other message is in flight to p.
+//! * `late_receiver`: the sum of R(r) - S(p) over the sends that block, where the receive was posted inside the send:
+//!   S(p) < R(r) < its end. Small messages have it too, if the receive happens to be posted within [`SEND`]; first
+//!   messages (crossed) never, as R(r) > S'(p).
 //! * `barrier_wait`: the last enter less the own. `barrier_completion`: own lateness less the least.
 
 use std::path::Path;
@@ -52,24 +50,27 @@ use rayon::prelude::*;
 use crate::world::{self, RANKS_PER_NODE, RegionRow, WORLD, World};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
-/// From one step to the next.
+/// Nanoseconds from the beginning of one step to that of the next, T(j + 1) - T(j). All calls of a step fit into it.
 pub const STEP: u64 = 200_000;
-/// Delays are below this.
+/// Upper bound of the random times of computation a, b and c in nanoseconds. Every one of them is less than this.
 pub const DELAY: u64 = 40_000;
-/// A receive takes this long once the message was sent.
+/// Nanoseconds that a receive takes once the message has been sent. A send that waits for its receiver takes as long
+/// after the receive was posted.
 pub const TRANSFER: u64 = 1_500;
-/// A send that waits for nobody takes this long.
+/// Nanoseconds that a send takes which does not wait for its receiver, because the runtime buffers the message.
 pub const SEND: u64 = 1_000;
-/// A call that does not block takes this long.
+/// Nanoseconds that a non-blocking call takes: `MPI_Isend` or `MPI_Irecv`. It does not depend on any other rank.
 pub const POST: u64 = 200;
-/// Every so many steps there is a barrier.
+/// Number of steps from one barrier to the next. Steps whose number, counted from 1, is a multiple of this end with a
+/// barrier.
 pub const BARRIER_EVERY: u64 = 4;
-/// From the beginning of a step to the first enter of its barrier: later than any message.
+/// Nanoseconds from the beginning of a step to the earliest enter of its barrier. All messages of the step have arrived
+/// by then.
 pub const BARRIER: u64 = 150_000;
-/// Barriers end up to this much later than they could.
+/// Upper bound, in nanoseconds, of the random time by which a barrier ends later than it could.
 pub const COMPLETION: u64 = 2_000;
 
-/// What a barrier takes after everyone has come.
+/// Nanoseconds that a barrier takes after the last process has arrived.
 const RELEASE: u64 = 700;
 const INSIDE: u64 = 40;
 /// Bytes of messages that do not wait for the receiver, and of those that do.
@@ -80,14 +81,16 @@ const _: () =
     assert!(3 * (DELAY + TRANSFER + SEND) < BARRIER, "messages must end before a barrier");
 const _: () = assert!(BARRIER + DELAY + RELEASE + COMPLETION + INSIDE < STEP, "so must a step");
 
-/// What to make.
+/// Options of [`generate`]. Together they determine every byte of the archive. Two of the five ways send two messages a
+/// rank, the others one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Number of ranks, at least 2.
+    /// Number of ranks, at least 2. With two ranks both neighbours of a rank are the same process.
     pub ranks: u64,
-    /// Steps, each of one message or two from every rank.
+    /// Number of steps. In each, every rank sends one or two messages, in the next of the five ways. Take a multiple of
+    /// five to have all ways equally often.
     pub steps: u64,
-    /// Seed of the random delays.
+    /// Seed of the random delays. Another seed gives another archive with other severities.
     pub seed: u64,
 }
 
@@ -119,17 +122,17 @@ enum Way {
     Crossed,
 }
 
-/// A call of a rank.
+/// A call of a rank, with its records and the waits that the formulas give it.
 struct Call {
     region: RegionRef,
     enter: u64,
     leave: u64,
-    /// Records at its beginning, and those at its end.
+    /// Records at the beginning of the call, and those at its end.
     records: [Vec<Event<'static>>; 2],
     waits: Severities,
 }
 
-/// A rank in a step.
+/// One rank in one step, from which all its times follow.
 #[derive(Clone, Copy)]
 struct Turn<'p> {
     plan: &'p Plan,
@@ -157,22 +160,22 @@ impl Turn<'_> {
         Self { p: (self.p + 1) % self.plan.ranks, ..self }
     }
 
-    /// How long the rank computes: a, b, c.
+    /// Returns the length of one of the rank's computations, a, b or c.
     fn computes(self, which: u64) -> u64 {
         rng::at(self.plan.seed, [self.p, self.step, which]) % DELAY
     }
 
-    /// A(p).
+    /// Returns A(p), the time at which the rank is ready to communicate.
     fn ready(self) -> u64 {
         Plan::begin(self.step) + self.computes(0)
     }
 
-    /// Whether it sends before it receives where that matters.
+    /// Returns `true` if the rank sends before it receives in a rendezvous.
     fn is_even(self) -> bool {
         self.p.is_multiple_of(2)
     }
 
-    /// S(p), or S'(p) for message 1.
+    /// Returns S(p), or S'(p) for message 1: the time at which the rank enters the call that sends.
     fn send(self, message: u64) -> u64 {
         let (ready, pause) = (self.ready(), self.computes(1));
         match self.way() {
@@ -184,7 +187,7 @@ impl Turn<'_> {
         }
     }
 
-    /// End of a send that blocks.
+    /// Returns the end of a blocking send.
     fn sent(self, message: u64) -> u64 {
         match self.way() {
             Way::Rendezvous | Way::Posted => {
@@ -194,7 +197,7 @@ impl Turn<'_> {
         }
     }
 
-    /// R(p), or R'(p) for message 1.
+    /// Returns R(p), or R'(p) for message 1: the time at which the rank enters the call that posts the receive.
     fn post(self, message: u64) -> u64 {
         match self.way() {
             Way::Eager => self.sent(0) + self.computes(1),
@@ -206,12 +209,12 @@ impl Turn<'_> {
         }
     }
 
-    /// End of a receive that blocks.
+    /// Returns the end of a blocking receive.
     fn received(self, message: u64) -> u64 {
         self.post(message).max(self.left().send(message)) + TRANSFER
     }
 
-    /// The calls of the rank, without a barrier, in their order.
+    /// Returns the calls of the rank in this step, in their order, without the barrier.
     fn calls(self) -> Vec<Call> {
         match self.way() {
             Way::Eager => vec![self.blocking_send(0), self.blocking_receive(0)],
@@ -240,7 +243,7 @@ impl Turn<'_> {
         if matches!(self.way(), Way::Rendezvous | Way::Posted) { LARGE } else { SMALL }
     }
 
-    /// Requests 0 and 1 of a step receive, 2 and 3 send.
+    /// Returns the id of a request. Requests 0 and 1 of a step receive, 2 and 3 send.
     fn request(self, number: u64) -> RequestId {
         RequestId(4 * self.step + number)
     }
@@ -294,7 +297,7 @@ impl Turn<'_> {
         Call { region, enter, leave, records: [vec![record], vec![]], waits }
     }
 
-    /// Completes so many sends, and a message from each of these.
+    /// Returns the call that completes this number of sends, and a message from each of these ranks.
     fn wait(self, enter: u64, from: &[Self], sends: u64) -> Call {
         let complete = |number| MpiIsendComplete { request_id: self.request(2 + number) }.into();
         let receive = |(message, from): (u64, &Self)| {
@@ -327,7 +330,7 @@ impl Turn<'_> {
     }
 }
 
-/// Last enter and least lateness of the barrier of a step.
+/// Last enter and least lateness of the barrier of a step, if the step has one.
 type Barrier = Option<(u64, u64)>;
 
 impl Plan {
@@ -367,7 +370,8 @@ impl Plan {
     }
 }
 
-/// Makes an archive in a directory, and says what it holds.
+/// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet; it is
+/// created if need be. `truth.json` is not written: call [`Truth::write`] for that.
 ///
 /// # Errors
 /// If there is an archive already, or files cannot be written.

@@ -1,4 +1,4 @@
-//! Seeded random numbers that any thread can draw without asking another.
+//! Seeded random numbers that every thread can draw independently of the others.
 
 /// Mixes a number: each output bit depends on every input bit (the finaliser of SplitMix64).
 pub(crate) fn mix(mut z: u64) -> u64 {
@@ -7,14 +7,14 @@ pub(crate) fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A random number for a point: the same whoever asks, in whatever order.
+/// Returns the random number of a point. It depends on seed and point alone, and not on the order of calls.
 pub(crate) fn at(seed: u64, point: [u64; 3]) -> u64 {
     point.into_iter().fold(mix(seed ^ 0x9E37_79B9_7F4A_7C15), |hash, coordinate| {
         mix(hash.wrapping_add(coordinate).wrapping_mul(0xD1B5_4A32_D192_ED03))
     })
 }
 
-/// A sequence of random numbers.
+/// A sequence of random numbers (SplitMix64).
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 
@@ -28,12 +28,12 @@ impl Rng {
         mix(self.0)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `low..high`.
+    /// Returns a number in `low..high`, or `low` if the range is empty.
     pub(crate) fn range(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low))
     }

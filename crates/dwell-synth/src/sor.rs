@@ -1,13 +1,13 @@
-//! A red-black solver on a grid that is spread over a mesh of processes.
+//! A red-black solver on a grid that is distributed over a mesh of processes.
 //!
-//! Each iteration has a red and a black sweep. Before a sweep, each rank fetches the halos from its
-//! neighbours in the mesh, one blocking get after the other, and then waits in an all-fence until the
-//! sweep begins. A reduction to all ends the iteration. There are `iterations` of them.
+//! Each iteration has a red and a black sweep. Before a sweep, each rank fetches the halos from its neighbours in the
+//! mesh, one blocking get after the other, and then waits in an all-fence until the sweep begins. An all-reduce ends
+//! the iteration. There are `iterations` of them.
 //!
 //! # The schedule
 //!
-//! Times are nanoseconds. Exchange h (two an iteration, and one step for the reduction) begins at
-//! T(h), and rank p is there after a random delay, A(p, h) = T(h) + d(p, h), 0 ≤ d < [`DELAY`].
+//! Times are nanoseconds. Exchange h (two an iteration, and one step for the reduction) begins at T(h), and rank p
+//! arrives after a random delay, A(p, h) = T(h) + d(p, h), 0 ≤ d < [`DELAY`].
 //!
 //! | call | from | until |
 //! |---|---|---|
@@ -16,15 +16,14 @@
 //! | … | | |
 //! | `ARMCI_AllFence` | the last x | T(h) + [`HOLD`] |
 //!
-//! These calls touch, so a rank serves others from A(p, h) to T(h) + [`HOLD`] without a break, and a
-//! get is served when its neighbour has arrived.
+//! All these calls serve requests of others, so a rank serves them from A(p, h) to T(h) + [`HOLD`] without a break, and
+//! a get is served when its neighbour has arrived.
 //!
 //! # The answer
 //!
 //! * `wait_for_progress` of rank p: the sum of max(0, A(q, h) - e) over its gets.
 //! * `wait_for_progress_multi`: 0. Nothing is outstanding when the all-fence begins.
-//! * `nxn_wait`: the last enter of the reduction less the own. `nxn_completion`: how much later than the
-//!   first it ends.
+//! * `nxn_wait`: the last enter of the reduction less the own. `nxn_completion`: how much later than the first it ends.
 
 use std::path::Path;
 
@@ -39,15 +38,17 @@ use rayon::prelude::*;
 use crate::world::{self, RANKS_PER_NODE, RegionRow, WINDOW, WORLD, World};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
-/// From one exchange to the next.
+/// Nanoseconds from the beginning of one exchange to that of the next, or to that of the reduction.
 pub const STEP: u64 = 100_000;
-/// Delays are below this.
+/// Upper bound of the random delays d(p, h) in nanoseconds. Every delay is less than this, so no wait in an exchange is
+/// longer.
 pub const DELAY: u64 = 40_000;
-/// A get takes this long once it is served.
+/// Nanoseconds that a get takes once its target serves it. The time before that is its wait for progress.
 pub const TRANSFER: u64 = 1_500;
-/// Phase at which all ranks leave the exchange: later than any get ends.
+/// Nanoseconds from the beginning of an exchange to its end, at which all ranks leave the all-fence. All gets have
+/// ended by then.
 pub const HOLD: u64 = 50_000;
-/// Reductions end up to this much later than they could.
+/// Upper bound, in nanoseconds, of the random time by which a reduction ends later than it could.
 pub const COMPLETION: u64 = 2_000;
 
 const REDUCTION: u64 = 5_000;
@@ -57,14 +58,15 @@ const HALO: u64 = 128 * 8;
 
 const _: () = assert!(DELAY + 4 * TRANSFER < HOLD && HOLD < STEP, "an exchange must fit its step");
 
-/// What to make.
+/// Options of [`generate`]. Together they determine every byte of the archive. The number of events grows with `ranks`
+/// × `iterations`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Number of ranks, at least 2.
+    /// Number of ranks, at least 2. The mesh is as close to a square as their number allows.
     pub ranks: u64,
-    /// Iterations: two exchanges and a reduction each.
+    /// Number of iterations. Each has two exchanges, in which every rank fetches up to four halos, and a reduction.
     pub iterations: u64,
-    /// Seed of the random delays.
+    /// Seed of the random delays. Another seed gives another archive with other severities.
     pub seed: u64,
 }
 
@@ -100,7 +102,7 @@ struct Plan {
     columns: u64,
 }
 
-/// A get: who from, when, how long it waited.
+/// A get: the rank it reads from, its time, and how long it waits.
 struct Get {
     from: u64,
     enter: u64,
@@ -114,7 +116,7 @@ impl Plan {
         Self { ranks, iterations, seed, columns: ranks / divisors.last().unwrap_or(1) }
     }
 
-    /// Neighbours in the mesh, which has borders.
+    /// Returns the neighbours of a rank in the mesh. Ranks at its borders have fewer than four.
     fn neighbours(&self, p: u64) -> impl Iterator<Item = u64> + use<> {
         let Self { ranks, columns, .. } = *self;
         let column = p % columns;
@@ -125,12 +127,12 @@ impl Plan {
         [north, south, west, east].into_iter().flatten()
     }
 
-    /// T(h) of an exchange, or of the reduction, which is part 2 of an iteration.
+    /// Returns T(h) of an exchange, or of the reduction, which is part 2 of an iteration.
     fn begin(&self, iteration: u64, part: u64) -> u64 {
         STEP + (3 * iteration + part) * STEP
     }
 
-    /// A(p, h), or the enter of the reduction.
+    /// Returns A(p, h), or the enter of the reduction, which is part 2 of an iteration.
     fn arrival(&self, p: u64, iteration: u64, part: u64) -> u64 {
         let delay = rng::at(self.seed, [p, iteration, part]) % DELAY;
         self.begin(iteration, part) + delay
@@ -151,7 +153,7 @@ impl Plan {
         self.neighbours(p).map(get).collect()
     }
 
-    /// Last enter and least lateness of each reduction.
+    /// Returns the last enter and the least lateness of each reduction.
     fn reductions(&self) -> Vec<(u64, u64)> {
         let ranks = || (0..self.ranks).into_par_iter();
         (0..self.iterations)
@@ -181,7 +183,8 @@ impl Plan {
     }
 }
 
-/// Makes an archive in a directory, and says what it holds.
+/// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet; it is
+/// created if need be. `truth.json` is not written: call [`Truth::write`] for that.
 ///
 /// # Errors
 /// If there is an archive already, or files cannot be written.

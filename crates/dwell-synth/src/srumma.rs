@@ -1,14 +1,14 @@
-//! A matrix multiplication with one-sided communication, as SRUMMA does it.
+//! A matrix multiplication with one-sided communication, in the manner of SRUMMA.
 //!
-//! The ranks form a grid of `rows` × `columns`. Each owns a block of the result and multiplies
-//! `blocks` pairs of input blocks, which it fetches ahead by non-blocking gets: one from its row, one
-//! from its column, never from itself. It waits for a pair just before it needs it. After all pairs
-//! comes an all-fence and a barrier; that is a round, and there are `rounds` of them.
+//! The ranks form a grid of `rows` × `columns`. Each owns a block of the result and multiplies `blocks` pairs of input
+//! blocks, which it fetches ahead by non-blocking gets: one from its row, one from its column, never from itself. It
+//! waits for a pair just before it needs it. After all pairs comes an all-fence and a barrier; that is a round, and
+//! there are `rounds` of them.
 //!
 //! # The schedule
 //!
-//! Times are nanoseconds. Step k of a round begins at T(k) = T(0) + k·[`STEP`], and rank p is there
-//! after a random delay, W(p, k) = T(k) + d(p, k), 0 ≤ d < [`DELAY`]. What it does then:
+//! Times are nanoseconds. Step k of a round begins at T(k) = T(0) + k·[`STEP`], and rank p arrives after a random
+//! delay, W(p, k) = T(k) + d(p, k), 0 ≤ d < [`DELAY`]. Its calls are then:
 //!
 //! | call | from | until |
 //! |---|---|---|
@@ -18,19 +18,19 @@
 //! | `ARMCI_NbGet`, twice, for step k + 1 | T(k) + [`ISSUE`] | |
 //! | compute | | W(p, k + 1) |
 //!
-//! The gets of step 0 are issued at T(0) - [`STEP`] + [`ISSUE`]. A get is served when its owner is in
-//! a call that progresses: a wait, a fence or a barrier does (`progress=always`), a non-blocking get
-//! does not (`progress=never`). After [`ISSUE`] all ranks have left the waits of step k, so the first
-//! call of the owner that can serve a get of p is its first wait of step k + 1.
+//! The gets of step 0 are issued at T(0) - [`STEP`] + [`ISSUE`]. A get is served when its owner is in a call that
+//! progresses: a wait, a fence or a barrier does (`progress=always`), a non-blocking get does not (`progress=never`).
+//! After [`ISSUE`] all ranks have left the waits of step k, so the first call of the owner that can serve a get of p is
+//! its first wait of step k + 1.
 //!
 //! # The answer
 //!
 //! * `wait_for_progress` of rank p in step k: max(0, W(a, k) - e₁) + max(0, W(b, k) - e₂).
 //! * `wait_for_progress_multi`: 0. Nothing is outstanding when the all-fence begins.
-//! * `barrier_wait` of rank p in a round: max over all q of E(q) - E(p), E being the enter time of the
-//!   barrier, E(p) = T([`Options::blocks`]) + d(p, blocks).
-//! * `barrier_completion` of rank p: c(p) - min over all q of c(q), c being the random time below
-//!   [`COMPLETION`] by which its barrier ends later than it could.
+//! * `barrier_wait` of rank p in a round: max over all q of E(q) - E(p), E being the enter time of the barrier, E(p) =
+//!   T([`Options::blocks`]) + d(p, blocks).
+//! * `barrier_completion` of rank p: c(p) - min over all q of c(q), c being the random time below [`COMPLETION`] by
+//!   which its barrier ends later than it could.
 //!
 //! Sums are over all ranks, steps and rounds.
 
@@ -47,26 +47,27 @@ use rayon::prelude::*;
 use crate::world::{self, RANKS_PER_NODE, RegionRow, WINDOW, World};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
-/// From one step to the next.
+/// Nanoseconds from the beginning of one step to that of the next, T(k + 1) - T(k). All calls of a step fit into it.
 pub const STEP: u64 = 100_000;
-/// Delays are below this.
+/// Upper bound of the random delays d(p, k) in nanoseconds. Every delay is less than this, so no wait is longer.
 pub const DELAY: u64 = 40_000;
-/// A get takes this long once it is served.
+/// Nanoseconds that a wait takes once the owner of the block serves the get.
 pub const TRANSFER: u64 = 1_500;
-/// Between the two waits of a step.
+/// Nanoseconds between the two waits of a step, and between its two gets.
 pub const GAP: u64 = 100;
-/// Phase of a step at which the gets of the next are issued: later than any wait lasts.
+/// Nanoseconds from the beginning of a step to the gets for the next one. All waits of the step have ended by then.
 pub const ISSUE: u64 = 60_000;
-/// Barriers end up to this much later than they could.
+/// Upper bound, in nanoseconds, of the random time by which a barrier ends later than it could.
 pub const COMPLETION: u64 = 2_000;
 
-/// A non-blocking get takes this long.
+/// Nanoseconds from the enter of one non-blocking get to that of the next, which begins [`GAP`] after the first has
+/// left.
 const NBGET: u64 = 300;
-/// Between an enter and the record inside the call, and between that and the leave.
+/// Nanoseconds between an enter and the record inside the call, and between that and the leave.
 const INSIDE: u64 = 40;
-/// An all-fence takes this long, and ends before any rank is in the barrier.
+/// Nanoseconds that an all-fence takes. It ends before any rank enters the barrier.
 const FENCE: u64 = 400;
-/// A barrier ends at least this long after the last has entered.
+/// Nanoseconds from the last enter of a barrier to its earliest end.
 const BARRIER: u64 = 3_000;
 /// Bytes of a block: 64 × 64 numbers of 8 bytes.
 const BLOCK: u64 = 64 * 64 * 8;
@@ -74,16 +75,17 @@ const BLOCK: u64 = 64 * 64 * 8;
 const _: () = assert!(DELAY + 2 * TRANSFER + GAP < ISSUE, "waits must end before gets are issued");
 const _: () = assert!(ISSUE + 2 * NBGET + FENCE < STEP, "a step must hold all its calls");
 
-/// What to make.
+/// Options of [`generate`]. Together they determine every byte of the archive, which has `ranks` × `blocks` × `rounds`
+/// × 2 gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Number of ranks, at least 2.
+    /// Number of ranks, at least 2. The grid is as close to a square as their number allows.
     pub ranks: u64,
-    /// Pairs of blocks that each rank multiplies in a round.
+    /// Number of pairs of blocks that each rank multiplies in a round, at least 1. Each pair is two gets.
     pub blocks: u64,
-    /// Multiplications.
+    /// Number of multiplications, each of which ends with an all-fence and a barrier.
     pub rounds: u64,
-    /// Seed of the random delays.
+    /// Seed of the random delays. Another seed gives another archive with other severities.
     pub seed: u64,
 }
 
@@ -138,8 +140,8 @@ impl From<&Options> for Plan {
 }
 
 impl Plan {
-    /// Owners of the blocks of A and B that rank p needs in a step. Ranks of one row begin with
-    /// different blocks, so that not all ask the same owner at once.
+    /// Returns the owners of the blocks of A and B that rank p needs in a step. Ranks of one row begin with different
+    /// blocks, so that not all ask the same owner at once.
     fn owners(&self, p: u64, step: u64) -> (u64, u64) {
         let Self { rows, columns, .. } = *self;
         let (row, column) = (p / columns, p % columns);
@@ -156,24 +158,24 @@ impl Plan {
         (a, b)
     }
 
-    /// T(0) of a round. Before it lies a step in which the first gets are issued, behind it `blocks`
-    /// steps and one for the barrier.
+    /// Returns T(0) of a round. Before it lies a step in which the first gets are issued, behind it `blocks` steps and
+    /// one for the barrier.
     fn begin(&self, round: u64) -> u64 {
         STEP + round * (self.blocks + 2) * STEP
     }
 
-    /// W(p, k), or for k = blocks the enter time of the barrier.
+    /// Returns W(p, k), or for k = blocks the enter time of the barrier.
     fn arrival(&self, p: u64, round: u64, step: u64) -> u64 {
         let delay = rng::at(self.seed, [p, round, step]) % DELAY;
         self.begin(round) + step * STEP + delay
     }
 
-    /// How much later than it could the barrier of a round ends for rank p.
+    /// Returns the time by which the barrier of a round ends later than it could for rank p.
     fn lateness(&self, p: u64, round: u64) -> u64 {
         rng::at(self.seed, [p, round, u64::MAX]) % COMPLETION
     }
 
-    /// Calls of rank p in a step.
+    /// Returns the two waits of rank p in a step.
     fn waits(&self, p: u64, round: u64, step: u64) -> [Wait; 2] {
         let (a, b) = self.owners(p, step);
         let wait = |enter: u64, owner: u64| {
@@ -184,7 +186,7 @@ impl Plan {
         [first, wait(first.leave + GAP, b)]
     }
 
-    /// What the barrier of a round is for all ranks.
+    /// Returns the values of a round's barrier that depend on all ranks.
     fn barrier(&self, round: u64) -> Barrier {
         let ranks = || (0..self.ranks).into_par_iter();
         Barrier {
@@ -193,12 +195,12 @@ impl Plan {
         }
     }
 
-    /// Time of the last event that any rank can have.
+    /// Returns the time of the last event that any rank can have.
     fn duration(&self) -> u64 {
         self.begin(self.rounds) + STEP
     }
 
-    /// Severities of a rank, by the formulas above.
+    /// Returns the severities of a rank, by the formulas of the module.
     fn severities(&self, p: u64, barriers: &[Barrier]) -> Severities {
         let mut sum = Severities::default();
         for (round, barrier) in (0..).zip(barriers) {
@@ -226,7 +228,21 @@ struct Barrier {
     least_lateness: u64,
 }
 
-/// Makes an archive in a directory, and `truth.json` beside it.
+/// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet.
+/// `truth.json` is not written: call [`Truth::write`] for that.
+///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use dwell_synth::srumma::{Options, generate};
+///
+/// let directory = Path::new("/tmp/srumma");
+/// let options = Options { ranks: 64, blocks: 16, rounds: 2, seed: 1 };
+/// let truth = generate(&options, directory, &|_| ())?;
+/// assert_eq!(truth.totals.gets, 64 * 16 * 2 * 2);
+/// truth.write(directory)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If there is an archive already, or files cannot be written.

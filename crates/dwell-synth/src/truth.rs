@@ -1,82 +1,92 @@
-//! What is known about a synthetic archive: `truth.json` beside it.
+//! The truth about a synthetic archive, as `truth.json` beside it holds it.
 
 use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// Everything known about an archive.
+/// Everything known about a synthetic archive. Tests compare the result of the analysis with it.
+///
+/// [`write`](Self::write) saves it as `truth.json`, an object whose keys are the names of the fields. Counts of
+/// nanoseconds and bytes are integers there, so a comparison needs no tolerance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Truth {
-    /// Kind of archive: the name of the generator.
+    /// Name of the generator: `srumma`, `sor`, `halo`, `ring` or `random`.
     pub kind: String,
-    /// The options it was made with.
+    /// The options that the archive was generated with, by name. The same options give the same bytes again.
     pub options: serde_json::Map<String, serde_json::Value>,
-    /// What it holds.
+    /// Counts of what the archive contains, over all ranks.
     pub totals: Totals,
-    /// Severities over all locations, in nanoseconds; absent where no formula is known.
+    /// Severities over all locations, in nanoseconds. Absent for [`random`](crate::random) archives, for which no
+    /// formula is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severities_ns: Option<Severities>,
-    /// The same for each rank, in archives that are small enough to list them.
+    /// Severities of each rank, in nanoseconds and by rank. Empty if there are more than 4,096 ranks, or no formula is
+    /// known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub severities_ns_by_rank: Vec<Severities>,
 }
 
-/// What an archive holds.
+/// Counts of what an archive contains, over all ranks. A reader of the archive must find the same numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Locations; one for each rank.
+    /// Number of locations, one for each rank: every process of a synthetic archive has a single thread.
     pub locations: u64,
-    /// Events of all kinds.
+    /// Number of events of all kinds in the event files, `Enter` and `Leave` included.
     pub events: u64,
-    /// Get operations.
+    /// Number of get operations, blocking and non-blocking: as many as there are `RmaGet` records.
     pub gets: u64,
-    /// Put operations.
+    /// Number of put operations, blocking and non-blocking, those on flags included: as many as there are `RmaPut`
+    /// records.
     pub puts: u64,
-    /// Atomic operations.
+    /// Number of atomic operations: as many as there are `RmaAtomic` records. Their bytes are not part of these totals.
     pub atomics: u64,
-    /// Bytes that gets fetched.
+    /// Bytes that all gets fetched: the sum over the `RmaGet` records.
     pub bytes_get: u64,
-    /// Bytes that puts stored.
+    /// Bytes that all puts stored: the sum over the `RmaPut` records.
     pub bytes_put: u64,
-    /// Collective operations, counted once for each rank that takes part.
+    /// Number of collective operations, counted once for each rank that takes part: as many as there are records of the
+    /// end of a collective.
     pub collectives: u64,
-    /// Locks acquired.
+    /// Number of times that a rank acquired a lock (`RmaAcquireLock`). Attempts by `shmem_test_lock` do not count.
     pub locks: u64,
-    /// Messages sent.
+    /// Number of messages that ranks sent: as many as there are `MpiSend` and `MpiIsend` records.
     pub messages: u64,
-    /// Bytes of messages sent.
+    /// Bytes of all messages sent: the sum over the `MpiSend` and `MpiIsend` records.
     pub bytes_sent: u64,
-    /// Bytes of event files.
+    /// Bytes of all event files together. Definitions and the anchor file are not counted.
     pub event_bytes: u64,
-    /// Time of the last event, in nanoseconds from the beginning.
+    /// Time of the last event, in nanoseconds from the beginning of the trace.
     pub duration_ns: u64,
 }
 
-/// Severities in nanoseconds, by the ids of the patterns.
+/// Severities of wait states in nanoseconds. The fields have the ids of the patterns in the analysis; a pattern that
+/// the archive cannot contain is 0. The modules of the generators have the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Severities {
-    /// Waits for a single target to enter a call that progresses.
+    /// Time in which an operation waits for its single target to enter a call that serves requests.
     pub wait_for_progress: u64,
-    /// Waits for several targets.
+    /// Time in which a call that completes operations on several targets waits for one of them to serve requests.
     pub wait_for_progress_multi: u64,
-    /// Waits at barriers for the last to enter.
+    /// Time in which ranks wait in barriers for the last rank to enter: the last enter less the own, over all barriers.
     pub barrier_wait: u64,
-    /// Time in barriers after the first has left.
+    /// Time that ranks spend in barriers after the first rank has left: the own end less the earliest, over all
+    /// barriers.
     pub barrier_completion: u64,
-    /// Waits at collectives from all to all for the last to enter.
+    /// Time in which ranks wait in all-to-all collectives, such as an all-reduce, for the last rank to enter.
     pub nxn_wait: u64,
-    /// Time in these after the first has left.
+    /// Time that ranks spend in all-to-all collectives after the first rank has left.
     pub nxn_completion: u64,
-    /// Waits for a signal that was raised later.
+    /// Time in which ranks wait for a signal, notification or flag that another rank raises later.
     pub late_signal: u64,
-    /// Waits for the last of several partners.
+    /// Time in which ranks wait for the last of several partners in a synchronisation with these partners only.
     pub late_partner: u64,
-    /// Waits for messages that were sent later.
+    /// Time in which receives, and calls that complete them, wait for messages that are sent later.
     pub late_sender: u64,
-    /// The part of these during which another message was there.
+    /// The part of `late_sender` during which another message to the same rank was already sent, and is received later.
     pub late_sender_wrong_order: u64,
-    /// Waits of sends for receives that were posted later.
+    /// Time in which blocking sends wait for receives that are posted later: from the enter of the send to the post of
+    /// the receive.
     pub late_receiver: u64,
 }
 
@@ -114,17 +124,17 @@ impl std::ops::AddAssign for Severities {
     }
 }
 
-/// Severities by rank are listed up to this many ranks.
+/// The largest number of ranks for which severities are listed by rank.
 const LISTED: usize = 4096;
 
 impl Truth {
-    /// What is known before anything is made.
+    /// Creates the truth of an archive before its generation: kind and options.
     pub(crate) fn new(kind: &str, options: &[(&str, u64)]) -> Self {
         let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
         Self { kind: kind.into(), options, ..Self::default() }
     }
 
-    /// Adds severities of all ranks, and lists them one by one unless there are too many.
+    /// Adds the severities of all ranks, and lists them by rank unless there are too many.
     pub(crate) fn add_severities(&mut self, by_rank: Vec<Severities>) {
         let mut sum = Severities::default();
         by_rank.iter().for_each(|part| sum += *part);
@@ -134,10 +144,11 @@ impl Truth {
         }
     }
 
-    /// Writes `truth.json` into the directory of the archive.
+    /// Writes `truth.json` into the directory of the archive. The text ends with a newline and is the same for the same
+    /// truth.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Returns the error of the operating system, if the file cannot be written.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

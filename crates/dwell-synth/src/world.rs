@@ -28,35 +28,35 @@ pub(crate) const RANKS_PER_NODE: u64 = 64;
 pub(crate) struct RegionRow {
     pub(crate) name: &'static str,
     pub(crate) role: RegionRole,
-    /// What the call is and whether it progresses, for those who cannot know it by name:
-    /// `layer=… operation=… progress=never|always`.
+    /// The meaning of the call, for readers that cannot know it from the name: `layer=… operation=…
+    /// progress=never|always`. Empty for functions of the program.
     pub(crate) meaning: &'static str,
 }
 
-/// What differs between archives.
+/// The definitions in which synthetic archives differ.
 pub(crate) struct World<'w> {
-    /// Events of each rank; its length is the number of ranks.
+    /// Number of events of each rank. Its length is the number of ranks.
     pub(crate) events: &'w [u64],
-    /// Clock of the trace: everything lies in `0..=duration` nanoseconds.
+    /// Length of the trace: all times lie in `0..=duration` nanoseconds.
     pub(crate) duration: u64,
     pub(crate) paradigm: Paradigm,
     pub(crate) paradigm_name: &'static str,
-    /// Region ids are their places in this list.
+    /// Regions of the program. The id of a region is its position in this list.
     pub(crate) regions: &'w [RegionRow],
     /// Name of the window; empty if there is none.
     pub(crate) window: &'static str,
-    /// Names of attributes that hold a 64-bit number; their ids are their places in this list.
+    /// Names of attributes that hold a 64-bit number. The id of an attribute is its position in this list.
     pub(crate) attributes: &'w [&'static str],
-    /// How many ranks share a node.
+    /// Number of ranks that share a node.
     pub(crate) ranks_per_node: u64,
-    /// Members of groups; their ids begin with [`FIRST_GROUP`].
+    /// Members of further groups, whose ids begin with [`FIRST_GROUP`].
     pub(crate) groups: &'w [Vec<u64>],
 }
 
-/// Id of the first group of an archive's own.
+/// Id of the first group that an archive adds to those that all archives have.
 pub(crate) const FIRST_GROUP: u32 = 2;
 
-/// Makes the archive of a synthetic program.
+/// Creates the archive of a synthetic program.
 pub(crate) fn create(
     directory: &Path,
     description: &str,
@@ -74,8 +74,8 @@ pub(crate) fn create(
     ArchiveWriter::create(directory, "traces", options)
 }
 
-/// Writes the event files of all ranks, from as many threads as there are. `write` makes the events
-/// of a rank and says what it made; counts of events and bytes are added here.
+/// Writes the event files of all ranks, in parallel. `write` writes the events of a rank and returns what it counted;
+/// the numbers of events and bytes are added here.
 pub(crate) fn write_ranks<R: Send>(
     archive: &ArchiveWriter,
     ranks: impl IndexedParallelIterator<Item = (u64, R)>,
@@ -97,7 +97,7 @@ pub(crate) fn write_ranks<R: Send>(
         .collect()
 }
 
-/// Memory for the event chunks of a location, used again and again by one thread.
+/// Allocates memory for the event chunks of a location. A thread uses it again for each of its locations.
 fn chunk_memory() -> Vec<u8> {
     vec![0; otf2::chunk::EVENTS_SIZE as usize]
 }
@@ -159,7 +159,7 @@ impl World<'_> {
         defs.write(def::RmaWin { id, name, comm, flags })
     }
 
-    /// The machine, its nodes, and a process with one thread for each rank.
+    /// Writes the machine, its nodes, and a process with one thread for each rank.
     fn system(&self, defs: &mut DefWriter) -> otf2::Result<()> {
         let mut node = |id: u32, name: &str, class: &str, parent| {
             let id = SystemTreeNodeRef(id);

@@ -1,7 +1,7 @@
-//! The truth of a synthetic archive, held against a search of the trace itself.
+//! Compares the truth of a synthetic archive with a search of the trace itself.
 //!
-//! The search here is deliberately plain: all events in memory, every rule as it is written down, no
-//! code shared with the generator, which computes its answers from formulas.
+//! The search here is deliberately plain: all events in memory, every rule as it is written down, no code shared with
+//! the generator, which computes its answers from formulas.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,13 +16,13 @@ struct Call {
     enter: u64,
     leave: u64,
     progresses: bool,
-    /// Ids of the operations that complete in it.
+    /// Ids of the operations that complete in the call.
     completes: Vec<u64>,
-    /// End of the collective in it: time and operation.
+    /// Time and operation of the end of the collective in the call, if there is one.
     collective: Option<(u64, CollectiveOp)>,
 }
 
-/// A rank as the trace shows it.
+/// A rank, as the trace shows it.
 #[derive(Default)]
 struct Rank {
     calls: Vec<Call>,
@@ -106,7 +106,7 @@ fn load(directory: &Path) -> (Vec<Rank>, Totals) {
     (ranks, totals)
 }
 
-/// Wait for progress and barrier waits of each rank, by exhaustive search.
+/// Returns the waits for progress and in barriers of each rank, by exhaustive search.
 fn search(ranks: &[Rank]) -> Vec<Severities> {
     let mut found = vec![Severities::default(); ranks.len()];
     for (severities, rank) in found.iter_mut().zip(ranks) {
@@ -188,7 +188,7 @@ fn ring_totals_equal_a_count_of_the_trace() {
     }
 }
 
-/// No two ranks hold a lock at once, and nothing is received before it was sent.
+/// Checks that no two ranks hold a lock at once, and that nothing is received before it was sent.
 #[test]
 fn random_traces_are_legal() {
     for seed in 0..20 {
@@ -245,7 +245,7 @@ fn random_traces_are_legal() {
     }
 }
 
-/// The same options give the same bytes, for any number of threads.
+/// Checks that the same options give the same bytes, for any number of threads.
 #[test]
 fn bytes_do_not_depend_on_threads() {
     let bytes = |threads: usize| {
