@@ -6,17 +6,17 @@ export type Runs = {
  */
 version: number,
 /**
- * Version of the program.
+ * Version of Dwell.
  */
 program: string, runs: Array<RunName>, };
 
 export type RunName = {
 /**
- * Its name in requests.
+ * Identifier of the run in requests.
  */
 id: string, title: string,
 /**
- * Where it came from, for people.
+ * Path of the report, for people.
  */
 path: string, };
 
@@ -26,35 +26,35 @@ export type Overview = { title: string, facts: Array<Fact>,
  */
 time: number,
 /**
- * Seconds of the run, over all locations: without calls that start or end a runtime.
+ * Seconds of the run over all locations, without calls that start or end a runtime.
  */
 run: number,
 /**
- * Seconds in calls that start a runtime.
+ * Seconds over all locations in calls that start a runtime.
  */
 startup: number,
 /**
- * Seconds in calls that end a runtime.
+ * Seconds over all locations in calls that end a runtime.
  */
 shutdown: number,
 /**
- * Seconds of waits of the run, the lower bound; nothing if nobody has looked for waits.
+ * Lower bound of the waits of the run in seconds; null if the report has not been searched for waits.
  */
 waits: number | null,
 /**
- * The upper bound.
+ * Upper bound of the waits of the run in seconds.
  */
 waits_at_most: number | null, parts: Array<PartOfTime>,
 /**
- * Findings by call path, in the order in which they are shown.
+ * Findings grouped by call path, in the order in which they are shown.
  */
 entries: Array<Entry>, findings: Array<Finding>,
 /**
- * How many entries are not listed.
+ * Number of entries that are not listed.
  */
 more: number,
 /**
- * What could not be judged, what is in doubt, what is damaged.
+ * Notes on what could not be judged, is in doubt or is damaged.
  */
 notes: Array<Note>, };
 
@@ -64,29 +64,29 @@ export type PartOfTime = { metric: number, title: string, depth: number, seconds
 
 export type Entry = {
 /**
- * run, start-up, shutdown.
+ * Phase of the program: `run`, `start-up` or `shutdown`.
  */
 phase: string, seconds: number, at_most: number,
 /**
- * Part of the run; nothing for start-up and shutdown.
+ * Share of the run; null for start-up and shutdown.
  */
 share: number | null, share_at_most: number | null,
 /**
- * Whether it is too small to be shown by itself.
+ * True if the entry is too small to be shown by itself.
  */
 small: boolean,
 /**
- * Places in the list of findings.
+ * Indices into the list of findings.
  */
 findings: Array<number>, };
 
 export type Instance = { who: string,
 /**
- * Seconds after the first event.
+ * Begin of the call, in seconds after the first event.
  */
 begin: number,
 /**
- * How long; the upper bound if there are two.
+ * Length of the wait in seconds; its upper bound if there are two bounds.
  */
 at_most: number, on_whom: string | null, meanwhile: Meanwhile | null, };
 
@@ -98,57 +98,58 @@ computing: number, calls: Array<Doing>, };
 
 export type Doing = { region: string, file: string | null, line: number | null, column: number | null, calls: number, seconds: number,
 /**
- * Whether they served others: yes, maybe, no.
+ * Tells whether the calls served requests of others: `yes`, `maybe` or `no`.
  */
 serves: string,
 /**
- * Whether they served nobody because they acted on their own process.
+ * True if the calls served no requests because they acted on their own process.
  */
 on_itself: boolean, };
 
 export type Finding = {
 /**
- * Name of the wait.
+ * Name of the wait, for people.
  */
 title: string, pattern: string,
 /**
- * The metric, if the report has it.
+ * Index of the metric, if the report has it.
  */
 metric: number | null,
 /**
- * The call path, if the report has it.
+ * Index of the call path, if the report has it.
  */
 call: number | null,
 /**
- * Last region of the path.
+ * Last region of the call path.
  */
 region: string,
 /**
- * Its regions from the root on.
+ * Regions of the call path, from the root on.
  */
 path: Array<string>, file: string | null, line: number | null,
 /**
- * The column, where it tells the call from others on the same line.
+ * Column of the call, where it tells the call from others on the same line.
  */
 column: number | null,
 /**
- * Which of several calls on the same line it is, where there are no columns.
+ * Number of the call among several on the same line, where there are no columns.
  */
 nth: number | null, caller: string | null, seconds: number, at_most: number,
 /**
- * Part of the run; nothing for start-up and shutdown.
+ * Share of the run; null for start-up and shutdown.
  */
 share: number | null,
 /**
- * exact, by rule, lower bound, between bounds, inferred; nothing if the report does not say.
+ * Confidence in the wait: `exact`, `by rule`, `lower bound`, `between bounds` or `inferred`; null if the
+ * report does not say.
  */
 confidence: string | null,
 /**
- * On what condition.
+ * Condition under which the wait holds, such as the latency of the network.
  */
 condition: string | null, explanation: string, remedy: string, visits: number | null,
 /**
- * How many calls waited.
+ * Number of calls that waited.
  */
 calls: number | null,
 /**
@@ -156,7 +157,7 @@ calls: number | null,
  */
 worst: Instance | null,
 /**
- * At how many locations.
+ * Number of locations that waited.
  */
 locations: number | null, origins: Array<Party>, targets: Array<Party>, };
 
@@ -164,7 +165,7 @@ export type Party = { who: string, seconds: number, at_most: number, };
 
 export type Note = {
 /**
- * unexplained, polling, not computed, damaged, hint.
+ * Kind of note: `unexplained`, `polling`, `not computed`, `damaged` or `hint`.
  */
 kind: string, text: string, };
 
@@ -172,15 +173,15 @@ export type Metrics = { metrics: Array<Metric>, };
 
 export type Metric = { name: string, title: string, unit: string, description: string, parent: number | null,
 /**
- * Whether values can be shown.
+ * True if the report stores values of the metric.
  */
 readable: boolean,
 /**
- * In the whole program.
+ * Value over all locations, in the whole program.
  */
 value: number,
 /**
- * Less its sub-metrics.
+ * Value without that of its sub-metrics.
  */
 own: number, wait: boolean, meaning: string | null, remedy: string | null, };
 
@@ -188,19 +189,19 @@ export type Calls = { calls: Array<CallPath>, };
 
 export type CallPath = { name: string, parent: number | null,
 /**
- * The same for the same names from the root on, in any report.
+ * Key of the call path: the same in every report for the same names from the root on.
  */
 key: string,
 /**
- * Where it is called.
+ * File from which the region is called.
  */
 file: string | null, line: number | null,
 /**
- * What its time is spent for.
+ * Class of activity that its time belongs to.
  */
 class: string,
 /**
- * Where the region is defined.
+ * File in which the region is defined.
  */
 module: string | null, };
 
@@ -208,17 +209,17 @@ export type CallValues = { calls: Array<number>, inclusive: Array<number>, exclu
 
 export type SystemTree = { rows: number, roots: number,
 /**
- * How many children rows have: the number, and how many rows in sequence have it.
+ * Numbers of children of the rows, run-length encoded: a number, and how many consecutive rows have it.
  */
 children: Array<[number, number]>, locations: number, processes: number,
 /**
- * Rows in a chunk of names or values.
+ * Number of rows in a chunk of names or values.
  */
 chunk: number, };
 
 export type SystemNames = { names: Array<string>,
 /**
- * What each is: machine, node, process, thread.
+ * Kind of each row: machine, node, process, thread.
  */
 kinds: Array<string>, };
 
@@ -228,11 +229,11 @@ export type SystemFound = { rows: Array<number>, names: Array<string>, more: boo
 
 export type Spread = { total: number, locations: FiveNumbers, processes: FiveNumbers,
 /**
- * Who has most.
+ * The locations with the greatest values, the greatest first.
  */
 worst: Array<Worst>,
 /**
- * How many locations have how much, in equal steps from the least to the greatest.
+ * Number of locations in each of equal intervals from the least value to the greatest.
  */
 histogram: Array<number>, };
 
@@ -244,8 +245,7 @@ export type Topologies = { topologies: Array<Topology>, };
 
 export type Topology = { name: string, dimensions: Array<string>, sizes: Array<number>,
 /**
- * For each location its coordinates, one for each dimension; -1 where it has none. Empty if
- * locations simply follow one another.
+ * Coordinates of each location, one for each dimension; -1 where a location has none.
  */
 coordinates: Array<number>, };
 
@@ -253,58 +253,58 @@ export type LocationNames = { first: number, names: Array<string>, };
 
 export type Source = { file: string, line: number, first: number, lines: Array<string>,
 /**
- * Why there is none.
+ * Reason why there are no lines; null if there are.
  */
 missing: string | null, };
 
 export type Matrix = {
 /**
- * Whether the report has it.
+ * True if the report has a communication matrix.
  */
 present: boolean,
 /**
- * How many parties there are.
+ * Number of parties in the whole matrix.
  */
 parties: number,
 /**
- * What a party is: process or node.
+ * Kind of a party: `process` or `node`.
  */
 unit: string,
 /**
- * First party of rows and of columns, and how many are asked for.
+ * First party and number of parties of the rows in this part. `columns` says the same of the columns.
  */
 rows: [number, number], columns: [number, number],
 /**
- * How many parties a cell stands for on each side.
+ * Number of parties that a cell stands for on each side.
  */
 step: number, row_names: Array<string>, column_names: Array<string>,
 /**
- * Cells that are not empty: row, column, and how much.
+ * Cells that are not empty, as parallel lists: row, column, and the figures of the cell.
  */
 origin: Array<number>, target: Array<number>, operations: Array<number>, bytes: Array<number>, seconds: Array<number>, wait: Array<number>,
 /**
- * Kinds that there are.
+ * Kinds of communication that occur in the whole matrix.
  */
 kinds: Array<string>, };
 
 export type Bars = { classes: Array<string>,
 /**
- * Of all.
+ * Seconds of each class over all locations.
  */
 whole: Array<number>,
 /**
- * How many bars there are.
+ * Number of bars in total.
  */
 count: number,
 /**
- * The bars asked for.
+ * Names of the bars in this answer.
  */
 names: Array<string>,
 /**
- * The process or node that each is.
+ * Number of the process or node that each bar stands for.
  */
 numbers: Array<number>,
 /**
- * By class; each a value for each bar.
+ * Seconds of each class: a list with one value for each bar.
  */
 values: Array<Array<number>>, };

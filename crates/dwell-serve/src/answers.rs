@@ -1,7 +1,7 @@
-//! Questions and answers: every path of the interface below `/api/v1/`.
+//! The interface below `/api/v1/`: every path, and the answer to it.
 //!
-//! An answer depends on nothing but the path and its parameters, so that the same answers can be put into a
-//! file (see [`crate::export`]). All numbers come from `dwell-report`.
+//! An answer depends on the path and its parameters alone, so that the same answers can be put into a file (see
+//! [`crate::export`]). All numbers come from `dwell-report`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use crate::types::{
 /// Version of the interface.
 pub(crate) const VERSION: u32 = 1;
 
-/// Rows of the system tree in an answer.
+/// The number of rows of the system tree in one answer.
 pub(crate) const CHUNK: usize = 512;
 
-/// Most bars, names or hits in an answer.
+/// The largest number of bars or names in an answer.
 const MOST: usize = 1024;
 
-/// Steps of a histogram.
+/// Number of steps of a histogram.
 const STEPS: usize = 32;
 
-/// What a question is answered with.
+/// The content of an answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Json(Vec<u8>),
-    /// Numbers of eight bytes, little-endian.
+    /// Floating-point numbers of eight bytes, little-endian.
     Numbers(Vec<u8>),
 }
 
-/// Why there is no answer.
+/// The reason why a request cannot be answered.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Nothing is asked here.
+    /// The path is none of the interface.
     Unknown,
-    /// The question makes no sense.
+    /// A parameter is missing or has no valid value.
     Bad(Cow<'static, str>),
     /// The report is damaged.
     Report(dwell_report::Error),
@@ -58,7 +58,7 @@ impl From<dwell_report::Error> for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// The parameters of a question.
+/// The parameters of a request.
 pub(crate) struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Parameters<'a> {
@@ -70,7 +70,7 @@ impl<'a> Parameters<'a> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_ref())
     }
 
-    /// A number, or nothing if it is not given.
+    /// Returns a parameter that must be a number, or `None` if it is not given.
     pub(crate) fn number(&self, name: &'static str) -> Result<Option<u32>> {
         let parse = |text: &str| {
             text.parse().map_err(|_| Fault::Bad(format!("`{name}` must be a number").into()))
@@ -79,7 +79,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Answers a question: a path without `/api/v1/`, and its parameters.
+/// Answers a request: a path without `/api/v1/`, and its parameters.
 pub(crate) fn answer(runs: &[Arc<Run>], path: &str, query: &str) -> Result<Answer> {
     let parameters = Parameters::parse(query);
     if path == "runs" {
@@ -162,7 +162,7 @@ fn metrics(run: &Run) -> Result<Metrics> {
     Ok(Metrics { metrics: meta.metrics().filter_map(one).collect() })
 }
 
-/// What is left of a value. What rounding leaves of nothing is nothing.
+/// Subtracts the parts from a value. A difference that is only rounding error becomes 0.
 fn rest(value: f64, parts: f64) -> f64 {
     let rest = value - parts;
     if rest.abs() < 1e-12 * value.abs() { 0.0 } else { rest }
@@ -257,7 +257,7 @@ fn system(run: &Run) -> SystemTree {
     }
 }
 
-/// The rows of the chunk that is asked for.
+/// Returns the rows of the chunk that the request names.
 fn chunk(run: &Run, parameters: &Parameters<'_>) -> Result<std::ops::Range<usize>> {
     let number = parameters.number("chunk")?.unwrap_or(0) as usize;
     let first = number.saturating_mul(CHUNK).min(run.system.len());
@@ -381,7 +381,7 @@ fn topologies(run: &Run) -> Topologies {
     Topologies { topologies: all }
 }
 
-/// Names of some locations from a first one on.
+/// Returns the names of `count` locations from `first` on.
 fn locations(run: &Run, parameters: &Parameters<'_>) -> Result<LocationNames> {
     let first = parameters.number("first")?.unwrap_or(0);
     let count = parameters.number("count")?.unwrap_or(MOST as u32).min(MOST as u32);
@@ -390,7 +390,7 @@ fn locations(run: &Run, parameters: &Parameters<'_>) -> Result<LocationNames> {
     Ok(LocationNames { first, names })
 }
 
-/// Time by class, for processes or nodes, in the order of one class.
+/// Returns the time by class of processes or nodes, sorted by one class.
 fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     let (query, meta) = (&run.query, run.query.meta());
     let from = parameters.number("from")?.unwrap_or(0) as usize;

@@ -1,9 +1,9 @@
-//! Open connections, and which of them have to make room for others.
+//! Open connections, and which of them must make room for others.
 //!
-//! Everybody on a login node can connect. So a connection is a stranger's until a request on it has shown the
-//! secret of a session, and strangers compete with strangers only: when there are too many, the one that
-//! has been there longest is closed, and a new one is let in at once. Whoever has the secret shows it with the first
-//! request and is a stranger for as long as that takes to arrive.
+//! Every user of a login node can connect. So a connection is a stranger's until a request on it has shown the secret
+//! of a session, and strangers compete with strangers only: when there are too many, the oldest is closed, and a new
+//! one is admitted at once. A client that has the secret shows it with its first request, so its connection is a
+//! stranger's only until that arrives.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Connections of strangers that are open at once.
+/// The largest number of open connections that have not shown a secret.
 const STRANGERS: usize = 128;
 
-/// Connections of those who have shown a secret that are open at once. A browser opens six.
+/// The largest number of open connections that have shown a secret. A browser opens six.
 const KNOWN: usize = 256;
 
 /// All connections that are open.
@@ -30,7 +30,7 @@ struct Inner {
     known: Line,
 }
 
-/// Connections by number, the oldest first, and what tells each of them to end.
+/// Connections by number, the oldest first, each with the signal that tells it to end.
 type Line = BTreeMap<u64, Arc<Notify>>;
 
 impl Connections {
@@ -38,7 +38,7 @@ impl Connections {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a stranger in.
+    /// Admits a new connection as a stranger's, and closes the oldest one of the strangers if there are too many.
     pub(crate) fn admit(self: &Arc<Self>) -> Arc<Guest> {
         let leave = Arc::new(Notify::new());
         let mut inner = self.lock();
@@ -50,7 +50,7 @@ impl Connections {
     }
 }
 
-/// Ends the oldest connections of a line that is too long.
+/// Ends the oldest connections of a line that is longer than `most`.
 fn make_room(line: &mut Line, most: usize) {
     while line.len() > most
         && let Some((_, leave)) = line.pop_first()
@@ -69,7 +69,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Takes note that a request on this connection has shown a secret.
+    /// Records that a request on this connection has shown a secret.
     pub(crate) fn is_welcome(&self) {
         if self.is_known.swap(true, Ordering::Relaxed) {
             return;
@@ -82,12 +82,12 @@ impl Guest {
         }
     }
 
-    /// Whether a request has shown a secret.
+    /// Returns `true` if a request on this connection has shown a secret.
     pub(crate) fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
     }
 
-    /// Waits until the connection has to make room.
+    /// Waits until the connection must make room for another.
     pub(crate) async fn told_to_leave(&self) {
         self.leave.notified().await;
     }

@@ -1,7 +1,7 @@
-//! The page and the answers it needs, in one file that opens without a server or a network.
+//! Exports the page and the answers it needs to one file, which opens without a server or a network.
 //!
-//! The file holds what the server would answer, asked in the order of what people look at first, until the
-//! data would take more than a stated size. What did not fit says so on the page.
+//! The file holds the answers that the server would give, requested in the order in which people look at them, until
+//! the data would exceed a stated size. The page tells the user what did not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,21 +22,22 @@ use crate::page::{HTML, SCRIPT, STYLE};
 use crate::run::Run;
 use crate::source;
 
-/// What an export holds.
+/// The content of an exported file, for the message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
-    /// Answers in the file.
+    /// Number of answers that the file contains.
     pub answers: usize,
-    /// Answers that did not fit.
+    /// Number of answers that did not fit. The page says for these that they were left out.
     pub left_out: usize,
-    /// Files with source that is in it.
+    /// Paths of the source files of which the export contains lines, sorted. Show them to the user, who may not want to
+    /// publish them.
     pub sources: Vec<PathBuf>,
-    /// What is wrong with the reports. Answers that it concerns are not in the file.
+    /// Texts of the errors that reading the reports gave, at most 20. The answers concerned are not in the file.
     pub damage: Vec<String>,
 }
 
-/// Answers, and room for more.
+/// Answers that have been collected, and the room that is left for more.
 struct Collection<'a> {
     runs: &'a [Arc<Run>],
     answers: BTreeMap<String, Box<RawValue>>,
@@ -48,7 +49,7 @@ struct Collection<'a> {
 }
 
 impl Collection<'_> {
-    /// Asks, and keeps the answer if it fits.
+    /// Requests an answer, and keeps it if it fits.
     fn ask(&mut self, path: &str, query: &str) {
         let name = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         if self.answers.contains_key(&name) {
@@ -85,7 +86,7 @@ impl Collection<'_> {
     }
 }
 
-/// How much is told of damage.
+/// The largest number of errors that are reported.
 const MOST_DAMAGE: usize = 20;
 
 impl Collection<'_> {
@@ -95,7 +96,7 @@ impl Collection<'_> {
         }
     }
 
-    /// The source around a call.
+    /// Requests the source around a call, and notes its file if the answer was kept.
     fn source(&mut self, number: usize, run: &Run, cnode: CnodeId) {
         let before = self.answers.len();
         self.ask(&format!("runs/{number}/source"), &format!("call={}", cnode.0));
@@ -105,7 +106,10 @@ impl Collection<'_> {
     }
 }
 
-/// Writes runs into one HTML file whose data takes at most `most` bytes before compression.
+/// Writes runs into one HTML file, whose data takes at most `most` bytes before compression.
+///
+/// Answers that people look at first come first, and the rest is left out when the limit is reached; damaged parts of a
+/// report are left out as well. The result says what the file contains.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -146,7 +150,7 @@ pub fn export(
     Ok(exported)
 }
 
-/// Everything that every view begins with.
+/// Requests the answers that every view begins with.
 fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     let of = |question: &str| format!("runs/{number}/{question}");
     for question in ["overview", "metrics", "calls", "system", "topologies", "locations"] {
@@ -171,19 +175,19 @@ fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
 }
 
-/// The page does not name the first chunk.
+/// Returns the parameter that names a chunk. The page does not name the first one.
 fn chunk_parameter(chunk: usize) -> String {
     if chunk == 0 { String::new() } else { format!("chunk={chunk}") }
 }
 
-/// Readable metrics, and whether they have parts.
+/// Returns the readable metrics, and for each whether it has sub-metrics.
 fn metrics(run: &Run) -> Vec<(MetricId, bool)> {
     let meta = run.query.meta();
     let readable = meta.metrics().filter(|&it| run.query.is_readable(it));
     readable.map(|it| (it, meta.metric_children(it).next().is_some())).collect()
 }
 
-/// Parameters in the order in which the page writes them: by name.
+/// Formats parameters in the order in which the page writes them: by name.
 fn parameters(
     call: Option<u32>,
     chunk: usize,
@@ -212,7 +216,7 @@ fn parameters(
     text
 }
 
-/// What panes ask for a selection.
+/// Requests the answers that the panes need for a selection.
 fn selection(
     all: &mut Collection<'_>,
     number: usize,
@@ -243,7 +247,7 @@ fn metrics_everywhere(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
 }
 
-/// Every call path with every metric that it has, the largest first.
+/// Requests every call path with every metric that it has, the largest first.
 fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
     for cnode in run.query.meta().cnodes() {
         all.source(number, run, cnode);
@@ -277,7 +281,7 @@ fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
 }
 
-/// The page with everything inside.
+/// Returns the page with script, style and data inside.
 fn page(data: &str) -> String {
     // Neither may end the element that it is in.
     let script = SCRIPT.replace("</script", "<\\/script");

@@ -1,7 +1,7 @@
-//! Requests: who may make them, and what comes back.
+//! Requests: which are allowed, and how they are answered.
 //!
-//! Every request passes the same gate, in this order: the host it is meant for (421), the site it comes from
-//! (403), the method (405), the secret (401). Only then is a question looked at.
+//! Every request passes the same checks, in this order: the host it is meant for (421), the length of its address
+//! (414), the site it comes from (403), the method (405), the secret (401). Only then is it answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,28 +24,28 @@ use crate::keys::Keys;
 use crate::page::ASSETS;
 use crate::run::Run;
 
-/// Questions that are worked on at once. Others wait.
+/// The number of requests that are answered concurrently. Others wait.
 const AT_ONCE: usize = 4;
 
-/// Longest body of a request: a code in JSON.
+/// The largest body of a request in bytes: a code in JSON.
 const LONGEST_BODY: usize = 512;
 
-/// Longest address of a request.
+/// The longest address of a request in bytes.
 const LONGEST_ADDRESS: usize = 2048;
 
-/// How long the body of a request may take: it is short.
+/// The time that a client may take to send the short body of a request.
 const BODY_TIME: Duration = Duration::from_secs(5);
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) runs: Vec<Arc<Run>>,
     pub(crate) keys: Keys,
-    /// Hosts that requests may name, without ports.
+    /// Names of hosts that requests may be meant for, without ports.
     pub(crate) hosts: Vec<String>,
     working: Semaphore,
     started: Instant,
-    /// Milliseconds from the start to the last request.
+    /// Milliseconds from the start of the server to the last request.
     last: AtomicU64,
 }
 
@@ -65,13 +65,13 @@ impl Shared {
         self.started.elapsed().as_millis() as u64
     }
 
-    /// Milliseconds since the last request.
+    /// Returns the milliseconds since the last request.
     pub(crate) fn idle(&self) -> u64 {
         self.now().saturating_sub(self.last.load(Ordering::Relaxed))
     }
 }
 
-/// Everything that is served.
+/// Returns the router of the whole server: the page, sessions, and the interface behind its checks.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let mut router = Router::new();
     for asset in ASSETS {
@@ -88,7 +88,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// What is sent with everything.
+/// Headers that every response carries.
 const HEADERS: &[(&str, &str)] = &[
     (
         "content-security-policy",
@@ -117,7 +117,7 @@ async fn gate(State(shared): State<Arc<Shared>>, request: Request, next: Next) -
     response
 }
 
-/// Why a request is not let in.
+/// Returns the refusal of a request that is not allowed, or `None` for one that is.
 fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
     let headers = request.headers();
     let text = |name: HeaderName| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
@@ -152,7 +152,7 @@ fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
     None
 }
 
-/// Whether a host with or without a port is one of ours. Any port will do: a tunnel has its own.
+/// Returns `true` if a host, with or without a port, is one of ours. Any port will do: a tunnel has its own.
 fn is_known(hosts: &[String], host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) && !port.is_empty() => {
@@ -163,8 +163,8 @@ fn is_known(hosts: &[String], host: &str) -> bool {
     hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Whether another site makes the request. A person may come from anywhere to the page itself, which holds
-/// no data and cannot be framed.
+/// Returns `true` if another site makes the request. A person may come from anywhere to the page itself, which holds no
+/// data and cannot be framed.
 fn is_foreign(request: &Request, host: &str) -> bool {
     let header =
         |name: &'static str| request.headers().get(name).map(|it| it.to_str().unwrap_or("?"));
@@ -187,7 +187,7 @@ fn fault(status: StatusCode, why: &str) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// A code for a secret.
+/// Exchanges a one-time code for the secret of a new session.
 async fn session(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let json_type = request.headers().get(header::CONTENT_TYPE);
     if json_type.is_none_or(|it| it != "application/json") {

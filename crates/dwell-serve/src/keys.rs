@@ -1,8 +1,7 @@
-//! Who may ask: one-time codes that start a session, and the secrets of sessions.
+//! Access keys: one-time codes that start a session, and the secrets of sessions.
 //!
-//! On a login node every user can connect to a port on 127.0.0.1, so an address alone gives nothing. A code
-//! is printed where only its owner reads it, works once, and is exchanged for a secret that the page
-//! keeps for its tab.
+//! On a login node every user can connect to a port on 127.0.0.1, so an address alone gives no access. A code is
+//! printed where only its owner reads it, works once, and is exchanged for a secret that the page keeps for its tab.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -10,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use subtle::{Choice, ConstantTimeEq};
 
-/// Codes that were printed and not used yet, and sessions; older ones are forgotten.
+/// The largest numbers of unused codes and of sessions. Beyond them the oldest are forgotten.
 const MOST_CODES: usize = 16;
 const MOST_SESSIONS: usize = 64;
 
@@ -28,7 +27,7 @@ struct Inner {
     sessions: VecDeque<Key>,
 }
 
-/// Nothing of a key is ever printed.
+/// Prints the numbers of keys, and nothing of any key.
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} codes, {} sessions", self.codes.len(), self.sessions.len())
@@ -40,7 +39,7 @@ impl Keys {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new code.
+    /// Creates a new code.
     pub(crate) fn code(&self) -> std::io::Result<String> {
         let key = random()?;
         let mut inner = self.lock();
@@ -51,7 +50,8 @@ impl Keys {
         Ok(text(&key))
     }
 
-    /// The secret for a code, which then is used up.
+    /// Consumes a code, and returns the secret of a new session. Returns `None` for a wrong code, or one that was used
+    /// before.
     pub(crate) fn exchange(&self, code: &str) -> std::io::Result<Option<String>> {
         let Some(code) = parse(code) else { return Ok(None) };
         let mut inner = self.lock();
@@ -65,13 +65,13 @@ impl Keys {
         Ok(Some(text(&secret)))
     }
 
-    /// Whether a secret is that of a session.
+    /// Returns `true` if a secret is that of a session.
     pub(crate) fn knows(&self, secret: &str) -> bool {
         parse(secret).is_some_and(|secret| find(&self.lock().sessions, &secret).is_some())
     }
 }
 
-/// Looks at all keys in full, whichever it is, so that time tells nothing.
+/// Finds a key. It compares all keys in full, so that the time taken reveals nothing.
 fn find(keys: &VecDeque<Key>, wanted: &Key) -> Option<usize> {
     let mut found = None;
     for (at, key) in keys.iter().enumerate() {

@@ -6,10 +6,11 @@ use crate::answers::{Fault, Parameters};
 use crate::run::Run;
 use crate::types::Matrix;
 
-/// Most rows and columns of an answer.
+/// The largest number of rows and of columns in an answer.
 const MOST: u32 = 192;
 
-/// Part of the matrix: `kinds` (all if not given), `fold=node`, `rows` and `columns` as `first-count`.
+/// Returns part of the matrix. Parameters are `kinds` (all if not given), `fold=node`, and `rows` and `columns` as
+/// `first-count`.
 pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, Fault> {
     let pairs = run.pairs()?;
     let empty = Pairs::default();
@@ -96,7 +97,7 @@ pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, F
     Ok(matrix)
 }
 
-/// The names of rows and columns, and which of them each party is.
+/// Returns the names of rows and columns, and the index of the row that each party belongs to.
 fn parties(pairs: &Pairs, fold: bool) -> (Vec<&str>, Vec<u32>) {
     if !fold {
         let places = (0..pairs.parties.len() as u32).collect();

@@ -1,4 +1,4 @@
-//! The first screen: what ran, where the time went, what waits.
+//! The first screen: the run, the distribution of its time, and the findings.
 
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
@@ -12,13 +12,13 @@ use crate::types::{
     Doing, Entry, Fact, Finding, Instance, Meanwhile, Note, Overview, PartOfTime, Party,
 };
 
-/// Findings that are listed.
+/// The largest number of findings that are listed.
 const LISTED: usize = 50;
 
-/// Parts of the time below this are not shown.
+/// The smallest share of the time that is shown by itself.
 const LEAST_SHARE: f64 = 0.001;
 
-/// Notes that are listed.
+/// The largest number of notes that are listed.
 const MOST_NOTES: usize = 40;
 
 pub(crate) fn overview(run: &Run) -> Result<Overview> {
@@ -73,7 +73,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
     })
 }
 
-/// Both bounds of all waits of the run.
+/// Returns the lower and the upper bound of all waits of the run.
 fn waits(document: &Value) -> (f64, f64) {
     let number = |name: &str| document.get(name).and_then(Value::as_f64);
     let sum = |name: &str| {
@@ -102,7 +102,8 @@ struct Times {
 const RUN: &str = "run";
 
 impl Times {
-    /// As `dwell analyze` says or, if it did not, from the names of the calls of the report.
+    /// Takes the times from the findings of `dwell analyze` or, where these lack them, computes them from the names of
+    /// the calls in the report.
     fn of(run: &Run, time: f64) -> Result<Self> {
         let number = |name: &str| run.findings.as_ref()?.get(name)?.as_f64();
         if let (Some(start_up), Some(shutdown), Some(of_run)) =
@@ -131,7 +132,7 @@ impl Times {
     }
 }
 
-/// The phase of the program that a call path of a report belongs to, by the names of its calls.
+/// Returns the phase of the program that a call path belongs to, judged by the names of its calls.
 fn phase(run: &Run, cnode: CnodeId) -> &'static str {
     let meta = run.query.meta();
     let mut phase = RUN;
@@ -184,7 +185,7 @@ fn facts(run: &Run) -> Vec<Fact> {
     facts
 }
 
-/// What `dwell analyze` found.
+/// Returns the findings of `dwell analyze`, and the entries that list them.
 fn recorded(run: &Run, document: &Value) -> (Vec<Finding>, Vec<Entry>) {
     let list =
         |name: &str| document.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -213,7 +214,7 @@ fn entry(found: &Value) -> Entry {
     }
 }
 
-/// The entry of a finding by itself.
+/// Returns the entry of a finding that stands by itself.
 fn lone(at: u32, found: &Value) -> Entry {
     Entry { findings: vec![at], ..entry(found) }
 }
@@ -331,7 +332,7 @@ fn party(value: &Value) -> Party {
     }
 }
 
-/// The largest waits of a report that nobody has ranked, as `dwell report` lists them.
+/// Returns the largest waits of a report without findings, as `dwell report` lists them.
 fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
     let (query, meta) = (&run.query, run.query.meta());
     let found = query.largest_waits(None)?;

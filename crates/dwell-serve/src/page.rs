@@ -1,4 +1,4 @@
-//! The page, as `cargo xtask web` built it.
+//! The files of the page, as `cargo xtask web` built them.
 
 /// A file of the page.
 pub(crate) struct Asset {
@@ -11,7 +11,7 @@ pub(crate) const HTML: &str = include_str!("../page/index.html");
 pub(crate) const SCRIPT: &str = include_str!("../page/app.js");
 pub(crate) const STYLE: &str = include_str!("../page/app.css");
 
-/// All files of the page. There is no other way to a file.
+/// All files of the page. The server has no other way to serve a file.
 pub(crate) const ASSETS: &[Asset] = &[
     Asset { path: "/", kind: "text/html; charset=utf-8", bytes: HTML.as_bytes() },
     Asset { path: "/app.js", kind: "text/javascript; charset=utf-8", bytes: SCRIPT.as_bytes() },

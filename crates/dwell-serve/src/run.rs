@@ -1,4 +1,4 @@
-//! A run that is served: its report, and what lies beside it.
+//! A run that is served: its report, and the files beside it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,13 +11,14 @@ use serde_json::Value;
 
 use crate::source::Roots;
 
-/// More bytes than this are not taken for findings.
+/// The largest `findings.json` that is read, in bytes.
 const MOST_FINDINGS: u64 = 64 << 20;
 
-/// Rows that are kept, because panes ask for parts of the same row.
+/// The number of rows that are kept in memory, because panes ask for parts of the same row.
 const KEPT_ROWS: usize = 4;
 
-/// What is shown of a report: a metric, whether without its sub-metrics, somewhere in the program.
+/// The part of a report that the page shows: a metric, with or without its sub-metrics, in the whole program or at a
+/// call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     pub(crate) metric: MetricId,
@@ -25,30 +26,33 @@ pub(crate) struct Selection {
     pub(crate) call: Call,
 }
 
-/// A value for each location, and for each row of the system tree.
+/// The values of a selection: one for each location, and one for each row of the system tree.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) locations: Vec<f64>,
     pub(crate) system: Vec<f64>,
 }
 
-/// A row, once somebody has read it; others who want it wait meanwhile.
+/// A row that is read once. Other requests for the same row wait for the first.
 type Slot = Arc<Mutex<Option<Arc<Row>>>>;
 
-/// A report that is served.
+/// A report that is served, together with the findings and the archive beside it.
+///
+/// Values are read from the report when a request needs them, and a few rows are kept. A run can be used from several
+/// threads at once.
 #[derive(Debug)]
 pub struct Run {
     pub(crate) query: Query,
-    /// Where it came from.
+    /// Path of the report.
     pub(crate) path: PathBuf,
-    /// The archive's own words about the run: names without their prefix, and values.
+    /// Properties of the archive beside the report: names without the prefix `DWELL::`, and values.
     pub(crate) properties: Vec<(String, String)>,
-    /// What `dwell analyze` found, if it was that.
+    /// The content of `findings.json`, if the report is one of `dwell analyze`.
     pub(crate) findings: Option<Value>,
     pub(crate) system: System,
-    /// A number for each call path that stays the same from report to report.
+    /// A number for each call path that is the same in every report for the same names.
     pub(crate) keys: Vec<u64>,
-    /// Directories whose source may be shown.
+    /// Directories from which source may be shown.
     pub(crate) roots: Roots,
     rows: Mutex<VecDeque<(Selection, Slot)>>,
     classes: OnceLock<Arc<Classes>>,
@@ -56,8 +60,11 @@ pub struct Run {
 }
 
 impl Run {
-    /// Opens a report, and what lies beside it. Source is shown from the directory of the report and, if that
-    /// is an experiment directory, from the one that it is in; see [`Run::with_source_paths`].
+    /// Opens a report (`.cubex`) and the files beside it. `findings.json` is read only beside a report called
+    /// `trace.cubex`, to which it belongs.
+    ///
+    /// Source is shown from the directory of the report and, if that is an experiment directory, from its parent; see
+    /// [`Run::with_source_paths`]. Missing or damaged files beside the report are no error.
     ///
     /// # Errors
     /// If the report cannot be read.
@@ -83,26 +90,30 @@ impl Run {
         })
     }
 
-    /// Shows source from these directories, and from no others.
+    /// Restricts source to these directories, instead of those that [`open`](Self::open) chose. No link below them is
+    /// followed.
     ///
     /// # Errors
-    /// If one of them cannot be opened.
+    /// If one of the directories cannot be opened; the text of the error names it.
     pub fn with_source_paths(mut self, paths: &[PathBuf]) -> std::io::Result<Self> {
         self.roots = Roots::open(paths)?;
         Ok(self)
     }
 
-    /// The report.
+    /// Returns the report, for questions that the page does not ask.
     pub fn query(&self) -> &Query {
         &self.query
     }
 
-    /// Reads what the first screen asks for, so that it does not wait.
+    /// Reads the totals of all metrics, on several threads, so that the first screen need not wait for them. For a
+    /// large report they are kept in a file beside it. Values that cannot be read are reported to the request that
+    /// needs them.
     pub fn prepare(&self) {
         self.query.prepare();
     }
 
-    /// What people call the run: the program, or the directory.
+    /// Returns the title of the run for people: the name of the program if the archive says it, otherwise that of the
+    /// directory or the report.
     pub fn title(&self) -> String {
         if let Some(program) = self.property("PROGRAM") {
             let name = Path::new(program.split("; ").next().unwrap_or(program)).file_name();
@@ -124,7 +135,7 @@ impl Run {
         self.properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The values of a selection.
+    /// Returns the values of a selection, from memory if it is one of the rows that are kept.
     pub(crate) fn row(&self, wanted: Selection) -> Result<Arc<Row>> {
         let slot = {
             let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +160,7 @@ impl Run {
         Ok(row)
     }
 
-    /// Time by class.
+    /// Returns the time of each location by class. The first call reads it from the report.
     pub(crate) fn classes(&self) -> Result<Arc<Classes>> {
         if let Some(classes) = self.classes.get() {
             return Ok(classes.clone());
@@ -158,7 +169,7 @@ impl Run {
         Ok(self.classes.get_or_init(|| classes).clone())
     }
 
-    /// Who communicates with whom.
+    /// Returns the communication between pairs of processes, or `None` if the report lacks it. The first call reads it.
     pub(crate) fn pairs(&self) -> Result<Arc<Option<Pairs>>> {
         if let Some(pairs) = self.pairs.get() {
             return Ok(pairs.clone());
@@ -167,7 +178,8 @@ impl Run {
         Ok(self.pairs.get_or_init(|| pairs).clone())
     }
 
-    /// The call path with these regions and call sites, from the root on.
+    /// Returns the call path with these regions and call sites, from the root on. Where no call site matches, the first
+    /// path of the same names is taken.
     pub(crate) fn find_path(&self, steps: &[(&str, Option<&str>, Option<u32>)]) -> Option<CnodeId> {
         let meta = self.query.meta();
         let mut level: Vec<CnodeId> = meta.root_cnodes().collect();
@@ -188,14 +200,15 @@ impl Run {
     }
 }
 
-/// What `dwell analyze` found. A link could lead to something private, which an export would publish.
+/// Reads the findings of `dwell analyze`. Links are not followed: one could lead to something private, which an export
+/// would publish.
 fn read_findings(directory: &Path) -> Option<Value> {
     let folder = Folder::open(directory).ok()?;
     let bytes = folder.read_bytes("findings.json", MOST_FINDINGS).ok()?;
     serde_json::from_slice(&bytes).ok().filter(Value::is_object)
 }
 
-/// What the archive beside the report says about the run.
+/// Returns the properties of the archive beside the report, or none if there is no archive.
 fn properties(directory: &Path) -> Vec<(String, String)> {
     let Ok(archive) = otf2::Archive::open(directory) else { return Vec::new() };
     let anchor = archive.anchor();
@@ -209,7 +222,7 @@ fn properties(directory: &Path) -> Vec<(String, String)> {
     all
 }
 
-/// A number for each call path, from the names of its regions.
+/// Returns a number for each call path, a hash of the names of its regions from the root on.
 fn keys(query: &Query) -> Vec<u64> {
     let meta = query.meta();
     let mut keys = vec![0_u64; meta.cnodes().len()];
@@ -226,7 +239,7 @@ fn keys(query: &Query) -> Vec<u64> {
     keys
 }
 
-/// Everywhere in the program, or at a call path.
+/// Returns the place of a selection: a call path, or the whole program.
 pub(crate) fn call(cnode: Option<CnodeId>, flavour: Flavour) -> Call {
     cnode.map_or(Call::All, |cnode| Call::Path(cnode, flavour))
 }

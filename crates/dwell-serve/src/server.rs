@@ -1,4 +1,4 @@
-//! Listening, and ending.
+//! Listening for connections, serving them, and shutting down.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,31 +21,33 @@ use crate::connections::{Connections, Guest};
 use crate::http::{Shared, router};
 use crate::run::Run;
 
-/// Where to listen.
+/// The place where a [`Server`] listens. Everything but `Network` is reachable from the same machine only.
 #[derive(Clone, Debug, Default)]
 pub enum Listen {
-    /// On 127.0.0.1, at a port that the system chooses.
+    /// On 127.0.0.1, at a port that the operating system chooses. [`Server::address`] tells which one it is.
     #[default]
     Loopback,
-    /// On 127.0.0.1 at a port.
+    /// On 127.0.0.1, at this port. Binding fails if another process uses it.
     Port(u16),
-    /// At a socket in the file system that only its owner may use.
+    /// At a Unix socket with this path, which only its owner may use. A socket that a killed server left behind is
+    /// replaced.
     Socket(PathBuf),
-    /// Where others on the network can connect, without encryption.
+    /// At an address where others on the network can connect. The connection is not encrypted, so anyone on the way can
+    /// read the secret.
     Network(SocketAddr),
 }
 
-/// Most bytes of a request without its body.
+/// The largest number of bytes of a request without its body.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// How long a client may take to say what it wants.
+/// The time that a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// How long a connection may stay on which nobody has shown a secret, and one on which somebody has.
+/// The lifetime of a connection that has not shown a secret, and of one that has.
 const STRANGER_TIME: Duration = Duration::from_secs(30);
 const KNOWN_TIME: Duration = Duration::from_secs(60 * 60);
 
-/// How long a connection may then take to end what is under way.
+/// The time that a connection may then take to finish its current request.
 const LAST_TIME: Duration = Duration::from_secs(10);
 
 enum Listener {
@@ -53,7 +55,8 @@ enum Listener {
     Unix(UnixListener, PathBuf),
 }
 
-/// A server that listens already, and answers once it [runs](Server::run).
+/// A server that listens already, and answers once it [runs](Server::run). Clients that connect earlier wait in the
+/// backlog of the operating system.
 pub struct Server {
     runtime: tokio::runtime::Runtime,
     listener: Listener,
@@ -67,16 +70,16 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Why a server has ended.
+/// The reason why a server has ended, as [`Server::run`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Nobody has asked anything for a while.
+    /// No request came for as long as the caller allowed.
     Idle,
-    /// A signal told it to; this is its number.
+    /// A signal told the server to end: the number of SIGTERM, SIGINT or SIGHUP.
     Signal(i32),
 }
 
-/// Gives new addresses while the server runs.
+/// A source of new addresses while the server runs, which can be cloned and sent to another thread.
 #[derive(Clone, Debug)]
 pub struct Addresses {
     shared: Arc<Shared>,
@@ -84,21 +87,24 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// An address that starts one session: its fragment, which browsers send to nobody, is a code that
-    /// works once.
+    /// Returns an address that starts one session. Its fragment, which browsers do not send, is a code that works once.
+    ///
+    /// The server remembers the 16 codes issued last; an older code no longer works, even if it was never used. Print
+    /// the address only where its owner alone can read it.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the operating system gives no random numbers.
     pub fn next(&self) -> io::Result<String> {
         Ok(format!("{}/#code={}", self.address, self.shared.keys.code()?))
     }
 }
 
 impl Server {
-    /// Listens. The runs are known as 0, 1, and so on.
+    /// Binds the server, which then listens. Requests refer to the runs by their position: 0, 1, and so on.
     ///
     /// # Errors
-    /// If it cannot listen there.
+    /// If the server cannot listen there, because the port or the path is in use for instance, or if its threads cannot
+    /// be started.
     pub fn bind(runs: Vec<Run>, listen: &Listen) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -137,21 +143,23 @@ impl Server {
         Ok(Self { runtime, listener, shared, address })
     }
 
-    /// The address without a code.
+    /// Returns the address without a code, such as `http://127.0.0.1:41234`. For a Unix socket it is
+    /// `http://localhost:8080`, the local end of an SSH tunnel to the socket.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What gives new addresses.
+    /// Returns the source of new addresses. Take it before [`run`](Self::run), which consumes the server.
     pub fn addresses(&self) -> Addresses {
         Addresses { shared: self.shared.clone(), address: self.address.clone() }
     }
 
-    /// Answers until nobody has asked anything for a while, or a signal tells it to end. Without `idle` only a signal
-    /// ends it. A socket in the file system is removed.
+    /// Serves requests until none has come for the duration `idle`, or a signal tells the server to end. Without `idle`
+    /// only a signal ends it. The call blocks; when it returns, a Unix socket has been removed, and requests in
+    /// progress are abandoned.
     ///
     /// # Errors
-    /// If the system does not let signals be watched for.
+    /// If the operating system does not let the process watch for signals.
     pub fn run(self, idle: Option<Duration>) -> io::Result<Ended> {
         let Self { runtime, listener, shared, .. } = self;
         let result = runtime.block_on(async {
@@ -169,7 +177,7 @@ impl Server {
     }
 }
 
-/// Waits for one of the signals that end a program.
+/// Waits for SIGTERM, SIGINT or SIGHUP, and returns its number.
 async fn signalled() -> io::Result<i32> {
     let listen = |kind| signal(kind).map(|signal| (kind.as_raw_value(), signal));
     let (terminate, mut a) = listen(SignalKind::terminate())?;
@@ -215,7 +223,7 @@ async fn accept(listener: &Listener, shared: &Arc<Shared>) {
     }
 }
 
-/// Everything that is served, on one connection. Requests know the connection that they came by.
+/// The router together with one connection. Each request carries the connection that it came by.
 #[derive(Clone)]
 struct Service {
     router: TowerToHyperService<axum::Router>,
@@ -236,8 +244,8 @@ impl hyper::service::Service<Request<Incoming>> for Service {
     }
 }
 
-/// Serves a connection until it ends, has to make room, or has been there for too long. What goes wrong with one
-/// connection is that client's affair.
+/// Serves a connection until it ends, must make room for another, or has reached its lifetime. Errors of one connection
+/// do not concern the others.
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Service) {
     let guest = service.guest.clone();
     let connection = http1::Builder::new()
@@ -259,7 +267,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ser
     }
 }
 
-/// Waits for as long as a connection may stay.
+/// Waits for the lifetime of a connection.
 async fn lifetime(guest: &Guest) {
     tokio::time::sleep(STRANGER_TIME).await;
     if guest.is_known() {
@@ -267,8 +275,8 @@ async fn lifetime(guest: &Guest) {
     }
 }
 
-/// A socket that only its owner may use, from its first instant on: it is made inside a directory of the
-/// owner's and then moved.
+/// Creates a socket that only its owner may use, from its first instant on: it is created inside a private directory
+/// and then moved.
 fn private_socket(path: &std::path::Path) -> io::Result<UnixListener> {
     if let Ok(there) = std::fs::symlink_metadata(path) {
         // A server that was killed leaves its socket behind.

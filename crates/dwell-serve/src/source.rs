@@ -1,9 +1,9 @@
-//! The source around a call, where it is at hand.
+//! Shows the source around a call, if the file is available.
 //!
-//! The file is named by the report, which may come from a stranger who wants to see files of the person who
-//! opens it, or have them published with an export. So source is read from directories that this person allows
-//! and from nowhere else, no link is followed below them, only regular files are opened, the name must be that
-//! of a source file, and only some lines of it are shown.
+//! The report names the file, and may come from a stranger who wants to see files of the person who opens it, or have
+//! them published with an export. So source is read from directories that this person allows and from nowhere else, no
+//! link is followed below them, only regular files are opened, the name must be that of a source file, and only some
+//! lines of it are shown.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -17,10 +17,10 @@ use dwell_report::CnodeId;
 use crate::run::Run;
 use crate::types::Source;
 
-/// Lines before and after the call.
+/// Number of lines that are shown before and after the call.
 const AROUND: u32 = 12;
 
-/// Longer files are not read, nor longer lines shown.
+/// The largest file that is read, in bytes, and the longest line that is shown, in characters.
 const MOST_BYTES: u64 = 16 << 20;
 const LONGEST_LINE: usize = 400;
 
@@ -30,14 +30,14 @@ const ENDINGS: &[&str] = &[
     "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "f77", "rs", "py", "pyx", "upc", "chpl", "jl", "go",
 ];
 
-/// Directories whose source may be shown.
+/// Directories from which source may be shown.
 #[derive(Debug, Default)]
 pub(crate) struct Roots(Vec<Root>);
 
 #[derive(Debug)]
 struct Root {
     folder: Folder,
-    /// Absolute paths of the directory: as it was named, and without links.
+    /// Absolute paths of the directory: as it was named, and with links resolved.
     names: Vec<PathBuf>,
 }
 
@@ -49,7 +49,7 @@ impl Root {
 }
 
 impl Roots {
-    /// Directories that a person has named.
+    /// Opens directories that a person has named.
     pub(crate) fn open(paths: &[PathBuf]) -> io::Result<Self> {
         let told = |path: &Path, error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -58,8 +58,8 @@ impl Roots {
         paths.iter().map(open).collect::<io::Result<_>>().map(Self)
     }
 
-    /// The directory of a report and, if it is an experiment directory, the one that this was made in. The
-    /// archive could name another, but whoever made it could name any.
+    /// Opens the directory of a report and, if it is an experiment directory, its parent. The archive could name the
+    /// directory of the source, but a stranger who made it could name any directory.
     pub(crate) fn beside(directory: &Path) -> Self {
         let mut roots: Vec<Root> = Root::open(directory).into_iter().collect();
         if directory.join("traces.otf2").exists()
@@ -71,7 +71,7 @@ impl Roots {
         Self(roots)
     }
 
-    /// Opens a source file, and says where it is.
+    /// Opens a source file, and returns it with its path.
     fn find(&self, path: &Path) -> Result<(File, PathBuf), String> {
         let mut refused = None;
         for root in &self.0 {
@@ -92,8 +92,8 @@ impl Roots {
     }
 }
 
-/// Where below a directory a file may be: where it was compiled, if that is inside, or under the last parts of its
-/// path, since trees are moved and built elsewhere.
+/// Returns the paths below a directory at which a file may be: the path at which it was compiled, if that is inside, or
+/// the last parts of it, since trees are moved and built elsewhere.
 fn candidates(root: &Root, path: &Path) -> Vec<PathBuf> {
     let path = without_dots(path);
     let inside = root.names.iter().filter_map(|name| path.strip_prefix(name).ok());
@@ -112,7 +112,8 @@ fn candidates(root: &Root, path: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// A path without `.` and `..`. Since no link is followed below a directory, `..` means what it says there.
+/// Removes `.` and `..` from a path. Since no link is followed below a directory, `..` always leads to the parent
+/// there.
 fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -125,14 +126,14 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
-/// The file that has the source of the call of a call path, if it may be shown.
+/// Returns the path of the file with the source of a call path's call, if it may be shown.
 pub(crate) fn file(run: &Run, cnode: CnodeId) -> Option<PathBuf> {
     let about = run.query.meta().cnode(cnode)?;
     about.line?;
     open(run, about.file).ok().map(|(_, path)| path)
 }
 
-/// The source around the call of a call path.
+/// Returns the lines around the call of a call path, or the reason why there are none.
 pub(crate) fn source(run: &Run, cnode: Option<CnodeId>) -> Source {
     let about = cnode.and_then(|it| run.query.meta().cnode(it));
     let (file, line) = about.map_or(("", None), |it| (it.file, it.line));

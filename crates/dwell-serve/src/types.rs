@@ -1,9 +1,9 @@
-//! What crosses HTTP. The page's TypeScript types are made from these (`web/src/types.ts`), so that the two
-//! cannot differ.
+//! The types that cross HTTP. The page's TypeScript types (`web/src/types.ts`) are generated from these, so that the
+//! two cannot differ.
 
 use serde::Serialize;
 
-/// Derives what a type that crosses HTTP needs.
+/// Defines types that cross HTTP, with the derives they need.
 macro_rules! crossing {
     ($( $(#[$about:meta])* struct $name:ident { $( $(#[$field_about:meta])* $field:ident: $type:ty, )* } )*) => {
         $(
@@ -15,7 +15,7 @@ macro_rules! crossing {
             }
         )*
 
-        /// The types as TypeScript.
+        /// Returns the types as TypeScript.
         #[cfg(test)]
         pub(crate) fn typescript() -> String {
             use ts_rs::TS as _;
@@ -38,53 +38,53 @@ crossing! {
     struct Runs {
         /// Version of this interface.
         version: u32,
-        /// Version of the program.
+        /// Version of Dwell.
         program: String,
         runs: Vec<RunName>,
     }
 
     /// A run in the list.
     struct RunName {
-        /// Its name in requests.
+        /// Identifier of the run in requests.
         id: String,
         title: String,
-        /// Where it came from, for people.
+        /// Path of the report, for people.
         path: String,
     }
 
-    /// The first screen.
+    /// The content of the first screen.
     struct Overview {
         title: String,
         facts: Vec<Fact>,
         /// Seconds over all locations.
         time: f64,
-        /// Seconds of the run, over all locations: without calls that start or end a runtime.
+        /// Seconds of the run over all locations, without calls that start or end a runtime.
         run: f64,
-        /// Seconds in calls that start a runtime.
+        /// Seconds over all locations in calls that start a runtime.
         startup: f64,
-        /// Seconds in calls that end a runtime.
+        /// Seconds over all locations in calls that end a runtime.
         shutdown: f64,
-        /// Seconds of waits of the run, the lower bound; nothing if nobody has looked for waits.
+        /// Lower bound of the waits of the run in seconds; null if the report has not been searched for waits.
         waits: Option<f64>,
-        /// The upper bound.
+        /// Upper bound of the waits of the run in seconds.
         waits_at_most: Option<f64>,
         parts: Vec<PartOfTime>,
-        /// Findings by call path, in the order in which they are shown.
+        /// Findings grouped by call path, in the order in which they are shown.
         entries: Vec<Entry>,
         findings: Vec<Finding>,
-        /// How many entries are not listed.
+        /// Number of entries that are not listed.
         more: u32,
-        /// What could not be judged, what is in doubt, what is damaged.
+        /// Notes on what could not be judged, is in doubt or is damaged.
         notes: Vec<Note>,
     }
 
-    /// Something about the run.
+    /// A property of the run, such as its runtime.
     struct Fact {
         label: String,
         value: String,
     }
 
-    /// A part of the time.
+    /// A part of the time, as a bar of the first screen.
     struct PartOfTime {
         metric: u32,
         title: String,
@@ -94,40 +94,40 @@ crossing! {
         wait: bool,
     }
 
-    /// All findings of a call path.
+    /// All findings of one call path.
     struct Entry {
-        /// run, start-up, shutdown.
+        /// Phase of the program: `run`, `start-up` or `shutdown`.
         phase: String,
         seconds: f64,
         at_most: f64,
-        /// Part of the run; nothing for start-up and shutdown.
+        /// Share of the run; null for start-up and shutdown.
         share: Option<f64>,
         share_at_most: Option<f64>,
-        /// Whether it is too small to be shown by itself.
+        /// True if the entry is too small to be shown by itself.
         small: bool,
-        /// Places in the list of findings.
+        /// Indices into the list of findings.
         findings: Vec<u32>,
     }
 
     /// The longest wait of a single call.
     struct Instance {
         who: String,
-        /// Seconds after the first event.
+        /// Begin of the call, in seconds after the first event.
         begin: f64,
-        /// How long; the upper bound if there are two.
+        /// Length of the wait in seconds; its upper bound if there are two bounds.
         at_most: f64,
         on_whom: Option<String>,
         meanwhile: Option<Meanwhile>,
     }
 
-    /// What the process that was waited for did meanwhile.
+    /// The activity of the process that was waited for, during the wait.
     struct Meanwhile {
         /// Seconds outside of all calls of runtimes.
         computing: f64,
         calls: Vec<Doing>,
     }
 
-    /// Calls that a process made.
+    /// Calls of one region that a process made.
     struct Doing {
         region: String,
         file: Option<String>,
@@ -135,68 +135,69 @@ crossing! {
         column: Option<u32>,
         calls: f64,
         seconds: f64,
-        /// Whether they served others: yes, maybe, no.
+        /// Tells whether the calls served requests of others: `yes`, `maybe` or `no`.
         serves: String,
-        /// Whether they served nobody because they acted on their own process.
+        /// True if the calls served no requests because they acted on their own process.
         on_itself: bool,
     }
 
-    /// One kind of wait on a call path.
+    /// One kind of wait on one call path.
     struct Finding {
-        /// Name of the wait.
+        /// Name of the wait, for people.
         title: String,
         pattern: String,
-        /// The metric, if the report has it.
+        /// Index of the metric, if the report has it.
         metric: Option<u32>,
-        /// The call path, if the report has it.
+        /// Index of the call path, if the report has it.
         call: Option<u32>,
-        /// Last region of the path.
+        /// Last region of the call path.
         region: String,
-        /// Its regions from the root on.
+        /// Regions of the call path, from the root on.
         path: Vec<String>,
         file: Option<String>,
         line: Option<u32>,
-        /// The column, where it tells the call from others on the same line.
+        /// Column of the call, where it tells the call from others on the same line.
         column: Option<u32>,
-        /// Which of several calls on the same line it is, where there are no columns.
+        /// Number of the call among several on the same line, where there are no columns.
         nth: Option<u32>,
         caller: Option<String>,
         seconds: f64,
         at_most: f64,
-        /// Part of the run; nothing for start-up and shutdown.
+        /// Share of the run; null for start-up and shutdown.
         share: Option<f64>,
-        /// exact, by rule, lower bound, between bounds, inferred; nothing if the report does not say.
+        /// Confidence in the wait: `exact`, `by rule`, `lower bound`, `between bounds` or `inferred`; null if the
+        /// report does not say.
         confidence: Option<String>,
-        /// On what condition.
+        /// Condition under which the wait holds, such as the latency of the network.
         condition: Option<String>,
         explanation: String,
         remedy: String,
         visits: Option<f64>,
-        /// How many calls waited.
+        /// Number of calls that waited.
         calls: Option<f64>,
         /// The longest wait of a single call.
         worst: Option<Instance>,
-        /// At how many locations.
+        /// Number of locations that waited.
         locations: Option<f64>,
         origins: Vec<Party>,
         targets: Vec<Party>,
     }
 
-    /// Someone with a part in a wait.
+    /// A process with a part in a wait.
     struct Party {
         who: String,
         seconds: f64,
         at_most: f64,
     }
 
-    /// What a person should know besides.
+    /// A note on the analysis that people should read.
     struct Note {
-        /// unexplained, polling, not computed, damaged, hint.
+        /// Kind of note: `unexplained`, `polling`, `not computed`, `damaged` or `hint`.
         kind: String,
         text: String,
     }
 
-    /// All metrics.
+    /// All metrics of the report.
     struct Metrics {
         metrics: Vec<Metric>,
     }
@@ -208,18 +209,18 @@ crossing! {
         unit: String,
         description: String,
         parent: Option<u32>,
-        /// Whether values can be shown.
+        /// True if the report stores values of the metric.
         readable: bool,
-        /// In the whole program.
+        /// Value over all locations, in the whole program.
         value: f64,
-        /// Less its sub-metrics.
+        /// Value without that of its sub-metrics.
         own: f64,
         wait: bool,
         meaning: Option<String>,
         remedy: Option<String>,
     }
 
-    /// All call paths.
+    /// All call paths of the report.
     struct Calls {
         calls: Vec<CallPath>,
     }
@@ -228,67 +229,67 @@ crossing! {
     struct CallPath {
         name: String,
         parent: Option<u32>,
-        /// The same for the same names from the root on, in any report.
+        /// Key of the call path: the same in every report for the same names from the root on.
         key: String,
-        /// Where it is called.
+        /// File from which the region is called.
         file: Option<String>,
         line: Option<u32>,
-        /// What its time is spent for.
+        /// Class of activity that its time belongs to.
         class: String,
-        /// Where the region is defined.
+        /// File in which the region is defined.
         module: Option<String>,
     }
 
-    /// A metric at all call paths, over all locations; those without any are left out.
+    /// A metric at all call paths, summed over all locations. Call paths without a value are left out.
     struct CallValues {
         calls: Vec<u32>,
         inclusive: Vec<f64>,
         exclusive: Vec<f64>,
     }
 
-    /// The system tree: rows level by level.
+    /// The shape of the system tree, whose rows are numbered level by level.
     struct SystemTree {
         rows: u32,
         roots: u32,
-        /// How many children rows have: the number, and how many rows in sequence have it.
+        /// Numbers of children of the rows, run-length encoded: a number, and how many consecutive rows have it.
         children: Vec<(u32, u32)>,
         locations: u32,
         processes: u32,
-        /// Rows in a chunk of names or values.
+        /// Number of rows in a chunk of names or values.
         chunk: u32,
     }
 
-    /// Names of a chunk of rows.
+    /// Names of a chunk of rows of the system tree.
     struct SystemNames {
         names: Vec<String>,
-        /// What each is: machine, node, process, thread.
+        /// Kind of each row: machine, node, process, thread.
         kinds: Vec<String>,
     }
 
-    /// Values of a chunk of rows, with what is below.
+    /// Values of a chunk of rows of the system tree, each including the rows below it.
     struct SystemValues {
         values: Vec<f64>,
     }
 
-    /// Rows whose names hold a text.
+    /// Rows of the system tree whose names contain a text.
     struct SystemFound {
         rows: Vec<u32>,
         names: Vec<String>,
         more: bool,
     }
 
-    /// How a metric is spread.
+    /// The distribution of a metric over locations.
     struct Spread {
         total: f64,
         locations: FiveNumbers,
         processes: FiveNumbers,
-        /// Who has most.
+        /// The locations with the greatest values, the greatest first.
         worst: Vec<Worst>,
-        /// How many locations have how much, in equal steps from the least to the greatest.
+        /// Number of locations in each of equal intervals from the least value to the greatest.
         histogram: Vec<u32>,
     }
 
-    /// How values are spread.
+    /// Quartiles and other figures of a distribution.
     struct FiveNumbers {
         count: u32,
         min: f64,
@@ -300,7 +301,7 @@ crossing! {
         imbalance: f64,
     }
 
-    /// A location with a great value.
+    /// A location with one of the greatest values.
     struct Worst {
         row: u32,
         location: u32,
@@ -308,75 +309,74 @@ crossing! {
         value: f64,
     }
 
-    /// How locations are arranged.
+    /// The topologies of the report.
     struct Topologies {
         topologies: Vec<Topology>,
     }
 
-    /// A grid of locations.
+    /// A grid on which locations are arranged.
     struct Topology {
         name: String,
         dimensions: Vec<String>,
         sizes: Vec<u32>,
-        /// For each location its coordinates, one for each dimension; -1 where it has none. Empty if
-        /// locations simply follow one another.
+        /// Coordinates of each location, one for each dimension; -1 where a location has none.
         coordinates: Vec<i32>,
     }
 
-    /// Names of some locations.
+    /// Names of consecutive locations.
     struct LocationNames {
         first: u32,
         names: Vec<String>,
     }
 
-    /// The source around a call.
+    /// The lines of source around a call.
     struct Source {
         file: String,
         line: u32,
         first: u32,
         lines: Vec<String>,
-        /// Why there is none.
+        /// Reason why there are no lines; null if there are.
         missing: Option<String>,
     }
 
-    /// Who communicates with whom.
+    /// Part of the communication matrix.
     struct Matrix {
-        /// Whether the report has it.
+        /// True if the report has a communication matrix.
         present: bool,
-        /// How many parties there are.
+        /// Number of parties in the whole matrix.
         parties: u32,
-        /// What a party is: process or node.
+        /// Kind of a party: `process` or `node`.
         unit: String,
-        /// First party of rows and of columns, and how many are asked for.
+        /// First party and number of parties of the rows in this part. `columns` says the same of the columns.
         rows: (u32, u32),
         columns: (u32, u32),
-        /// How many parties a cell stands for on each side.
+        /// Number of parties that a cell stands for on each side.
         step: u32,
         row_names: Vec<String>,
         column_names: Vec<String>,
-        /// Cells that are not empty: row, column, and how much.
+        /// Cells that are not empty, as parallel lists: row, column, and the figures of the cell.
         origin: Vec<u32>,
         target: Vec<u32>,
         operations: Vec<f64>,
         bytes: Vec<f64>,
         seconds: Vec<f64>,
         wait: Vec<f64>,
-        /// Kinds that there are.
+        /// Kinds of communication that occur in the whole matrix.
         kinds: Vec<String>,
     }
 
-    /// Time by class.
+    /// Time by class of activity, as bars of processes or nodes.
     struct Bars {
         classes: Vec<String>,
-        /// Of all.
+        /// Seconds of each class over all locations.
         whole: Vec<f64>,
-        /// How many bars there are.
+        /// Number of bars in total.
         count: u32,
-        /// The bars asked for.
+        /// Names of the bars in this answer.
         names: Vec<String>,
-        /// The process or node that each is.
+        /// Number of the process or node that each bar stands for.
         numbers: Vec<u32>,
-        /// By class; each a value for each bar.
+        /// Seconds of each class: a list with one value for each bar.
         values: Vec<Vec<f64>>,
     }
 }

@@ -1,5 +1,5 @@
-//! Someone else on the login node who opens connections and does not finish what they begin: whoever has the key
-//! is served all the same, and at once.
+//! Another user of the login node opens connections and never finishes a request: a client that has the key is served
+//! all the same, and at once.
 
 mod support;
 
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use support::{Serving, synthetic};
 
-/// Connections of each kind: more than a server of any sense keeps open.
+/// Number of connections of each kind, more than the server keeps open.
 const CROWD: usize = 300;
 
-/// Each test opens hundreds of descriptors, of which a process may have 1,024.
+/// Keeps the tests apart: each opens hundreds of descriptors, of which a process may have 1,024.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How long a valid request may take. The machine may be busy, so the best of some attempts counts.
+/// The time that a valid request may take. The machine may be busy, so the best of several attempts counts.
 const AT_MOST: Duration = Duration::from_millis(100);
 
 fn connect(server: &Serving, request: &str) -> TcpStream {
@@ -26,7 +26,7 @@ fn connect(server: &Serving, request: &str) -> TcpStream {
     stream
 }
 
-/// The shortest time in which a question was answered.
+/// Returns the shortest time in which a request was answered.
 fn best(server: &Serving, secret: &str) -> Duration {
     let ask = || {
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Who is let in, and who is not.
+//! Requests that are allowed, and requests that are refused.
 
 mod support;
 
@@ -203,7 +203,7 @@ fn requests_have_their_size() {
     assert_eq!(server.ask(&secret, "runs").status, 200);
 }
 
-/// Nobody else on the machine, as far as this test may become somebody else.
+/// Checks that another user of the machine gets no access, if this test is allowed to become another user.
 #[test]
 fn another_user_of_the_machine_sees_nothing() {
     let directory = tempfile::tempdir().unwrap();

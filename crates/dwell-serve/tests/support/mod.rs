@@ -1,4 +1,4 @@
-//! A server, and requests as raw as they come.
+//! A running server, and raw requests to it.
 
 #![allow(dead_code)] // Each test uses its part.
 
@@ -33,7 +33,7 @@ impl Reply {
     }
 }
 
-/// A report of some size.
+/// Generates a report of moderate size.
 pub(crate) fn synthetic(directory: &Path) -> PathBuf {
     let file = directory.join("r.cubex");
     let options =
@@ -45,7 +45,7 @@ pub(crate) fn synthetic(directory: &Path) -> PathBuf {
 /// A server that runs until the tests end.
 pub(crate) struct Serving {
     pub(crate) addresses: Addresses,
-    /// Host and port.
+    /// Host and port of the server.
     pub(crate) host: String,
 }
 
@@ -59,12 +59,12 @@ impl Serving {
         Self { addresses, host }
     }
 
-    /// The code of a new address.
+    /// Returns the code of a new address.
     pub(crate) fn code(&self) -> String {
         self.addresses.next().unwrap().split_once("#code=").unwrap().1.to_owned()
     }
 
-    /// Sends bytes and reads what comes until the other side closes.
+    /// Sends bytes, and reads until the other side closes.
     pub(crate) fn raw(&self, request: &[u8]) -> Reply {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -75,7 +75,7 @@ impl Serving {
         parse(&bytes)
     }
 
-    /// A request with a host, more headers and a body.
+    /// Sends a request with a host, further headers and a body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
         let host = match headers.iter().any(|it| it.to_lowercase().starts_with("host:")) {
             true => String::new(),
@@ -94,12 +94,12 @@ impl Serving {
         self.send("POST", "/api/v1/session", &["Content-Type: application/json"], &body)
     }
 
-    /// The secret of a new session.
+    /// Starts a session, and returns its secret.
     pub(crate) fn secret(&self) -> String {
         self.exchange(&self.code()).json()["secret"].as_str().unwrap().to_owned()
     }
 
-    /// A question of a session.
+    /// Sends a request of a session.
     pub(crate) fn ask(&self, secret: &str, question: &str) -> Reply {
         let bearer = format!("Authorization: Bearer {secret}");
         self.send("GET", &format!("/api/v1/{question}"), &[&bearer], "")
