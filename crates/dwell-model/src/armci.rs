@@ -199,13 +199,13 @@ const CHAPTERS: &[&[Family]] = &[families! {
         row(symbol!("ARMCI_Unlock"), Operation::Unlock, Void, &[Int, Int]).lock(0).target(1),
         row(symbol!("ARMCIX_Create_mutexes_hdl"), Operation::Allocate, Pointer, &[Int, Pointer]).team(1),
         row(symbol!("ARMCIX_Destroy_mutexes_hdl"), Operation::Other, Int, &[Pointer]),
-        // Whose they are is not known by a number that others have too.
+        // Their handle is local: no number identifies the mutex at all processes.
         row(symbol!("ARMCIX_Lock_hdl"), Operation::Other, Void, &[Pointer, Int, Int]),
         row(symbol!("ARMCIX_Trylock_hdl"), Operation::Other, Int, &[Pointer, Int, Int]),
         row(symbol!("ARMCIX_Unlock_hdl"), Operation::Other, Void, &[Pointer, Int, Int]),
     ];
     "groups": &[
-        // Made by all, or by its members only: that depends on settings of ARMCI.
+        // All processes or only the members create it, depending on settings of ARMCI.
         row(symbol!("ARMCI_Group_create"), Operation::CreateGroup, Void, &[Int, Pointer, Pointer]),
         row(symbol!("ARMCI_Group_create_child"), Operation::CreateGroup, Void,
             &[Int, Pointer, Pointer, Pointer]),
@@ -226,7 +226,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
             .counted(1, 1).root(2),
         collective(symbol!("armci_msg_brdcst"), Collective::Broadcast, &[Pointer, Int, Int])
             .counted(1, 1).root(2),
-        // A scope may be fewer than all, so who takes part is not known.
+        // A scope may be fewer than all processes, so the group is not known.
         row(symbol!("armci_msg_bcast_scope"), Operation::Other, Void, &[Int, Pointer, Int, Int]),
         row(symbol!("armci_msg_group_bcast_scope"), Operation::Other, Void,
             &[Int, Pointer, Int, Int, Pointer]),

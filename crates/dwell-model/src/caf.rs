@@ -120,7 +120,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
             &[Pointer, SizeT, Int, Pointer, Pointer, Int, Int]),
         atomic(symbol!("_gfortran_caf_atomic_cas"), Atomic::CompareSwap,
             &[Pointer, SizeT, Int, Pointer, Pointer, Pointer, Pointer, Int, Int]),
-        // The first argument says what is done; the old value is fetched if there is a place for it.
+        // The first argument selects the operation; the old value is fetched if the program passes an address for it.
         row(symbol!("_gfortran_caf_atomic_op"), Operation::Atomic(Atomic::FetchAccumulate), Void,
             &[Int, Pointer, SizeT, Int, Pointer, Pointer, Pointer, Int, Int])
             .remote(1).within(2).target(3).counted(8, 1).completes_remote(),

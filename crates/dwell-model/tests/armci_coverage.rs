@@ -45,7 +45,7 @@ fn covers(
         return;
     }
     let all = functions(archive);
-    // What begins in small letters is for Fortran, or is the library's own.
+    // Names in lower case are for Fortran, or internal to the library.
     let own = |name: &&String| {
         let small = name.starts_with(|first: char| first.is_ascii_lowercase());
         let library = small && table.layer == Layer::GlobalArrays && !name.ends_with('_');
@@ -93,7 +93,7 @@ fn agrees(table: &Table, header: &str, include: &str, handles: &[&str]) {
     let wanted = |name: &str| table.find(name).is_some();
     let found = header::prototypes(&text, handles, wanted).expect("headers are understood");
     for row in table.rows {
-        // These take functions, which the reader of headers does not know, or are for Fortran.
+        // These take function pointers, which the parser of headers does not know, or are for Fortran.
         if row.name().ends_with("GA_Register_stack_memory") || row.name().ends_with('_') {
             continue;
         }

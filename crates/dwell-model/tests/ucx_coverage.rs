@@ -22,7 +22,7 @@ fn functions_and_signatures_are_those_of_the_library() {
     let symbols = run(Command::new("nm").args(["-D", "--defined-only", library]));
     let text = run(Command::new("cc").args(["-E", "-P", "-x", "c", include]));
     let handles = ["ucp_ep_h", "ucp_rkey_h", "ucp_worker_h", "ucs_status_ptr_t"];
-    // Numbers and callbacks behind names of their own.
+    // Integers and callbacks behind typedefs.
     let text = text.replace("ucs_status_t", "int").replace("ucp_atomic_op_t", "int");
     let text = text.replace("ucp_atomic_post_op_t", "int").replace("ucp_atomic_fetch_op_t", "int");
     let text = text.replace("ucp_tag_t", "uint64_t").replace("ucp_send_callback_t", "void *");

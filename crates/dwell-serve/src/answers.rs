@@ -324,7 +324,7 @@ fn spread(run: &Run, parameters: &Parameters<'_>) -> Result<Spread> {
         false => Summary::of(&run.query.by_process(&row.locations)),
     };
     let mut histogram = vec![0; STEPS];
-    // What differs by rounding only is the same.
+    // Values that differ by rounding only count as equal.
     let range = locations.max - locations.min;
     let width = if range > 1e-9 * locations.max.abs() { range / STEPS as f64 } else { 0.0 };
     for value in &row.locations {
@@ -398,7 +398,7 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
     let whole = query.class_totals()?;
     let names = Class::ALL.iter().map(|it| it.name().to_owned()).collect();
     if count == 0 {
-        // The whole needs no look at each location.
+        // The totals need no data of single locations.
         let (names_of, numbers, values) = (Vec::new(), Vec::new(), Vec::new());
         let count = meta.groups().len() as u32;
         return Ok(Bars { classes: names, whole, count, names: names_of, numbers, values });
@@ -450,7 +450,7 @@ fn bars(run: &Run, parameters: &Parameters<'_>) -> Result<Bars> {
             None => (0..all.len()).map(|class| value(class, at)).sum(),
         };
         let by = |a: &usize, b: &usize| of(*b).total_cmp(&of(*a)).then(a.cmp(b));
-        // Only what is shown need be in order.
+        // Only the bars of this answer need be sorted.
         let end = from.saturating_add(count);
         if end < order.len() {
             order.select_nth_unstable_by(end, by);

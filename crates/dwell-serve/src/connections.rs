@@ -75,7 +75,7 @@ impl Guest {
             return;
         }
         let mut inner = self.all.lock();
-        // It may have been told to leave in the meantime.
+        // The connection may have been told to end in the meantime.
         if let Some(leave) = inner.strangers.remove(&self.number) {
             inner.known.insert(self.number, leave);
             make_room(&mut inner.known, KNOWN);
@@ -116,7 +116,7 @@ mod tests {
             (inner.strangers.len(), inner.known.len())
         };
         assert_eq!(lengths(&all), (STRANGERS, 1));
-        // One that was told to leave stays told.
+        // A connection that was told to end does not become known afterwards.
         crowd[0].is_welcome();
         assert_eq!(lengths(&all), (STRANGERS, 1));
         drop(crowd);

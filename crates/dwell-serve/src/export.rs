@@ -68,7 +68,7 @@ impl Collection<'_> {
                 self.damaged(&error);
                 None
             }
-            // A question that makes no sense for this report.
+            // A request that is not valid for this report.
             Err(Fault::Unknown | Fault::Bad(_)) => None,
         };
         let Some(text) = text else { return };
@@ -283,7 +283,7 @@ fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
 
 /// Returns the page with script, style and data inside.
 fn page(data: &str) -> String {
-    // Neither may end the element that it is in.
+    // Script and style must not contain the end of the element they are in.
     let script = SCRIPT.replace("</script", "<\\/script");
     let style = STYLE.replace("</style", "<\\/style");
     let digest = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
@@ -297,7 +297,7 @@ fn page(data: &str) -> String {
         String::with_capacity(HTML.len() + script.len() + style.len() + data.len() + 1024);
     for line in HTML.lines() {
         if line.contains("app.js") {
-            // Inline scripts of this kind run when all of the document is there.
+            // Inline modules run after the whole document has been parsed, so the script goes to its end.
             let _ = writeln!(html, "    {policy}");
         } else if line.contains("app.css") {
             let _ = writeln!(html, "<style>{style}</style>");

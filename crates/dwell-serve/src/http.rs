@@ -122,7 +122,7 @@ fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
     let headers = request.headers();
     let text = |name: HeaderName| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
-    // A name that leads here, but is not ours, belongs to someone who wants to read along.
+    // A foreign name that resolves to this machine is a sign of DNS rebinding.
     if headers.get_all(header::HOST).iter().count() > 1 || !is_known(&shared.hosts, host) {
         return Some(fault(StatusCode::MISDIRECTED_REQUEST, "this server is not that host"));
     }

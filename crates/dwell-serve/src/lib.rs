@@ -24,7 +24,7 @@
 //! * Names of regions come from strangers' programs: they travel as JSON and become text nodes, never markup.
 
 #![forbid(unsafe_code)]
-// What comes from a file or a request must not panic.
+// Data from a file or a request must not cause a panic.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 

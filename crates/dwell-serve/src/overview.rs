@@ -192,7 +192,7 @@ fn recorded(run: &Run, document: &Value) -> (Vec<Finding>, Vec<Entry>) {
     let findings = list("findings").iter().take(LISTED).map(|it| finding(run, it)).collect();
     let entries = match document.get("entries") {
         Some(_) => list("entries").iter().map(entry).collect(),
-        // Version 1 has none.
+        // Version 1 of `findings.json` has no entries.
         None => (0..).zip(list("findings")).map(|(at, it)| lone(at, it)).collect(),
     };
     (findings, entries)
@@ -232,7 +232,7 @@ fn finding(run: &Run, found: &Value) -> Finding {
         .map(|step| {
             let line = step.get("line").and_then(Value::as_u64);
             let text = |name: &str| step.get(name).and_then(Value::as_str);
-            // As the report names it: where there is no file, by the caller.
+            // The report uses the name of the caller where there is no file.
             (
                 text("region").unwrap_or("?"),
                 text("file").or_else(|| text("caller")),
@@ -253,7 +253,7 @@ fn finding(run: &Run, found: &Value) -> Finding {
         latency => format!("if requests travel at least {}", seconds_text(latency)),
     });
     let seconds = number("seconds").unwrap_or(0.0);
-    // The number is right if it was written with this report: then the names agree.
+    // The number holds only for the report it was written with. Equal names are the evidence.
     let numbered = found.get("call_path").and_then(Value::as_u64);
     let numbered = numbered.and_then(|it| u32::try_from(it).ok()).map(CnodeId).filter(|&it| {
         let region = steps.last().map(|step| step.0);

@@ -216,7 +216,7 @@ async fn accept(listener: &Listener, shared: &Arc<Shared>) {
                 drop(tokio::spawn(serve(stream, service())));
             }),
         };
-        // Clients that give up and a lack of descriptors pass.
+        // Clients that give up, or too few descriptors, are temporary: try again.
         if accepted.is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

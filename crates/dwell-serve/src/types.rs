@@ -27,7 +27,7 @@ macro_rules! crossing {
                 text.push_str(&$name::decl());
                 text.push('\n');
             )*
-            // Comments of the generator end in blanks.
+            // The generator leaves blanks at the ends of comment lines.
             text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
         }
     };

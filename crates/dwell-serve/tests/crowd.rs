@@ -21,7 +21,7 @@ const AT_MOST: Duration = Duration::from_millis(100);
 
 fn connect(server: &Serving, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(&server.host).unwrap();
-    // Who is turned away may find the connection closed already.
+    // A refused client may find the connection closed already.
     let _ = stream.write_all(request.as_bytes());
     stream
 }

@@ -49,7 +49,7 @@ fn a_code_works_once() {
     assert_eq!(server.ask(&secret, "runs").status, 200);
     assert_eq!(server.exchange(&code).status, 403, "replayed");
     assert_eq!(server.ask(&secret, "runs").status, 200, "and that harms nobody");
-    // Many at once: one wins.
+    // Of many concurrent attempts one succeeds.
     let code = server.code();
     let wins: usize = thread::scope(|scope| {
         let tries: Vec<_> =
@@ -105,7 +105,7 @@ fn other_sites_are_refused() {
         let header = format!("Sec-Fetch-Site: {site}");
         assert_eq!(server.send("GET", "/api/v1/runs", &[&header, &bearer], "").status, 200);
     }
-    // A person may follow a link to the page, which holds nothing; nobody may frame it.
+    // A person may follow a link to the page, which holds no data; no site may frame it.
     let visit =
         ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
     let page = server.send("GET", "/", &visit, "");
@@ -197,7 +197,7 @@ fn requests_have_their_size() {
         let status = server.ask(&secret, question).status;
         assert!(matches!(status, 200 | 400), "{question}: {status}");
     }
-    // Someone who says nothing holds up nobody.
+    // A silent client does not delay others.
     let _silent: Vec<_> =
         (0..32).map(|_| std::net::TcpStream::connect(&server.host).unwrap()).collect();
     assert_eq!(server.ask(&secret, "runs").status, 200);

@@ -70,7 +70,7 @@ impl Debug {
         match locate::supplement(image, directories, allowance) {
             Ok(None) => {}
             Ok(Some(found)) => dwarf.set_sup(found.dwarf(false, allowance)?),
-            // Most of it can be read without.
+            // Most of the debug information can be read without the common file.
             Err(reason) => problems.push(reason),
         }
         if !is_shallow(&dwarf) {
@@ -258,7 +258,7 @@ const TOO_DEEP: &str = "debug information nested too deeply";
 /// stack than there is. Looking at every entry beforehand takes about as long as reading the file did.
 fn is_shallow(dwarf: &Dwarf<Reader>) -> bool {
     let mut units = dwarf.units();
-    // What cannot be parsed here ends the parsing of addr2line at the same place.
+    // addr2line stops parsing at the same entry as this loop.
     while let Ok(Some(header)) = units.next() {
         let Ok(abbreviations) = dwarf.abbreviations(&header) else { continue };
         let Ok(mut entries) = header.entries_raw(&abbreviations, None) else { continue };

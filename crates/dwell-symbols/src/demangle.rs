@@ -25,7 +25,7 @@ pub(crate) fn demangle(name: &str, language: Option<DwLang>) -> String {
 /// Replaces a bare C++ name, such as `operator()`, by the full name of its symbol. Returns `true` if it did.
 pub(crate) fn complete(name: &mut String, symbol: &str) -> bool {
     if let Some(mut full) = cpp(symbol) {
-        // What the optimiser made of it: ` [clone .constprop.0]`.
+        // Drop the mark of an optimised copy: ` [clone .constprop.0]`.
         full.truncate(full.find(" [clone").unwrap_or(full.len()));
         if full.contains(name.as_str()) {
             *name = full;

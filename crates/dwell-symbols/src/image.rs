@@ -57,7 +57,7 @@ impl Image {
             _ => Reason::Unreadable { path: path.into(), why: error.to_string() },
         };
         let mut file = match dwell_files::open(path) {
-            // A pipe, a device or a directory has taken its place.
+            // The path is now a pipe, a device or a directory.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 return Err(Reason::Gone { path: path.into() });
             }

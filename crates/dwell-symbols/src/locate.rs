@@ -131,7 +131,7 @@ fn link(image: &Image) -> Option<Link> {
     let object = image.object().ok()?;
     let (name, checksum) = object.gnu_debuglink().ok()??;
     let name = Path::new(OsStr::from_bytes(name));
-    // A name, and nothing that leads elsewhere.
+    // Accept a bare file name only, no path that leads to another directory.
     let mut parts = name.components();
     let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else { return None };
     Some(Link { name: name.into(), checksum })

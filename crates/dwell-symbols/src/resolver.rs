@@ -126,7 +126,7 @@ impl Resolver {
         &mut self,
         sites: impl IntoIterator<Item = (&'a Module, ReturnOffset)>,
     ) -> Vec<Site> {
-        // By number, as comparing paths takes longer than looking up.
+        // Modules get numbers, as comparing their paths takes longer than the lookups.
         let mut numbers = HashMap::new();
         let mut modules = Vec::new();
         let mut order: Vec<(usize, ReturnOffset, usize)> = Vec::new();
@@ -177,7 +177,7 @@ impl Resolver {
             }
             return self.modules.entry(module.clone()).insert_entry(opened).into_mut();
         }
-        // Never made here, but then the borrow checker needs no second look at the map.
+        // The entry always exists; this form satisfies the borrow checker without a second lookup.
         let Self { options, modules } = self;
         let make = || Opened::new(module, options, options.memory);
         modules.entry(module.clone()).or_insert_with(make)
@@ -267,7 +267,7 @@ impl Opened {
             bytes: allowance.taken(),
         };
         if opened.debug.is_none() {
-            // Names are all there is to keep of the files.
+            // Only the symbol table of the files is kept.
             opened.bytes = opened.symbols().size();
         }
         opened
@@ -335,7 +335,7 @@ impl Opened {
                 let function = demangle(&name, None);
                 let linkage = (name != function).then_some(name);
                 let frames = vec![Frame { function: Some(function), linkage, ..Frame::default() }];
-                // The return address is behind the call, hence behind the beginning.
+                // The return address lies behind the call, so it is greater than the start of the function.
                 let offset = at.0.saturating_sub(start);
                 Site { frames, quality: Quality::Symbol { offset, reason } }
             }

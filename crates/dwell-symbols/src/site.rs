@@ -76,7 +76,8 @@ impl Quality {
 pub enum Reason {
     /// The file has no debug information, and no debug file for it was found.
     Stripped,
-    /// There is debug information, but none for this address, as in a file compiled without `-g`.
+    /// There is debug information, but none for this address. The source file of the address was compiled without `-g`,
+    /// for instance.
     Uncovered,
     /// Debug information has lines for this address, but no functions, as with `-gline-tables-only` or assembly.
     LinesOnly,

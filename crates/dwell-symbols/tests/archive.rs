@@ -94,7 +94,7 @@ fn functions_files_and_lines_take_the_place_of_addresses() {
     }
     assert_eq!(check_again(&recorded), Resolved::default());
 
-    // Somebody dies when the anchor is in place and the definitions are not.
+    // A process dies when the anchor is in place and the definitions are not.
     fs::write(recorded.path().join("traces.def"), &before["traces.def"]).unwrap();
     assert_eq!(resolve(&recorded).exact, 4);
     assert_eq!(recorded.bytes(), after);

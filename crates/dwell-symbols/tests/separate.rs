@@ -245,7 +245,7 @@ fn another_file_is_not_believed() {
     assert_eq!(site.quality, Quality::Module { reason });
     assert!(site.frames.is_empty());
 
-    // Nobody knows better without a recorded build id.
+    // Without a recorded build id the file is believed.
     let unknown = Module { build_id: None, ..module.clone() };
     let mut resolver = Resolver::new();
     assert!(!resolver.status(&unknown).verified);

@@ -312,7 +312,7 @@ fn segment(
         let from = rng.below(ranks);
         (from, (from + 1 + rng.below(ranks - 1)) % ranks)
     };
-    // What is sent in this segment: from, to, when. Plans first, then the ranks act on them.
+    // Sender and receiver of everything sent in this segment. The plans come first, then the ranks act on them.
     let plan = |rng: &mut Rng| (0..rng.below(ranks)).map(|_| pick(rng)).collect::<Vec<_>>();
     let (signals, notifications, messages) = (plan(rng), plan(rng), plan(rng));
 
@@ -383,7 +383,7 @@ fn locks(processes: &mut [Process], rng: &mut Rng, held: &mut LockTimes) {
     let mut contenders: Vec<usize> = (0..processes.len()).filter(|_| rng.below(3) == 0).collect();
     // First come, first served.
     contenders.sort_by_key(|&index| (processes[index].now, index));
-    // A rank that no collective held back may still be in the segment before.
+    // A rank that waited in no collective may still be in the previous segment.
     let free = held.entry((owner, lock_id)).or_default();
     for index in contenders {
         let process = &mut processes[index];

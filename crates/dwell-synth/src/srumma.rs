@@ -145,7 +145,7 @@ impl Plan {
     fn owners(&self, p: u64, step: u64) -> (u64, u64) {
         let Self { rows, columns, .. } = *self;
         let (row, column) = (p / columns, p % columns);
-        // In a row or column of one, the others of the whole grid stand in.
+        // A row or column with one rank takes owners from the whole grid instead.
         let anyone = |shift: u64| (p + 1 + (step + shift) % (self.ranks - 1)) % self.ranks;
         let a = match columns {
             1 => anyone(0),

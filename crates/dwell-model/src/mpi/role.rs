@@ -124,7 +124,7 @@ const fn made(symbol: Symbol, operation: Operation, roles: &[Role], large: bool)
     }
     let mut row = Row::new(symbol, operation, CType::Int, types.split_at(roles.len()).0);
     row.places = places(operation, roles);
-    // Whatever is not MPI_SUCCESS: a program that finds no runtime must not think that it has one.
+    // Anything but MPI_SUCCESS: a program without a runtime must not believe that it has one.
     row.absent = Absent::MinusOne;
     row
 }
@@ -164,7 +164,7 @@ const fn places(operation: Operation, roles: &[Role]) -> Places {
         }
         _ => sent,
     };
-    // A reduction has one type for both sides, and counts of what is received.
+    // A reduction has one datatype for both sides, and counts of the received elements.
     let received = match (find(roles, Role::Datatype), received) {
         (Some(datatype), Bytes::ListedTypes { counts, .. }) if counts.0 < datatype.0 => {
             Bytes::Listed { counts, datatype }
@@ -214,7 +214,7 @@ const fn bytes(
         (Some(count), Some(datatype), ..) => Bytes::Typed { count, datatype },
         (_, Some(datatype), Some(counts), _) => Bytes::Listed { counts, datatype },
         (.., Some(counts), Some(datatypes)) => Bytes::ListedTypes { counts, datatypes },
-        // To be paired with the type of the other side.
+        // The caller pairs them with the datatype of the other side.
         (.., Some(counts), None) => Bytes::ListedTypes { counts, datatypes: counts },
         (None, Some(datatype), None, _) => Bytes::Item(datatype),
         _ => Bytes::None,

@@ -494,7 +494,7 @@ mod tests {
         assert_eq!(all, [(3, empty), (6, full), (9, empty)]);
         let counters: Vec<_> = lines(&bytes).flat_map(|line| line.2.iter()).collect();
         assert_eq!(counters, [counter]);
-        // Cut anywhere, what is whole is there.
+        // Truncated anywhere, all complete lines can still be read.
         for cut in 0..bytes.len() {
             let whole = lengths.iter().filter(|length| **length <= cut).count();
             assert_eq!(lines(&bytes[..cut]).count(), whole);

@@ -119,7 +119,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "shmemx malloc_with_hint": &[malloc_with_hints(symbol!("shmemx_malloc_with_hint"))];
     "contexts": &[
         create(symbol!("shmem_ctx_create"), Operation::CreateContext, &[Long, Pointer]).created(1),
-        // What is outstanding on a context is completed before the context ends.
+        // Operations outstanding on a context are completed before the context is destroyed.
         Row::new(symbol!("shmem_ctx_destroy"), Operation::DestroyContext, Void, &[Pointer])
             .context(0)
             .completes_remote(),
@@ -132,7 +132,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         cache(symbol!("shmem_udcflush"), &[]),
         cache(symbol!("shmem_udcflush_line"), &[Pointer]),
     ];
-    // What SGI called them, before there was OpenSHMEM.
+    // The names that SGI gave them, before OpenSHMEM existed.
     "SGI": &[
         initialise(symbol!("start_pes"), Void, &[Int]),
         my_pe(symbol!("_my_pe")),
@@ -167,7 +167,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         .created(4)
         .also_created(7),
         Row::new(symbol!("shmem_team_destroy"), Operation::DestroyGroup, Void, &[Pointer]).team(0),
-        // Each member makes its own context: the team is who the context is for.
+        // Each member creates its own context; the team says which processes the context reaches.
         create(
             symbol!("shmem_team_create_ctx"),
             Operation::CreateContext,

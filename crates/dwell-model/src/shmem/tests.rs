@@ -222,7 +222,7 @@ fn every_place_is_an_argument_of_its_sort() {
             let fits = argument.is_some_and(|argument| kind.accepts(*argument));
             assert!(fits, "{}: {place} at {at:?} is {argument:?}", row.name());
         });
-        // What no call can do without.
+        // Places that every call of the operation must have.
         let Places { target, bytes, remote, group, lock, condition, memory, .. } = row.places;
         let complete = match row.operation {
             Operation::Put | Operation::Get | Operation::Atomic(_) => {
@@ -441,7 +441,7 @@ fn setup() {
 
 #[test]
 fn progress_is_what_was_seen() {
-    // The trial: a target loops over one call while a get of another is pending.
+    // The measurement: a target loops over one call while a get of another process is pending.
     let seen = [
         ("shmem_my_pe", Progress::Never),
         ("shmem_int_p", Progress::Never),
@@ -456,7 +456,7 @@ fn progress_is_what_was_seen() {
         let row = row(name);
         assert_eq!((row.progress, row.evidence), (progress, Evidence::Measured), "{name}");
     }
-    // What nobody has looked at is neither excluded nor promised.
+    // Progress that was not measured is conditional: neither excluded nor promised.
     for name in ["shmem_set_lock", "shmem_get64_nbi", "shmem_int_atomic_inc", "shmem_malloc"] {
         let row = row(name);
         let unknown = (Progress::Conditional, Evidence::Assumed);

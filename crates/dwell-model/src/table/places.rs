@@ -484,7 +484,8 @@ pub struct Places {
     pub target: Option<Arg>,
     /// The bytes that the call moves or allocates. For a call that sends and receives, the bytes that it sends.
     pub bytes: Bytes,
-    /// The bytes that a call receives which also sends, or which is collective. `Bytes::None` for all other calls.
+    /// The bytes that come back in a call that also sends: an exchange of messages, a collective, or an atomic
+    /// operation of MPI that fetches. `Bytes::None` for all other calls.
     pub received: Bytes,
     /// Rank of the process that the call receives from. For a coarray operation between two other images, the image
     /// that the data come from.
@@ -524,9 +525,10 @@ pub struct Places {
     pub condition: Option<Condition>,
     /// The signal by which a put notifies its target.
     pub signal: Option<Signal>,
-    /// Address of memory that the call releases or resizes.
+    /// Address or token of the memory that the call releases or resizes.
     pub memory: Option<Arg>,
-    /// Address at which the call stores the handle of the context, group or window that it has created.
+    /// Address at which the call stores the handle of what it has created: a context, a group, a window, or the token
+    /// of a coarray.
     pub created: Option<Arg>,
     /// Address at which the call stores the handle of the second group that it has created (`shmem_team_split_2d`).
     pub also_created: Option<Arg>,

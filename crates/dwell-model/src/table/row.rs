@@ -451,8 +451,8 @@ impl Row {
         self
     }
 
-    /// Names the argument that is the address of memory which the call releases or resizes, as `shmem_free` and
-    /// `shmem_realloc` do.
+    /// Names the argument that is the address or token of the memory which the call releases or resizes, as
+    /// `shmem_free` and `shmem_realloc` do.
     #[must_use]
     pub const fn memory(mut self, at: u8) -> Self {
         self.places.memory = Some(Arg(at));

@@ -101,7 +101,7 @@ impl Content {
                 region: *region,
                 path: address.module.into(),
                 build_id: address.build_id.into(),
-                // What is asked is a return address, which lies behind the instruction that it is about.
+                // The resolver expects a return address, which lies behind the instruction.
                 at: ReturnOffset(address.offset.saturating_add(1)),
             })
         };

@@ -36,13 +36,13 @@ pub(super) fn replace(
     let path = new(FileKind::Anchor);
     dwell_files::write(&path, anchor.to_bytes()).map_err(at(&path))?;
 
-    // As it was, should the second renaming fail.
+    // A copy of the old anchor, to restore it if the second rename fails.
     let kept = scratch.path().join("kept");
     fs::copy(&anchor_path, &kept).map_err(at(&kept))?;
     let files = [FileKind::Anchor, FileKind::GlobalDefs];
     for file in files {
         let known = fs::symlink_metadata(old(file)).map_err(at(&old(file)))?;
-        // What a link leads to says nothing of this file.
+        // The permissions of a link's target do not belong to this file.
         if known.is_file() {
             fs::set_permissions(new(file), known.permissions()).map_err(at(&new(file)))?;
         }
@@ -50,7 +50,7 @@ pub(super) fn replace(
     for file in files {
         if let Err(error) = fs::rename(new(file), old(file)) {
             if file == FileKind::GlobalDefs {
-                let _ = fs::rename(&kept, &anchor_path); // Nothing is left to be done if this fails.
+                let _ = fs::rename(&kept, &anchor_path); // If this fails too, nothing more can be done.
             }
             return Err(at(&old(file))(error));
         }

@@ -244,7 +244,7 @@ impl Maker {
         if let Some(file) = &frame.file {
             region.source_file = self.texts.id(file)?;
             region.begin_line_number = frame.line.unwrap_or(0);
-            // What calls from there is the same function.
+            // Call sites in this file and function share the region.
             let key = (name, Home::File(region.source_file));
             self.functions.ids.entry(key).or_insert(region.id);
         }
@@ -253,7 +253,7 @@ impl Maker {
 
     fn fate(&mut self, site: &SiteRegion, answer: &Site) -> Result<Fate> {
         let Some((innermost, outer)) = answer.frames.split_first() else {
-            return Err("a function is missing"); // Never: it is resolved.
+            return Err("a function is missing"); // Unreachable: a resolved site has a frame.
         };
         let region = self.functions.id(innermost, &site.path, &mut self.texts)?;
         let place = match (&innermost.file, innermost.line) {
