@@ -30,8 +30,8 @@ pub enum Operation {
     /// Notifies a target and moves no data, such as `event post` of coarrays. A put with a signal is a
     /// [`Put`](Self::Put).
     Signal,
-    /// Promises that earlier operations take effect before later ones (`shmem_fence`, `MPI_Win_sync`). No operation is
-    /// complete when the call returns.
+    /// Promises that earlier operations take effect before later ones (`shmem_fence`, `MPI_Win_sync`). The call
+    /// completes no operation and need not wait.
     Order,
     /// Completes earlier operations at the origin, so that their buffers may be used again (`MPI_Win_flush_local`,
     /// `ARMCI_WaitAll`). The data need not be at the target yet.

@@ -57,7 +57,7 @@ pub const DELAY: u64 = 40_000;
 /// Nanoseconds that a receive takes once the message has been sent. A send that waits for its receiver takes as long
 /// after the receive was posted.
 pub const TRANSFER: u64 = 1_500;
-/// Nanoseconds that a send takes which does not wait for its receiver, because the runtime buffers the message.
+/// Nanoseconds of a send that does not wait for its receiver, because the runtime buffers the message.
 pub const SEND: u64 = 1_000;
 /// Nanoseconds that a non-blocking call takes: `MPI_Isend` or `MPI_Irecv`. It does not depend on any other rank.
 pub const POST: u64 = 200;

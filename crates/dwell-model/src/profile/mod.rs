@@ -188,7 +188,7 @@ pub const fn counter_key(path: u32, counter: u32) -> (u64, u64) {
     (COUNTER | (counter as u64) << 8 & 0xffff_ff00 | (path as u64) << 32, 0)
 }
 
-/// The header of a file: what it says of its location as a whole. Times are nanoseconds of the recorder's clock.
+/// The header of a file: figures of its location as a whole. Times are nanoseconds of the recorder's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Time of the first call, 0 if there was none.

@@ -316,12 +316,13 @@ impl Members {
 pub enum Watch {
     /// The call watches a single value or request.
     One,
-    /// All of several values or requests (`shmem_wait_until_all`, `MPI_Waitall`).
+    /// All of several values or requests must qualify (`shmem_wait_until_all`, `MPI_Waitall`).
     All,
-    /// One of several values or requests, which the call reports (`shmem_wait_until_any`, `MPI_Waitany`).
+    /// One of several values or requests must qualify, and the call reports which one (`shmem_wait_until_any`,
+    /// `MPI_Waitany`).
     Any,
-    /// At least one of several values or requests; the call reports all that qualify (`shmem_wait_until_some`,
-    /// `MPI_Waitsome`).
+    /// At least one of several values or requests must qualify, and the call reports all that do
+    /// (`shmem_wait_until_some`, `MPI_Waitsome`).
     Some,
 }
 
@@ -465,7 +466,7 @@ impl Signal {
 pub enum Success {
     /// The returned value says nothing: a call that returns has succeeded.
     Unsaid,
-    /// The value 0 means success, as error codes of MPI do.
+    /// The value 0 means success, as `MPI_SUCCESS` does in functions of MPI.
     Zero,
     /// Any value but 0 means success, as for `shmem_test`.
     NotZero,

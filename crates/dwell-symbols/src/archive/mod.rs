@@ -100,7 +100,7 @@ pub enum Error {
     Layout {
         /// Path of the file with the definitions.
         path: PathBuf,
-        /// The difference to the layout of the recorder.
+        /// The difference from the layout of the recorder.
         why: &'static str,
     },
 }
