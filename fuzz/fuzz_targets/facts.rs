@@ -4,16 +4,16 @@
 //! and fields, with sums that are right, so that the fields are looked at.
 #![no_main]
 
-use dwell_measure::facts;
-use dwell_measure::local::Local;
-use dwell_measure::stream::{BLOCK, Headed, RunId};
-use dwell_measure::unify::Offline;
+use dwell_unify::facts;
+use dwell_unify::local::Local;
+use dwell_unify::stream::{BLOCK, Headed, RunId};
+use dwell_unify::unify::Offline;
 use libfuzzer_sys::fuzz_target;
 
 /// Facts with sums.
 fn framed(mut data: &[u8]) -> Vec<u8> {
     let head = Headed { run: RunId(7), size: 4, rank: 1, ..Headed::default() };
-    let mut stream = head.fixed().to_vec();
+    let mut stream: Vec<u8> = head.fixed().into_iter().flat_map(u64::to_le_bytes).collect();
     stream.resize(BLOCK, 0);
     while let [tag, length, rest @ ..] = data {
         let (fields, rest) = rest.split_at(usize::from(*length).min(rest.len()));

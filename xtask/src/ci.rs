@@ -198,7 +198,17 @@ fn test(run: &mut Run<'_>) -> Result<()> {
 /// wrote is the one that was tested before; `cargo xtask proofs` has that optimised too.
 fn test_release(run: &mut Run<'_>) -> Result<()> {
     run.test(|command| {
-        command.args(["test", "--release", "--tests", "-p", "otf2", "-p", "dwell-measure"]);
+        command.args([
+            "test",
+            "--release",
+            "--tests",
+            "-p",
+            "otf2",
+            "-p",
+            "dwell-measure",
+            "-p",
+            "dwell-unify",
+        ]);
         command.args(["-p", "dwell-preload"])
     })?;
     run.test(|command| {

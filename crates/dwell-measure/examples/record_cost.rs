@@ -14,8 +14,8 @@ use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
 use dwell_measure::hook::{Facts, Hook};
 use dwell_measure::process::{Plan, Process};
-use dwell_measure::stream::RunId;
 use dwell_model::shmem;
+use dwell_unify::stream::RunId;
 
 /// Where the symmetric heap is said to be.
 const HEAP: usize = 0xFF00_0000_0000;

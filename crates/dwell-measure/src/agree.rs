@@ -7,11 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dwell_unify::experiment::{open_files, run_file};
+use dwell_unify::stream::RunId;
+use dwell_unify::unify::Upcalls;
+
 use crate::clock;
 use crate::settings::Settings;
-use crate::stream::RunId;
 use crate::together::broadcast;
-use crate::unify::Upcalls;
 
 /// What rank 0 decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,16 +88,6 @@ impl Agreement {
     pub(crate) fn shift(&self) -> i64 {
         if self.boot == boot() { 0 } else { ahead().wrapping_sub(self.ahead).cast_signed() }
     }
-}
-
-/// Directory of the files that are being written.
-pub(crate) fn open_files(directory: &Path) -> PathBuf {
-    directory.join("open")
-}
-
-/// The file that says which run a directory belongs to, as long as the run is not complete.
-pub(crate) fn run_file(directory: &Path) -> PathBuf {
-    open_files(directory).join("run")
 }
 
 /// Makes the directory that was asked for. It may be there, but must be empty.

@@ -10,6 +10,7 @@
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
 use dwell_model::table::{Row, Success, Watch};
+use dwell_unify::definitions::attribute;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
 use otf2::event::{
     RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
@@ -22,7 +23,7 @@ use crate::clock::Sample;
 use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, Facts, Hook, Made, Who, paradigm};
 use crate::process::Process;
-use crate::thread::{Call, Thread, attribute, enter, enter_at};
+use crate::thread::{Call, Thread, enter, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves data between its process and one target. `None`: it is not recorded.

@@ -15,10 +15,13 @@
 //! | [`process`] | what threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`meet`] | calls at which all processes are together, to compare clocks of nodes | counted alike by all, whatever is recorded |
-//! | [`patience`], `together` | waiting for other processes | within a deadline, by polling |
-//! | [`memory`], [`facts`], [`stream`] | what a dead process leaves behind | readable at any instant |
-//! | [`unify`] | one set of definitions for all processes | same result for any order |
-//! | [`local`], [`definitions`], [`run`], [`recover`] | the archive, at the end of the run or after a crash | the same code for both |
+//! | `together` | collective operations of the recorders, made of messages | within a deadline, by polling |
+//! | [`memory`], [`stream`] | what a dead process leaves behind | readable at any instant |
+//! | [`settings`] | the table of everything that can be set | flags, environment, file and properties come from it |
+//! | [`run`] | the beginning and the end of a recording | collective: a process that fails still takes part |
+//!
+//! What becomes of the files is not decided here: definitions, unification, collation and recovery are in
+//! [`dwell_unify`].
 
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(
@@ -29,25 +32,19 @@
 mod agree;
 pub mod call;
 pub mod clock;
-pub mod collate;
 pub mod control;
 mod cost;
-pub mod definitions;
 pub mod entry;
-pub mod facts;
 pub mod filter;
 pub mod guard;
 pub mod hook;
-pub mod local;
 mod lock;
 pub mod meet;
 pub mod memory;
 mod modules;
 pub mod mpi;
-pub mod patience;
 pub mod process;
 mod profile;
-pub mod recover;
 mod report;
 pub mod run;
 pub mod settings;
@@ -59,7 +56,6 @@ mod sync;
 mod text;
 pub mod thread;
 mod together;
-pub mod unify;
 mod unwind;
 mod windows;
 pub mod wrap;

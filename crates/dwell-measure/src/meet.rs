@@ -25,18 +25,18 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use dwell_model::layer::Layer;
+use dwell_unify::patience::{Patience, Step};
+use dwell_unify::unify::Upcalls;
 
 use crate::clock::monotonic;
 use crate::entry;
 use crate::guard::{Entry, guarded};
-use crate::patience::{Patience, Step};
 use crate::process;
 use crate::report;
 use crate::stack;
 use crate::sync;
 use crate::thread::as_region;
 use crate::together::{broadcast, numbers, reduce};
-use crate::unify::Upcalls;
 
 /// Calls at which all were together.
 static COUNT: AtomicU64 = AtomicU64::new(0);

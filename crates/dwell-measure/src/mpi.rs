@@ -22,7 +22,6 @@ mod recorder;
 mod requests;
 mod skipped;
 
-pub(crate) use above::ABOVE;
 pub use above::{End, LockRecord};
 pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
 pub use recorder::{Collective, Completion, Envelope, Recorder, Transfer, begin, end};

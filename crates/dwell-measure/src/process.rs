@@ -9,12 +9,14 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::layer::Layer;
+use dwell_unify::course::Distance;
+use dwell_unify::facts::Fact;
+use dwell_unify::stream::{BLOCK, RunId};
 use otf2::enums::{Paradigm, RegionRole};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
 use crate::entry::{self, Quiet};
-use crate::facts::Fact;
 use crate::filter::Selection;
 use crate::guard::{Entry, guarded};
 use crate::hook::{Hook, paradigm};
@@ -24,9 +26,8 @@ use crate::modules::{MOST, Range};
 use crate::profile;
 use crate::settings::TAIL;
 use crate::sites::Sites;
-use crate::stream::{BLOCK, Head, RunId, Stream};
+use crate::stream::{Head, Stream};
 use crate::symmetric::Symmetric;
-use crate::sync::Distance;
 use crate::thread::{self, Closed, FreeList, Location};
 use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
@@ -524,7 +525,7 @@ fn make_visible_to_all(prepare: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::local::Local;
+    use dwell_unify::local::Local;
 
     fn plan(folder: &Path) -> Plan<'_> {
         Plan {

@@ -6,9 +6,10 @@ use std::{env, fs};
 
 use dwell_model::text::{visible, visible_lines};
 
+use dwell_unify::numbers::{self, Number};
+use dwell_unify::unify::{Global, Process};
+
 use crate::guard;
-use crate::run;
-use crate::unify::{Global, Process};
 
 /// Says something, on standard error, as one write.
 pub(crate) fn say(text: &str) {
@@ -125,7 +126,7 @@ fn shown(directory: &str) -> String {
 /// The line at the end of a run.
 pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
     let shown = shown(directory);
-    let calls = total(global, run::CALLS);
+    let calls = numbers::total(global, Number::Calls);
     let length = |(_, it): (_, Process)| it.end.0.saturating_sub(it.begin.0);
     let longest = global.processes().map(length).max().unwrap_or(0);
     let processes = global.size();
@@ -145,45 +146,22 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
     let mut text = format!(
         "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
-        size(total(global, run::BYTES)),
+        size(numbers::total(global, Number::Bytes)),
     );
-    let left_out = total(global, run::LEFT_OUT);
+    let left_out = numbers::total(global, Number::LeftOut);
     if left_out > 0 {
         text += &format!("\ndwell: {left_out} more calls were seen and left out, as was asked");
     }
     for why in stopped {
         text += &format!("\ndwell: recording stopped early: {why}");
     }
-    if let Some(lost) = lost(global) {
+    if let Some(lost) = numbers::lost(global) {
         text += &format!("\ndwell: {lost} are lost");
     }
-    if let Some(unrecorded) = unrecorded(global) {
+    if let Some(unrecorded) = numbers::unrecorded(global) {
         text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);
-}
-
-/// How many calls are lost because recording had stopped, in words, if there are any.
-pub(crate) fn lost(global: &Global) -> Option<String> {
-    let uncounted = total(global, run::UNCOUNTED) > 0;
-    match (total(global, run::LOST), uncounted) {
-        (0, false) => None,
-        (0, true) => Some("an unknown number of calls".into()),
-        (calls, false) => Some(format!("{calls} calls")),
-        (calls, true) => Some(format!("{calls} calls and an unknown number of others")),
-    }
-}
-
-/// Threads that were not recorded, if there are any, and calls that they made.
-pub(crate) fn unrecorded(global: &Global) -> Option<String> {
-    let (threads, calls) = (total(global, run::THREADS), total(global, run::UNSEEN));
-    (threads > 0).then(|| format!("{calls} calls of {threads} threads"))
-}
-
-/// A number that processes tell, over all of them.
-pub(crate) fn total(global: &Global, place: usize) -> u64 {
-    let numbers = global.processes().filter_map(|(_, process)| process.numbers.get(place).copied());
-    numbers.sum()
 }
 
 fn size(bytes: u64) -> String {

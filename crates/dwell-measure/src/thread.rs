@@ -32,6 +32,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use dwell_model::layer::Layer;
+use dwell_unify::definitions::attribute;
 use otf2::encode::{EncodeError, Encoder, Prepared};
 use otf2::event::{AnyEvent, Enter, Leave};
 use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
@@ -57,23 +58,6 @@ pub use user::{
     Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
     leave_phase, set,
 };
-
-/// Ids of the attributes, the same in every archive.
-pub(crate) mod attribute {
-    use otf2::id::AttributeRef;
-
-    pub(crate) const CALL_SITE: AttributeRef = AttributeRef(0);
-    pub(crate) const SYMMETRIC_OFFSET: AttributeRef = AttributeRef(1);
-    pub(crate) const SIGNAL_OFFSET: AttributeRef = AttributeRef(2);
-    pub(crate) const SEQUENCE: AttributeRef = AttributeRef(3);
-    pub(crate) const CUT: AttributeRef = AttributeRef(4);
-    pub(crate) const SKIPPED: AttributeRef = AttributeRef(5);
-    pub(crate) const NEIGHBOURS: AttributeRef = AttributeRef(6);
-}
-
-/// Marks a region that was left for the program, not by it.
-pub(crate) const CUT: Attribute =
-    Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
 /// Calls inside calls that are kept apart.
 const DEPTH: usize = 256;

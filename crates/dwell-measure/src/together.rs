@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::unify::{Upcalls, above, below};
+use dwell_unify::unify::{Upcalls, above, below};
 
 /// Brings the bytes of rank 0, which alone passes `mine`, to all processes.
 ///

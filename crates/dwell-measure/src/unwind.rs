@@ -29,7 +29,7 @@ use crate::stack;
 use crate::wrap::Wrap;
 
 /// Frames that are looked at, at most.
-pub(crate) const DEPTH: usize = 64;
+pub(crate) use dwell_unify::facts::DEPTH;
 
 /// Rules that have been looked up, by return address.
 #[derive(Debug)]

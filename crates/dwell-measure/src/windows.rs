@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use dwell_unify::facts::STATIC_DATA;
+
 use crate::lock::Lock;
 
 /// Who takes part: every `stride`-th process from `start` on.
@@ -46,15 +48,11 @@ pub(crate) struct Window {
     pub(crate) context: u32,
 }
 
-/// Contexts have this bit for their static data, which are a window of their own: runtimes may need the target for
-/// these where they do not for the symmetric heap.
-pub(crate) const STATIC: u32 = 1 << 30;
-
 impl Window {
     /// The window of the static data of the same group and context.
     #[must_use]
     pub(crate) const fn of_static_data(self) -> Self {
-        Self { context: self.context | STATIC, ..self }
+        Self { context: self.context | STATIC_DATA, ..self }
     }
 }
 

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dwell_measure::facts::{EVENTS, Fact};
-use dwell_measure::recover::{Error, Recovered, recover};
-use dwell_measure::stream::{Head, RunId, Stream};
+use dwell_measure::stream::{Head, Stream};
 use dwell_model::archive;
+use dwell_unify::facts::{EVENTS, Fact};
+use dwell_unify::recover::{Error, Recovered, recover};
+use dwell_unify::stream::RunId;
 use otf2::encode::{EncodeError, Encoder};
 use otf2::event::{Enter, Leave};
 use otf2::id::{RegionRef, Time};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use dwell_analyze::Profile;
-use dwell_measure::collate::collate_files;
-use dwell_measure::run::PROFILE;
 use dwell_report::Query;
+use dwell_unify::collate::collate_files;
+use dwell_unify::experiment::PROFILE;
 use otf2::Archive;
 
 use crate::sites;

@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use dwell_measure::run::PROFILE;
+use dwell_unify::experiment::PROFILE;
 use simulated::{Simulated, Watch};
 use support::{path, text};
 

@@ -147,8 +147,9 @@ mod tests {
 | `dwell-files` | files | – |
 | `cubex` | reports | files |
 | `dwell-model` | the model | – |
-| `dwell-measure` | the recorder | files, model, otf2 |
-| `dwell-preload` | the cdylib | model, measure |
+| `dwell-unify` | one archive | files, model, otf2 |
+| `dwell-measure` | the recorder | model, otf2, unify |
+| `dwell-preload` | the cdylib | model, measure, unify |
 | `dwell-link` | generated C | model's tables |
 | `dwell-symbols` | addresses | files, model, otf2 |
 | `dwell-analyze` | replay | files, model, otf2, cubex |
@@ -159,7 +160,7 @@ mod tests {
 | `dwell-export` | Parquet | `dwell-model`, `otf2`, `dwell-analyze` |
 | `dwell-serve` | HTTP | files, model, report, otf2, analyze |
 | `dwell` | the command line | all but preload |
-| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, measure |
+| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, unify |
 | `xtask` | automation | – |
 
 | x | y | z |
@@ -179,13 +180,11 @@ mod tests {
     #[test]
     fn a_difference_is_found_on_its_line() {
         let text =
-            DOCUMENT.replace("recorder | files, model, otf2 |", "recorder | files, model, cubex |");
+            DOCUMENT.replace("archive | files, model, otf2 |", "archive | files, model, cubex |");
         assert_eq!(
             problems(&text),
-            [
-                "ARCHITECTURE.md:13: `dwell-measure` may use {cubex, dwell-files, dwell-model} here, \
-              and {dwell-files, dwell-model, otf2} in the check of dependencies"
-            ]
+            ["ARCHITECTURE.md:13: `dwell-unify` may use {cubex, dwell-files, dwell-model} here, \
+              and {dwell-files, dwell-model, otf2} in the check of dependencies"]
         );
     }
 

@@ -40,8 +40,9 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-files", may_use: Only(&[]) },
     Row { name: "cubex", may_use: Only(&["dwell-files"]) },
     Row { name: "dwell-model", may_use: Only(&[]) },
-    Row { name: "dwell-measure", may_use: Only(&["dwell-files", "dwell-model", "otf2"]) },
-    Row { name: "dwell-preload", may_use: Only(&["dwell-model", "dwell-measure"]) },
+    Row { name: "dwell-unify", may_use: Only(&["dwell-files", "dwell-model", "otf2"]) },
+    Row { name: "dwell-measure", may_use: Only(&["dwell-model", "otf2", "dwell-unify"]) },
+    Row { name: "dwell-preload", may_use: Only(&["dwell-model", "dwell-measure", "dwell-unify"]) },
     Row { name: "dwell-link", may_use: Only(&["dwell-model"]) },
     Row { name: "dwell-symbols", may_use: Only(&["dwell-files", "dwell-model", "otf2"]) },
     Row { name: "dwell-analyze", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
@@ -52,7 +53,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-export", may_use: Only(&["dwell-model", "otf2", "dwell-analyze"]) },
     Row { name: "dwell-serve", may_use: Only(&["dwell-files", "dwell-model", "dwell-report", "otf2", "dwell-analyze"]) },
     Row { name: "dwell", may_use: AllBut(&["dwell-preload"]) },
-    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-measure"]) },
+    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-unify"]) },
     Row { name: "xtask", may_use: Only(&[]) },
 ];
 

@@ -9,6 +9,8 @@ use std::sync::atomic::AtomicU32;
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation};
+use dwell_unify::definitions::attribute;
+use dwell_unify::facts::ABOVE_MPI;
 use otf2::enums::{
     CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel, RmaSyncType,
 };
@@ -23,18 +25,14 @@ use super::comms::{Comm, Window};
 use super::recorder::{Completion, Recorder, Transfer, collective_op};
 use crate::hook;
 use crate::process::Process;
-use crate::thread::attribute;
 use crate::wrap::Wrap;
-
-/// Bit in the number of a window that says that it is one of a layer above MPI.
-pub(crate) const ABOVE: u32 = 1 << 31;
 
 impl Process {
     /// The window of a layer on a communicator.
     pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
         let place = comm.above.wrap(usize::from(layer == Layer::Armci));
         place.get_or_init(|| {
-            let number = u64::from(ABOVE | layer as u32);
+            let number = u64::from(ABOVE_MPI | layer as u32);
             Box::leak(Box::new(Window {
                 number: self.define_comm_window(comm.number, number, layer.title()),
                 comm,

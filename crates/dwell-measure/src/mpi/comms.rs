@@ -16,12 +16,12 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{OnceLock, RwLock};
 
+use dwell_unify::unify::Group;
 use otf2::enums::Paradigm;
 
 use super::map::Map;
 use crate::lock::Lock;
 use crate::process::Process;
-use crate::unify::Group;
 use crate::wrap::Wrap;
 
 /// A communicator.

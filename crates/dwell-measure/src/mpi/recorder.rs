@@ -3,6 +3,7 @@
 use std::fmt;
 
 use dwell_model::operation::{self, Operation};
+use dwell_unify::definitions::attribute;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel};
 use otf2::event::{
     AnyEvent, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
@@ -20,7 +21,7 @@ use super::skipped::{self, Stream};
 use crate::hook::{self, Hook};
 use crate::process::Process;
 use crate::profile::Counted;
-use crate::thread::{Busy, Call, attribute, enter};
+use crate::thread::{Busy, Call, enter};
 
 /// A message: with whom, and what of.
 #[derive(Clone, Copy, Debug)]

@@ -7,15 +7,15 @@ use std::io;
 use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Mode, Operation, Progress};
+use dwell_unify::facts::{self, Fact};
+use dwell_unify::unify::Group;
 use otf2::enums::{Paradigm, ParameterType, RegionRole, Type};
 
 use super::{Definitions, LOOKED_UP, Process};
 use crate::entry;
-use crate::facts::{self, Fact};
 use crate::filter::Decision;
 use crate::hook::{Hook, paradigm};
 use crate::modules;
-use crate::unify::Group;
 use crate::windows::Window;
 
 impl Process {

@@ -8,16 +8,17 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
+use dwell_unify::definitions::CUT;
+use dwell_unify::facts::{self, Fact};
 use otf2::close::{ClosedLocation, close_events, leave_open};
 use otf2::encode::Encoder;
 use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
 use super::{
-    Busy, CUT, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
+    Busy, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
 };
 use crate::entry::{self, keeping_errno, words};
-use crate::facts::{self, Fact};
 use crate::guard::{self, guarded, pass};
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};

@@ -12,8 +12,8 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dwell_measure::patience::Patience;
-use dwell_measure::unify::Upcalls;
+use dwell_unify::patience::Patience;
+use dwell_unify::unify::Upcalls;
 
 use super::abi::abi;
 use super::pmpi;

@@ -27,8 +27,8 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{Ordering, fence};
 
-use dwell_measure::patience::{Patience, Step};
-use dwell_measure::unify::{Upcalls, rounds};
+use dwell_unify::patience::{Patience, Step};
+use dwell_unify::unify::{Upcalls, rounds};
 
 use super::real;
 

@@ -17,8 +17,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use dwell_measure::collate::ENOUGH;
-use dwell_measure::unify::rounds;
+use dwell_unify::collate::ENOUGH;
+use dwell_unify::unify::rounds;
 
 use simulated::{Simulated, Watch};
 

@@ -9,15 +9,16 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use dwell_measure::collate::{Heap, part, place};
-use dwell_measure::run;
-use dwell_measure::unify::{
-    CommId, Global, Group, Host, Maps, Module, Offline, Process, Property, Region, Shared, Site,
-    Thread, Window, rounds,
-};
 use dwell_model::archive::Meaning;
 use dwell_model::profile::{MAGIC, Words, partner_key, path_key};
 use dwell_model::shmem;
+use dwell_unify::assemble;
+use dwell_unify::collate::{Heap, part, place};
+use dwell_unify::experiment::PROFILE;
+use dwell_unify::unify::{
+    CommId, Global, Group, Host, Maps, Module, Offline, Process, Property, Region, Shared, Site,
+    Thread, Window, rounds,
+};
 use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::id::{LocationRef, Time};
 use otf2::write::ArchiveWriter;
@@ -253,19 +254,19 @@ impl Simulated {
 
     /// Makes the archive that the profile belongs to.
     pub(crate) fn complete(&self, global: &Global, directory: &Path) -> otf2::Result<()> {
-        let mut options = run::options(1 << 20, global.locations());
-        options.properties = run::properties(global, "complete");
+        let mut options = assemble::options(1 << 20, global.locations());
+        options.properties = assemble::properties(global, "complete");
         options.description = "multigrid".into();
-        run::complete(global, directory, options, 0)
+        assemble::complete(global, directory, options, 0)
     }
 
     /// Leaves what a killed run leaves, once it is recovered: the rows of each location for themselves, and its
     /// mapping tables.
     pub(crate) fn leave(&self, global: &mut Global, directory: &Path) -> io::Result<()> {
-        let folder = directory.join(run::PROFILE);
+        let folder = directory.join(PROFILE);
         fs::create_dir_all(&folder)?;
         fs::create_dir_all(directory.join("traces"))?;
-        let options = run::options(1 << 20, global.locations());
+        let options = assemble::options(1 << 20, global.locations());
         let archive =
             ArchiveWriter::join(directory, "traces", options).map_err(io::Error::other)?;
         for rank in 0..self.size {
@@ -296,7 +297,7 @@ impl Simulated {
         enough: usize,
         watch: &mut impl Watch,
     ) -> io::Result<()> {
-        let folder = directory.join(run::PROFILE);
+        let folder = directory.join(PROFILE);
         let mut heap = self.gather(global, &folder, enough, watch, 0, rounds(self.size))?;
         heap.write(&mut |first, block| watch.write(block, || place(&folder, first, block)));
         heap.check()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use dwell_measure::recover;
+use dwell_unify::recover;
 
 use crate::format::grouped;
 use crate::profile;

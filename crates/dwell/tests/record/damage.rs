@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dwell_measure::recover::recover;
 use dwell_model::archive;
+use dwell_unify::recover::recover;
 use otf2::{Archive, Event};
 
 use crate::crash::done;

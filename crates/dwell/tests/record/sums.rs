@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dwell_analyze::{Options, Profile};
-use dwell_measure::run::PROFILE;
+use dwell_unify::experiment::PROFILE;
 use otf2::Archive;
 
 #[path = "../../../dwell-analyze/tests/support/sums.rs"]

@@ -30,7 +30,7 @@ impl Run {
 /// own.
 ///
 /// ```
-/// use dwell_measure::unify::Group;
+/// use dwell_unify::unify::Group;
 ///
 /// let odd = Group::strided(4, 1, 2, 500);
 /// let members: Vec<u64> = (0..500).map(|i| 1 + 2 * i).collect();

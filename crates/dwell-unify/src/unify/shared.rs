@@ -428,7 +428,7 @@ impl Definition for Stack {
     }
 
     fn is_linked(&self, shared: &Shared) -> bool {
-        self.sites.len() <= crate::unwind::DEPTH + 1
+        self.sites.len() <= crate::facts::DEPTH + 1
             && self.sites.iter().all(|site| shared.site(*site).is_some())
     }
 

@@ -7,7 +7,6 @@
 //!
 //! Only the arrival at a collective end of the runtime has no deadline: there a late process is waited for as the
 //! runtime itself would wait for it.
-#![allow(unsafe_code)] // Gives up the processor, which is a system call.
 
 use std::fmt;
 use std::io;
@@ -101,8 +100,7 @@ impl Patience {
             }
             polls += 1;
             if polls >= EAGER {
-                // SAFETY: a system call without arguments.
-                unsafe { libc::sched_yield() };
+                std::thread::yield_now();
             }
         }
     }

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
 
-use dwell_measure::collate::{block, collate, part};
 use dwell_model::profile::block::{self as format, HEAD, Head, LOCATION, Path, Place, Sums};
 use dwell_model::profile::{
     CounterRow, Header, MAGIC, PartnerRow, Setting, Words, counter_key, parameter_key, partner_key,
     path_key,
 };
+use dwell_unify::collate::{block, collate, part};
 use otf2::id::LocationRef;
 
 use threads::{Fault, no_fault, run};

@@ -13,11 +13,10 @@ use otf2::{Attribute, AttributeValue, Event, List, Value, files};
 
 use super::{Notes, Recovered};
 use crate::collate::MOST_ROWS;
-use crate::definitions;
+use crate::definitions::{self, CUT};
+use crate::experiment;
 use crate::facts;
 use crate::local::Local;
-use crate::run;
-use crate::thread::CUT;
 
 /// Marks of what is added to a damaged file.
 const MARKS: Marks = Marks {
@@ -149,9 +148,9 @@ impl Closing<'_> {
 
     /// Looks through the rows of a thread.
     fn rows(&mut self, id: usize, expected: bool, notes: &mut Notes) {
-        let path = run::rows(self.local, id as u64, self.folder);
+        let path = experiment::rows(self.local, id as u64, self.folder);
         let placed = format!("{}.rows", self.first + id as u64);
-        let placed = self.directory.join(run::PROFILE).join(placed);
+        let placed = self.directory.join(experiment::PROFILE).join(placed);
         let path = if files::is_regular(&placed) { placed } else { path };
         let bytes = match files::read(&path, MOST_ROWS) {
             Ok(bytes) => bytes,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use otf2::files;
 
 use super::{Error, Notes};
-use crate::agree;
+use crate::experiment;
 use crate::stream::{Headed, RunId};
 
 /// Processes that a run may have. A damaged number must not become a list of that many.
@@ -49,7 +49,7 @@ struct Candidate {
 
 /// Looks for the processes of the run that a directory belongs to, there and in the directories `from`.
 pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Result<Run, Error> {
-    let own = agree::open_files(directory);
+    let own = experiment::open_files(directory);
     let mut run = Run {
         size: 0,
         chunk_size: 0,
@@ -154,7 +154,7 @@ fn which_run(
     own: &Path,
     candidates: &[Candidate],
 ) -> Result<Option<RunId>, Error> {
-    let said = files::read(&agree::run_file(directory), 64).ok();
+    let said = files::read(&experiment::run_file(directory), 64).ok();
     let said = said.and_then(|text| RunId::parse(std::str::from_utf8(&text).ok()?.trim()));
     if said.is_some() {
         return Ok(said);

@@ -13,15 +13,13 @@ use otf2::enums::{MappingType, Paradigm, RegionRole};
 use otf2::files;
 use otf2::id::Time;
 
-use crate::facts::{self, Fact};
+use crate::course::{Course, Distance};
+use crate::facts::{self, DEPTH, Fact, STATIC_DATA};
 use crate::stream::{self, Headed};
-use crate::sync::{Course, Distance};
 use crate::unify::{
     Comm, CommId, Counter, Group, GroupId, Host, Label, Maps, Module, ModuleId, Parameter, Process,
     Property, Region, Shared, Site, SiteId, Stack, StackId, Text, Thread, Window,
 };
-use crate::unwind::DEPTH;
-use crate::windows::STATIC;
 
 /// What a process wrote down about itself.
 #[derive(Clone, Debug, Default)]
@@ -306,7 +304,7 @@ impl Local {
         } else {
             format!("active set {start}:{stride}:{size}")
         };
-        let number = context & !STATIC;
+        let number = context & !STATIC_DATA;
         let name = if number == 0 { of } else { format!("context {number} of {of}") };
         let name = if context == number { name } else { format!("static data of {name}") };
         let stride = i64::try_from(stride).unwrap_or(1);
@@ -438,7 +436,7 @@ impl Local {
     /// How far wrong its times may be against those of rank 0, and half of the shortest round trip that
     /// it saw to another node and on its own, 0 if it saw none. All in nanoseconds, and known after
     /// [`Local::shift`].
-    pub(crate) fn doubt(&self) -> [u64; 3] {
+    pub fn doubt(&self) -> [u64; 3] {
         let least = |of: fn(&Distance) -> Option<u64>| self.distances.iter().filter_map(of).min();
         [self.residual, least(|it| it.half).unwrap_or(0), least(|it| it.near).unwrap_or(0)]
     }

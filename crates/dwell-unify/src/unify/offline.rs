@@ -12,7 +12,7 @@ use super::tree::Node;
 /// second time, [`Global::locate`] gives the maps of each process.
 ///
 /// ```
-/// use dwell_measure::unify::{Offline, Process, Region, Shared, Thread};
+/// use dwell_unify::unify::{Offline, Process, Region, Shared, Thread};
 ///
 /// let mut parts = Vec::new();
 /// for rank in 0..2 {

@@ -26,10 +26,11 @@ use otf2::close::scan_events;
 use otf2::files;
 use otf2::id::LocationRef;
 
-use crate::agree;
+use crate::assemble;
 use crate::collate;
+use crate::experiment::{self, PROFILE};
 use crate::local::{Local, Named};
-use crate::run;
+use crate::numbers::{self, Number};
 use crate::unify::{Offline, Property};
 
 mod find;
@@ -167,14 +168,14 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
 
     // Nothing has been changed up to here.
     fs::create_dir_all(directory).map_err(told)?;
-    for folder in ["traces", run::PROFILE] {
+    for folder in ["traces", PROFILE] {
         let folder = directory.join(folder);
         if folder.ends_with("traces") || fs::symlink_metadata(&folder).is_ok() {
             files::directory(&folder).map_err(|error| Error::Io(folder.clone(), error))?;
         }
     }
     // Blocks of an end that was not reached: what they have is still in the rows that they were made from.
-    collate::remove_blocks(&directory.join(run::PROFILE)).map_err(told)?;
+    collate::remove_blocks(&directory.join(PROFILE)).map_err(told)?;
 
     let mut recovered = Recovered { of: found.size, ..Recovered::default() };
     let (offline, shape) = close_all(directory, &found, &mut recovered, &mut notes)?;
@@ -182,10 +183,10 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
     let mut global = offline.finish();
     recovered.locations = global.locations();
 
-    let mut options = run::options(found.chunk_size, global.locations());
-    options.properties = run::properties(&global, "recovered");
-    options.properties.extend(run::clock_properties(&global));
-    options.properties.extend(run::loss_properties(&global));
+    let mut options = assemble::options(found.chunk_size, global.locations());
+    options.properties = assemble::properties(&global, "recovered");
+    options.properties.extend(assemble::clock_properties(&global));
+    options.properties.extend(assemble::loss_properties(&global));
     recovered.stopped = told_about_stops(&options.properties);
     for ranks in &recovered.missing {
         notes.list.push(format!("nothing of rank {}", range(ranks)));
@@ -212,12 +213,12 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
             let told = |error| Error::Io(folder.into(), error);
             let maps = global.locate(&local.shared).map_err(told)?;
             let (first, to) = (LocationRef(first), directory);
-            run::place(&local, first, &maps, to, folder, &options).map_err(told)?;
-            run::place_rows(&local, first, to, folder).map_err(told)?;
+            assemble::place(&local, first, &maps, to, folder, &options).map_err(told)?;
+            assemble::place_rows(&local, first, to, folder).map_err(told)?;
         }
         first += threads;
     }
-    run::complete(&global, directory, options, shape.ahead)
+    assemble::complete(&global, directory, options, shape.ahead)
         .map_err(|error| Error::Io(anchor.clone(), io::Error::other(error.to_string())))?;
     // The archive is complete; what it was made from is not needed any more, but for what was damaged.
     for (rank, Found { facts, .. }) in &found.processes {
@@ -227,8 +228,8 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
             let _ = fs::remove_file(facts);
         }
     }
-    let _ = fs::remove_file(agree::run_file(directory));
-    let _ = fs::remove_dir(agree::open_files(directory));
+    let _ = fs::remove_file(experiment::run_file(directory));
+    let _ = fs::remove_dir(experiment::open_files(directory));
     recovered.damage = notes.all();
     Ok(recovered)
 }
@@ -329,14 +330,14 @@ fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     let [residual, half, near] = local.doubt();
     let (lost, uncounted) = local.head.lost;
     let (threads, unseen) = local.head.missed;
-    local.process.numbers = run::numbers(&[
-        (run::LOST, lost),
-        (run::UNCOUNTED, uncounted.into()),
-        (run::RESIDUAL, residual),
-        (run::HALF, half),
-        (run::NEAR, near),
-        (run::THREADS, threads),
-        (run::UNSEEN, unseen),
+    local.process.numbers = numbers::list(&[
+        (Number::Lost, lost),
+        (Number::Uncounted, uncounted.into()),
+        (Number::Residual, residual),
+        (Number::HalfRoundTrip, half),
+        (Number::HalfRoundTripOnNode, near),
+        (Number::UnrecordedThreads, threads),
+        (Number::UnrecordedCalls, unseen),
     ]);
     if let Some(value) = local.head.stopped.clone() {
         local.shared.add_property(Property { name: "STOPPED".into(), value });

@@ -18,12 +18,30 @@ use otf2::id::{
     StringRef, SystemTreeNodeRef,
 };
 use otf2::write::DefWriter;
-use otf2::{AttributeValue, List, def};
+use otf2::{Attribute, AttributeValue, List, def};
 
+use crate::facts;
 use crate::unify::{CommId, Global, Group, GroupId, Label};
 
+/// Ids of the attributes, the same in every archive: places in [`ATTRIBUTES`].
+#[allow(missing_docs)] // Their names and descriptions are in the table.
+pub mod attribute {
+    use otf2::id::AttributeRef;
+
+    pub const CALL_SITE: AttributeRef = AttributeRef(0);
+    pub const SYMMETRIC_OFFSET: AttributeRef = AttributeRef(1);
+    pub const SIGNAL_OFFSET: AttributeRef = AttributeRef(2);
+    pub const SEQUENCE: AttributeRef = AttributeRef(3);
+    pub const CUT: AttributeRef = AttributeRef(4);
+    pub const SKIPPED: AttributeRef = AttributeRef(5);
+    pub const NEIGHBOURS: AttributeRef = AttributeRef(6);
+}
+
+/// Marks a region that was left on behalf of the program, because its process or thread ended inside it.
+pub const CUT: Attribute = Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
+
 /// Attributes in the order of their ids: name, type, description.
-pub(crate) const ATTRIBUTES: [(&str, Type, &str); 7] = [
+pub const ATTRIBUTES: [(&str, Type, &str); 7] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
     (archive::SIGNAL_OFFSET, Type::Uint64, "Where in symmetric memory the signal is"),
@@ -319,7 +337,7 @@ impl Writer<'_> {
                 (CommRef(first + at as u32), RmaWinFlag::NONE)
             } else {
                 // Those of layers above MPI are there as long as their communicator.
-                let flags = match window.context & crate::mpi::ABOVE {
+                let flags = match window.context & facts::ABOVE_MPI {
                     0 => RmaWinFlag::CREATE_DESTROY_EVENTS,
                     _ => RmaWinFlag::NONE,
                 };

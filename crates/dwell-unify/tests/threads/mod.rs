@@ -5,7 +5,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use dwell_measure::unify::{Upcalls, rounds};
+use dwell_unify::unify::{Upcalls, rounds};
 
 /// What happens to a message: it may change, and be lost.
 pub(crate) type Fault = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;

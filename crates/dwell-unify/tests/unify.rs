@@ -4,8 +4,8 @@ mod threads;
 
 use std::io;
 
-use dwell_measure::unify::tree::{Answer, Node};
-use dwell_measure::unify::{
+use dwell_unify::unify::tree::{Answer, Node};
+use dwell_unify::unify::{
     Comm, CommId, Counter, Global, Group, GroupId, Host, HostId, Label, Maps, Module, ModuleId,
     Offline, Parameter, Process, Property, Region, Run, Shared, Site, SiteId, Stack, Text, Thread,
     Unified, Upcalls, Window, block, gather, unify, unify_offline,

@@ -121,12 +121,12 @@ pub fn rounds(size: u64) -> u32 {
 }
 
 /// The process above one in the tree; rank 0 has none.
-pub(crate) fn above(rank: u64) -> Option<u64> {
+pub fn above(rank: u64) -> Option<u64> {
     rank.checked_sub(1).map(|less| rank & less)
 }
 
 /// The processes below one in the tree, the nearest first, as far as there are so many.
-pub(crate) fn below(rank: u64, size: u64) -> impl DoubleEndedIterator<Item = u64> {
+pub fn below(rank: u64, size: u64) -> impl DoubleEndedIterator<Item = u64> {
     let levels = if rank == 0 { rounds(size) } else { rank.trailing_zeros() };
     let child = move |level: u32| rank.checked_add(1_u64 << level).filter(|child| *child < size);
     (0..levels).filter_map(child)

@@ -26,7 +26,7 @@ use super::wire::{Input, put, put_bytes};
 /// `target` bytes together, if each has `each`. All processes must ask for the same.
 ///
 /// ```
-/// use dwell_measure::unify::block;
+/// use dwell_unify::unify::block;
 ///
 /// // 4,500 definitions of four bytes, blocks of 4 MB.
 /// assert_eq!(block(4 * 4500, 4 << 20), 128);

@@ -67,6 +67,16 @@ pub enum Fact<'a> {
     Text { id: u64, text: &'a str },
 }
 
+/// Frames that a calling context has at most; deeper ones of a damaged stream are dropped.
+pub const DEPTH: usize = 64;
+
+/// Bit in the context of a [`Fact::Window`] that stands for the static data of the processes. These are a window of
+/// their own, because a runtime may need the target's help for them where it does not for the symmetric heap.
+pub const STATIC_DATA: u32 = 1 << 30;
+
+/// Bit in the number of a [`Fact::CommWindow`] that belongs to a layer above MPI.
+pub const ABOVE_MPI: u32 = 1 << 31;
+
 /// Bit of a thread that has a file of events.
 pub const EVENTS: u64 = 1;
 /// Bit of a thread that has a file of rows of a profile.
@@ -96,9 +106,9 @@ impl<'a> Fact<'a> {
         }
     }
 
-    /// Writes the fact and returns its length, or `None` if it does not fit. The first byte, its
-    /// tag, is left zero: it is for the caller to [publish](crate::stream).
-    pub(crate) fn encode(&self, into: &mut [u8]) -> Option<(u8, usize)> {
+    /// Writes the fact and returns its tag and its length, or `None` if it does not fit. The first byte of `into` is
+    /// left as it is: the caller publishes the fact by storing the tag there, after everything else.
+    pub fn encode(&self, into: &mut [u8]) -> Option<(u8, usize)> {
         let mut out = Output { into, at: HEADER, fits: true };
         match *self {
             Self::Process { rank, size, pid, host, program, layer } => {
@@ -242,7 +252,7 @@ fn sum(tag: u8, fields: &[u8]) -> u32 {
 }
 
 /// Tag of a fact that fills the rest of a block of the stream.
-pub(crate) const FILLER: u8 = 0xFF;
+pub const FILLER: u8 = 0xFF;
 
 /// What is wrong with facts that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,7 +340,7 @@ fn framed(block: &[u8], at: usize) -> Option<(u8, &[u8])> {
 }
 
 /// Writes runs of a group as [`Fact::Members`] has them, as many as fit, and returns how many did.
-pub(crate) fn encode_runs(runs: &[Run], into: &mut [u8]) -> (usize, usize) {
+pub fn encode_runs(runs: &[Run], into: &mut [u8]) -> (usize, usize) {
     let mut out = Output { into, at: 0, fits: true };
     let mut written = (0, 0);
     for (count, run) in (1..).zip(runs) {
@@ -345,7 +355,7 @@ pub(crate) fn encode_runs(runs: &[Run], into: &mut [u8]) -> (usize, usize) {
 }
 
 /// Reads what [`encode_runs`] wrote.
-pub(crate) fn decode_runs(bytes: &[u8]) -> impl Iterator<Item = Run> {
+pub fn decode_runs(bytes: &[u8]) -> impl Iterator<Item = Run> {
     let mut input = Input(bytes);
     std::iter::from_fn(move || {
         let [start, stride, count] = input.numbers().ok()?;

@@ -1,7 +1,7 @@
 //! Unification of a run of paper 001's size, simulated in one process.
 //!
 //! ```text
-//! cargo run --release -p dwell-measure --example unify_scale [PROCESSES]
+//! cargo run --release -p dwell-unify --example unify_scale [PROCESSES]
 //! ```
 //!
 //! The tree is the real one: every message is encoded, counted, decoded and merged by the code that a
@@ -18,8 +18,8 @@
 
 use std::time::Instant;
 
-use dwell_measure::unify::tree::{Answer, Child, Node};
-use dwell_measure::unify::{
+use dwell_unify::unify::tree::{Answer, Child, Node};
+use dwell_unify::unify::{
     CommId, Counts, Global, Group, Host, Maps, Module, ModuleId, Process, Region, Shared, Site,
     Thread, Window, rounds,
 };

@@ -1,0 +1,262 @@
+//! The archive of a run that ended well, made by all processes together.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dwell_unify::assemble;
+use dwell_unify::collate::{self, Collated};
+use dwell_unify::experiment;
+use dwell_unify::local::Local;
+use dwell_unify::numbers::{self, Number};
+use dwell_unify::unify::{self, Property, Upcalls};
+use otf2::id::LocationRef;
+
+use super::Recording;
+use crate::guard::{self, Entry, guarded};
+use crate::process::Process;
+use crate::report;
+use crate::thread::Closed;
+use crate::together;
+
+/// All that is left to do together when nothing more is recorded.
+pub(super) struct Conclusion<'e> {
+    pub(super) recording: &'e Recording,
+    pub(super) closed: Vec<io::Result<Closed>>,
+}
+
+impl Conclusion<'_> {
+    /// Makes one archive of the files of all processes.
+    ///
+    /// # Errors
+    /// Why the archive is not complete, the same at all processes that can be reached. Everything is left for
+    /// recovery then.
+    pub(super) fn reach(&self, up: &mut impl Upcalls, process: Option<&Process>) -> io::Result<()> {
+        // Each process takes all steps that others wait for, whatever goes wrong with its own part of them.
+        let (local, read) = match own(|| Ok(self.local(process))) {
+            Ok(local) => (local, Ok(())),
+            Err(error) => (Local::default(), Err(error)),
+        };
+        let unified = unify::unify(up, local.shared.clone(), local.process.clone());
+        together::agree(up, read.and(everyone_is_there(&unified)))?;
+        let unified = unified?;
+        let collated = self.collate(up, &local, &unified);
+        let placed = match &collated {
+            // All that a process has is in a block, so it has no files of its own.
+            Ok(_) if !self.recording.settings.trace => Ok(()),
+            Ok(_) => own(|| self.place(&local, &unified)),
+            // Rows that are in no block: `dwell` finds them where they are brought to, one file a thread.
+            Err(_) => own(|| {
+                self.place(&local, &unified)?;
+                self.place_rows(&local, unified.first_location)
+            }),
+        };
+        // The archive is complete when all files are in their places, so rank 0 writes its anchor after that; and
+        // each process removes what it was made from after that.
+        together::agree(up, placed)?;
+        let written = unified.global.as_ref().map_or(Ok(()), |global| {
+            let received: u64 = unified.traffic.iter().map(|round| round.received).sum();
+            let how = format!("{} rounds, {received} bytes received by rank 0", unified.rounds);
+            own(|| self.complete(global, &local, &how, collated.as_ref().ok()))
+        });
+        together::agree(up, written)?;
+        guarded(Entry::Close, || self.clean_up(&local, collated.is_ok()));
+        let cleaned = together::agree(up, Ok(()));
+        if let Some(global) = &unified.global {
+            let directory = &self.recording.agreement.directory;
+            let _ = fs::remove_file(experiment::run_file(Path::new(directory)));
+            let _ = fs::remove_dir(experiment::open_files(Path::new(directory)));
+            // Empty, if there is only a profile.
+            let _ = fs::remove_dir(Path::new(directory).join("traces"));
+            report::end(directory, global, self.recording.settings.trace);
+            if let (true, Err(error)) = (self.recording.agreement.profile, &collated) {
+                report::say(&format!(
+                    "the profile is put together when it is first looked at, not here: {error}"
+                ));
+            }
+        }
+        // The archive is complete, whoever has gone meanwhile.
+        drop(cleaned);
+        Ok(())
+    }
+
+    /// Puts the rows of all processes together, if they agreed on a profile.
+    ///
+    /// # Errors
+    /// Why rows of this process are in no block.
+    fn collate(
+        &self,
+        up: &mut impl Upcalls,
+        local: &Local,
+        unified: &unify::Unified,
+    ) -> io::Result<Collated> {
+        let Recording { agreement, open_files, settings, .. } = self.recording;
+        if !agreement.profile {
+            return Err(io::Error::other("no profile was asked for"));
+        }
+        let folder = Path::new(&agreement.directory).join(experiment::PROFILE);
+        let mut missing = None;
+        let mut has_memory = Some(unified);
+        if settings.memory < collate::MEMORY {
+            let text = format!("--max-memory leaves less than {} MiB", collate::MEMORY >> 20);
+            missing = Some(io::Error::other(text));
+            has_memory = None;
+        }
+        let parts = has_memory.into_iter().flat_map(|unified| {
+            assemble::parts(local, unified.first_location, &unified.maps, open_files)
+        });
+        // What cannot be read is left to `dwell`, with all else of this process.
+        let parts = parts.filter_map(|part| part.map_err(|error| missing = Some(error)).ok());
+        let mut write = |first, block: &[u8]| collate::place(&folder, first, block);
+        let mut collated = collate::collate(up, parts, collate::ENOUGH, &mut write);
+        let written = std::mem::replace(&mut collated.written, Ok(()));
+        missing.map_or(written, Err).map(|()| collated)
+    }
+
+    /// Brings the rows of this process to where `dwell` looks for them.
+    fn place_rows(&self, local: &Local, first: LocationRef) -> io::Result<()> {
+        let Recording { agreement, open_files, .. } = self.recording;
+        assemble::place_rows(local, first, Path::new(&agreement.directory), open_files)
+    }
+
+    /// Removes the facts of this process, once the archive has them, and its rows, if blocks have them.
+    fn clean_up(&self, local: &Local, collated: bool) {
+        let Recording { open_files, settings, .. } = self.recording;
+        if collated {
+            for id in 0..local.process.threads.len() {
+                let _ = fs::remove_file(experiment::rows(local, id as u64, open_files));
+            }
+        }
+        if local.size > 0 {
+            let _ = fs::remove_file(open_files.join(format!("{}.facts", local.process.rank)));
+        }
+        if settings.scratch.is_some() {
+            // The last process of the node to come by succeeds.
+            let _ = fs::remove_dir(open_files);
+        }
+    }
+
+    /// What this process has to say: nothing, if it never began.
+    fn local(&self, process: Option<&Process>) -> Local {
+        let failure = self.recording.failure.clone();
+        let mut local = match process {
+            Some(process) => {
+                let path = self.recording.open_files.join(format!("{}.facts", process.rank()));
+                Local::read(&path).unwrap_or_default()
+            }
+            None => Local::default(),
+        };
+        local.shift(self.recording.agreement.shift());
+        for closed in self.closed.iter().flatten() {
+            if let Some(thread) = local.process.threads.get_mut(closed.id as usize) {
+                (thread.events, thread.lost) = (closed.events, closed.bypassed);
+            }
+        }
+        local.process.stand_in();
+        let sum = |of: fn(&Closed) -> u64| self.closed.iter().flatten().map(of).sum();
+        let (calls, left_out) = (sum(|closed| closed.calls), sum(|closed| closed.left_out));
+        let [residual, half, near] = local.doubt();
+        let (threads, unseen) = process.map(Process::unrecorded).unwrap_or_default();
+        let (lost, uncounted) = process.map(|process| process.head.lost()).unwrap_or_default();
+        local.process.numbers = numbers::list(&[
+            (Number::Calls, calls),
+            (Number::LeftOut, left_out),
+            (Number::Lost, lost),
+            (Number::Uncounted, u64::from(uncounted || failure.is_some())),
+            (Number::Residual, residual),
+            (Number::HalfRoundTrip, half),
+            (Number::HalfRoundTripOnNode, near),
+            (Number::Bytes, self.bytes(&local)),
+            (Number::UnrecordedThreads, threads),
+            (Number::UnrecordedCalls, unseen),
+        ]);
+        let stopped = process.and_then(Process::failure).map(|failure| failure.to_string());
+        for value in stopped.into_iter().chain(failure) {
+            local.shared.add_property(Property { name: "STOPPED".into(), value });
+        }
+        local
+    }
+
+    /// How long the files of this process are: asked by each for itself, not by rank 0 for all.
+    fn bytes(&self, local: &Local) -> u64 {
+        let open_files = &self.recording.open_files;
+        let length = |path: PathBuf| path.metadata().map_or(0, |it| it.len());
+        let ids = 0..local.process.threads.len() as u64;
+        ids.map(|id| {
+            let events = open_files.join(format!("{}.{id}.evt", local.process.rank));
+            length(events) + length(experiment::rows(local, id, open_files))
+        })
+        .sum()
+    }
+
+    /// Brings the files of this process to where the archive has them.
+    fn place(&self, local: &Local, unified: &unify::Unified) -> io::Result<()> {
+        let Recording { agreement, open_files, chunk, .. } = self.recording;
+        let directory = Path::new(&agreement.directory);
+        let options = assemble::options(*chunk, unified.locations);
+        assemble::place(
+            local,
+            unified.first_location,
+            &unified.maps,
+            directory,
+            open_files,
+            &options,
+        )
+    }
+
+    /// Makes an archive of all files, at rank 0. `unification` says how it came about.
+    fn complete(
+        &self,
+        global: &unify::Global,
+        local: &Local,
+        unification: &str,
+        collated: Option<&Collated>,
+    ) -> io::Result<()> {
+        let Recording { agreement, chunk, .. } = self.recording;
+        let directory = Path::new(&agreement.directory);
+        let mut options = assemble::options(*chunk, global.locations());
+        options.properties = assemble::properties(global, "complete");
+        let threads = global.processes().flat_map(|(_, process)| process.threads);
+        let bypassed: u64 = threads.map(|thread| thread.lost).sum();
+        if bypassed > 0 {
+            let value =
+                format!("{bypassed} calls of signal handlers that interrupted the recorder");
+            options.properties.push(("DWELL::BYPASSED".into(), value));
+        }
+        options.properties.extend(assemble::clock_properties(global));
+        let left_out = numbers::total(global, Number::LeftOut);
+        if left_out > 0 {
+            options.properties.push(("DWELL::LEFT_OUT".into(), format!("{left_out} calls")));
+        }
+        options.properties.extend(assemble::loss_properties(global));
+        options.properties.push(("DWELL::UNIFICATION".into(), unification.into()));
+        if let Some(Collated { rounds, traffic, .. }) = collated {
+            let received: u64 = traffic.iter().map(|round| round.received).sum();
+            let how = format!("{rounds} rounds, {received} bytes received by rank 0");
+            options.properties.push(("DWELL::COLLATION".into(), how));
+        }
+        options.machine = report::host();
+        options.description = local.program.clone();
+        assemble::complete(global, directory, options, agreement.ahead)
+            .map_err(|error| io::Error::other(error.to_string()))
+    }
+}
+
+/// Runs a part of the end that concerns the own process alone.
+fn own<T>(part: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    guarded(Entry::Close, part).unwrap_or_else(|| Err(guard::error()))
+}
+
+/// Whether rank 0 got the definitions of all processes, or another process learned where its own went.
+fn everyone_is_there(unified: &io::Result<unify::Unified>) -> io::Result<()> {
+    let unified = match unified {
+        Ok(unified) => unified,
+        Err(error) => return Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    match unified.global.as_ref().and_then(|global| global.missing().first().cloned()) {
+        Some(ranks) => {
+            Err(io::Error::other(format!("process {} sent no definitions", ranks.start)))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,135 @@
+//! The end of a recording, from the arrival at it to its conclusion.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dwell_model::layer::Layer;
+use dwell_unify::facts::Fact;
+use dwell_unify::patience::{Patience, Step};
+use dwell_unify::unify::Upcalls;
+
+use super::conclude::Conclusion;
+use super::{COMPARISON, Ending, Part, STARTED, speaks, take_part};
+use crate::call;
+use crate::guard::{self, Entry, guarded};
+use crate::hook::{Facts, Hook, Who};
+use crate::meet;
+use crate::mpi;
+use crate::process::{self, Process};
+use crate::report;
+use crate::sync;
+use crate::together;
+
+/// Ends the recording, while the runtime still runs. `hook` is the call that will end the runtime; it is recorded with
+/// the barrier of its arrival. Returns whether all processes went through to the end, so that nothing is left
+/// between them.
+///
+/// Of several runtimes in one program the first to end ends the recording: Open MPI's OpenSHMEM takes MPI
+/// with it.
+pub fn finish<U: Upcalls>(
+    hook: &'static Hook,
+    ending: Ending,
+    open: impl Fn(Patience) -> io::Result<U>,
+) -> bool {
+    let Some(part) = take_part() else { return true };
+    let timeout = match &part {
+        Part::Bystander { timeout } => *timeout,
+        Part::Recorder(recording) => recording.settings.peer_timeout,
+    };
+    let arrival = match ending {
+        Ending::Collective => Patience::endless(Step::End),
+        Ending::Alone => Patience::from_now(Step::End, timeout),
+    };
+    let arrived = AtomicBool::new(false);
+    let ended = guarded(Entry::Finish, || {
+        finish_together(part, hook, timeout, || {
+            let up = open(arrival);
+            arrived.store(true, Ordering::Relaxed);
+            up
+        })
+    });
+    ended.unwrap_or_else(|| {
+        // The others wait for this process, if not for what it has recorded.
+        if !arrived.load(Ordering::Relaxed) {
+            let failed = Err(guard::error());
+            let up = open(arrival);
+            let _ = up.and_then(|mut up| together::agree(&mut up, failed));
+        }
+        false
+    })
+}
+
+/// The end of the recording, with all other processes.
+fn finish_together<U: Upcalls>(
+    part: Part,
+    hook: &'static Hook,
+    timeout: u64,
+    open: impl FnOnce() -> io::Result<U>,
+) -> bool {
+    meet::end();
+    let able = match &part {
+        Part::Bystander { .. } => Err(io::Error::other("the recording did not begin here")),
+        Part::Recorder(_) => Ok(()),
+    };
+    let arrive = || {
+        let mut up = open()?;
+        let arrived = together::agree(&mut up, able);
+        if arrived.is_err() {
+            up.leave();
+        }
+        Ok((up, arrived))
+    };
+    let arrived: io::Result<(U, io::Result<()>)> = if hook.layer == Layer::Mpi {
+        mpi::finalise(hook, arrive)
+    } else {
+        let facts = Facts { who: Who::World, ..Facts::NONE };
+        let call = call::begin(hook, &facts);
+        let arrived = arrive();
+        if let Some(call) = call {
+            call::end(call, hook, &facts, 0);
+        }
+        arrived
+    };
+    let Part::Recorder(recording) = part else { return arrived.is_ok() };
+    let process = process::current();
+    let closed = process.map(Process::end).unwrap_or_default();
+    let ended = arrived.and_then(|(mut up, arrived)| {
+        arrived?;
+        up.set_patience(Patience::from_now(Step::End, timeout));
+        let distance = sync::measure(&mut up, &recording.agreement.clock(), COMPARISON);
+        if let (Some(process), Ok(distance)) = (process, &distance) {
+            guarded(Entry::Sample, || process.sample_distance(distance));
+        }
+        let conclusion = Conclusion { recording: &recording, closed };
+        conclusion.reach(&mut up, process).inspect_err(|_| up.leave())
+    });
+    let Err(error) = ended else { return true };
+    if let Some(process) = process {
+        let _ = process.define(&Fact::End { how: "incomplete" });
+    }
+    if speaks(process.map_or(0, Process::rank).into(), &error) {
+        report::incomplete(&recording.agreement.directory, recording.scratch(), &error);
+    }
+    false
+}
+
+/// The end of a process that has not called the end of its runtime: what it wrote is kept for `dwell
+/// recover`.
+pub fn exit() {
+    let (Some(process), Some(Part::Recorder(recording))) = (process::current(), take_part()) else {
+        let began = STARTED.load(Ordering::Relaxed) && guard::reason().is_none();
+        if !began && process::current().is_none() {
+            report::not_measured();
+        }
+        return;
+    };
+    if !process.is_this() {
+        return; // The files are its parent's.
+    }
+    process.end();
+    let _ = process.define(&Fact::End { how: "exit" });
+    if process.rank() == 0 {
+        let why = io::Error::other("the program ended without ending its runtime");
+        report::incomplete(&recording.agreement.directory, recording.scratch(), &why);
+    }
+}

@@ -1,0 +1,194 @@
+//! The beginning of a recording.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use dwell_unify::experiment;
+use dwell_unify::facts::Fact;
+use dwell_unify::patience::{Patience, Step};
+use dwell_unify::unify::Upcalls;
+
+use super::{COMPARISON, Part, Recording, Runtime, STARTED, set_part, speaks};
+use crate::agree::{self, Agreement};
+use crate::call::{self, Past};
+use crate::clock::{self, Sample};
+use crate::control;
+use crate::guard::{self, Entry, guarded};
+use crate::hook::{Hook, paradigm};
+use crate::meet;
+use crate::process::{self, Plan, Process};
+use crate::report;
+use crate::settings::Settings;
+use crate::sync;
+
+/// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. If
+/// another runtime has begun the recording it is one call more.
+pub fn start<U: Upcalls>(
+    hook: &'static Hook,
+    began: Past,
+    open: impl FnOnce(Patience) -> io::Result<U>,
+    about: impl FnOnce() -> Runtime,
+) {
+    if STARTED.swap(true, Ordering::Relaxed) {
+        if let Some(process) = process::current().filter(|process| process.is_this()) {
+            process.joins(hook);
+            call::past(hook, began);
+        }
+        return;
+    }
+    // Whatever goes wrong here, this process takes part in what follows, or others would wait for it.
+    let read = guarded(Entry::Start, || {
+        report::seen();
+        Settings::from_environment()
+    });
+    let (settings, complaints) = read.unwrap_or_else(|| Settings::read(|_| None));
+    let timeout = settings.peer_timeout;
+    let mut up = match open(Patience::from_now(Step::Start, timeout)) {
+        Ok(up) => up,
+        Err(error) => {
+            // Others may have got through, and will wait for this process at the end.
+            if error.kind() == io::ErrorKind::TimedOut {
+                set_part(Part::Bystander { timeout });
+            }
+            return report::say(&format!("nothing is recorded: {error}"));
+        }
+    };
+    set_part(Part::Bystander { timeout });
+    if up.rank() == 0 {
+        complaints.iter().for_each(|text| report::say(text));
+    }
+    guarded(Entry::StartTogether, || start_together(&mut up, hook, began, settings, about));
+}
+
+/// The start of the recording, with all other processes.
+fn start_together(
+    up: &mut impl Upcalls,
+    hook: &'static Hook,
+    mut began: Past,
+    settings: Settings,
+    about: impl FnOnce() -> Runtime,
+) {
+    let timeout = settings.peer_timeout;
+    if let Some(skew) = settings.skew {
+        clock::skew(skew.times(up.rank().cast_signed()));
+        began = Past { enter: began.enter.skewed(), leave: began.leave.map(Sample::skewed) };
+    }
+    let agreement = match Agreement::reach(up, &settings) {
+        Ok(agreement) => agreement,
+        Err(error) => {
+            if speaks(up.rank(), &error) {
+                report::say(&format!("nothing is recorded: {error}"));
+            }
+            return;
+        }
+    };
+    let measured_at = clock::monotonic();
+    let distance = sync::measure(up, &agreement.clock(), COMPARISON);
+    let cost = clock::monotonic().saturating_sub(measured_at);
+    // Whatever goes wrong with its own recording, this process takes part in what follows.
+    let begun = guarded(Entry::Begin, || {
+        if guard::reason().is_some() {
+            return Err(guard::error());
+        }
+        let (process, open_files) = begin(hook, &agreement, &settings, &*up, about)?;
+        process.sample(began.enter);
+        if let Ok(distance) = &distance {
+            process.sample_distance(distance);
+        }
+        process.begin(hook);
+        if settings.paused {
+            control::pause();
+        }
+        call::past(hook, began);
+        Ok(open_files)
+    });
+    let (open_files, failure) = match begun.unwrap_or_else(|| Err(guard::error())) {
+        Ok(open_files) => (open_files, None),
+        Err(error) => (PathBuf::new(), Some(error.to_string())),
+    };
+    let prospect = meet::Prospect {
+        apart: distance.is_ok_and(|distance| distance.half.is_some()),
+        able: failure.is_none(),
+        period: settings.clock_period,
+        cost,
+        timeout,
+    };
+    // If that fails, this process takes part in no comparison.
+    let _ = meet::begin(up, hook.layer, agreement.clock(), prospect);
+    let chunk = settings.chunk(up.size());
+    let recording = Recording { agreement, settings, chunk, open_files, failure };
+    set_part(Part::Recorder(Box::new(recording)));
+}
+
+fn begin(
+    hook: &Hook,
+    agreement: &Agreement,
+    settings: &Settings,
+    up: &impl Upcalls,
+    about: impl FnOnce() -> Runtime,
+) -> io::Result<(&'static Process, PathBuf)> {
+    let directory = Path::new(&agreement.directory);
+    let open_files = match &settings.scratch {
+        Some(scratch) => {
+            let name = directory.file_name().unwrap_or_default().to_string_lossy();
+            let scratch = scratch.join(format!("{name}-{}", agreement.run));
+            fs::create_dir_all(&scratch).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", scratch.display()))
+            })?;
+            scratch
+        }
+        None => experiment::open_files(directory),
+    };
+    let path = open_files.to_str().ok_or_else(|| io::Error::other("a path is not UTF-8"))?;
+    let program = agree::program();
+    let (rank, size) = (up.rank(), up.size());
+    let process = Process::prepare(&Plan {
+        run: agreement.run,
+        rank: rank as u32,
+        size: size as u32,
+        open_files: path,
+        program: &program,
+        chunk: settings.chunk(size) as usize,
+        budget: settings.budget(size),
+        memory: settings.memory,
+        clock: settings.clock,
+        trace: settings.trace,
+        profile: settings.profile,
+        unwind: settings.unwind,
+        selection: settings.selection.clone(),
+        window: settings.window,
+    })?;
+    process.define(&Fact::Process {
+        rank,
+        size,
+        pid: std::process::id().into(),
+        host: &report::host(),
+        program: &program,
+        layer: u8::from(paradigm(hook.layer)).into(),
+    })?;
+    let runtime = about();
+    let shift = agreement.shift().to_string();
+    let ahead = agreement.ahead.to_string();
+    let mut properties = vec![
+        ("RUNTIME", runtime.name),
+        ("INTERFACE", runtime.interface),
+        ("THREAD_LEVEL", runtime.threads),
+        ("CLOCK", process.clock.describe().into()),
+        ("PROGRAM", program.clone()),
+        ("CLOCK_SHIFT", shift),
+        ("CLOCK_AHEAD", ahead),
+        ("CORES", report::cores()),
+    ];
+    properties.extend(report::environment());
+    for (name, value) in &properties {
+        if !value.is_empty() {
+            process.define(&Fact::Property { name, value })?;
+        }
+    }
+    for (name, value) in &settings.effective {
+        process.define(&Fact::Property { name, value })?;
+    }
+    Ok((process, open_files))
+}

@@ -1,0 +1,201 @@
+//! Assembling an archive: the files of all processes brought to where an archive has them, and its global
+//! definitions and anchor written.
+//!
+//! A run that ends well and `dwell recover` both come here, so that their archives differ in nothing but what was
+//! lost.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dwell_model::archive;
+use otf2::id::LocationRef;
+use otf2::write::{ArchiveWriter, EventWriter, Options};
+use otf2::{def, files, map};
+
+use crate::collate;
+use crate::definitions;
+use crate::experiment::{PROFILE, rows};
+use crate::local::Local;
+use crate::numbers::{self, Number};
+use crate::unify::{self, Property};
+
+/// How archives of the recorder are written.
+pub fn options(chunk: u64, locations: u64) -> Options {
+    Options {
+        events_chunk: chunk,
+        defs_chunk: Options::defs_chunk_for(locations),
+        creator: format!("Dwell {}", env!("CARGO_PKG_VERSION")),
+        trace_id: realtime() | 1,
+        ..Options::default()
+    }
+}
+
+/// Nanoseconds since 1970 by the clock of the system.
+fn realtime() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Brings the files of one process to where the archive has them: renames its event files, or copies
+/// them from another file system, and writes its mapping tables and clock.
+///
+/// # Errors
+/// If files cannot be moved or written.
+pub fn place(
+    local: &Local,
+    first: LocationRef,
+    maps: &unify::Maps,
+    directory: &Path,
+    open_files: &Path,
+    options: &Options,
+) -> io::Result<()> {
+    let archive = ArchiveWriter::join(directory, "traces", options.clone()).map_err(other)?;
+    let tables = local.tables(maps);
+    for id in 0..local.process.threads.len() as u64 {
+        let location = LocationRef(first.0 + id);
+        let from = open_files.join(format!("{}.{id}.evt", local.process.rank));
+        let to = directory.join("traces").join(format!("{}.evt", location.0));
+        // Recovery may come a second time, and find it there; a location that stands in has none.
+        let there = !files::is_regular(&from) && files::is_regular(&to);
+        if !there && !files::is_regular(&from) {
+            archive.events(location).and_then(EventWriter::finish).map_err(other)?;
+        } else if !there {
+            bring(&from, &to)?;
+        }
+        let mut defs = archive.local_definitions(location).map_err(other)?;
+        for (mapping_type, ids) in &tables {
+            let id_map = map::IdMapRef::dense(ids);
+            if !ids.is_empty() {
+                let mapping_type = *mapping_type;
+                defs.write(def::MappingTable { mapping_type, id_map }).map_err(other)?;
+            }
+        }
+        for (time, offset) in &local.clock {
+            let (time, offset) = (otf2::id::Time(*time), *offset);
+            defs.write(def::ClockOffset { time, offset, standard_deviation: 0.0 })
+                .map_err(other)?;
+        }
+        defs.finish().map_err(other)?;
+    }
+    Ok(())
+}
+
+/// Brings the profiles of the threads of a process to where `dwell` looks for them, if there are any.
+///
+/// # Errors
+/// If files cannot be moved.
+pub fn place_rows(
+    local: &Local,
+    first: LocationRef,
+    directory: &Path,
+    open_files: &Path,
+) -> io::Result<()> {
+    for id in 0..local.process.threads.len() as u64 {
+        let from = rows(local, id, open_files);
+        if files::is_regular(&from) {
+            let folder = directory.join(PROFILE);
+            files::directory(&folder)?;
+            bring(&from, &folder.join(format!("{}.rows", first.0 + id)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The profiles of the threads of a process as they travel, if there are any.
+pub fn parts<'a>(
+    local: &'a Local,
+    first: LocationRef,
+    maps: &unify::Maps,
+    open_files: &'a Path,
+) -> impl Iterator<Item = io::Result<Vec<u8>>> + use<'a> {
+    let tables = local.tables(maps);
+    let translate = move |space, id: u32| {
+        let table = tables.iter().find(|table| table.0 == space);
+        let mapped = table.and_then(|table| table.1.get(id as usize)).copied();
+        u32::try_from(mapped.unwrap_or(id.into())).unwrap_or(u32::MAX)
+    };
+    (0..local.process.threads.len() as u64).filter_map(move |id| {
+        let path = rows(local, id, open_files);
+        let bytes = match files::read(&path, collate::MOST_ROWS) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(Err(error)),
+        };
+        let part = collate::part(LocationRef(first.0 + id), &bytes, &translate);
+        Some(part.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no rows of a profile")))
+    })
+}
+
+/// Renames a file, or copies it to another file system.
+fn bring(from: &Path, to: &Path) -> io::Result<()> {
+    let Err(error) = fs::rename(from, to) else { return Ok(()) };
+    if error.kind() != io::ErrorKind::CrossesDevices {
+        let text = format!("{} to {}: {error}", from.display(), to.display());
+        return Err(io::Error::new(error.kind(), text));
+    }
+    // What is there under the name of the copy is replaced, and not written to if it is a link.
+    let unfinished = files::unfinished(to);
+    let mut copy = files::create(&unfinished)?;
+    io::copy(&mut files::open(from, false)?, &mut copy)?;
+    fs::rename(&unfinished, to)?;
+    fs::remove_file(from)
+}
+
+/// Writes the global definitions and the anchor, which make an archive of event files.
+///
+/// # Errors
+/// If files cannot be written.
+pub fn complete(
+    global: &unify::Global,
+    directory: &Path,
+    options: Options,
+    ahead: u64,
+) -> otf2::Result<()> {
+    let archive = ArchiveWriter::join(directory, "traces", options)?;
+    let begin = global.processes().map(|(_, process)| process.begin.0).filter(|time| *time > 0);
+    let begin = begin.min().map_or(u64::MAX, |time| time.wrapping_add(ahead));
+    let mut defs = archive.global_definitions()?;
+    definitions::write(global, begin, &mut defs)?;
+    defs.finish()?;
+    archive.finish()
+}
+
+/// What the anchor of the archive says about the run.
+pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> {
+    let mut properties: Vec<(String, String)> = vec![("DWELL::STATE".into(), state.into())];
+    for Property { name, value } in global.shared().properties() {
+        let name = format!("DWELL::{name}");
+        match properties.iter_mut().find(|(known, _)| *known == name) {
+            // Where processes differ, all values are told, within reason.
+            Some((_, known)) if known.len() < 1000 => *known = format!("{known}; {value}"),
+            Some(_) => {}
+            None => properties.push((name, value.clone())),
+        }
+    }
+    properties
+}
+
+/// What an archive says about calls that it does not have.
+pub fn loss_properties(global: &unify::Global) -> impl Iterator<Item = (String, String)> {
+    let lost = numbers::lost(global).map(|lost| (archive::LOST.into(), lost));
+    let unrecorded = numbers::unrecorded(global);
+    lost.into_iter().chain(unrecorded.map(|it| (archive::UNRECORDED.into(), it)))
+}
+
+/// What an archive says about the clocks of its nodes, if there are several, and how fast messages are.
+pub fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {
+    let of = |number| numbers::of(global, number).filter(|value| *value > 0);
+    let told = [
+        (archive::CLOCK_RESIDUAL, of(Number::Residual).max()),
+        (archive::LATENCY, of(Number::HalfRoundTrip).min()),
+        (archive::LATENCY_ON_NODE, of(Number::HalfRoundTripOnNode).min()),
+    ];
+    told.into_iter().filter_map(|(name, it)| Some((name.into(), it?.to_string()))).collect()
+}
+
+#[allow(clippy::needless_pass_by_value)] // As `map_err` wants it.
+fn other(error: otf2::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}

@@ -1,0 +1,41 @@
+//! One archive from what the processes of a run recorded.
+//!
+//! While a program runs, the recorder inside each process writes event files, rows of a profile and a stream of facts
+//! that says what their numbers mean. This crate makes an archive of them: at the end of the run inside the processes,
+//! which exchange messages, or after a crash in `dwell recover`, which has only the files. It is the same code for
+//! both, it has no unsafe code, and it does not know the runtime that the messages travel through, so that it can be
+//! tested and fuzzed alone. Everything that it reads may come from a process that died or from someone else.
+//!
+//! | module | is | invariant |
+//! |---|---|---|
+//! | [`facts`], [`stream`] | what a process writes down about itself, and the layout of the file | readable at any instant; any changed byte is noticed |
+//! | [`local`] | a process as its stream of facts describes it | numbers are bounded before lists are made of them |
+//! | [`course`] | how the clock of a process went against that of rank 0 | states how far wrong it may be |
+//! | [`unify`] | one set of definitions for all processes, along a tree or from files | the same bytes for any order of merging |
+//! | [`patience`] | how long a step waits for other processes | polling within a deadline |
+//! | [`numbers`] | numbers that each process reports about its recording | added up by rank 0 alone |
+//! | [`definitions`] | the global definitions of an archive | the same ids for a finished and a recovered run |
+//! | [`collate`] | the profiles of all threads in a few files | a block has all rows of consecutive locations |
+//! | [`experiment`] | where files are inside an experiment directory | |
+//! | [`assemble`] | files brought to their places, and the anchor written last | no anchor before all files are there |
+//! | [`recover`] | an archive from what dead processes left behind | can be interrupted and started again |
+
+#![forbid(unsafe_code)]
+#![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+pub mod assemble;
+pub mod collate;
+pub mod course;
+pub mod definitions;
+pub mod experiment;
+pub mod facts;
+pub mod local;
+pub mod numbers;
+pub mod patience;
+pub mod recover;
+pub mod stream;
+pub mod unify;
