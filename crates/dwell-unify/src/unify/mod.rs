@@ -47,10 +47,11 @@
 //! | [`Text`] | text |
 //! | [`Stack`] | how many sites it begins with as the one before, how many follow, these |
 //! | [`Maps`] | of each kind, until every id has its image: length of a run of consecutive images, first image (step from the end of the run before) |
-//! | [`Process`] | rank, pid, name (text), begin, end (step from begin), number of numbers, numbers, number of threads, threads |
+//! | [`Process`] | rank, pid, name (text), begin, end (step from begin), number of words of cores, these, number of numbers, numbers, number of threads, threads |
 //! | [`Thread`] | label (0 main, 1 and a text, 2 + number), events, first (step from begin), last (step from first), lost, number of numbers, numbers |
-//! | message up | version (u8 = 1), length of [`Shared`], [`Shared`], number of processes, number of locations, number of runs of hosts, of each: host (step), count; then the processes |
-//! | message down | 1 (u8), first location, number of locations, number of definitions, [`Maps`]; or 0 (u8) and nothing |
+//! | head of a message | `dwun`, version (u8 = 2), kind (u8) |
+//! | message up | head with kind 2, length of [`Shared`], [`Shared`], number of processes, number of locations, number of runs of hosts, of each: host (step), count; then the processes |
+//! | message down | head with kind 1, first location, number of locations, number of definitions, [`Maps`]; or head with kind 0 and nothing |
 //!
 //! # Limits
 //!

@@ -229,8 +229,34 @@ pub struct Child {
     before: u64,
 }
 
-/// First byte of a message up the tree.
-const VERSION: u8 = 1;
+/// First bytes of every message.
+pub const MAGIC: [u8; 4] = *b"dwun";
+/// The version of messages that is written, and the only one that is read.
+pub const VERSION: u8 = 2;
+
+/// What a message is, in the byte behind the version: the answer that the definitions of a subtree are refused, the
+/// answer that they are accepted, or what a subtree has gathered.
+const REFUSED: u8 = 0;
+const ACCEPTED: u8 = 1;
+const GATHERED: u8 = 2;
+
+/// The beginning of a message: magic number, version and kind.
+fn head(kind: u8) -> Vec<u8> {
+    [MAGIC.as_slice(), &[VERSION, kind]].concat()
+}
+
+/// Reads what [`head`] wrote and returns the kind.
+fn read_head(input: &mut Input<'_>) -> Result<u8, Damaged> {
+    for (offset, wanted) in MAGIC.into_iter().enumerate() {
+        if input.byte("magic number")? != wanted {
+            return Err(Damaged { what: "magic number", offset });
+        }
+    }
+    if input.byte("version")? != VERSION {
+        return Err(Damaged { what: "known version", offset: MAGIC.len() });
+    }
+    input.byte("kind of message")
+}
 
 impl Node {
     pub(super) fn new(shared: Shared, rows: Rows) -> Self {
@@ -269,10 +295,10 @@ impl Node {
         self.shared.counts()
     }
 
-    /// The message up the tree: version; the definitions, with their length; number of processes; of
+    /// The message up the tree: its head; the definitions, with their length; number of processes; of
     /// locations; of runs of hosts, and the runs; the rows.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let mut out = head(GATHERED);
         put_bytes(&mut out, &self.shared.encode());
         self.rows.encode(&mut out);
         out
@@ -284,8 +310,8 @@ impl Node {
     /// Bytes that are something else.
     pub fn decode(bytes: &[u8], from: u64, to: u64) -> Result<Self, Damaged> {
         let mut input = Input::new(bytes);
-        if input.byte("version")? != VERSION {
-            return Err(Damaged { what: "known version", offset: 0 });
+        if read_head(&mut input)? != GATHERED {
+            return Err(Damaged { what: "definitions of a subtree", offset: MAGIC.len() + 1 });
         }
         let shared = Shared::decode(input.bytes("definitions")?)?;
         let rows = Rows::decode(&mut input, shared.hosts().len())?;
@@ -302,10 +328,6 @@ pub struct Answer {
     definitions: u64,
     maps: Maps,
 }
-
-/// First byte of a message down the tree.
-const REFUSED: u8 = 0;
-const ACCEPTED: u8 = 1;
 
 impl Answer {
     /// Where the definitions of the process that got this answer went.
@@ -329,10 +351,9 @@ impl Answer {
         }
     }
 
-    /// The message down the tree: 1; first location; number of locations; of definitions; the maps. Or only a 0 to a
-    /// child that was left out.
+    /// The message down the tree: its head; first location; number of locations; of definitions; the maps.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![ACCEPTED];
+        let mut out = head(ACCEPTED);
         put(&mut out, self.first_location);
         put(&mut out, self.locations);
         put(&mut out, self.definitions);
@@ -340,8 +361,9 @@ impl Answer {
         out
     }
 
-    fn refusal() -> Vec<u8> {
-        vec![REFUSED]
+    /// The message to a child that was left out: a head and nothing else.
+    pub fn refusal() -> Vec<u8> {
+        head(REFUSED)
     }
 
     /// Reads what [`encode`](Self::encode) wrote for a process with that many definitions.
@@ -350,14 +372,14 @@ impl Answer {
     /// Bytes that are something else, and a refusal.
     pub fn decode(bytes: &[u8], counts: &Counts) -> io::Result<Self> {
         let mut input = Input::new(bytes);
-        match input.byte("answer")? {
+        match read_head(&mut input)? {
             ACCEPTED => {}
-            REFUSED if bytes.len() == 1 => {
+            REFUSED if bytes.len() == MAGIC.len() + 2 => {
                 return Err(io::Error::other(
                     "the definitions of this process did not get through",
                 ));
             }
-            _ => return Err(Damaged { what: "answer", offset: 0 }.into()),
+            _ => return Err(Damaged { what: "answer", offset: MAGIC.len() + 1 }.into()),
         }
         let first_location = input.number("first location")?;
         let locations = input.number("number of locations")?;
