@@ -36,6 +36,9 @@ pub mod control;
 mod cost;
 pub mod entry;
 pub mod filter;
+#[cfg(test)]
+#[path = "../../../tests/golden.rs"]
+mod golden;
 pub mod guard;
 pub mod hook;
 mod lock;

@@ -460,4 +460,30 @@ mod tests {
         assert_ne!(profile.parameter(program, 4, 0, false), together[0]);
         Ok(())
     }
+
+    #[test]
+    fn the_file_is_as_version_1_says() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("0.0.rows");
+        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
+        let program = profile.program(1_000, 0);
+        let get =
+            RmaGet { win: RmaWinRef(2), remote: Rank(3), bytes: 4096, matching_id: MatchingId(0) };
+        for own in [70, 20, 300] {
+            let row = profile.path(program, 7, Some(11));
+            let partner = profile.add(row, &get.amount().unwrap());
+            profile.leave(row, own, partner, own + 5, 2_000 + own);
+        }
+        let number = profile.parameter(program, 1, 64, false);
+        let inner = profile.path(number, 9, None);
+        profile.leave(inner, 40, 0, 40, 3_000);
+        let text = profile.parameter(program, 2, 5, true);
+        for bits in [3.5, -1.0] {
+            let value = MetricValue { value_type: Type::Double, bits: f64::to_bits(bits) };
+            profile.value(text, 4, value);
+        }
+        profile.close(5_000)?;
+        crate::golden::hold("rows-1.rows", &std::fs::read(&path)?);
+        Ok(())
+    }
 }

@@ -265,4 +265,55 @@ mod tests {
         }
         Ok(())
     }
+
+    #[test]
+    fn the_file_is_as_version_1_says() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("3.facts");
+        let mut stream = Stream::create(&path, RUN, 3, 8, CHUNK)?;
+        let facts = [
+            Fact::Process { rank: 3, size: 8, pid: 77, host: "n1", program: "heat", layer: 13 },
+            Fact::Property { name: "RUNTIME", value: "Open MPI" },
+            Fact::Region { id: 0, name: "shmem_init", meaning: "", role: 1, paradigm: 13 },
+            Fact::Module {
+                id: 1,
+                start: 1 << 40,
+                end: u64::MAX,
+                bias: 0,
+                path: "/lib/grün.so",
+                build_id: &[9; 20],
+            },
+            Fact::Site { id: 2, address: 0x5555_5555_5555 },
+            Fact::Window { id: 1, paradigm: 13, start: 0, stride: 2, size: 4, context: 0 },
+            Fact::Thread { id: 0, tid: 77, files: 3 },
+            Fact::Clock { recorder: 127, monotonic: 128, doubt: 16_384 },
+            Fact::Members { group: 2, paradigm: 4, runs: &[1, 2, 3] },
+            Fact::Comm { id: 1, group: 2, remote: 0, identity: u64::MAX, name: "row" },
+            Fact::CommWindow { id: 3, comm: 1, number: 7, name: "w" },
+            Fact::Sync { monotonic: 300, offset: 7, residual: 2, half: 1, near: 0 },
+            Fact::Function { id: 4, address: 0x1000 },
+            Fact::Parameter { id: 0, kind: 1, name: "size" },
+            Fact::Counter { id: 0, kind: 10, name: "residual", unit: "1" },
+            Fact::Text { id: 200, text: "cg" },
+            Fact::Context { id: 3, address: 0x1000, parent: 2 },
+            Fact::End { how: "finalised" },
+        ];
+        facts.iter().try_for_each(|fact| stream.append(fact))?;
+        let head = stream.head();
+        (0..2).for_each(|_| head.has_chunk());
+        (0..3).for_each(|_| head.loses_call());
+        head.loses_calls_uncounted();
+        head.misses_thread();
+        (0..4).for_each(|_| head.misses_call());
+        head.stopped("the disk is full", 28);
+        let mut bytes = std::fs::read(&path)?;
+        // Each process has a number of its own, which is part of the sum.
+        let written = Headed::read(&bytes).unwrap();
+        assert_eq!(written.pid, u64::from(std::process::id()));
+        let fixed = Headed { pid: 4242, ..written }.fixed().map(u64::to_le_bytes).concat();
+        bytes[..fixed.len()].copy_from_slice(&fixed);
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        crate::golden::hold("facts-1.facts", &bytes[..used]);
+        Ok(())
+    }
 }

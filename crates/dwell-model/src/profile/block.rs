@@ -12,7 +12,7 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 8 | [`MAGIC`] |
+//! | 8 | [`MAGIC`]: `dwellpb` and the version, `1` |
 //! | 8 | length of the file |
 //! | 4 | number of locations |
 //! | 4 | number of paths |
