@@ -71,8 +71,8 @@ pub(crate) enum Note {
     Change(Option<u64>),
     /// It received a message or notification.
     Receive(crate::patterns::messages::Receive),
-    /// It sent a message or completed one, which may have waited for its receiver: the serial number of the send.
-    Send(u64),
+    /// It sent a message or completed one, which may have waited for its receiver.
+    Send(crate::patterns::messages::Started),
     /// It acted on this window of this process.
     Touch(u32, u32),
 }

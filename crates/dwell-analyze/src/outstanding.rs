@@ -46,6 +46,11 @@ impl Class {
         Self(Self::head(layer, Self::FIRST))
     }
 
+    /// The class of messages of MPI.
+    pub(crate) fn message(bytes: u64) -> Self {
+        Self::of(Some(Layer::Mpi), Kind::Message, u16::MAX, bytes)
+    }
+
     fn head(layer: Option<Layer>, kind: u8) -> u32 {
         let layer = layer.map_or(0, |layer| layer as u32 + 1);
         layer << 3 | u32::from(kind)
@@ -61,9 +66,9 @@ impl Class {
         }
     }
 
-    /// The memory that operations of the class act on: the number of a window. Lock calls have none.
+    /// The memory that operations of the class act on: the number of a window. Lock calls and messages have none.
     pub(crate) fn memory(self) -> Option<u16> {
-        (self.0 & 7 < u32::from(Self::LOCK)).then_some((self.0 >> 16) as u16)
+        (self.0 & 7 < Kind::Message as u32).then_some((self.0 >> 16) as u16)
     }
 
     /// Whether an operation of the class can show that the network needs nobody: calls that take a lock
@@ -86,6 +91,11 @@ pub(crate) fn magnitude(of: u64) -> u32 {
 pub(crate) struct Known {
     pub(crate) sure: Option<Span>,
     pub(crate) wide: Option<Span>,
+}
+
+impl Known {
+    /// What the target did before may have been enough.
+    pub(crate) const EARLY: Self = Self { sure: Some(Span::EARLY), wide: Some(Span::EARLY) };
 }
 
 /// An operation under way.

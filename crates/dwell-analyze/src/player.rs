@@ -19,7 +19,7 @@ use crate::metric::Quantity;
 use crate::outstanding::{Class, Known, Op};
 use crate::paths::Path;
 use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
-use crate::patterns::messages::{Probe, Receive, Waiter};
+use crate::patterns::messages::{APART, COLLECTIVES, MOST_KEPT, Probe, Receive, Started, Waiter};
 use crate::patterns::progress::{self, Needed, Questions};
 use crate::patterns::signals::{FlagWait, Signal};
 use crate::polling::{Run, Test};
@@ -29,6 +29,10 @@ use crate::world::{World, number};
 
 /// Calls under a lock on all processes that take less than this, in nanoseconds, are not worth asking everybody for.
 const LONG_LOCK: u64 = 1_000_000;
+
+/// Calls that complete messages and take longer than this, in nanoseconds, are not judged for the progress of their
+/// partners: what all processes did meanwhile would have to be kept.
+pub(crate) const LONGEST_MESSAGE: u64 = 1_000_000_000;
 
 /// One location of a process, with everything that its events act on.
 pub(crate) struct Player<'a> {
@@ -320,7 +324,7 @@ impl Player<'_> {
         let (location, enter, leave) = (lane.location, frame.enter, time);
         let (mut locks, mut released): (Vec<(LockKey, bool)>, _) = (Vec::new(), leave);
         let mut receives: Vec<Receive> = Vec::new();
-        let mut sends: Vec<u64> = Vec::new();
+        let mut sends: Vec<Started> = Vec::new();
         let mut first = None;
         for note in notes {
             match note {
@@ -346,17 +350,22 @@ impl Player<'_> {
                 Note::Touch(window, target) => {
                     self.actor.touched.insert((window, target), time);
                 }
-                // A call that completes operations on targets may have waited for these.
-                Note::Send(serial) if frame.done == 0 => sends.push(serial),
+                // A call that completes operations may have waited for these, and not for the receiver of a message of
+                // which the library keeps a copy.
+                Note::Send(it) if frame.done == 0 || it.bytes > MOST_KEPT => sends.push(it),
                 Note::Send(_) => {}
             }
         }
-        // What a call waited for messages or for its lock comes before progress of targets; what is left has no explanation.
+        // What a call waited for messages or for its lock comes before progress of targets.
         let claimed = !receives.is_empty() || first.is_some();
         if !receives.is_empty() || !sends.is_empty() {
             receives.sort_by_key(|it| it.posted);
             let waiter = Waiter { location, account, enter, leave };
-            self.actor.messages.end(waiter, &receives, &sends);
+            let after = self.after_messages(waiter, &frame, &receives, &sends);
+            if after.is_some() {
+                frame.done = 0;
+            }
+            self.actor.messages.end(waiter, &receives, &sends, after);
         }
         if let Some((key, exclusive, target)) = first {
             let until = leave;
@@ -390,6 +399,31 @@ impl Player<'_> {
                 }
             }
         }
+    }
+
+    /// Whether what is left of a call after it waited for its messages may be a wait for progress: of the targets of
+    /// operations that it completed too, or of the partners of large messages. The number of its case.
+    fn after_messages(
+        &mut self,
+        waiter: Waiter,
+        frame: &Frame,
+        receives: &[Receive],
+        sends: &[Started],
+    ) -> Option<u32> {
+        let Waiter { location, account, enter, leave } = waiter;
+        // Partners that synchronise and epochs of windows follow other rules.
+        let apart = |it: &Receive| !matches!(it.context & APART, 0 | COLLECTIVES);
+        if receives.iter().any(apart) {
+            return None;
+        }
+        let mut sizes = receives.iter().map(|it| it.bytes).chain(sends.iter().map(|it| it.bytes));
+        let large = sizes.any(|it| it > MOST_KEPT) && leave - enter <= LONGEST_MESSAGE;
+        if frame.done == 0 && !large {
+            return None;
+        }
+        let from = self.lane.done.len().saturating_sub(frame.done as usize);
+        let done = self.lane.done.drain(from..).collect();
+        Some(self.actor.outside.put_after(location, account, (enter, leave), done))
     }
 
     /// Whom a call under a lock may have waited for: the targets of what it completed, or the owner of the lock. A lock on

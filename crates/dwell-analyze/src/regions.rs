@@ -12,6 +12,9 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) const NONE: Self = Self { begin: u64::MAX, end: u64::MAX };
+    /// Stands for what a process did before a call was entered that waits for it, if that was not looked at. It may have
+    /// been enough.
+    pub(crate) const EARLY: Self = Self { begin: 1, end: 0 };
 }
 
 /// What is known of the first region that ends after some time.
@@ -236,7 +239,8 @@ impl Regions {
         for region in rest.take_while(|it| it.begin < leave) {
             let gap = region.begin.saturating_sub(end.max(enter));
             gaps += gap;
-            if region.begin.saturating_sub(end) >= apart {
+            let unknown = first == Span::EARLY && end == first.end;
+            if unknown || region.begin.saturating_sub(end) >= apart {
                 visits.last = region.begin;
                 (visits.gaps, visits.gap) = (gaps, gap);
                 visits.count += u32::from(region.begin > enter);

@@ -157,6 +157,17 @@ impl Role {
     pub(crate) fn layer(&self) -> Option<Layer> {
         self.meaning.map(|it| it.layer)
     }
+
+    /// Whether it may wait for messages.
+    pub(crate) fn completes_messages(&self) -> bool {
+        let operation = self.meaning.map(|it| it.operation);
+        matches!(
+            operation,
+            Some(
+                Operation::Send | Operation::Receive | Operation::Exchange | Operation::WaitHandle
+            )
+        )
+    }
 }
 
 /// The roles of all regions.

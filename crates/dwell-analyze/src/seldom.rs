@@ -15,7 +15,7 @@ use crate::patterns::collectives::{Among, Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, What};
 use crate::patterns::messages::{
     APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Posted, Receive,
-    Sent,
+    Sent, Started,
 };
 use crate::player::Player;
 use crate::regions::Span;
@@ -138,8 +138,8 @@ impl Player<'_> {
                 self.actor.messages.posted.insert(it.request_id.0, Posted { enter, probe });
             }
             Event::MpiIsendComplete(it) => {
-                if let Some(serial) = self.actor.messages.started.remove(&it.request_id.0) {
-                    self.note(Note::Send(serial));
+                if let Some(started) = self.actor.messages.started.remove(&it.request_id.0) {
+                    self.note(Note::Send(started));
                 }
             }
             Event::MpiRequestCancelled(it) => {
@@ -347,8 +347,9 @@ impl Player<'_> {
         }
         let what = Quantity::Wait(Wait::NonBlockingWait);
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
-        let (skipped, probe) = (0, None);
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
+        let (bytes, skipped, probe) = (0, 0, None);
+        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe };
+        self.note(Note::Receive(receive));
     }
 
     fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
@@ -485,8 +486,9 @@ impl Player<'_> {
     /// The open call waits for what a partner tells.
     fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
         let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
-        let (tag, skipped, probe) = (0, 0, None);
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
+        let (tag, bytes, skipped, probe) = (0, 0, 0, None);
+        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe };
+        self.note(Note::Receive(receive));
     }
 
     #[allow(clippy::too_many_arguments)] // The fields of a record.
@@ -541,9 +543,10 @@ impl Player<'_> {
             skipped,
         };
         self.mail.sends.send(receiver, sent);
+        let started = Started { serial, begin, bytes };
         match request {
-            None => self.note(Note::Send(serial)),
-            Some(request) => drop(self.actor.messages.started.insert(request, serial)),
+            None => self.note(Note::Send(started)),
+            Some(request) => drop(self.actor.messages.started.insert(request, started)),
         }
     }
 
@@ -568,6 +571,7 @@ impl Player<'_> {
         let here = || Posted { enter: frame.enter, probe: self.lane.probe.take() };
         let Posted { enter: posted, probe } = posted.unwrap_or_else(here);
         let what = Quantity::Wait(Wait::LateSender);
-        self.note(Note::Receive(Receive { sender, context, tag, posted, what, skipped, probe }));
+        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe };
+        self.note(Note::Receive(receive));
     }
 }

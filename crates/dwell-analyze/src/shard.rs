@@ -23,7 +23,7 @@ use crate::patterns::evidence::{self, Nodes};
 use crate::patterns::locks::{self, LockLetter, Locks, What};
 use crate::patterns::messages::OUTSIDE;
 use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Questions, Watch};
-use crate::player::Player;
+use crate::player::{LONGEST_MESSAGE, Player};
 use crate::role::Traits;
 use crate::world::World;
 use dwell_model::waits::Wait;
@@ -154,7 +154,9 @@ impl Shard {
                     let issues = frame.traits.has(Traits::ONE_SIDED);
                     let locks = frame.traits.has(Traits::LOCK);
                     let completes = under_way && !frame.traits.has(Traits::TOGETHER);
-                    if frame.judged && (issues || locks || completes) {
+                    let messages = frame.enter.saturating_add(LONGEST_MESSAGE) >= horizon
+                        && world.roles.get(frame.region).completes_messages();
+                    if frame.judged && (issues || locks || completes || messages) {
                         self.floors.regions = self.floors.regions.min(frame.enter);
                     }
                     if locks {
@@ -274,6 +276,9 @@ impl Shard {
                 actor.messages.judge(me, horizon, &mut desk.replies.ready, |it| {
                     bookings.send(me, it);
                 });
+                for after in std::mem::take(&mut actor.messages.judged) {
+                    actor.outside.learn_after(after);
+                }
             }
             if !actor.signals.is_empty() {
                 let frames = actor.lanes.iter().flat_map(|lane| &lane.stack);

@@ -466,7 +466,7 @@ waits! {
         aliases: &["wait_for_progress"],
         measured: "at least the time from e to the target's first visit, at most the time until its last visit during which \
                    it was away",
-        meaning: "an operation waited until its target entered a call that serves others",
+        meaning: "an operation or a large message waited until its target or partner entered a call that serves others",
         remedy: "Let the target make calls that progress (a get, an atomic, a barrier), or use a progress thread.",
         section: "wait-for-progress",
     }

@@ -27,6 +27,8 @@ pub struct Facts<'a> {
     pub nodes: usize,
     /// Name of the window that the worst instance acted on; empty if it is not known.
     pub window: &'a str,
+    /// Whether a message was waited for, and no one-sided operation.
+    pub is_message: bool,
     /// The process that was waited for in the worst instance; empty if it is not known.
     pub partner: &'a str,
     /// What that process did meanwhile, if it is known.
@@ -84,6 +86,7 @@ impl Facts<'_> {
     fn is_pt2pt(&self) -> bool {
         let component = self.setting("OMPI_MCA_osc").unwrap_or_default();
         self.layer != Layer::Shmem
+            && !self.is_message
             && self.runs_on("Open MPI")
             && component.split(',').any(|it| it == "pt2pt")
     }
@@ -183,6 +186,11 @@ const ROWS: &[Row] = &[
     },
     // What the target did.
     Row {
+        applies: |it| it.is_progress() && it.is_message,
+        text: "A large message moves on only while both sides are in calls of MPI, unless the network carries it alone: let \
+               {partner} complete the message before it computes, or test it now and then.",
+    },
+    Row {
         applies: |it| it.is_progress() && it.calls_itself(),
         text: "{partner} entered the runtime meanwhile ({on_itself}), but only to act on itself, which serves nobody: \
                let a process that does not compute own what others access, or access it less often, more at once.",
@@ -196,6 +204,7 @@ const ROWS: &[Row] = &[
         applies: |it| {
             it.computes()
                 && it.layer == Layer::Mpi
+                && !it.is_message
                 && (it.runs_on("MPICH") || it.runs_on("Open MPI"))
         },
         text: "Let {partner} enter the runtime more often while it computes: MPI_Iprobe serves others; \
@@ -246,6 +255,7 @@ mod tests {
         settings: "",
         nodes: 1,
         window: "",
+        is_message: false,
         partner: "PE 0",
         meanwhile: None,
     };
@@ -285,6 +295,9 @@ mod tests {
         let open_mpi = said("Open MPI 4.1.4", "OMPI_MCA_osc=pt2pt");
         assert!(open_mpi.contains("OMPI_MCA_osc=sm") && !open_mpi.contains("MPIR"), "{open_mpi}");
         assert!(!said("Open MPI 4.1.4", "OMPI_MCA_osc=^pt2pt").contains("OMPI_MCA_osc=sm"));
+        let (runtime, settings) = ("Open MPI 4.1.4", "OMPI_MCA_osc=pt2pt");
+        let message = advice(&Facts { is_message: true, runtime, settings, ..mpi });
+        assert!(message.starts_with("A large message") && !message.contains("osc"), "{message}");
         let armci = advice(&Facts { layer: Layer::Armci, runtime: "Open MPI 4.1.4", ..NOTHING });
         assert!(armci.contains("ARMCI_PROGRESS_THREAD=1"), "{armci}");
         // Nothing is known of this one.

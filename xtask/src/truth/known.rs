@@ -30,8 +30,6 @@ const KNOWN: &[Known] = &[
     always("", "consensus polling", POLLING),
     always("", "shared_window polling", POLLING),
     always("", "flag_in_put", "the archive has no address of a put of 1 KiB"),
-    always("", "message_and_get", "MPI_Waitall over a message and a get is judged for the get alone"),
-    always("openmpi-tcp", "rendezvous", "a message that needs the progress of a partner that has posted it is not judged"),
     at_times("mpich", "lock_queue lock_contention", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
 ];
 

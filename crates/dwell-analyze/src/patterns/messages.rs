@@ -9,7 +9,8 @@
 //!
 //! A call that completes sends waits for the last of their receives that was posted before the call ended: a message that
 //! needs no receive, because the library keeps a copy, lets the call end before. Where a call completes both, what it waited
-//! for messages comes first. A probe waits for the message of the receive that follows it, which was posted after it.
+//! for messages comes first. The rest of a call that completes one-sided operations as well, or large messages, may be a
+//! wait for the progress of their targets or partners: see [`progress`](crate::patterns::progress). A probe waits for the message of the receive that follows it, which was posted after it.
 //!
 //! Sends and receives are matched in order for each context, sender and tag. A call that receives
 //! several messages waits for the last. *Wrong order* means that another message for the same process
@@ -27,7 +28,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use crate::accounts::Account;
 use crate::hash::Mixed;
+use crate::lane::Done;
 use crate::metric::Quantity;
+use crate::outstanding::{Class, Known};
 use crate::patterns::collectives::Booking;
 use crate::transport::{Letter, Post};
 use dwell_model::waits::Wait;
@@ -83,6 +86,7 @@ pub(crate) struct Receive {
     pub(crate) sender: u32,
     pub(crate) context: u32,
     pub(crate) tag: u32,
+    pub(crate) bytes: u64,
     /// Enter of the call that posted it.
     pub(crate) posted: u64,
     /// What waiting for it is.
@@ -108,6 +112,30 @@ pub(crate) struct Posted {
     /// Enter of the call that posted it.
     pub(crate) enter: u64,
     pub(crate) probe: Option<Probe>,
+}
+
+/// A message that was sent by a call that is open, or that a later call completes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Started {
+    /// Number of the send in its process.
+    pub(crate) serial: u64,
+    /// Enter of the call that sent it.
+    pub(crate) begin: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Libraries keep copies of messages up to some size, so that a send need not wait for its receive. Of those that Dwell was
+/// tried with, none keeps a copy of more bytes than this, unless it was told to.
+pub(crate) const MOST_KEPT: u64 = 256 * 1024;
+
+/// A call whose messages are judged, and until when it waited for these. The rest of it may be a wait for progress.
+#[derive(Debug)]
+pub(crate) struct After {
+    /// Number of the case of the call.
+    pub(crate) number: u32,
+    pub(crate) until: u64,
+    /// Partners of large messages.
+    pub(crate) partners: Vec<Done>,
 }
 
 /// A call that received messages, or completed sends.
@@ -136,15 +164,43 @@ struct Call {
     sends: u32,
     /// The last receive that was posted during the call, and by whom.
     posted: Option<(u64, u32)>,
+    /// If the rest of the call may be a wait for progress: the number of the case.
+    after: Option<u32>,
+    /// Partners of large messages, and since when both sides knew of the message.
+    partners: Vec<Done>,
 }
 
 impl Call {
     /// A receiver says when it posted the receive of one of the sends.
-    fn answer(&mut self, ready: Ready) {
+    fn answer(&mut self, started: &Started, ready: Ready) {
         let Waiter { enter, leave, .. } = self.waiter;
         if ready.posted > enter && ready.posted < leave {
             self.posted = self.posted.max(Some((ready.posted, ready.receiver)));
         }
+        self.partner(ready.receiver, (started.begin, ready.posted), started.bytes);
+    }
+
+    /// This side and the partner have known of a message since these times.
+    fn partner(&mut self, target: u32, (own, other): (u64, u64), bytes: u64) {
+        if self.after.is_some() && bytes > MOST_KEPT {
+            let class = Class::message(bytes);
+            // The partner may do its part in the call in which it learns of the message.
+            let known = if other < own { Known::default() } else { Known::EARLY };
+            self.partners.push(Done { target, start: own.max(other), class, known });
+        }
+    }
+
+    /// Until when the call waited for messages is known: what is left of it is judged for progress.
+    fn after(&mut self, until: u64) -> Option<After> {
+        let mut partners = std::mem::take(&mut self.partners);
+        for partner in &mut partners {
+            // Both knew of the message before: what the partner did until now may have been enough.
+            if partner.start < until {
+                partner.known = Known::EARLY;
+            }
+            partner.start = until;
+        }
+        self.after.map(|number| After { number, until, partners })
     }
 }
 
@@ -152,6 +208,7 @@ impl Call {
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     key: Key,
+    bytes: u64,
     posted: u64,
     /// How many messages that were received unseen come before it.
     skipped: u64,
@@ -204,7 +261,7 @@ pub(crate) struct Inbox {
     calls: BTreeMap<u64, Call>,
     next_call: u64,
     /// The call that completed a send of this process, until the receiver has said when it posted its receive.
-    completed: HashMap<u64, u64, Mixed>,
+    completed: HashMap<u64, (u64, Started), Mixed>,
     /// What receivers said of sends that are not complete.
     answered: HashMap<u64, Ready, Mixed>,
     /// What receivers said and nobody has looked at.
@@ -213,7 +270,9 @@ pub(crate) struct Inbox {
     /// Posted receives, by request.
     pub(crate) posted: HashMap<u64, Posted, Mixed>,
     /// Sends that later calls complete, by request.
-    pub(crate) started: HashMap<u64, u64, Mixed>,
+    pub(crate) started: HashMap<u64, Started, Mixed>,
+    /// Calls whose messages are judged, and that may have waited for progress as well.
+    pub(crate) judged: Vec<After>,
     fresh: Vec<Sent>,
     /// Whether everything is known that receivers will ever say.
     closing: bool,
@@ -248,12 +307,20 @@ impl Inbox {
         self.ready.is_empty() && self.fresh.is_empty() && !self.calls.values().any(halfway)
     }
 
-    /// A call ended that received messages, or completed sends of these serial numbers.
-    pub(crate) fn end(&mut self, waiter: Waiter, list: &[Receive], sends: &[u64]) {
+    /// A call ended that received messages, or completed sends. `after` is the number of its case if the rest of it may be a
+    /// wait for progress.
+    pub(crate) fn end(
+        &mut self,
+        waiter: Waiter,
+        list: &[Receive],
+        sends: &[Started],
+        after: Option<u32>,
+    ) {
         let number = self.next_call;
         self.next_call += 1;
         let missing = |it: &Receive| Missing {
             key: (it.context, it.sender, it.tag),
+            bytes: it.bytes,
             posted: it.posted,
             skipped: it.skipped,
             probe: it.probe,
@@ -263,12 +330,24 @@ impl Inbox {
         let what = kinds.find(|it| *it != Quantity::Wait(Wait::NonBlockingWait));
         let what = what.unwrap_or(Quantity::Wait(Wait::NonBlockingWait));
         let (latest, collective, until, posted) = (None, None, None, None);
-        let mut call = Call { waiter, missing, latest, what, collective, until, sends: 0, posted };
-        for serial in sends {
-            match self.answered.remove(serial) {
-                Some(ready) => call.answer(ready),
+        let partners = Vec::new();
+        let mut call = Call {
+            waiter,
+            missing,
+            latest,
+            what,
+            collective,
+            until,
+            sends: 0,
+            posted,
+            after,
+            partners,
+        };
+        for started in sends {
+            match self.answered.remove(&started.serial) {
+                Some(ready) => call.answer(started, ready),
                 None => {
-                    self.completed.insert(*serial, number);
+                    self.completed.insert(started.serial, (number, *started));
                     call.sends += 1;
                 }
             }
@@ -298,11 +377,12 @@ impl Inbox {
             self.sent.entry(it.key()).or_default().push_back(it);
         }
         for ready in self.ready.drain(..) {
-            let number = self.completed.remove(&ready.serial);
-            match number.and_then(|number| self.calls.get_mut(&number)) {
-                Some(call) => {
-                    call.answer(ready);
-                    call.sends -= 1;
+            match self.completed.remove(&ready.serial) {
+                Some((number, started)) => {
+                    if let Some(call) = self.calls.get_mut(&number) {
+                        call.answer(&started, ready);
+                        call.sends -= 1;
+                    }
                 }
                 None => drop(self.answered.insert(ready.serial, ready)),
             }
@@ -326,10 +406,9 @@ impl Inbox {
             if call.waiter.leave >= horizon {
                 continue;
             }
-            let (sent, latest, collective) =
-                (&mut self.sent, &mut call.latest, &mut call.collective);
-            let unseen = &mut self.unseen;
-            call.missing.retain_mut(|Missing { key, posted, skipped, probe }| {
+            let (sent, unseen) = (&mut self.sent, &mut self.unseen);
+            let mut missing = std::mem::take(&mut call.missing);
+            missing.retain_mut(|Missing { key, bytes, posted, skipped, probe }| {
                 let (key, posted) = (*key, *posted);
                 let first = sent.get_mut(&key).filter(|_| !blocked.contains(&key));
                 let message = match first.map_or(Taken::Nothing, |queue| take(queue, skipped)) {
@@ -344,10 +423,12 @@ impl Inbox {
                     }
                 };
                 let later = |old: &Sent| (old.begin, old.sender) < (message.begin, message.sender);
-                let latest = if key.0 == COLLECTIVES { &mut *collective } else { &mut *latest };
+                let latest =
+                    if key.0 == COLLECTIVES { &mut call.collective } else { &mut call.latest };
                 if latest.as_ref().is_none_or(later) {
                     *latest = Some(message);
                 }
+                call.partner(message.sender, (posted, message.begin), *bytes);
                 if let Some(probe) = probe {
                     judge_probe(probe, &message, book);
                 }
@@ -357,6 +438,7 @@ impl Inbox {
                 }
                 false
             });
+            call.missing = missing;
             if !call.missing.is_empty() {
                 continue;
             }
@@ -364,7 +446,8 @@ impl Inbox {
             call.until = Some(until);
             if call.sends == 0 || self.closing {
                 over.push(number);
-                judge_sends(call, until, book);
+                let until = judge_sends(call, until, book);
+                self.judged.extend(call.after(until));
             }
         }
         over.iter().for_each(|number| drop(self.calls.remove(number)));
@@ -375,10 +458,11 @@ impl Inbox {
         // A node of a tree is two thirds full, and each list has a header of the allocator.
         let queue = |it: &VecDeque<Sent>| it.capacity() * size_of::<Sent>() + 96;
         let calls = self.calls.len() * (size_of::<Call>() * 3 / 2 + 64);
-        let numbers = self.completed.capacity() + self.started.capacity();
+
         self.sent.values().map(queue).sum::<usize>()
             + calls
-            + numbers * size_of::<(u64, u64)>()
+            + self.completed.capacity() * size_of::<(u64, (u64, Started))>()
+            + self.started.capacity() * size_of::<(u64, Started)>()
             + self.ready.capacity() * size_of::<Ready>()
             + self.answered.capacity() * size_of::<(u64, Ready)>()
             + self.posted.capacity() * size_of::<(u64, Posted)>()
@@ -424,15 +508,16 @@ fn judge_call(
     enter + amount
 }
 
-/// The rule for sends of a call, which waited for messages until some time.
-fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) {
+/// The rule for sends of a call, which waited for messages until some time. Returns until when it waited.
+fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) -> u64 {
     let Some((posted, receiver)) = call.posted.filter(|(posted, _)| *posted > until) else {
-        return;
+        return until;
     };
     let Waiter { location, account, leave, .. } = call.waiter;
     let (what, amount) = (Quantity::Wait(Wait::LateReceiver), posted - until);
     let (begin, blamed, left) = (until, Some(receiver), Some(leave - until));
     book(Booking { location, account, what, amount, begin, blamed, left });
+    posted
 }
 
 /// The rule for a probe whose message is known. One that was sent later is not the one that it found.

@@ -26,6 +26,12 @@
 //! has come, that is what is waited for. Only then targets are asked, and only up to the time when the
 //! first of the group was through: everything was complete before anyone could be.
 //!
+//! # Messages
+//! A large message moves only while both sides are in calls that serve others, unless the network carries it alone. What a
+//! call waited for a late sender or receiver comes first; its partner is asked about the rest of the call, as the target of
+//! an operation is. Where both knew of the message before the call was entered, the partner may have done its part by
+//! then: there is no lower bound. A call that also completes one-sided operations asks their targets about the same rest.
+//!
 //! # Why an operation asks at the end of each window
 //! A target forgets its regions when a window ends, but for those since the enter of a call that has yet to ask. An operation that is still under way then asks
 //! once for what has been decided: if a region has served it, the origin remembers that one; if not,
@@ -39,6 +45,7 @@ use crate::lane::Done;
 use crate::outstanding::{Class, Known};
 use crate::patterns::evidence::{Found as Evidence, Key};
 use crate::patterns::locks::{LockKey, Waiting};
+use crate::patterns::messages::After;
 use crate::regions::{Found, Request, Span, Visits};
 use crate::transport::{Letter, Post};
 use crate::world::World;
@@ -188,7 +195,8 @@ struct Behind {
     between: Option<(u64, u64)>,
 }
 
-/// Collectives that completed operations outside of their groups, by number.
+/// Calls that wait for others before they can wait for the targets of operations that they completed, by number:
+/// collectives that completed operations outside of their groups, and calls that completed messages as well.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     next: u32,
@@ -204,6 +212,29 @@ impl Outside {
         let behind = Behind { location, account, length, enter, end, done, between: None };
         self.open.insert(number, behind);
         number
+    }
+
+    /// A call ended that completed messages; the number of its case.
+    pub(crate) fn put_after(
+        &mut self,
+        location: u32,
+        account: Account,
+        when: (u64, u64),
+        done: Vec<Done>,
+    ) -> u32 {
+        let number = self.put(location, when, done);
+        self.leave(number, account, when.1 - when.0);
+        number
+    }
+
+    /// The messages of a call are judged.
+    pub(crate) fn learn_after(&mut self, after: After) {
+        let After { number, until, partners } = after;
+        if let Some(it) = self.open.get_mut(&number) {
+            it.done.extend(partners);
+            it.length = it.end - until;
+            it.between = Some((until, it.end));
+        }
     }
 
     /// The call of a collective ended.
@@ -241,7 +272,7 @@ pub(crate) fn ask_outside(actor: &mut Actor, questions: &mut Questions<'_>) {
     let ready: Vec<Behind> =
         actor.outside.open.extract_if(.., known).map(|(_, behind)| behind).collect();
     for Behind { location, account, length, done, between, .. } in ready {
-        if let Some(when) = between.filter(|it| it.0 < it.1) {
+        if let Some(when) = between.filter(|it| it.0 < it.1 && !done.is_empty()) {
             ask_many(actor, location, (account, length), when, &done, questions);
         }
     }
@@ -387,7 +418,8 @@ fn look_up(
         false => Some(sure),
     };
     let Some(wide) = wide else { return Outcome::Pending };
-    if actor.is_blind(start, request.leave, sure.first.begin) {
+    let served = if sure.first == Span::EARLY { sure.last } else { sure.first.begin };
+    if actor.is_blind(start, request.leave, served) {
         return Outcome::Unanswerable;
     }
     Outcome::Answered((sure, wide))

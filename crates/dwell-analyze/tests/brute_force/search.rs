@@ -137,8 +137,9 @@ fn class(kind: char, window: u32, mut bytes: u64) -> Class {
     (kind, window, eights)
 }
 
-/// Operations that a call waited for: target, start of the last one there, its class.
-type Targets = BTreeMap<usize, (u64, Class)>;
+/// Operations that a call waited for: target, start of the last one there, its class, and whether what the target did before
+/// may have been enough.
+type Targets = BTreeMap<usize, (u64, Class, bool)>;
 
 /// The same, and during which time: a call that others take part in waits for targets only after the last
 /// of them has come, and until the first is through.
@@ -219,9 +220,9 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
                 (Targets::new(), when.unwrap_or((call.enter, call.leave)))
             });
             let mut wait = |target: usize, start: u64, class: Class| {
-                let known = targets.entry(target).or_insert((start, class));
+                let known = targets.entry(target).or_insert((start, class, false));
                 if known.0 <= start {
-                    *known = (start, class);
+                    *known = (start, class, false);
                 }
             };
             match *record {
@@ -259,10 +260,47 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
             }
         }
     }
+    // Large messages need both sides once neither is late.
+    for (send, receive, bytes) in messages(trace) {
+        if bytes <= 256 * 1024 {
+            continue;
+        }
+        for (call, partner, late) in [(receive, send, u64::MAX), (send, receive, 0)] {
+            // A receive cannot end before its message is sent; a send can end before its receive is posted.
+            let until = match partner.enter < call.leave {
+                true => partner.enter.max(call.enter),
+                false => call.leave.min(call.enter.max(late)),
+            };
+            let early = partner.enter >= call.enter || call.enter < until;
+            if until < call.leave {
+                let message = (until, class('m', u32::MAX, bytes), early);
+                let targets = Targets::from([(partner.process, message)]);
+                all.insert(call.number, (targets, (until, call.leave)));
+            }
+        }
+    }
     // Some are through before the last has come: those wait for nobody else.
     let through = |call: &usize| between.get(call).is_some_and(|when| when.0 >= when.1);
     all.retain(|call, (targets, _)| !targets.is_empty() && !through(call));
     all
+}
+
+/// Messages: the call that sends, the call that receives, bytes.
+fn messages(trace: &Trace) -> Vec<(&Call, &Call, u64)> {
+    let mut list = Vec::new();
+    for from in 0..trace.processes {
+        for to in 0..trace.processes {
+            let sends = trace.records(from).into_iter().filter_map(|(call, _, record)| {
+                let Record::Send { to: receiver, bytes } = *record else { return None };
+                (receiver == to).then_some((call, bytes))
+            });
+            let receives = trace.records(to).into_iter();
+            let receives =
+                receives.filter(|it| matches!(*it.2, Record::Receive { from: it } if it == from));
+            list.extend(sends.zip(receives).map(|((send, bytes), it)| (send, it.0, bytes)));
+        }
+    }
+    list
 }
 
 /// Collectives by window and number: call, end and root of everyone who came.
@@ -295,6 +333,14 @@ impl Found {
             let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
             threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
         };
+        // The same up to the last time that it came.
+        let blind_until_last = |target: usize, start: u64, leave: u64| {
+            let begins = sure[target].iter().map(|it| it.0).filter(|it| *it < leave);
+            let until = begins.max().unwrap_or(0);
+            let threads = || trace.locations.iter().filter(|it| it.process == target);
+            let silent = |gap: &Stretch| gap.0 < until && gap.1 > start;
+            threads().any(|it| it.gaps.iter().any(silent)) || threads().all(|it| it.end < until)
+        };
         let waiters = targets(trace);
         let node = |process: usize| process / trace.per_node;
         // When a request can have come to its target at the earliest.
@@ -306,8 +352,12 @@ impl Found {
         let mut evidence: BTreeMap<(Class, usize, usize), u64> = BTreeMap::new();
         for (&call, (targets, (_, leave))) in &waiters {
             let call = &trace.calls[call];
-            for (&target, &(start, class)) in targets {
+            for (&target, &(start, class, early)) in targets {
                 let come = there(call.process, target, start);
+                if early {
+                    self.blind += u64::from(blind_until_last(target, come, *leave));
+                    continue;
+                }
                 let spare = come - start;
                 let near = |r: &Stretch| r.1 + spare > start && r.0 < leave + spare;
                 if blind(target, come, *leave) {
@@ -323,11 +373,16 @@ impl Found {
         for (&call, &(ref targets, (enter, leave))) in &waiters {
             let call = &trace.calls[call];
             let all = |regions: &[Vec<Stretch>]| -> Vec<Option<Visits>> {
-                let of = |(&target, &(start, _)): (&usize, &(u64, Class))| {
+                let of = |(&target, &(start, _, early)): (&usize, &(u64, Class, bool))| {
                     let come = there(call.process, target, start);
-                    let known = !blind(target, come, leave);
                     let apart = (come - start).max(10_000);
-                    known.then(|| Visits::of(&regions[target], come, (enter, leave), apart))?
+                    let visits = |come| Visits::of(&regions[target], come, (enter, leave), apart);
+                    if early {
+                        let known = !blind_until_last(target, come, leave);
+                        // Whenever it was there before, it may have been enough.
+                        return known.then(|| Some(Visits { first: (0, 0), ..visits(0)? }))?;
+                    }
+                    (!blind(target, come, leave)).then(|| visits(come))?
                 };
                 targets.iter().map(of).collect()
             };
@@ -360,7 +415,7 @@ impl Found {
             let last = all_sure
                 .iter()
                 .zip(targets)
-                .filter_map(|(it, (&target, &(_, class)))| {
+                .filter_map(|(it, (&target, &(_, class, _)))| {
                     let it = it.as_ref()?;
                     Some(((it.first.0, it.last), target, class))
                 })
@@ -510,7 +565,8 @@ impl Found {
             let mut unread: Vec<(usize, usize, &Call, u64)> = Vec::new();
             for from in 0..trace.processes {
                 let sends = trace.records(from).into_iter();
-                let sends = sends.filter(|it| matches!(*it.2, Record::Send { to: it } if it == to));
+                let sends =
+                    sends.filter(|it| matches!(*it.2, Record::Send { to: it, .. } if it == to));
                 unread.extend(
                     sends.enumerate().map(|(number, (call, time, _))| (from, number, call, time)),
                 );

@@ -16,7 +16,7 @@ pub(crate) enum Record {
     Notify(usize),
     Notified(usize),
     Partners(Vec<usize>),
-    Send { to: usize },
+    Send { to: usize, bytes: u64 },
     Receive { from: usize },
 }
 
@@ -190,7 +190,9 @@ impl Trace {
                         _ => Record::Notified(it.remote.0 as usize),
                     },
                     Event::RmaGroupSync(it) => Record::Partners(members(it.group)),
-                    Event::MpiSend(it) => Record::Send { to: it.receiver.0 as usize },
+                    Event::MpiSend(it) => {
+                        Record::Send { to: it.receiver.0 as usize, bytes: it.msg_length }
+                    }
                     Event::MpiRecv(it) => Record::Receive { from: it.sender.0 as usize },
                     _ => continue,
                 };

@@ -359,25 +359,133 @@ fn sends_that_a_later_call_completes() {
     assert_eq!((&waits[1], &waits[2]), (&expect(&[]), &expect(&[])));
 }
 
-/// A call that waits for a message and for a get: the message comes first, so that the two are not longer than the call.
+/// Bytes of a message that no library keeps a copy of.
+const LARGE: u64 = 1 << 20;
+
+fn starts(time: u64, to: u32, request: u64, msg_length: u64) -> Events {
+    let (receiver, communicator, request_id) = (Rank(to), WORLD, RequestId(request));
+    let event = MpiIsend { receiver, communicator, msg_tag: 0, msg_length, request_id };
+    vec![(time, event.into())]
+}
+
+fn sent(time: u64, request: u64) -> Events {
+    vec![(time, MpiIsendComplete { request_id: RequestId(request) }.into())]
+}
+
+fn posts(time: u64, request: u64) -> Events {
+    vec![(time, MpiIrecvRequest { request_id: RequestId(request) }.into())]
+}
+
+fn came(time: u64, from: u32, request: u64, msg_length: u64) -> Events {
+    let (sender, communicator, request_id) = (Rank(from), WORLD, RequestId(request));
+    let event = MpiIrecv { sender, communicator, msg_tag: 0, msg_length, request_id };
+    vec![(time, event.into())]
+}
+
+fn large_recv(time: u64, from: u32) -> Events {
+    let (sender, communicator) = (Rank(from), WORLD);
+    vec![(time, MpiRecv { sender, communicator, msg_tag: 0, msg_length: LARGE }.into())]
+}
+
+/// Waits for messages and for progress at a rank: late sender, late receiver, both bounds of progress.
+fn messages_and_progress(
+    ranks: usize,
+    calls: Vec<(usize, &str, u64, u64, Events)>,
+    rank: usize,
+) -> [u64; 4] {
+    let directory = by_hand(ranks, calls);
+    let of = |cut, threads| {
+        let analysis = analysed(directory.path(), cut, threads);
+        let at = |what| analysis.at_location(rank, what);
+        let low = at(Q::Wait(Wait::WaitForProgress)) + at(Q::Wait(Wait::WaitForProgressMulti));
+        let high =
+            low + at(Q::Margin(Wait::WaitForProgress)) + at(Q::Margin(Wait::WaitForProgressMulti));
+        [at(Q::Wait(Wait::LateSender)), at(Q::Wait(Wait::LateReceiver)), low, high]
+    };
+    let whole = of(Cut::Budget, 1);
+    assert_eq!(of(Cut::EveryEvent, 2), whole);
+    whole
+}
+
+/// A call that waits for a message and for a get: the message comes first, and the rest is judged for the get, so that the
+/// two are not longer than the call.
 #[test]
 fn a_call_that_waits_for_a_message_and_for_an_operation() {
-    let (win, matching_id, request_id) = (LOCKS, MatchingId(1), RequestId(1));
-    let (sender, communicator, msg_tag, msg_length) = (Rank(2), WORLD, 0, 8);
-    let post = vec![(5, MpiIrecvRequest { request_id }.into())];
-    let came = MpiIrecv { sender, communicator, msg_tag, msg_length, request_id };
-    let done = RmaOpCompleteNonBlocking { win, matching_id };
-    let waits = found(
+    let done = |time| -> Events {
+        let (win, matching_id) = (LOCKS, MatchingId(1));
+        vec![(time, RmaOpCompleteNonBlocking { win, matching_id }.into())]
+    };
+    let waits = messages_and_progress(
         3,
         vec![
-            (0, "MPI_Irecv", 5, 6, post),
+            (0, "MPI_Irecv", 5, 6, posts(5, 1)),
             (0, "MPI_Rget", 10, 11, get(10, 1, 1)),
-            (0, "MPI_Waitall", 20, 95, vec![(95, done.into()), (95, came.into())]),
+            (0, "MPI_Waitall", 20, 95, [done(95), came(95, 2, 1, 8)].concat()),
             (2, "MPI_Send", 60, 61, sends(60, 0)),
             (1, "MPI_Recv", 90, 131, vec![]),
         ],
+        0,
     );
-    assert_eq!(waits[0], expect(&[(Q::Wait(Wait::LateSender), 40)]));
+    assert_eq!(waits, [40, 0, 30, 30]);
+    // Rank 2 receives at 120, rank 1 serves at 50.
+    let isend = |bytes, leave| {
+        vec![
+            (0, "MPI_Rget", 10, 11, get(10, 1, 1)),
+            (0, "MPI_Isend", 12, 13, starts(12, 2, 1, bytes)),
+            (0, "MPI_Waitall", 20, leave, [sent(leave, 1), done(leave)].concat()),
+            (1, "MPI_Recv", 50, 200, vec![]),
+            (2, "MPI_Recv", 120, 130, receives(130, 0)),
+        ]
+    };
+    assert_eq!(messages_and_progress(3, isend(LARGE, 125), 0), [0, 100, 0, 0]);
+    // The library keeps a copy of a small message: the call does not wait for its receiver.
+    assert_eq!(messages_and_progress(3, isend(8, 125), 0), [0, 0, 30, 30]);
+    assert_eq!(messages_and_progress(3, isend(8, 55), 0), [0, 0, 30, 30]);
+}
+
+/// A large message that both sides know of needs the progress of the partner. What the partner did before may have been
+/// enough, so there is no lower bound, unless the call that waits is the last to tell of the message.
+#[test]
+fn a_large_message_needs_its_partner() {
+    // Rank 1 sends at 10 and comes again at 90.
+    let receives = |bytes| {
+        vec![
+            (0, "MPI_Irecv", 5, 6, posts(5, 1)),
+            (1, "MPI_Isend", 10, 11, starts(10, 0, 2, bytes)),
+            (0, "MPI_Waitall", 20, 95, came(95, 1, 1, bytes)),
+            (1, "MPI_Waitall", 90, 96, sent(96, 2)),
+        ]
+    };
+    assert_eq!(messages_and_progress(2, receives(LARGE), 0), [0, 0, 0, 70]);
+    assert_eq!(messages_and_progress(2, receives(8), 0), [0; 4]);
+    let blocking = vec![
+        (1, "MPI_Isend", 10, 11, starts(10, 0, 2, LARGE)),
+        (0, "MPI_Recv", 20, 95, large_recv(95, 1)),
+        (1, "MPI_Waitall", 90, 96, sent(96, 2)),
+    ];
+    assert_eq!(messages_and_progress(2, blocking, 0), [0, 0, 70, 70]);
+    // Rank 0 posts at 30, which rank 1 waits for, and comes again at 90.
+    let receiver = vec![
+        (1, "MPI_Isend", 10, 11, starts(10, 0, 2, LARGE)),
+        (1, "MPI_Waitall", 20, 95, sent(95, 2)),
+        (0, "MPI_Irecv", 30, 31, posts(30, 1)),
+        (0, "MPI_Waitall", 90, 96, came(96, 1, 1, LARGE)),
+    ];
+    assert_eq!(messages_and_progress(2, receiver, 1), [0, 10, 0, 60]);
+}
+
+/// Messages that came while their sender was away show that messages of their size need nobody.
+#[test]
+fn a_large_message_that_needs_nobody() {
+    let calls = vec![
+        (1, "MPI_Isend", 10, 11, starts(10, 0, 2, LARGE)),
+        (0, "MPI_Recv", 20, 95, large_recv(95, 1)),
+        (1, "MPI_Waitall", 90, 96, sent(96, 2)),
+        (1, "MPI_Isend", 100, 101, starts(100, 0, 3, LARGE)),
+        (0, "MPI_Recv", 110, 130, large_recv(130, 1)),
+        (1, "MPI_Waitall", 190, 196, sent(196, 3)),
+    ];
+    assert_eq!(messages_and_progress(2, calls, 0), [0; 4]);
 }
 
 fn meets(

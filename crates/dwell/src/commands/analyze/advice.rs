@@ -1,6 +1,7 @@
 //! The facts of a run and of its findings that advice follows from.
 
 use dwell_analyze::{Analysis, Finding, Meanwhile, Serves};
+use dwell_model::layer::Layer;
 use dwell_report::Facts;
 use otf2::Archive;
 
@@ -37,13 +38,18 @@ impl<'a> Advice<'a> {
             finding: longest.and_then(|it| self.number(it, finding)),
             on_itself: &on_itself,
         });
+        let region = finding.path.last().map_or("", |it| it.region.as_str());
+        let window = worst.and_then(|it| it.window.as_deref()).unwrap_or_default();
+        let is_message =
+            finding.layer == Layer::Mpi && window.is_empty() && !region.contains("MPI_Win_");
         dwell_report::advice(&Facts {
             pattern: finding.pattern,
             layer: finding.layer,
             runtime: &self.runtime,
             settings: &self.settings,
             nodes: self.analysis.nodes(),
-            window: worst.and_then(|it| it.window.as_deref()).unwrap_or_default(),
+            window,
+            is_message,
             partner: worst.and_then(|it| it.partner.as_deref()).unwrap_or_default(),
             meanwhile,
         })
