@@ -7,25 +7,27 @@
 //! Names of metrics are Scalasca's where it has them. In a report a metric is called `LAYER_NAME`, for instance
 //! `shmem_barrier_wait`: see [`Wait::of_metric`].
 
-/// What the time of a call of a runtime is spent for.
+/// The class of a call of a runtime: the kind of activity that its time is spent on. The report groups time and waits
+/// by these classes, as [`TREE`] arranges them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// Calls that start, end, allocate, create or free: everything that is in no other class.
+    /// Calls that start or end a runtime, or allocate, create or free something, and all other calls that belong to no
+    /// other class.
     Management,
-    /// Barriers, and other collectives that move no data.
+    /// Barriers, and other collectives that move no data, such as `shmem_sync` and `MPI_Barrier`.
     Barrier,
     /// Calls that complete or order one-sided operations, take locks, wait for flags, or open and close epochs.
     RmaSync,
-    /// One-sided operations: put, get and atomic.
+    /// One-sided operations: put, get and atomic operations, blocking and non-blocking.
     Rma,
     /// Calls that send, receive or probe for messages, or complete requests of MPI.
     Message,
-    /// Collectives that move data.
+    /// Collectives that move data, such as a broadcast or an all-reduce.
     Collective,
 }
 
 impl Class {
-    /// Every class, in the order of the report.
+    /// Every class, in the order in which the report lists them.
     pub const ALL: &'static [Self] = &[
         Self::Management,
         Self::Barrier,
@@ -36,62 +38,70 @@ impl Class {
     ];
 }
 
-/// What decides how sure the severity of a wait is.
+/// The rule that decides how certain the severity of a wait is. The analysis derives the confidence of each finding
+/// from it and from the facts of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     /// The severity follows from the records of the processes that take part, so it is exact.
     Records,
     /// The severity is exact if all members of the collective are in the archive, and a lower bound otherwise.
     Members,
-    /// Something may have to be inferred: which flag was waited for, or when a lock was obtained.
+    /// The analysis may have to infer which flag a call waited for, or when it obtained a lock. The severity is then
+    /// marked as inferred.
     Inference,
-    /// Which visit of the target served an operation may be unknown, so the severity may lie between two bounds.
+    /// It may be unknown which call of the target served an operation, so the severity may lie between two bounds.
     Visits,
 }
 
-/// A metric of the report that holds a wait.
+/// A metric of the report that holds a wait on call paths of some classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The name of the metric, without the layer before it.
+    /// The name of the metric, without the layer in front: `barrier_wait` for `shmem_barrier_wait`.
     pub metric: &'static str,
-    /// The title of the metric, without the layer before it.
+    /// The title of the metric, without the layer in front. The report writes the layer before it.
     pub title: &'static str,
-    /// The classes of the call paths whose waits the metric holds. A wait may have one metric in each class.
+    /// The classes of the call paths whose waits the metric holds. A wait may have one metric in each class. The first
+    /// class decides the group of [`TREE`] that contains the metric.
     pub classes: &'static [Class],
 }
 
-/// The row of a wait in the catalogue.
+/// The row of a wait in the catalogue: its names, its place in the report, and the texts that explain it to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The id of the wait in `findings.json`, in the terminal and in the book.
+    /// The id of the wait in `findings.json`, in the terminal and in the book. It must not change, since scripts and
+    /// older files use it.
     pub id: &'static str,
-    /// The name of the wait, as a title.
+    /// The name of the wait as a title, such as "Late Sender".
     pub title: &'static str,
     /// The class to which a call path with this wait belongs, where that is the same for every call. Some calls do
     /// several things, and a wait tells which of them took the time.
     pub class: Option<Class>,
     /// The wait that this one is a part of. Parts are metrics below their whole, and never findings of their own.
     pub part_of: Option<Wait>,
-    /// What decides how sure the severity is.
+    /// The rule that decides how certain the severity is.
     pub certainty: Certainty,
-    /// The metrics of the report.
+    /// The metrics of the report that hold the wait, at least one. [`Wait::place`] chooses among them by class.
     pub places: &'static [Place],
-    /// Names that other tools give to the metric, without the layer before them.
+    /// Names that other tools, such as Scalasca, give to the metric, without the layer in front. [`Wait::of_metric`]
+    /// recognises them.
     pub aliases: &'static [&'static str],
-    /// What is measured: a formula, where the waiting call is entered at *e* and left at *x*.
+    /// A formula of the severity, in which the waiting call is entered at *e* and left at *x*. The book's reference
+    /// prints it.
     pub measured: &'static str,
-    /// What happened, as a clause: "a barrier waited for the last to arrive".
+    /// A clause that says what happened, for the terminal and the page: "a barrier waited for the last to arrive".
     pub meaning: &'static str,
-    /// What can be done about it in general, in full sentences. Advice from the facts of a run is better.
+    /// General advice against the wait, in full sentences. The analysis prefers advice from the facts of a run where it
+    /// has some.
     pub remedy: &'static str,
-    /// The section of the chapter about waits that explains it: the end of a link.
+    /// The anchor of the section that explains the wait, in the book's chapter about waits: the end of a link.
     pub section: &'static str,
 }
 
-/// Makes the enum, the list of its variants and the rows from one table.
+/// Defines the enum, the list of its variants and the rows from one table.
 macro_rules! waits {
     ($( $(#[$doc:meta])* $wait:ident { $( $field:ident: $value:expr, )* } )*) => {
-        /// A wait state.
+        /// A wait state: a way in which a process loses time waiting for another. [`about`](Self::about) has its names,
+        /// formula and texts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         #[non_exhaustive]
@@ -100,10 +110,10 @@ macro_rules! waits {
         }
 
         impl Wait {
-            /// Every wait, in the order of the catalogue.
+            /// Every wait, in the order of the catalogue, in which reports and the book list them.
             pub const ALL: &'static [Self] = &[$( Self::$wait, )*];
 
-            /// The row of the wait.
+            /// Returns the row of the wait in the catalogue.
             pub const fn about(self) -> &'static About {
                 match self {
                     $( Self::$wait => &About { $( $field: $value, )* }, )*
@@ -514,14 +524,15 @@ waits! {
 }
 
 impl Wait {
-    /// The wait with this id.
+    /// Returns the wait with this id, or `None` if the catalogue has none. Files of later versions may contain ids that
+    /// this version does not know.
     pub fn of_id(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|wait| wait.about().id == id)
     }
 
-    /// The wait that a metric of a report holds, by its name: that of the catalogue or of another tool, alone or after
-    /// the name of a layer (`mpi_latesender`). Metrics that sort the same time by its cause, such as `delay_latesender`
-    /// of Scalasca, are not waits.
+    /// Returns the wait that a metric of a report holds, by the name of the metric: that of the catalogue or of another
+    /// tool, alone or behind the name of a layer (`mpi_latesender`). Returns `None` for all other metrics. Metrics that
+    /// sort the same time by its cause, such as `delay_latesender` of Scalasca, are not waits.
     pub fn of_metric(name: &str) -> Option<Self> {
         let is = |wait: &Self, name: &str| {
             let about = wait.about();
@@ -532,7 +543,8 @@ impl Wait {
         find(name).or_else(|| behind.and_then(|(_, rest)| find(rest)))
     }
 
-    /// The metric that holds the wait on call paths of a class. Where a class has none of its own, the first is taken.
+    /// Returns the metric that holds the wait on call paths of a class. Where the wait has no metric for the class, the
+    /// first of its metrics is taken.
     pub fn place(self, class: Class) -> &'static Place {
         let places = self.about().places;
         let exact = places.iter().find(|place| place.classes.contains(&class));
@@ -546,18 +558,19 @@ impl Wait {
 /// Stands for the metric of a wait that has none. No row of the catalogue is so, which a test checks.
 const NOWHERE: Place = Place { metric: "", title: "", classes: &[] };
 
-/// A metric of time in the report that groups others.
+/// A metric of time in the report that groups others: a node of [`TREE`], with waits or further groups below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// How deep it lies below the layer, whose own depth is 0.
+    /// Depth of the metric below the layer, whose own depth is 0.
     pub depth: usize,
-    /// The name of the metric, without the layer before it; empty for the layer itself.
+    /// The name of the metric, without the layer in front. Empty for the layer itself.
     pub metric: &'static str,
-    /// The title of the metric, without the layer before it.
+    /// The title of the group, without the layer in front.
     pub title: &'static str,
-    /// The classes of the call paths whose time it holds.
+    /// The classes of the call paths whose time the metric holds.
     pub classes: &'static [Class],
-    /// Which waits are below it: those whose [`Place`] begins with this class, in the order of the catalogue.
+    /// The class of the waits below the group: those whose [`Place`] begins with this class, in the order of the
+    /// catalogue. `None` for groups that contain only groups.
     pub waits_of: Option<Class>,
 }
 
@@ -571,7 +584,8 @@ const fn group(
     Group { depth, metric, title, classes, waits_of }
 }
 
-/// The tree of metrics below a layer, as Scalasca has it for MPI. Waits hang below the groups.
+/// The tree of metrics below a layer, in the order and arrangement that Scalasca has for MPI. A group comes before the
+/// groups below it, which have a greater depth. Waits hang below the groups.
 pub const TREE: &[Group] = &[
     group(0, "", "", Class::ALL, None),
     group(1, "management", "Management", &[Management], Some(Management)),
@@ -585,7 +599,8 @@ pub const TREE: &[Group] = &[
 ];
 
 impl Group {
-    /// The waits below the group, each with how deep its metric lies below the layer.
+    /// Returns the waits below the group in the order of the catalogue, each with the depth of its metric below the
+    /// layer and the metric itself.
     pub fn waits(&self) -> impl Iterator<Item = (usize, Wait, &'static Place)> {
         let (below, first) = (self.depth + 1, self.waits_of);
         let all = Wait::ALL.iter().copied();
