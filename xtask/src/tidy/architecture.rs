@@ -15,6 +15,9 @@ const FILE: &str = "ARCHITECTURE.md";
 /// External packages that the table mentions because they shape a crate.
 const MENTIONED: &[&str] = &["rsmpi"];
 
+/// A map that is longer than this is read by nobody. Details belong to `docs/design`.
+const MOST_WORDS: usize = 2_500;
+
 /// Compares the table in the document with the table in the code.
 pub(crate) fn check(files: &[SourceFile]) -> Check {
     let text = files.iter().find(|file| file.path == FILE).and_then(|file| file.text.as_deref());
@@ -37,6 +40,10 @@ fn compare(text: &str) -> (usize, Vec<Problem>) {
     let mut problems = Vec::new();
     if rows.is_empty() {
         problems.push(Problem::of(FILE, "has no table `crate | it is | may use`"));
+    }
+    let words = text.split_whitespace().count();
+    if words > MOST_WORDS {
+        problems.push(Problem::of(FILE, format!("{words} words, more than {MOST_WORDS}")));
     }
     for written in &rows {
         if let Err(message) = compare_row(written) {
