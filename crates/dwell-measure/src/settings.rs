@@ -7,6 +7,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use dwell_model::units::{parse_duration, parse_size};
+
 use crate::clock::{Skew, Source};
 use crate::filter::{Filter, Groups, Selection};
 
@@ -492,62 +494,9 @@ pub fn parse_switch(text: &str) -> Option<bool> {
     }
 }
 
-/// Reads `90`, `1.5h`, `2m`, `10s`, `500ms`, `20us`, `7ns`, as nanoseconds. A mere number is seconds.
-pub fn parse_duration(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(at);
-    let factor = match unit {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "" | "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        _ => return None,
-    };
-    let nanoseconds = number.trim().parse::<f64>().ok()? * factor;
-    (nanoseconds.is_finite() && nanoseconds >= 0.0).then_some(nanoseconds as u64)
-}
-
-/// Reads `512`, `64K`, `1.5G`: binary multiples, with or without a `B` or `iB` behind them.
-pub fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_uppercase();
-    let text = text.strip_suffix("IB").or_else(|| text.strip_suffix('B')).unwrap_or(&text);
-    let (number, factor) = match text.char_indices().last()? {
-        (at, 'K') => (text.get(..at)?, 1_u64 << 10),
-        (at, 'M') => (text.get(..at)?, 1 << 20),
-        (at, 'G') => (text.get(..at)?, 1 << 30),
-        (at, 'T') => (text.get(..at)?, 1 << 40),
-        _ => (text, 1),
-    };
-    let bytes = number.trim().parse::<f64>().ok()? * factor as f64;
-    (bytes.is_finite() && bytes >= 0.0).then_some(bytes as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes() {
-        let cases = [
-            ("0", 0),
-            ("4096", 4096),
-            ("64K", 65_536),
-            ("1.5g", 3 << 29),
-            (" 2 M ", 2 << 20),
-            ("3MiB", 3 << 20),
-            ("3mb", 3 << 20),
-            ("10B", 10),
-        ];
-        for (text, bytes) in cases {
-            assert_eq!(parse_size(text), Some(bytes), "{text}");
-        }
-        for text in ["", "M", "a lot", "-1", "1e400", "B"] {
-            assert_eq!(parse_size(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn defaults_are_values() {
@@ -559,6 +508,14 @@ mod tests {
             assert!(!TABLE[..at].iter().any(|other| other.name == name), "{name} is there twice");
             assert!(!setting.help.ends_with('.'), "{name}: no full stop at the end, as in clap");
         }
+    }
+
+    #[test]
+    fn switches() {
+        assert_eq!(
+            [parse_switch("On"), parse_switch("0"), parse_switch("2")],
+            [Some(true), Some(false), None]
+        );
     }
 
     #[test]
@@ -598,25 +555,6 @@ mod tests {
         assert_eq!(of("1M", "", 3), (1 << 20, (1 << 20) - 4096));
         assert_eq!(of("4M", "6M", 3), (2 << 20, 1 << 20));
         assert_eq!(of("0", "", 3), (0, otf2::chunk::MIN_SIZE));
-    }
-
-    #[test]
-    fn times_and_switches() {
-        for (text, nanoseconds) in [
-            ("3", 3_000_000_000),
-            ("1.5s", 1_500_000_000),
-            ("2 ms", 2_000_000),
-            ("1h", 3_600_000_000_000),
-        ] {
-            assert_eq!(parse_duration(text), Some(nanoseconds), "{text}");
-        }
-        for text in ["", "s", "-1s", "3 weeks"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
-        assert_eq!(
-            [parse_switch("On"), parse_switch("0"), parse_switch("2")],
-            [Some(true), Some(false), None]
-        );
     }
 
     #[test]

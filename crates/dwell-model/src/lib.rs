@@ -51,6 +51,8 @@
 
 #![no_std]
 
+extern crate alloc;
+
 pub mod archive;
 pub mod armci;
 pub mod caf;
@@ -64,4 +66,5 @@ pub mod shmem;
 pub mod table;
 pub mod text;
 pub mod ucx;
+pub mod units;
 pub mod waits;

@@ -1,6 +1,6 @@
 //! Numbers and texts as people read them.
 
-pub(crate) use dwell_report::format::{bytes, grouped, number, seconds};
+pub(crate) use dwell_model::units::{bytes, grouped, number, seconds};
 
 /// A text of at most `width` characters: if it is longer, its beginning is left out, because the end
 /// of a call path tells more.

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use dwell_analyze::{Options, analyze, least_memory};
 use dwell_model::layer::Layer;
+use dwell_model::units::parse_size;
 use otf2::Archive;
 
 use crate::format::bytes;
@@ -60,19 +61,10 @@ fn layer(name: &str) -> Result<Layer, String> {
     Layer::from_name(name).ok_or_else(|| format!("no such layer; there are {}", names()))
 }
 
-/// A number of bytes with an optional unit.
+/// A number of bytes above 0, with an optional unit.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor: u64 = match text.get(digits.len()..).unwrap_or_default().to_uppercase().as_str() {
-        "" | "B" => 1,
-        "K" | "KB" | "KIB" => 1 << 10,
-        "M" | "MB" | "MIB" => 1 << 20,
-        "G" | "GB" | "GIB" => 1 << 30,
-        "T" | "TB" | "TIB" => 1 << 40,
-        _ => return Err("units are K, M, G and T".into()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "a number such as 500M is needed".to_owned())?;
-    number.checked_mul(factor).filter(|size| *size > 0).ok_or_else(|| "out of range".into())
+    let size = parse_size(text).filter(|size| *size > 0);
+    size.ok_or_else(|| "a size such as 64M is wanted".into())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -135,6 +127,7 @@ mod tests {
         assert_eq!(size("500M"), Ok(500 << 20));
         assert_eq!(size("2GiB"), Ok(2 << 30));
         assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(size("1.5G"), Ok(3 << 29));
         assert!(size("0").is_err());
         assert!(size("a lot").is_err());
         assert!(size("3X").is_err());

@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use dwell_analyze::Calls;
-use dwell_measure::settings::parse_size;
 use dwell_model::archive::Meaning;
 use dwell_model::operation::Operation;
+use dwell_model::units::parse_size;
 use serde::Serialize;
 
 use self::ruler::{Ruler, Typical};

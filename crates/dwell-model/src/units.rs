@@ -1,0 +1,148 @@
+//! Sizes, times and numbers, as people write and read them.
+//!
+//! The only parser and the only formatter: options, configuration files, the last line of a run, reports and findings
+//! all use these. The page in the browser has the same rules in `web/src/format.ts`.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+/// Reads a duration as nanoseconds: `90`, `1.5h`, `2m`, `10s`, `500ms`, `20us`, `7ns`. A number without a unit is
+/// seconds. Returns `None` for anything else.
+pub fn parse_duration(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let factor = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return None,
+    };
+    let nanoseconds = number.trim().parse::<f64>().ok()? * factor;
+    (nanoseconds.is_finite() && nanoseconds >= 0.0).then_some(nanoseconds as u64)
+}
+
+/// Reads a number of bytes: `512`, `64K`, `1.5G`, with or without a `B` or `iB` behind the unit. Units are binary
+/// multiples, as people who set limits on memory and files expect. Returns `None` for anything else.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix("IB").or_else(|| text.strip_suffix('B')).unwrap_or(&text);
+    let (number, factor) = match text.char_indices().last()? {
+        (at, 'K') => (text.get(..at)?, 1_u64 << 10),
+        (at, 'M') => (text.get(..at)?, 1 << 20),
+        (at, 'G') => (text.get(..at)?, 1 << 30),
+        (at, 'T') => (text.get(..at)?, 1 << 40),
+        _ => (text, 1),
+    };
+    let bytes = number.trim().parse::<f64>().ok()? * factor as f64;
+    (bytes.is_finite() && bytes >= 0.0).then_some(bytes as u64)
+}
+
+/// Writes a number with its digits in groups of three: `12,345`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Writes a number: whole ones in groups of three, others with four digits behind the point.
+pub fn number(value: f64) -> String {
+    if value % 1.0 == 0.0 && value.abs() < 1e15 {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", grouped(value.abs() as u64));
+    }
+    format!("{value:.4}")
+}
+
+/// Writes a time, given in seconds, in the unit that suits it: `12.346 ms`.
+pub fn seconds(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0 s".into(),
+        1.0.. => format!("{value:.3} s"),
+        1e-3.. => format!("{:.3} ms", value * 1e3),
+        1e-6.. => format!("{:.1} us", value * 1e6),
+        _ => format!("{:.0} ns", value * 1e9),
+    }
+}
+
+/// Writes a number of bytes in the unit that suits it: `10.0 kB`. Units are decimal, as in tables of bandwidths.
+pub fn bytes(value: f64) -> String {
+    match value.abs() {
+        ..1e4 => format!("{} B", number(value)),
+        ..1e7 => format!("{:.1} kB", value / 1e3),
+        ..1e10 => format!("{:.1} MB", value / 1e6),
+        _ => format!("{:.1} GB", value / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, nanoseconds) in [
+            ("3", 3_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("2 ms", 2_000_000),
+            ("1h", 3_600_000_000_000),
+        ] {
+            assert_eq!(parse_duration(text), Some(nanoseconds), "{text}");
+        }
+        for text in ["", "s", "-1s", "3 weeks"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let cases = [
+            ("0", 0),
+            ("4096", 4096),
+            ("64K", 65_536),
+            ("1.5g", 3 << 29),
+            (" 2 M ", 2 << 20),
+            ("3MiB", 3 << 20),
+            ("3mb", 3 << 20),
+            ("10B", 10),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(parse_size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "M", "a lot", "-1", "1e400", "B"] {
+            assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(12_345_678), "12,345,678");
+        assert_eq!(number(-1234.0), "-1,234");
+        assert_eq!(number(0.5), "0.5000");
+    }
+
+    #[test]
+    fn values_have_the_unit_that_suits_them() {
+        assert_eq!(bytes(9_999.0), "9,999 B");
+        assert_eq!(bytes(10_000.0), "10.0 kB");
+        assert_eq!(bytes(5_400_000_000.0), "5400.0 MB");
+        assert_eq!(bytes(54_000_000_000.0), "54.0 GB");
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(12.3456), "12.346 s");
+        assert_eq!(seconds(-0.0123456), "-12.346 ms");
+        assert_eq!(seconds(0.0000123456), "12.3 us");
+        assert_eq!(seconds(0.000000012), "12 ns");
+    }
+}
