@@ -5,6 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use dwell_model::text::{visible, visible_lines};
+use dwell_model::units::bytes;
 
 use dwell_unify::numbers::{self, Number};
 use dwell_unify::unify::{Global, Process};
@@ -146,7 +147,7 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
     let mut text = format!(
         "{shown}: {calls} calls of {processes} process{}, {}, about {share:.1} % overhead. Next: dwell {next} {shown}",
         if processes == 1 { "" } else { "es" },
-        size(numbers::total(global, Number::Bytes)),
+        bytes(numbers::total(global, Number::Bytes) as f64),
     );
     let left_out = numbers::total(global, Number::LeftOut);
     if left_out > 0 {
@@ -162,14 +163,6 @@ pub(crate) fn end(directory: &str, global: &Global, trace: bool) {
         text += &format!("\ndwell: not recorded: {unrecorded}");
     }
     say(&text);
-}
-
-fn size(bytes: u64) -> String {
-    let steps = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match steps.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} bytes"),
-    }
 }
 
 /// Nanoseconds that recording so many calls took, from what recording some takes here and now.
