@@ -1,4 +1,4 @@
-//! Archives of Score-P, against what Scalasca 2.6 found in them. Skipped where they are missing.
+//! Archives of Score-P, against what Scalasca 2.6 found in them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -12,29 +12,19 @@ use dwell_analyze::{Analysis, Cut, Options, Quantity};
 use dwell_model::waits::Wait;
 use otf2::Archive;
 
-/// The directory of reference data beside the checkout, or the one named by `DWELL_REFERENCE_DATA`.
-fn data(name: &str) -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("DWELL_REFERENCE_DATA").map_or(beside, PathBuf::from);
-    let path = root.join(name);
-    if path.join("traces.otf2").exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: no reference data at {}", path.display());
-    None
-}
-
-fn analysis(name: &str) -> Option<(PathBuf, Analysis)> {
-    let path = data(name)?;
+/// An archive of the reference data, and its analysis.
+fn analysis(name: &str) -> (PathBuf, Analysis) {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reference").join(name);
     let archive = Archive::open(&path).unwrap();
     let analysis = sums::analyze(&archive, &Options::default());
     assert!(analysis.damage().is_empty(), "{:?}", analysis.damage());
-    Some((path, analysis))
+    (path, analysis)
 }
 
 #[test]
 fn as_scalasca_says() {
-    let Some((path, analysis)) = analysis("mpi_waits") else { return };
+    let (path, analysis) = analysis("mpi_waits");
     let scout = Report::open(path.join("scout.cubex")).unwrap();
     let meta = scout.meta();
     for (name, what, known) in [
@@ -83,7 +73,7 @@ fn as_scalasca_says() {
 #[test]
 fn one_sided_programs() {
     for name in ["shmem_ops", "shmem_ops_tcp"] {
-        let Some((_, analysis)) = analysis(name) else { return };
+        let (_, analysis) = analysis(name);
         assert_eq!(analysis.total(Quantity::Gets), 36, "{name}");
         assert_eq!(analysis.total(Quantity::Puts), 33, "{name}");
         // Process 0 is 20 ms late with its flags, three times.
@@ -101,7 +91,7 @@ fn one_sided_programs() {
 #[test]
 fn nothing_depends_on_windows_and_threads() {
     for name in ["mpi_waits", "shmem_ops", "shmem_ops_tcp"] {
-        let Some((path, whole)) = analysis(name) else { return };
+        let (path, whole) = analysis(name);
         let archive = Archive::open(path).unwrap();
         for (cut, threads) in
             [(Cut::EveryEvent, 1), (Cut::Nanoseconds(1_000_000), 4), (Cut::Nanoseconds(12_345), 2)]

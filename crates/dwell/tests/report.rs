@@ -18,14 +18,9 @@ fn synth(file: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// A report by another tool, where there is one.
-fn shared(name: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
-    if file.exists() {
-        return Some(file);
-    }
-    eprintln!("skipped: {name} is not here");
-    None
+/// A report by another tool.
+fn reference(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reference").join(name)
 }
 
 #[test]
@@ -68,7 +63,7 @@ fn texts_keep_to_the_width_and_have_no_colour_in_a_pipe() {
 
 #[test]
 fn the_summary_of_a_scalasca_report() {
-    let Some(file) = shared("mpi_waits/scout.cubex") else { return };
+    let file = reference("mpi_waits/scout.cubex");
     for columns in ["80", "160"] {
         // From its directory: the path to it must not change what is printed.
         let mut command = support::command(columns);
@@ -83,7 +78,7 @@ fn the_summary_of_a_scalasca_report() {
 /// The figures that Scalasca itself gives, summed up over everything.
 #[test]
 fn metrics_equal_what_scalasca_says() {
-    let Some(file) = shared("mpi_waits/scout.cubex") else { return };
+    let file = reference("mpi_waits/scout.cubex");
     let output = dwell(&["report", path(&file), "--metrics", "--json"], "100");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let value = |name: &str| {
@@ -144,7 +139,7 @@ fn top_call_paths_equal_those_of_pycubexr() {
         ("mpi_waits/profile.cubex", "visits"),
         ("shmem_ops/profile.cubex", "time"),
     ] {
-        let Some(file) = shared(file) else { continue };
+        let file = reference(file);
         let theirs =
             Command::new(&python).args(["-c", PYTHON, path(&file), metric]).output().unwrap();
         assert!(theirs.status.success(), "{}", text(&theirs.stderr));

@@ -155,11 +155,7 @@ fn mapping_tables_and_clocks() {
 #[test]
 fn score_p_archives() {
     let Some(tools) = tools() else { return };
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    if !data.is_dir() {
-        println!("skipped: no archives in {}", data.display());
-        return;
-    }
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reference");
     let mut archives = 0;
     for entry in fs::read_dir(data).unwrap() {
         let directory = entry.unwrap().path();
