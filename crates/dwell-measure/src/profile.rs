@@ -9,8 +9,8 @@ use std::ffi::CString;
 use std::io;
 
 use dwell_model::profile::{
-    FIRST_COUNT, MAGIC, RECORD, Setting, VALUES, Words, counter_key, parameter_key, partner_key,
-    path_key,
+    FIRST_COUNT, MAGIC, RECORD, Setting, VALUES, Words, counter_key, is_path, parameter_key,
+    partner_key, path_key,
 };
 use otf2::enums::Type;
 use otf2::event::{
@@ -226,7 +226,8 @@ impl Profile {
         }
         self.count += 1;
         let record = self.record(number as u32);
-        (record[1], record[4]) = (second, if first & 1 == 1 { u64::MAX } else { 0 });
+        // No visit of a path has ended yet, so any visit is shorter.
+        (record[1], record[4]) = (second, if is_path(first) { u64::MAX } else { 0 });
         // It is there for a reader when the first word is. Readers come when the process has ended, and then all that
         // it stored is there on every processor: only the order that the compiler chooses matters.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
@@ -458,6 +459,38 @@ mod tests {
         // Those that are known stay, and another parameter has a rest of its own.
         assert_eq!(profile.parameter(program, 3, 0, false), apart[0]);
         assert_ne!(profile.parameter(program, 4, 0, false), together[0]);
+        Ok(())
+    }
+
+    /// A path that stands for a text is no different from one that stands for a call or a number.
+    #[test]
+    fn every_kind_of_path_knows_its_shortest_visit() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("0.0.rows");
+        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
+        let program = profile.program(0, 0);
+        let mut paths = vec![
+            profile.path(program, 7, None),
+            profile.parameter(program, 3, 0, true),
+            profile.parameter(program, 4, 0, false),
+        ];
+        for value in 2..VALUES as u64 {
+            profile.parameter(program, 4, value, false);
+        }
+        paths.push(profile.parameter(program, 4, u64::MAX, false));
+        let extremes = || -> io::Result<Vec<(u64, u64)>> {
+            let bytes = std::fs::read(&path)?;
+            let found = rows(&bytes).filter_map(|(number, row)| match row {
+                Row::Path(it) => paths.contains(&number).then_some((it.shortest, it.longest)),
+                _ => None,
+            });
+            Ok(found.collect())
+        };
+        assert_eq!(extremes()?, [(u64::MAX, 0); 4]);
+        for (row, own) in paths.iter().flat_map(|row| [(*row, 30), (*row, 20)]) {
+            profile.leave(row, own, 0, own, 100);
+        }
+        assert_eq!(extremes()?, [(20, 30); 4]);
         Ok(())
     }
 

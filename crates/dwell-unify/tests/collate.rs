@@ -234,6 +234,32 @@ fn every_row_is_in_one_block() {
     }
 }
 
+/// A path that was entered and never left has no shortest visit, whatever its row has in that place.
+#[test]
+fn a_path_without_visits_has_no_extremes() {
+    let (program, text) =
+        (path_key(0, 0, None), Setting { parameter: 4, value: Some(2), is_text: true });
+    let text = parameter_key(1, text);
+    for (visits, shortest, longest, expected) in
+        [(0, 0, 0, None), (0, u64::MAX, 0, None), (1, 0, 0, Some((0, 0))), (2, 3, 5, Some((3, 5)))]
+    {
+        let records: [&[u64]; 3] = [
+            &[MAGIC, 1000, 2000],
+            &[program.0, program.1, 1, 0, u64::MAX],
+            &[text.0, text.1, visits, 0, shortest, longest],
+        ];
+        let words = |record: &[u64]| (0..16).map(|at| *record.get(at).unwrap_or(&0)).collect();
+        let records = records.map(|record| -> Vec<u64> { words(record) });
+        let rows: Vec<u8> = records.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        let part = part(LocationRef(0), &rows, translate).unwrap();
+        let mut parts = Vec::new();
+        format::put(part.len() as u64, &mut parts);
+        parts.extend(part);
+        let found = open(&block(&parts).unwrap().1);
+        assert_eq!(found[&0].paths[1].1.extremes, expected, "{visits} visits");
+    }
+}
+
 #[test]
 fn nobody_holds_much_and_few_write() {
     let (size, enough) = (64, 3000);

@@ -155,6 +155,12 @@ pub struct PartnerRow {
     pub time: u64,
 }
 
+/// Returns `true` if `first` is word 0 of a path: of a call, or of a parameter that has a value. Word 4 of a path is
+/// the shortest visit, and is `u64::MAX` until a visit has ended.
+pub const fn is_path(first: u64) -> bool {
+    matches!(first & 0xff, PATH | PARAMETER | OTHER_VALUE | TEXT)
+}
+
 /// Returns words 0 and 1 of the record of a path, which identify it. The recorder finds or creates the record by them:
 /// no two records of a file have the same two words.
 pub const fn path_key(parent: u32, region: u32, site: Option<u32>) -> (u64, u64) {
@@ -227,7 +233,7 @@ pub fn rows(bytes: &[u8]) -> impl Iterator<Item = (u32, Row)> {
         let upper = |word: u64| (word >> 32) as u32;
         let number_of = |word: u64| (word >> 8) as u32 & 0xff_ffff;
         let row = match words[0] & 0xff {
-            kind @ (PATH | PARAMETER | TEXT | OTHER_VALUE) => {
+            kind if is_path(kind) => {
                 let mut counts = [0; COUNTS.len()];
                 counts.copy_from_slice(&words[FIRST_COUNT..]);
                 Row::Path(PathRow {

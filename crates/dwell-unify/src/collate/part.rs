@@ -128,7 +128,8 @@ fn add(sums: &mut Sums, row: &PathRow) {
     sums.local = (region, site);
     sums.visits = sums.visits.saturating_add(visits);
     sums.time = sums.time.saturating_add(time);
-    if shortest <= longest {
+    // A process that was killed may have counted a visit without its length.
+    if visits > 0 && shortest <= longest {
         let (least, most) = sums.extremes.unwrap_or((u64::MAX, 0));
         sums.extremes = Some((least.min(shortest), most.max(longest)));
     }
