@@ -9,6 +9,7 @@ use crate::patterns::collectives::Under;
 use crate::patterns::evidence::Ledger;
 use crate::patterns::locks::LockKey;
 use crate::patterns::{messages, progress, signals};
+use crate::polling::Loops;
 use crate::regions::{Regions, Span};
 use crate::world::World;
 
@@ -40,6 +41,7 @@ pub(crate) struct Actor {
     pub(crate) ledger: Ledger,
     pub(crate) signals: signals::Inbox,
     pub(crate) messages: messages::Inbox,
+    pub(crate) loops: Loops,
     /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
     /// Windows and targets that were acted on since a lock there was asked for.
@@ -82,6 +84,7 @@ impl Actor {
             ledger: Ledger::default(),
             signals: signals::Inbox::default(),
             messages: messages::Inbox::default(),
+            loops: Loops::default(),
             asked: HashMap::default(),
             acted: HashSet::default(),
             consent: HashSet::default(),

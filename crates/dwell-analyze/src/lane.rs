@@ -194,6 +194,14 @@ impl Lane {
         news
     }
 
+    /// When the polling loop over calls that test memory began that may go on.
+    pub(crate) fn tests_memory_since(&self) -> Option<u64> {
+        let run = self.polls.as_ref().filter(|run| run.tests_memory)?;
+        let is_caller = |frame: &Frame| frame.enter == run.last.caller;
+        let caller = self.stack.iter().rev().find(|frame| is_caller(frame))?;
+        (caller.inside == run.last.inside).then_some(run.begin)
+    }
+
     pub(crate) fn ended(&self) -> bool {
         matches!(self.source, Source::Ended)
     }

@@ -41,6 +41,8 @@ pub enum Quantity {
     PollingCalls,
     /// The time from the first call of each polling loop to its last. This is no wait: the process computes.
     PollingTime,
+    /// The part of the time of polling loops until something happened of which it is known who caused it.
+    PollingBlamed,
     /// The time of calls beyond their waits, as long as calls take that nothing holds up.
     Transfer,
     /// The time of calls beyond waits and transfer.
@@ -69,10 +71,11 @@ const COUNTS: [Q; 10] = [
 ];
 
 /// Quantities that belong to no wait and come after those that do.
-const OTHERS: [Q; 6] = [
+const OTHERS: [Q; 7] = [
     Q::PartialCollectives,
     Q::PollingCalls,
     Q::PollingTime,
+    Q::PollingBlamed,
     Q::Transfer,
     Q::Unexplained,
     Q::TooFew,
@@ -106,9 +109,10 @@ impl Quantity {
             Q::PartialCollectives => other(0),
             Q::PollingCalls => other(1),
             Q::PollingTime => other(2),
-            Q::Transfer => other(3),
-            Q::Unexplained => other(4),
-            Q::TooFew => other(5),
+            Q::PollingBlamed => other(3),
+            Q::Transfer => other(4),
+            Q::Unexplained => other(5),
+            Q::TooFew => other(6),
         }
     }
 

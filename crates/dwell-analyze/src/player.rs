@@ -325,7 +325,7 @@ impl Player<'_> {
         let (mut locks, mut released): (Vec<(LockKey, bool)>, _) = (Vec::new(), leave);
         let mut receives: Vec<Receive> = Vec::new();
         let mut sends: Vec<Started> = Vec::new();
-        let mut first = None;
+        let (mut first, mut changed) = (None, None);
         for note in notes {
             match note {
                 Note::Lock(key, exclusive, taken) => {
@@ -342,8 +342,10 @@ impl Player<'_> {
                         locks.push((key, exclusive));
                     }
                 }
+                Note::Change(offset) if frame.traits.has(Traits::TESTS) => changed = Some(offset),
                 Note::Change(offset) => {
-                    self.actor.signals.wait(FlagWait { location, account, enter, leave, offset });
+                    let wait = FlagWait { location, account, enter, leave, offset, polls: None };
+                    self.actor.signals.wait(wait);
                 }
                 Note::First(key, exclusive, target) => first = Some((key, exclusive, target)),
                 Note::Receive(receive) => receives.push(receive),
@@ -360,12 +362,22 @@ impl Player<'_> {
         let claimed = !receives.is_empty() || first.is_some();
         if !receives.is_empty() || !sends.is_empty() {
             receives.sort_by_key(|it| it.posted);
-            let waiter = Waiter { location, account, enter, leave };
+            let run = self.lane.polls.as_mut().filter(|run| run.last.leave == leave);
+            let run = run.filter(|_| frame.traits.has(Traits::TESTS));
+            let polls = run.map(|run| self.actor.loops.expect(run));
+            let waiter = Waiter { location, account, enter, leave, polls };
             let after = self.after_messages(waiter, &frame, &receives, &sends);
             if after.is_some() {
                 frame.done = 0;
             }
             self.actor.messages.end(waiter, &receives, &sends, after);
+        }
+        if let Some(offset) = changed
+            && let Some(run) = self.lane.polls.as_mut().filter(|run| run.is_loop)
+        {
+            let (polls, enter) = (Some(self.actor.loops.expect(run)), run.begin);
+            run.tests_memory = false;
+            self.actor.signals.wait(FlagWait { location, account, enter, leave, offset, polls });
         }
         if let Some((key, exclusive, target)) = first {
             let until = leave;
@@ -410,7 +422,7 @@ impl Player<'_> {
         receives: &[Receive],
         sends: &[Started],
     ) -> Option<u32> {
-        let Waiter { location, account, enter, leave } = waiter;
+        let Waiter { location, account, enter, leave, .. } = waiter;
         // Partners that synchronise and epochs of windows follow other rules.
         let apart = |it: &Receive| !matches!(it.context & APART, 0 | COLLECTIVES);
         if receives.iter().any(apart) {
@@ -490,11 +502,19 @@ impl Player<'_> {
         let (caller, inside) = (above.enter, above.inside);
         let test = Test { path, enter, leave: time, caller, inside };
         let paths = &mut self.lane.paths;
-        let run = Run::after(self.lane.polls.take(), test, |path, time| {
+        let (mut run, ended) = Run::after(self.lane.polls.take(), test, |path, time| {
             paths.book(path, Quantity::PollingCalls, 1);
             paths.book(path, Quantity::PollingTime, time);
         });
+        let operation = meaning.map(|meaning| meaning.operation);
+        run.tests_memory = operation == Some(Operation::TestChange);
+        if operation == Some(Operation::TestProbe) {
+            run.probed = time;
+        }
         self.lane.polls = Some(run);
+        if let Some(ended) = ended {
+            self.actor.loops.end(self.lane.location, ended);
+        }
     }
 
     /// The context of a window.

@@ -3,7 +3,15 @@
 //! Calls that ask, one after the other in the same call of the program and with no other call between them, are a run.
 //! A run is a loop as soon as one of its call sites comes again; until then it may be several questions that are asked
 //! once. So a loop may have several call sites, as one that tests two requests in turn has.
+//!
+//! A loop waits for the last of what its calls found: messages and collectives that they completed, the message of the
+//! receive that follows a probe, the operation that changed the memory that was tested. Who did that, and when, is known only
+//! after the loop has ended, so [`Loops`] keeps it until everything is answered. The culprit is blamed for the time from
+//! the first call to the release; what the loop took after that is taken from its last call site.
 
+use std::collections::HashMap;
+
+use crate::hash::Mixed;
 use crate::paths::Path;
 
 /// Call sites of a loop at most. Beyond that a run begins anew.
@@ -24,47 +32,164 @@ pub(crate) struct Test {
 /// A run of calls that ask.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    last: Test,
-    /// Each call site, with the time from the end of the call before to the end of its first call.
+    pub(crate) last: Test,
+    /// Enter of the first call.
+    pub(crate) begin: u64,
+    /// Each call site, with the time that ends with its calls, each counted from the end of the call before.
     sites: [(Path, u64); SITES],
     count: usize,
     /// Whether a call site came again.
-    is_loop: bool,
+    pub(crate) is_loop: bool,
+    /// Number among the loops whose culprits are looked for, once something was found.
+    pub(crate) number: Option<u32>,
+    /// When the last call ended that probed for a message, until a receive follows; otherwise 0.
+    pub(crate) probed: u64,
+    /// Whether its last call tests memory.
+    pub(crate) tests_memory: bool,
 }
 
 impl Run {
     fn of(test: Test) -> Self {
-        let sites = [(test.path, test.leave - test.enter); SITES];
-        Self { last: test, sites, count: 1, is_loop: false }
+        Self {
+            last: test,
+            begin: test.enter,
+            sites: [(test.path, test.leave - test.enter); SITES],
+            count: 1,
+            is_loop: false,
+            number: None,
+            probed: 0,
+            tests_memory: false,
+        }
     }
 
-    /// The run up to a further call. `book` is called with every call that is found to belong to a loop, and the time
-    /// that ends with it.
-    pub(crate) fn after(run: Option<Self>, test: Test, mut book: impl FnMut(Path, u64)) -> Self {
+    /// The run up to a further call, and the run before if that has ended. `book` is called with every call that is found
+    /// to belong to a loop, and the time that ends with it.
+    pub(crate) fn after(
+        run: Option<Self>,
+        test: Test,
+        mut book: impl FnMut(Path, u64),
+    ) -> (Self, Option<Self>) {
         let Some(mut run) = run.filter(|run| run.is_followed_by(&test)) else {
-            return Self::of(test);
+            return (Self::of(test), run);
         };
+        let before = run;
         let time = test.leave - run.last.leave;
         run.last = test;
-        let sites = run.sites.get(..run.count).unwrap_or_default();
-        if sites.iter().any(|(path, _)| *path == test.path) {
+        let sites = run.sites.get_mut(..run.count).unwrap_or_default();
+        if let Some(at) = sites.iter().position(|(path, _)| *path == test.path) {
             if !run.is_loop {
                 sites.iter().for_each(|(path, time)| book(*path, *time));
             }
             run.is_loop = true;
             book(test.path, time);
-            return run;
+            if let Some((_, sum)) = sites.get_mut(at) {
+                *sum += time;
+            }
+            return (run, None);
         }
         match run.sites.get_mut(run.count) {
             Some(place) if !run.is_loop => *place = (test.path, time),
-            _ => return Self::of(test),
+            _ => return (Self::of(test), Some(before)),
         }
         run.count += 1;
-        run
+        (run, None)
     }
 
     fn is_followed_by(&self, test: &Test) -> bool {
         let length = test.leave - test.enter;
         (self.last.caller, self.last.inside + length) == (test.caller, test.inside)
+    }
+
+    /// The time that each call site is blamed for on whoever ended the loop at some time.
+    fn blamed(&self, release: u64) -> impl Iterator<Item = (Path, u64)> {
+        let mut late = self.last.leave.saturating_sub(release);
+        let sites = self.sites.get(..self.count).unwrap_or_default().iter();
+        let (last, others): (Vec<_>, Vec<_>) = sites.partition(|it| it.0 == self.last.path);
+        last.into_iter().chain(others).map(move |&(path, time)| {
+            let taken = late.min(time);
+            late -= taken;
+            (path, time - taken)
+        })
+    }
+}
+
+/// A release of a loop that is not known yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    /// Number of the loop.
+    pub(crate) number: u32,
+    /// When it happened and who did it, if that was found.
+    pub(crate) by: Option<(u64, u32)>,
+}
+
+/// Time of a loop that a process is to blame for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blamed {
+    pub(crate) location: u32,
+    pub(crate) path: Path,
+    pub(crate) culprit: u32,
+    pub(crate) time: u64,
+}
+
+/// A loop until its releases are known.
+#[derive(Debug, Default)]
+struct Loop {
+    /// Releases that are not known.
+    missing: u32,
+    latest: Option<(u64, u32)>,
+    /// Location and run, once the loop has ended.
+    ended: Option<(u32, Run)>,
+}
+
+/// The loops of a process whose culprits are looked for.
+#[derive(Debug, Default)]
+pub(crate) struct Loops {
+    next: u32,
+    open: HashMap<u32, Loop, Mixed>,
+    /// What is to be booked.
+    pub(crate) blamed: Vec<Blamed>,
+}
+
+impl Loops {
+    /// A release of a run will be told; the number of its loop.
+    pub(crate) fn expect(&mut self, run: &mut Run) -> u32 {
+        let number = *run.number.get_or_insert_with(|| {
+            self.next = self.next.wrapping_add(1);
+            self.next
+        });
+        self.open.entry(number).or_default().missing += 1;
+        number
+    }
+
+    /// A run has ended.
+    pub(crate) fn end(&mut self, location: u32, run: Run) {
+        let Some(number) = run.number else { return };
+        if !run.is_loop {
+            self.open.remove(&number);
+        } else if let Some(it) = self.open.get_mut(&number) {
+            it.ended = Some((location, run));
+            self.settle(number);
+        }
+    }
+
+    /// A release is known.
+    pub(crate) fn release(&mut self, release: Release) {
+        let Some(it) = self.open.get_mut(&release.number) else { return };
+        it.missing = it.missing.saturating_sub(1);
+        it.latest = it.latest.max(release.by);
+        self.settle(release.number);
+    }
+
+    fn settle(&mut self, number: u32) {
+        let is_over = |it: &Loop| it.missing == 0 && it.ended.is_some();
+        if !self.open.get(&number).is_some_and(is_over) {
+            return;
+        }
+        let Some(Loop { latest, ended, .. }) = self.open.remove(&number) else { return };
+        let Some(((release, culprit), (location, run))) = latest.zip(ended) else { return };
+        if release > run.begin {
+            let of = |(path, time)| Blamed { location, path, culprit, time };
+            self.blamed.extend(run.blamed(release).map(of));
+        }
     }
 }

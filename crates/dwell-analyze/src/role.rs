@@ -252,7 +252,11 @@ impl Roles {
                 *role = Role { traits, meaning, epoch, requests };
             }
         }
-        let wait_change = roles.iter().any(|role| role.traits.has(Traits::WAIT_CHANGE));
+        let watches = |role: &Role| {
+            let operation = role.meaning.map(|it| it.operation);
+            role.traits.has(Traits::WAIT_CHANGE) || operation == Some(Operation::TestChange)
+        };
+        let wait_change = roles.iter().any(watches);
         let traits = roles.iter().map(|role| role.traits).collect();
         let layers = roles.iter().map(Role::layer).collect();
         Self { roles, traits, layers, wait_change, left_out }
@@ -280,7 +284,7 @@ impl Roles {
         self.layers.get(region.0 as usize).copied().flatten()
     }
 
-    /// Whether some call waits for a change of memory, so that signals matter.
+    /// Whether some call waits for a change of memory or tests for one, so that signals matter.
     pub(crate) fn any_wait_change(&self) -> bool {
         self.wait_change
     }

@@ -14,8 +14,8 @@ use crate::paths::Counted;
 use crate::patterns::collectives::{Among, Arrival, Touch, Way};
 use crate::patterns::locks::{LockKey, LockLetter, What};
 use crate::patterns::messages::{
-    APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Posted, Receive,
-    Sent, Started,
+    APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Polled, Posted,
+    Receive, Sent, Started,
 };
 use crate::player::Player;
 use crate::regions::Span;
@@ -134,8 +134,8 @@ impl Player<'_> {
             }
             Event::MpiIrecvRequest(it) => {
                 let enter = self.lane.stack.last().map_or(time, |frame| frame.enter);
-                let probe = self.lane.probe.take();
-                self.actor.messages.posted.insert(it.request_id.0, Posted { enter, probe });
+                let posted = self.post(enter);
+                self.actor.messages.posted.insert(it.request_id.0, posted);
             }
             Event::MpiIsendComplete(it) => {
                 if let Some(started) = self.actor.messages.started.remove(&it.request_id.0) {
@@ -347,8 +347,8 @@ impl Player<'_> {
         }
         let what = Quantity::Wait(Wait::NonBlockingWait);
         let (sender, context, tag, posted) = (0, COLLECTIVES, number, began);
-        let (bytes, skipped, probe) = (0, 0, None);
-        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe };
+        let (bytes, skipped, probe, polled) = (0, 0, None, None);
+        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe, polled };
         self.note(Note::Receive(receive));
     }
 
@@ -486,8 +486,8 @@ impl Player<'_> {
     /// The open call waits for what a partner tells.
     fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
         let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
-        let (tag, bytes, skipped, probe) = (0, 0, 0, None);
-        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe };
+        let (tag, bytes, skipped, probe, polled) = (0, 0, 0, None, None);
+        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe, polled };
         self.note(Note::Receive(receive));
     }
 
@@ -550,6 +550,17 @@ impl Player<'_> {
         }
     }
 
+    /// A receive is posted: the message may be the one that was probed for before.
+    fn post(&mut self, enter: u64) -> Posted {
+        let probe = self.lane.probe.take();
+        let run = self.lane.polls.as_mut().filter(|run| run.is_loop && run.probed > 0);
+        let polled = run.map(|run| {
+            let leave = std::mem::take(&mut run.probed);
+            Polled { number: self.actor.loops.expect(run), leave }
+        });
+        Posted { enter, probe, polled }
+    }
+
     fn receive(
         &mut self,
         comm: CommRef,
@@ -568,10 +579,10 @@ impl Player<'_> {
         };
         let Some(sender) = self.process(context, from) else { return };
         self.moved(bytes, sender);
-        let here = || Posted { enter: frame.enter, probe: self.lane.probe.take() };
-        let Posted { enter: posted, probe } = posted.unwrap_or_else(here);
+        let posted = posted.unwrap_or_else(|| self.post(frame.enter));
+        let Posted { enter: posted, probe, polled } = posted;
         let what = Quantity::Wait(Wait::LateSender);
-        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe };
+        let receive = Receive { sender, context, tag, bytes, posted, what, skipped, probe, polled };
         self.note(Note::Receive(receive));
     }
 }

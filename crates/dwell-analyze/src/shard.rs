@@ -24,6 +24,7 @@ use crate::patterns::locks::{self, LockLetter, Locks, What};
 use crate::patterns::messages::OUTSIDE;
 use crate::patterns::progress::{self, Ask, AskOne, Judged, Outcome, Questions, Watch};
 use crate::player::{LONGEST_MESSAGE, Player};
+use crate::polling::Blamed;
 use crate::role::Traits;
 use crate::world::World;
 use dwell_model::waits::Wait;
@@ -279,11 +280,16 @@ impl Shard {
                 for after in std::mem::take(&mut actor.messages.judged) {
                     actor.outside.learn_after(after);
                 }
+                for release in actor.messages.releases.drain(..) {
+                    actor.loops.release(release);
+                }
             }
             if !actor.signals.is_empty() {
                 let frames = actor.lanes.iter().flat_map(|lane| &lane.stack);
                 let waits = frames.filter(|frame| frame.traits.has(Traits::WAIT_CHANGE));
-                let open = waits.map(|frame| frame.enter).min().unwrap_or(u64::MAX);
+                let loops = actor.lanes.iter().filter_map(Lane::tests_memory_since);
+                let enters = waits.map(|frame| frame.enter).chain(loops);
+                let open = enters.min().unwrap_or(u64::MAX);
                 let bookings = &mut desk.replies.bookings;
                 actor.signals.judge(me, horizon, open, |wait, what, amount, origin| {
                     let (location, account) = (wait.location, wait.account);
@@ -293,6 +299,9 @@ impl Shard {
                     let booking = Booking { location, account, what, amount, begin, blamed, left };
                     bookings.send(me, booking);
                 });
+                for release in actor.signals.releases.drain(..) {
+                    actor.loops.release(release);
+                }
             }
         }
     }
@@ -372,6 +381,14 @@ impl Shard {
         // Regions that ended shortly before an operation are no evidence, and may belong to a visit.
         let floor = floor.saturating_sub(world.longest_latency().max(progress::APART));
         for actor in actors {
+            for blamed in std::mem::take(&mut actor.loops.blamed) {
+                let Blamed { location, path, culprit, time } = blamed;
+                let Some(lane) = actor.lane_mut(world, location) else { continue };
+                lane.paths.book(path, Quantity::PollingBlamed, time);
+                let signature = lane.paths.get(path).map_or(0, |node| node.signature);
+                let party = world.parties.party(culprit);
+                self.blame.add(signature, Quantity::PollingBlamed, party, time);
+            }
             actor.sure.forget(floor);
             actor.wide.forget(floor);
             actor.outstanding.spill(most_open);
@@ -552,6 +569,9 @@ impl Play<'_> {
         lane.damage.unmatched += calls.count() as u64;
         while !lane.stack.is_empty() {
             self.player(lane).close(now);
+        }
+        if let Some(run) = lane.polls.take() {
+            self.actor.loops.end(lane.location, run);
         }
     }
 }

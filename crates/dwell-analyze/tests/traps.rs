@@ -86,6 +86,16 @@ impl Thread {
             .at(leave, Leave { region: WAIT_UNTIL })
     }
 
+    /// A test of a word, and whether it found a change.
+    fn test(self, offset: u64, found: bool, enter: u64, leave: u64) -> Self {
+        let thread = self.at(enter, Enter { region: MAYBE });
+        let thread = match found {
+            true => thread.with(leave, (OFFSET, offset), RmaWaitChange { win }),
+            false => thread,
+        };
+        thread.at(leave, Leave { region: MAYBE })
+    }
+
     fn barrier(self, sequence: u64, completes: Option<u64>, enter: u64, leave: u64) -> Self {
         let mut thread = self.at(enter, Enter { region: BARRIER });
         if let Some(last) = completes {
@@ -536,6 +546,29 @@ fn two_threads_in_the_target() {
     // A get of a process from itself serves nobody, whichever thread makes it.
     let from_itself = thread().get(7, 1, 150, 160).end();
     progress(&[vec![get()], vec![late, from_itself]], [200, 0, 0, 0]);
+}
+
+/// A loop of tests is ended by who changed the word that the last of them found changed.
+#[test]
+fn a_loop_of_tests_is_ended_by_who_changed_the_word() {
+    let poller = |found| {
+        let thread = thread().test(64, false, 100, 110).test(64, false, 150, 160);
+        thread.test(64, found, 290, 320).end()
+    };
+    let origin = || thread().p(2, 0, 72, 250).p(3, 0, 64, 300).p(5, 0, 72, 310).end();
+    let other = || thread().p(6, 0, 64, 50).end();
+    for (found, until) in [(true, Some(200)), (false, None)] {
+        analyzed(&[vec![poller(found)], vec![origin()], vec![other()]], |analysis| {
+            let [polling] = analysis.polling() else { panic!("{:?}", analysis.polling()) };
+            assert_eq!((polling.calls, polling.nanoseconds), (3, 220));
+            assert_eq!(polling.until_release, until.unwrap_or(0));
+            let targets: Vec<_> =
+                polling.targets.iter().map(|it| (it.who.as_str(), it.nanoseconds)).collect();
+            let expected: Vec<_> = until.map(|until| ("process 1", until)).into_iter().collect();
+            assert_eq!(targets, expected);
+            assert_eq!(analysis.total(Quantity::Wait(Wait::LateSignal)), 0);
+        });
+    }
 }
 
 #[test]

@@ -210,6 +210,15 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result
                 thread.write(time, RmaTryLock { win, remote, lock_id, lock_type });
             }
         }
+        // One that compares nothing never says that it found a change.
+        Operation::TestChange
+            if succeeded
+                && hook.row.places.success != Success::Unsaid
+                && waits_for_one(hook.row) =>
+        {
+            let offset = process.symmetric.offset(facts.address);
+            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, RmaWaitChange { win });
+        }
         Operation::Allocate | Operation::Reallocate => {
             process.symmetric.allocated(result as usize, facts.bytes);
         }

@@ -288,7 +288,7 @@ static void shared_window(void) {
     MPI_Win_sync(shared);
   } else {
     TIMED(do { MPI_Win_sync(shared); sched_yield(); } while (*(volatile double *)flag != 1));
-    waited("polling", 0, 4);
+    waited_unseen("polling", 0, 4); /* a store, which MPI does not see */
   }
   barrier(5);
   MPI_Win_unlock_all(shared);

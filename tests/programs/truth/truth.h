@@ -110,6 +110,7 @@ typedef struct {
   const char *mode, *pattern;
   call_t call;
   int how, culprit, event, events;
+  int unseen; /* no trace of the runtime can tell the culprit */
   int64_t wait;
 } wait_t;
 static wait_t waits[CALLS];
@@ -129,6 +130,10 @@ static inline void waited_in(call_t it, const char *pattern, int culprit, int ev
   note_wait((wait_t){.pattern = pattern, .call = it, .how = UNTIL_EVENT, .culprit = culprit, .event = event});
 }
 static inline void waited(const char *pattern, int culprit, int event) { waited_in(call, pattern, culprit, event); }
+/* This call waited until `culprit` did `event`, past the runtime: nobody can be named. */
+static inline void waited_unseen(const char *pattern, int culprit, int event) {
+  note_wait((wait_t){.pattern = pattern, .call = call, .how = UNTIL_EVENT, .culprit = culprit, .event = event, .unseen = 1});
+}
 /* This call waited until one of several visits of `culprit`, which are far apart: the last that began during the call. Its
  * operation is short, so an earlier visit that had served it would have ended the call. */
 static inline void waited_for_visit(const char *pattern, int culprit, int event, int events) {
@@ -223,7 +228,8 @@ static inline void truth_end(void) {
   }
   for (wait_t *it = waits; it < waits + calls; it++) {
     resolve(it);
-    fprintf(file, "%s %s %d %d %d %lld %lld\n", it->mode, it->pattern, it->call.line, me, it->culprit,
+    int culprit = it->unseen ? -1 : it->culprit;
+    fprintf(file, "%s %s %d %d %d %lld %lld\n", it->mode, it->pattern, it->call.line, me, culprit,
             (long long)it->wait, (long long)(it->call.end - it->call.begin));
   }
   fclose(file);

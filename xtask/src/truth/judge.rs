@@ -192,7 +192,9 @@ impl Findings {
             let Some(step) = it["path"].as_array().and_then(|path| path.last()) else { continue };
             let entry = found.entry((step["line"].as_u64().unwrap_or(0), pattern)).or_default();
             let seconds = it["seconds"].as_f64().unwrap_or(0.0);
-            entry.low += seconds;
+            // A loop goes on until it asks again, so it lasts longer than it waits.
+            let release = it["seconds_until_release"].as_f64().filter(|it| *it > 0.0);
+            entry.low += release.unwrap_or(seconds);
             entry.high += it["seconds_at_most"].as_f64().unwrap_or(seconds);
             step["region"].as_str().unwrap_or("").clone_into(&mut entry.call);
             for target in it["targets"].as_array().into_iter().flatten() {
@@ -330,7 +332,8 @@ mod tests {
          "seconds": 0.1, "seconds_at_most": 0.2, "targets": [{"who": "PE 3", "seconds_at_most": 0.2}]},
         {"pattern": "barrier_wait", "path": [{"line": 9, "region": "shmem_barrier_all"}],
          "seconds": 0.05, "seconds_at_most": 0.05, "targets": [{"who": "PE 1", "seconds_at_most": 0.05}]}],
-        "polling": []}"#;
+        "polling": [{"path": [{"line": 11, "region": "MPI_Test"}], "seconds": 0.09,
+         "seconds_until_release": 0.08, "targets": [{"who": "Rank 2", "seconds_at_most": 0.08}]}]}"#;
 
     fn verdicts(lines: &[&str], balanced: bool) -> Vec<Verdict> {
         let truths: Vec<Truth> = lines.iter().map(|it| truth(it).expect("a truth")).collect();
@@ -349,6 +352,17 @@ mod tests {
         assert_eq!(one(97), [Verdict::BelowBounds]);
         assert_eq!(one(204), [Verdict::Passes]);
         assert_eq!(one(205), [Verdict::AboveBounds]);
+    }
+
+    #[test]
+    fn a_loop_waits_until_its_release_or_a_little_longer() {
+        let one = |ms: u64, culprit: u32| {
+            verdicts(&[&format!("m polling 11 1 {culprit} {} 0", 1_000_000 * ms)], false)
+        };
+        assert_eq!(one(77, 2), [Verdict::BelowBounds]);
+        assert_eq!(one(81, 2), [Verdict::Passes]);
+        assert_eq!(one(81, 1), [Verdict::WrongCulprit]);
+        assert_eq!(one(93, 2), [Verdict::AboveBounds]);
     }
 
     #[test]

@@ -25,15 +25,9 @@ const fn at_times(runtime: &'static str, row: &'static str, reason: &'static str
 
 #[rustfmt::skip]
 const KNOWN: &[Known] = &[
-    always("", "polling polling", POLLING),
-    always("", "poll_", POLLING),
-    always("", "consensus polling", POLLING),
-    always("", "shared_window polling", POLLING),
     always("", "flag_in_put", "the archive has no address of a put of 1 KiB"),
     at_times("mpich", "lock_queue lock_contention", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
 ];
-
-const POLLING: &str = "polling loops have no culprit";
 
 /// Why a row is known to fail; `None` if it has to pass.
 pub(super) fn reason(run: &Run, row: &Row) -> Option<&'static str> {

@@ -32,6 +32,7 @@ use crate::lane::Done;
 use crate::metric::Quantity;
 use crate::outstanding::{Class, Known};
 use crate::patterns::collectives::Booking;
+use crate::polling::Release;
 use crate::transport::{Letter, Post};
 use dwell_model::waits::Wait;
 
@@ -95,6 +96,16 @@ pub(crate) struct Receive {
     pub(crate) skipped: u64,
     /// The probe that found the message.
     pub(crate) probe: Option<Probe>,
+    pub(crate) polled: Option<Polled>,
+}
+
+/// The polling loop whose last probe came right before a receive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polled {
+    /// Number of the loop.
+    pub(crate) number: u32,
+    /// When the probe ended: a message that was sent later is not the one that it found.
+    pub(crate) leave: u64,
 }
 
 /// A call that waited until there was a message, and did not receive it.
@@ -112,6 +123,7 @@ pub(crate) struct Posted {
     /// Enter of the call that posted it.
     pub(crate) enter: u64,
     pub(crate) probe: Option<Probe>,
+    pub(crate) polled: Option<Polled>,
 }
 
 /// A message that was sent by a call that is open, or that a later call completes.
@@ -145,6 +157,8 @@ pub(crate) struct Waiter {
     pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
+    /// If it is a call of a polling loop, the number of that.
+    pub(crate) polls: Option<u32>,
 }
 
 /// A call, and what is known of its messages.
@@ -164,6 +178,8 @@ struct Call {
     sends: u32,
     /// The last receive that was posted during the call, and by whom.
     posted: Option<(u64, u32)>,
+    /// The last receive of one of its sends, whenever it was posted, and by whom.
+    received: Option<(u64, u32)>,
     /// If the rest of the call may be a wait for progress: the number of the case.
     after: Option<u32>,
     /// Partners of large messages, and since when both sides knew of the message.
@@ -177,7 +193,17 @@ impl Call {
         if ready.posted > enter && ready.posted < leave {
             self.posted = self.posted.max(Some((ready.posted, ready.receiver)));
         }
+        self.received = self.received.max(Some((ready.posted, ready.receiver)));
         self.partner(ready.receiver, (started.begin, ready.posted), started.bytes);
+    }
+
+    /// The last of what the call found, if it is part of a polling loop.
+    fn release(&self) -> Option<Release> {
+        let of = |it: Sent| (it.begin, it.sender);
+        let found = [self.latest.map(of), self.collective.map(of), self.received];
+        // A message that was received later was kept by the library: nobody was waited for.
+        let by = found.into_iter().flatten().filter(|it| it.0 < self.waiter.leave).max();
+        self.waiter.polls.map(|number| Release { number, by })
     }
 
     /// This side and the partner have known of a message since these times.
@@ -213,6 +239,7 @@ struct Missing {
     /// How many messages that were received unseen come before it.
     skipped: u64,
     probe: Option<Probe>,
+    polled: Option<Polled>,
 }
 
 /// What a receive finds.
@@ -273,6 +300,8 @@ pub(crate) struct Inbox {
     pub(crate) started: HashMap<u64, Started, Mixed>,
     /// Calls whose messages are judged, and that may have waited for progress as well.
     pub(crate) judged: Vec<After>,
+    /// Who ended polling loops.
+    pub(crate) releases: Vec<Release>,
     fresh: Vec<Sent>,
     /// Whether everything is known that receivers will ever say.
     closing: bool,
@@ -324,6 +353,7 @@ impl Inbox {
             posted: it.posted,
             skipped: it.skipped,
             probe: it.probe,
+            polled: it.polled,
         };
         let missing = list.iter().map(missing).collect();
         let mut kinds = list.iter().map(|it| it.what);
@@ -340,6 +370,7 @@ impl Inbox {
             until,
             sends: 0,
             posted,
+            received: None,
             after,
             partners,
         };
@@ -406,15 +437,22 @@ impl Inbox {
             if call.waiter.leave >= horizon {
                 continue;
             }
-            let (sent, unseen) = (&mut self.sent, &mut self.unseen);
+            let (sent, unseen, releases) = (&mut self.sent, &mut self.unseen, &mut self.releases);
             let mut missing = std::mem::take(&mut call.missing);
-            missing.retain_mut(|Missing { key, bytes, posted, skipped, probe }| {
+            missing.retain_mut(|Missing { key, bytes, posted, skipped, probe, polled }| {
+                let mut release = |by: Option<(u64, u32)>| {
+                    if let Some(Polled { number, leave }) = *polled {
+                        let by = by.filter(|it| it.0 < leave);
+                        releases.push(Release { number, by });
+                    }
+                };
                 let (key, posted) = (*key, *posted);
                 let first = sent.get_mut(&key).filter(|_| !blocked.contains(&key));
                 let message = match first.map_or(Taken::Nothing, |queue| take(queue, skipped)) {
                     Taken::Message(message) => message,
                     Taken::Unseen => {
                         *unseen += 1;
+                        release(None);
                         return false;
                     }
                     Taken::Nothing => {
@@ -429,6 +467,7 @@ impl Inbox {
                     *latest = Some(message);
                 }
                 call.partner(message.sender, (posted, message.begin), *bytes);
+                release(Some((message.begin, message.sender)));
                 if let Some(probe) = probe {
                     judge_probe(probe, &message, book);
                 }
@@ -448,6 +487,7 @@ impl Inbox {
                 over.push(number);
                 let until = judge_sends(call, until, book);
                 self.judged.extend(call.after(until));
+                self.releases.extend(call.release());
             }
         }
         over.iter().for_each(|number| drop(self.calls.remove(number)));
@@ -476,7 +516,7 @@ fn judge_call(
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
     book: &mut impl FnMut(Booking),
 ) -> u64 {
-    let Waiter { location, account, leave, mut enter } = call.waiter;
+    let Waiter { location, account, leave, mut enter, .. } = call.waiter;
     let mut add = |what, begin, amount, it: &Sent, left| {
         if amount > 0 {
             let blamed = Some(it.sender);

@@ -10,6 +10,9 @@
 //! began after the wait did, at another process, the wait is its begin less the enter. Where the
 //! address was not recorded, any small operation is taken for the releaser, and the wait is *inferred*.
 //!
+//! A polling loop over calls that test memory is looked up alike, from its first call to the end of the one that found the
+//! change, and is told who made it.
+//!
 //! Where large operations act is not recorded. If no small one released a wait, and a large one began
 //! meanwhile, that may have been it: the wait is counted as not judged.
 
@@ -17,6 +20,7 @@ use dwell_model::archive::SMALL;
 
 use crate::accounts::Account;
 use crate::metric::Quantity;
+use crate::polling::Release;
 use crate::transport::Letter;
 use dwell_model::waits::Wait;
 
@@ -53,6 +57,8 @@ pub(crate) struct FlagWait {
     pub(crate) enter: u64,
     pub(crate) leave: u64,
     pub(crate) offset: Option<u64>,
+    /// If it is a polling loop, its number: it is told who ended it, and nothing is booked.
+    pub(crate) polls: Option<u32>,
 }
 
 /// What a process knows of signals to it, and its waits that are not judged.
@@ -60,6 +66,8 @@ pub(crate) struct FlagWait {
 pub(crate) struct Inbox {
     raised: Vec<Signal>,
     waits: Vec<FlagWait>,
+    /// Who ended polling loops.
+    pub(crate) releases: Vec<Release>,
     /// Waits during which nobody was seen to raise the flag.
     pub(crate) unseen: u64,
     /// Waits that a large operation may have ended.
@@ -94,7 +102,7 @@ impl Inbox {
         mut book: impl FnMut(&FlagWait, Quantity, u64, u32),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
-        let (raised, doubtful) = (&self.raised, &mut self.doubtful);
+        let (raised, doubtful, releases) = (&self.raised, &mut self.doubtful, &mut self.releases);
         self.waits.retain(|wait| {
             if wait.leave >= horizon {
                 return true;
@@ -103,6 +111,11 @@ impl Inbox {
             let until = raised.get(..end).unwrap_or_default().iter().rev();
             let mut during = until.take_while(|it| it.begin > wait.enter);
             let releaser = during.clone().find(|it| it.covers(wait.offset));
+            if let Some(number) = wait.polls {
+                let by = releaser.filter(|it| it.origin != me).map(|it| (it.begin, it.origin));
+                releases.push(Release { number, by });
+                return false;
+            }
             let large = |it: &Signal| it.offset.is_none() && it.bytes > SMALL && it.origin != me;
             self.unseen += u64::from(releaser.is_none());
             *doubtful += u64::from(releaser.is_none() && during.any(large));

@@ -48,6 +48,8 @@ pub(crate) const REGIONS: &[(&str, RegionRole)] = &[
     ("MPI_Win_flush_all", RegionRole::Rma),
     ("MPI_Win_unlock", RegionRole::Rma),
     ("MPI_Win_unlock_all", RegionRole::Rma),
+    ("MPI_Test", RegionRole::Point2point),
+    ("MPI_Iprobe", RegionRole::Point2point),
 ];
 
 fn region(name: &str) -> RegionRef {
@@ -122,9 +124,10 @@ pub(crate) fn write(directory: &std::path::Path, lists: &[Events]) {
     let (node, parent) = (SystemTreeNodeRef(0), SystemTreeNodeRef::UNDEFINED);
     defs.write(def::SystemTreeNode { id: node, name, class_name: name, parent }).unwrap();
     for (id, number_of_events) in (0..).zip(counts) {
+        let rank = defs.string(&format!("Rank {id}")).unwrap();
         defs.write(def::LocationGroup {
             id: LocationGroupRef(id),
-            name,
+            name: rank,
             location_group_type: LocationGroupType::Process,
             system_tree_parent: node,
             creating_location_group: LocationGroupRef::UNDEFINED,

@@ -14,7 +14,7 @@
 //! | `findings` | the waits, those of the first entry first |
 //! | `unexplained` | time in calls beyond waits and transfer, for each call path where it is a finding or where targets were away: `layer`, `seconds`, `is_finding`, `too_few_seconds`, `away_seconds`, `transfer_seconds`, `longest_seconds`, `longest_at`, `visits`, `path_seconds`, `path`, `call_path`, `locations`, `origins`, `targets`, `crowds` |
 //! | `crowds` | nodes with more processes than cores: `node`, `processes`, `cores` |
-//! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `path`, `locations` |
+//! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `seconds_until_release`, `path`, `locations`, `targets` |
 //! | `not_computed` | `pattern`, `calls` (0 for all) and `reason` |
 //! | `damage` | what is wrong with the archive |
 //!
@@ -231,8 +231,10 @@ fn polling(analysis: &Analysis) -> Vec<Value> {
             "layer": it.layer.name(),
             "calls": it.calls,
             "seconds": seconds(it.nanoseconds),
+            "seconds_until_release": seconds(it.until_release),
             "path": path(&it.path),
             "locations": it.locations,
+            "targets": shares(&it.targets),
         })
     })
     .collect()

@@ -288,9 +288,13 @@ fn polling(page: &mut Page, analysis: &Analysis) {
     let loops = analysis.polling();
     let Some(longest) = loops.first() else { return };
     page.end();
+    let ended = match longest.targets.as_slice() {
+        [] => String::new(),
+        some => format!(", ended by {}", shares(some)),
+    };
     page.say(
         &format!(
-            "polling: {} test again and again, for {}; it counts as computing. Most: {}",
+            "polling: {} test again and again, for {}; it counts as computing. Most: {}{ended}",
             counted(loops.iter().map(|it| it.calls).sum(), "call", "calls"),
             time(loops.iter().map(|it| it.nanoseconds).sum()),
             call(&longest.path)
