@@ -6,7 +6,7 @@
 //!
 //! | calls | are compared with calls of the same |
 //! |---|---|
-//! | one-sided operations | layer, kind of operation, completion inside the call or not, distance of the target, memory, bytes |
+//! | one-sided operations | layer, kind of operation, completion inside the call or not, strided or not, distance of the target, memory, bytes |
 //! | all others | function, distance of the partner, size of the group, bytes |
 //!
 //! A distance is one of three: the own process, the own node, another node. Pairs of nodes are not kept apart, so a node
@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use dwell_model::layer::Layer;
 
+use crate::inefficient::Following;
 use crate::matrix::Kind;
 use crate::metric::Quantity;
 use crate::outstanding::{Class, magnitude};
@@ -73,20 +74,27 @@ pub(crate) enum Distance {
 /// | 8 to 9 | [`Distance`] of the partner |
 /// | 10 to 15 | 0 for calls without a group, otherwise 1 + ⌊log8 of its size⌋ |
 /// | 16 to 31 | number of the memory of one-sided operations |
-/// | 32 to 62 | region, or of one-sided operations layer, kind, and whether they are complete |
+/// | 32 to 62 | region, or of one-sided operations layer, kind, whether they are complete (bit 40), and whether they are strided (bit 41) |
 /// | 63 | one-sided operations |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Sort(pub(crate) u64);
 
 impl Sort {
     const ONE_SIDED: u64 = 1 << 63;
+    const STRIDED: u64 = 1 << 41;
 
     /// Calls that issue one-sided operations.
     #[inline(always)]
-    pub(crate) fn operation(class: Class, bytes: u64, far: Distance, complete: bool) -> Self {
-        let kind = u64::from(class.0 & 0xFF) | u64::from(complete) << 8;
+    pub(crate) fn operation(
+        class: Class,
+        size: u64,
+        far: Distance,
+        complete: bool,
+        strided: bool,
+    ) -> Self {
+        let kind = u64::from(class.0 & 0xFF) | u64::from(complete) << 8 | u64::from(strided) << 9;
         let memory = u64::from(class.0 >> 16);
-        Self(Self::ONE_SIDED | kind << 32 | memory << 16 | (far as u64) << 8 | size(bytes))
+        Self(Self::ONE_SIDED | kind << 32 | memory << 16 | (far as u64) << 8 | size)
     }
 
     /// Calls of a function.
@@ -97,14 +105,56 @@ impl Sort {
         Self(region << 32 | members << 10 | (far as u64) << 8 | size(bytes))
     }
 
+    /// Whether the calls issue one-sided operations.
+    pub(crate) fn is_one_sided(self) -> bool {
+        self.0 & Self::ONE_SIDED != 0
+    }
+
+    /// Whether these are atomics.
+    pub(crate) fn is_atomic(self) -> bool {
+        self.is_one_sided() && self.0 >> 32 & 7 == Kind::Atomic as u64
+    }
+
+    /// Bytes within a factor of 8.
+    pub(crate) fn size(self) -> u64 {
+        self.0 & 0xFF
+    }
+
+    /// The same with other bytes.
+    pub(crate) fn with_size(self, size: u64) -> Self {
+        Self(self.0 & !0xFF | size & 0xFF)
+    }
+
+    /// Number of the memory that one-sided operations act on.
+    pub(crate) fn memory(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// The same operations on another memory.
+    pub(crate) fn with_memory(self, memory: u16) -> Self {
+        Self(self.0 & !0xFFFF_0000 | u64::from(memory) << 16)
+    }
+
+    /// Whether the calls move elements that lie apart.
+    pub(crate) fn is_strided(self) -> bool {
+        self.0 & (Self::ONE_SIDED | Self::STRIDED) == Self::ONE_SIDED | Self::STRIDED
+    }
+
+    /// Calls that move as many bytes in one piece, and after these the same with more and more bytes.
+    pub(crate) fn in_one_piece(self) -> impl Iterator<Item = Self> {
+        let of = Self(self.0 & !Self::STRIDED);
+        (of.size()..=size(u64::MAX)).map(move |size| of.with_size(size))
+    }
+
     /// The same function or kind of operation, whatever the partners and the memory.
     fn general(self) -> (u64, u64) {
         (self.0 >> 32, self.0 & 0xFF)
     }
 }
 
+/// Bytes or members within a factor of 8.
 #[inline(always)]
-fn size(of: u64) -> u64 {
+pub(crate) fn size(of: u64) -> u64 {
     magnitude(of).into()
 }
 
@@ -223,7 +273,7 @@ impl Histogram {
     }
 
     /// Sum of the rests, and of the parts of them that are no longer than a time.
-    fn split(&self, at_most: u64) -> (u64, u64) {
+    pub(crate) fn split(&self, at_most: u64) -> (u64, u64) {
         let (mut all, mut part) = (0, 0);
         for (at, bin) in self.bins() {
             all += bin.sum;
@@ -239,6 +289,12 @@ impl Histogram {
         last.unwrap_or(0).saturating_sub(time)
     }
 
+    /// How many calls there are.
+    pub(crate) fn count(&self) -> u64 {
+        let calls: i64 = self.bins().map(|(_, bin)| bin.count).sum();
+        u64::try_from(calls).unwrap_or(0)
+    }
+
     fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -252,6 +308,8 @@ pub(crate) struct Calls {
     /// The next account of the same path; the last leads back to the first.
     pub(crate) next: u32,
     pub(crate) rests: Histogram,
+    /// How many of them followed others.
+    pub(crate) following: Following,
 }
 
 /// What an open call has moved so far, and with whom.
@@ -279,7 +337,8 @@ impl Moved {
     pub(crate) fn sort(&self, region: u32, traits: Traits) -> Sort {
         match self.class {
             Some(class) if traits.has(Traits::ONE_SIDED) => {
-                Sort::operation(class, self.bytes, self.far, self.complete)
+                let strided = traits.has(Traits::STRIDED);
+                Sort::operation(class, size(self.bytes), self.far, self.complete, strided)
             }
             _ => Sort::function(region, self.bytes, self.far, self.members),
         }

@@ -9,7 +9,7 @@
 use dwell_model::layer::Layer;
 use otf2::id::{CallingContextRef, RegionRef};
 
-use crate::accounts::{self, Account, Distance, Sort};
+use crate::accounts::{Account, Distance, Sort, size};
 use crate::lane::Done;
 use crate::matrix::Kind;
 use crate::outstanding::{Class, Known, Op};
@@ -95,7 +95,8 @@ const ORDINARY: Traits = Traits(
         | Traits::TOGETHER.0
         | Traits::LOCK.0
         | Traits::WAIT_CHANGE.0
-        | Traits::TOUCHES.0,
+        | Traits::TOUCHES.0
+        | Traits::STRIDED.0,
 );
 
 impl Player<'_> {
@@ -232,7 +233,10 @@ impl Player<'_> {
         let enter = self.leaf.enter;
         match self.leaf.act {
             Act::Absent | Act::Nothing => {
-                self.charge_function(time, path);
+                let account = self.charge_function(time, path);
+                if judged && self.leaf.traits.has(Traits::ROWS) {
+                    self.synchronise(account, time, path);
+                }
                 false
             }
             Act::Issued | Act::Done => {
@@ -241,39 +245,32 @@ impl Player<'_> {
                 let counts = judged || !self.leaf.traits.has(Traits::CALL);
                 let counted = self.count(path, &issue, length, counts);
                 let Some(target) = counted.filter(|_| judged) else {
-                    self.charge_function(time, path);
+                    let account = self.charge_function(time, path);
+                    if judged && self.leaf.traits.has(Traits::ROWS) {
+                        self.synchronise(account, time, path);
+                    }
                     return false;
                 };
-                let Issue { kind, returns, window, id, sent, received, .. } = issue;
+                let Issue { kind, sent, received, .. } = issue;
                 let layer = self.world.roles.layer(self.leaf.region);
                 let complete = self.leaf.act == Act::Done;
-                let account = if self.leaf.traits.has(Traits::ONE_SIDED) {
-                    let class = accounts::class(layer, kind, self.memory());
-                    let far = self.distance(target);
-                    let sort = Sort::operation(class, sent + received, far, complete);
-                    self.lane.paths.charge(path, sort, time - enter)
-                } else {
-                    let (region, far) = (self.leaf.region.0, self.distance(target));
-                    let sort = Sort::function(region, sent + received, far, 0);
-                    self.lane.paths.charge(path, sort, time - enter)
-                };
-                self.actor.moved = self.actor.moved.saturating_add(sent + received);
+                let (bytes, far) = (sent + received, self.distance(target));
+                self.actor.moved = self.actor.moved.saturating_add(bytes);
+                let class = Class::of(layer, kind, self.memory(), sent.max(received));
+                if !self.leaf.traits.has(Traits::ONE_SIDED) {
+                    return self.book_issue_apart(time, path, class, target);
+                }
+                // Atomics alone send and receive.
+                let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
+                // Strided calls are ordinary ones.
+                let sort = Sort::operation(class, size, far, complete, false);
                 if target == self.actor.index {
+                    self.lane.paths.charge(path, sort, time - enter);
                     return true;
                 }
-                let class = Class::of(layer, kind, self.memory(), sent.max(received));
-                if complete && returns {
-                    self.ask_one(account, (enter, time), target, enter, class);
-                    return false;
-                }
-                let learned = false;
-                let (serial, start, location) = (0, enter, self.lane.location);
-                let op =
-                    Op { serial, id, location, window, target, start, class, returns, learned };
-                match complete {
-                    true => self.actor.outstanding.add_last(op),
-                    false => self.actor.outstanding.add(op),
-                }
+                let paths = &mut self.lane.paths;
+                let account = paths.charge_operation(path, sort, (enter, time), target, complete);
+                self.issue_leaf(account, time, class, target);
                 false
             }
             Act::Completed => {
@@ -281,6 +278,9 @@ impl Player<'_> {
                 let account = self.charge_function(time, path);
                 if !judged {
                     return false;
+                }
+                if self.leaf.traits.has(Traits::ROWS) {
+                    self.synchronise(account, time, path);
                 }
                 let op = self.actor.outstanding.take(self.lane.location, window, id);
                 let Some(op) = op else { return false };
@@ -304,6 +304,48 @@ impl Player<'_> {
         }
         let sort = Sort::function(self.leaf.region.0, 0, Distance::None, 0);
         self.lane.paths.charge(path, sort, time - self.leaf.enter)
+    }
+
+    /// Asks the target of the operation that the call issued, or keeps the operation as outstanding.
+    #[inline(always)]
+    fn issue_leaf(&mut self, account: Account, time: u64, class: Class, target: u32) {
+        let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
+        let complete = act == Act::Done;
+        if complete && returns {
+            return self.ask_one(account, (enter, time), target, enter, class);
+        }
+        let learned = false;
+        let (serial, start, location) = (0, enter, self.lane.location);
+        let op = Op { serial, id, location, window, target, start, class, returns, learned };
+        match complete {
+            true => self.actor.outstanding.add_last(op),
+            false => self.actor.outstanding.add(op),
+        }
+    }
+
+    /// Books a call that is no one-sided operation and issued one.
+    #[cold]
+    #[inline(never)]
+    fn book_issue_apart(&mut self, time: u64, path: Path, class: Class, target: u32) -> bool {
+        let Leaf { enter, traits, region, issue: Issue { sent, received, .. }, .. } = self.leaf;
+        let sort = Sort::function(region.0, sent + received, self.distance(target), 0);
+        let account = self.lane.paths.charge(path, sort, time - enter);
+        if traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+        if target == self.actor.index {
+            return true;
+        }
+        self.issue_leaf(account, time, class, target);
+        false
+    }
+
+    /// The call ends rows of operations.
+    #[cold]
+    #[inline(never)]
+    fn synchronise(&mut self, account: Account, time: u64, path: Path) {
+        let Leaf { traits, enter, .. } = self.leaf;
+        self.lane.paths.synchronise(traits, account, (enter, time), path);
     }
 
     #[inline(always)]

@@ -28,6 +28,7 @@ mod crowds;
 mod division;
 mod findings;
 mod hash;
+mod inefficient;
 mod instances;
 mod lane;
 mod leaf;
@@ -64,8 +65,8 @@ use otf2::read::Definitions;
 pub use crowds::Crowd;
 pub use division::CallTime;
 pub use findings::{
-    Confidence, Doing, Entry, Finding, Instance, LISTED, LOOKED_AT, Meanwhile, Phase, Polling,
-    Serves, Share, Step, Times, Unexplained,
+    Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance, LISTED, LOOKED_AT,
+    Meanwhile, Phase, Polling, Serves, Share, Step, Times, Unexplained,
 };
 pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
 pub use metric::Quantity;
@@ -169,11 +170,31 @@ pub struct Analysis {
     replayed: Replayed,
     tree: Tree,
     ranking: findings::Ranking,
+    inefficient: Vec<Inefficiency>,
     unexplained: Vec<Unexplained>,
     polling: Vec<Polling>,
     not_computed: Vec<NotComputed>,
     damage: Vec<String>,
     residual: Option<u64>,
+}
+
+/// Something that a run can gain by.
+#[derive(Clone, Copy, Debug)]
+pub enum Ranked<'a> {
+    /// A call path that waits.
+    Waits(&'a Entry),
+    /// Communication that could take less time.
+    Inefficient(&'a Inefficiency),
+}
+
+impl Ranked<'_> {
+    /// Twice what can be gained: the sum of both bounds.
+    fn gain(&self) -> u128 {
+        match self {
+            Self::Waits(it) => u128::from(it.nanoseconds) + u128::from(it.at_most),
+            Self::Inefficient(it) => it.gain(),
+        }
+    }
 }
 
 /// A pattern that could not be judged, wholly or in part.
@@ -212,6 +233,7 @@ pub fn analyze(
     let ground = findings::Ground::new(&defs, &world, &replayed, &tree);
     let mut ranking = findings::rank(&ground);
     ranking.look(archive, &ground);
+    let inefficient = findings::inefficient(&ground, &replayed, ranking.times.run);
     let unexplained = findings::unexplained(&ground);
     let polling = findings::polling(&ground);
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
@@ -223,6 +245,7 @@ pub fn analyze(
         replayed,
         tree,
         ranking,
+        inefficient,
         unexplained,
         polling,
         not_computed,
@@ -262,6 +285,25 @@ impl Analysis {
     /// Time over all locations in start-up, run and shutdown.
     pub fn times(&self) -> Times {
         self.ranking.times
+    }
+
+    /// Communication of the run that could take less time although nobody waits, what saves most first: all that could
+    /// save at least 1 % of the run.
+    pub fn inefficient(&self) -> &[Inefficiency] {
+        &self.inefficient
+    }
+
+    /// What a person reads of the run: call paths that wait at least 0.1 % of it, and communication that could take less
+    /// time, what can gain most first.
+    pub fn ranked(&self) -> Vec<Ranked<'_>> {
+        let run = self.times().run;
+        let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
+        let waits = self.entries().iter().filter(large).map(Ranked::Waits);
+        let mut list: Vec<Ranked<'_>> =
+            waits.chain(self.inefficient.iter().map(Ranked::Inefficient)).collect();
+        // Sorting is stable: waits come before what can gain as much otherwise.
+        list.sort_by_key(|it| std::cmp::Reverse(it.gain()));
+        list
     }
 
     /// Call paths with time in calls of a runtime beyond waits and transfer, the longest first.

@@ -56,6 +56,12 @@ impl Class {
         layer << 3 | u32::from(kind)
     }
 
+    /// Bytes within a factor of 8.
+    #[inline(always)]
+    pub(crate) fn size(self) -> u64 {
+        (self.0 >> 8 & 0xFF).into()
+    }
+
     /// The kind of communication; a lock counts as an atomic.
     pub(crate) fn kind(self) -> Kind {
         match self.0 & 7 {

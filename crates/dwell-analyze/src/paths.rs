@@ -6,7 +6,7 @@
 //!
 //! A step may also be a parameter of the program that has a value.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use dwell_model::profile::VALUES;
 use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
@@ -15,6 +15,7 @@ use crate::accounts::{Account, Calls, Histogram, Sort};
 use crate::contexts::Contexts;
 use crate::counters::Number;
 use crate::hash::Mixed;
+use crate::inefficient::{Following, Known, Row, Savings};
 use crate::instances::WaitingCalls;
 use crate::metric::Quantity;
 
@@ -150,6 +151,10 @@ pub(crate) struct Paths {
     waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
     /// Values of parameters that are kept apart.
     values: usize,
+    /// What was done since the location last synchronised.
+    pub(crate) row: Row,
+    /// What other ways to communicate could save on each path.
+    pub(crate) savings: Savings,
 }
 
 impl Default for Paths {
@@ -166,6 +171,8 @@ impl Default for Paths {
             ways,
             waiting: Vec::new(),
             values: 0,
+            row: Row::default(),
+            savings: Savings::default(),
         }
     }
 }
@@ -344,6 +351,66 @@ impl Paths {
         account
     }
 
+    /// Charges an operation on another process, which may be in a row with others.
+    #[inline(always)]
+    pub(crate) fn charge_operation(
+        &mut self,
+        path: Path,
+        sort: Sort,
+        when: (u64, u64),
+        target: u32,
+        blocking: bool,
+    ) -> Account {
+        let recent = self.nodes.get(path.0 as usize).map_or(0, |node| node.account);
+        let known = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
+        if let Some(calls) = known
+            && calls.sort == sort
+        {
+            calls.rests.add(when.1 - when.0);
+            let account = Account(recent);
+            self.row.operation(when, account, target, blocking, &mut calls.following);
+            return account;
+        }
+        self.charge_operation_apart(path, sort, when, target, blocking)
+    }
+
+    #[inline(never)]
+    fn charge_operation_apart(
+        &mut self,
+        path: Path,
+        sort: Sort,
+        when: (u64, u64),
+        target: u32,
+        blocking: bool,
+    ) -> Account {
+        let account = self.charge(path, sort, when.1 - when.0);
+        self.follow(account, when, target, blocking);
+        account
+    }
+
+    /// An operation on another process, which was charged, may be in a row with others.
+    pub(crate) fn follow(
+        &mut self,
+        account: Account,
+        when: (u64, u64),
+        target: u32,
+        blocking: bool,
+    ) {
+        let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
+        if let Some(calls) = calls {
+            self.row.operation(when, account, target, blocking, &mut calls.following);
+        }
+    }
+
+    /// A call that completes operations, which was charged, may be one of many.
+    pub(crate) fn complete(&mut self, account: Account, when: (u64, u64), path: Path) {
+        if self.row.complete(when, path)
+            && let Some(calls) = self.calls_mut(account)
+        {
+            calls.following.again += 1;
+        }
+    }
+
     /// The account of calls of a path and sort.
     #[inline(never)]
     pub(crate) fn account(&mut self, path: Path, sort: Sort) -> Account {
@@ -363,7 +430,8 @@ impl Paths {
         }
         let before = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
         let next = before.map_or(new, |before| std::mem::replace(&mut before.next, new));
-        self.accounts.push(Calls { path, sort, next, rests: Histogram::default() });
+        let (rests, following) = (Histogram::default(), Following::default());
+        self.accounts.push(Calls { path, sort, next, rests, following });
         Account(new)
     }
 
@@ -390,10 +458,11 @@ impl Paths {
     }
 
     /// Books what the time of calls beside their waits is, given how long calls of each sort take.
-    pub(crate) fn divide(&mut self, times: &BTreeMap<Sort, Option<u64>>) {
+    pub(crate) fn divide(&mut self, known: &Known<'_>) {
         let accounts = std::mem::take(&mut self.accounts);
         for calls in &accounts {
-            let expected = times.get(&calls.sort).copied().flatten();
+            let expected = known.time(calls.sort);
+            self.savings.add(calls, known);
             for (what, time) in calls.divide(expected) {
                 self.book(calls.path, what, time);
             }

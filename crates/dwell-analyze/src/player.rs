@@ -257,6 +257,16 @@ impl Player<'_> {
         }
         lane.judged = 0;
         let account = self.charge(length, frame.path, frame.region, frame.traits);
+        let when = (frame.enter, time);
+        if frame.traits.has(Traits::ONE_SIDED) {
+            let target = frame.first.map(|it| it.1).filter(|_| frame.issued);
+            if let Some(target) = target.filter(|it| *it != self.actor.index) {
+                let blocking = self.lane.moved.complete;
+                self.lane.paths.follow(account, when, target, blocking);
+            }
+        } else if frame.traits.has(Traits::ROWS) {
+            self.lane.paths.synchronise(frame.traits, account, when, frame.path);
+        }
         if !self.lane.arrivals.is_empty() {
             self.arrive(account, time);
         }

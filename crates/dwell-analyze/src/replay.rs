@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use otf2::Archive;
 
 use crate::accounts::{Expected, Part};
+use crate::inefficient::Known;
 use crate::mail::{Desk, Mail, Pools, Replies};
 use crate::patterns::evidence::{Found, Nodes};
 use crate::shard::{Floors, Shard, Stage};
@@ -216,16 +217,17 @@ fn conclude<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) ->
     let nodes: BTreeSet<Nodes> =
         transport.share(found.into_iter().flatten().collect()).into_iter().collect();
     transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.conclude(world, &nodes));
-    divide(transport, shards);
+    divide(transport, world, shards);
     nodes
 }
 
 /// Divides the time of calls beside their waits, which needs the calls of all processes.
-fn divide<T: Transport>(transport: &T, shards: &mut [Shard]) {
+fn divide<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) {
     let of = |shard: &mut Shard, found: &mut Vec<Part>| found.append(&mut shard.rests());
     let found = transport.run(shards, &Vec::new, &of);
     let times = Expected::of(transport.share(found.into_iter().flatten().collect())).times();
-    transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.divide(&times));
+    let known = Known { times: &times, static_memory: &world.static_memory };
+    transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.divide(&known));
 }
 
 /// Which processes have no events left.

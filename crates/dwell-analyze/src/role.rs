@@ -6,15 +6,18 @@
 use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::{Layer, layer_of_region};
 use dwell_model::operation::{Collective, Mode, Operation, Progress};
+use dwell_model::table::Bytes;
 use dwell_model::{armci, caf, ga, mpi, shmem};
 use otf2::Definition;
 use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
 use otf2::read::Definitions;
 
+use crate::inefficient::ends_rows;
+
 /// What the replay asks of a region at every enter and leave, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Traits(pub(crate) u16);
+pub(crate) struct Traits(pub(crate) u32);
 
 impl Traits {
     /// A call of a runtime.
@@ -54,6 +57,16 @@ impl Traits {
     pub(crate) const ENDS: Self = Self(1 << 4 | 1 << 13);
     /// Begins a collective and does not wait for it.
     pub(crate) const BEGINS: Self = Self(1 << 14);
+    /// Moves elements that lie apart, without a description of them that the runtime could pass on.
+    pub(crate) const STRIDED: Self = Self(1 << 16);
+    /// Ends rows of operations: something else happens.
+    pub(crate) const INTERRUPTS: Self = Self(1 << 17);
+    /// Ends rows of operations: completes or orders them.
+    pub(crate) const COMPLETION: Self = Self(1 << 18);
+    /// Ends rows of operations: takes a lock of MPI for those that follow.
+    pub(crate) const TAKES_LOCK: Self = Self(1 << 19);
+    /// Ends rows of operations.
+    pub(crate) const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
     /// Orders or completes, or waits for others: a synchronisation.
     pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
 
@@ -125,6 +138,8 @@ pub(crate) struct Role {
     pub(crate) epoch: Option<Epoch>,
     /// A one-sided operation of MPI with a request: some libraries wait in it until they have the lock.
     pub(crate) requests: bool,
+    /// Bytes of an element, of a call that moves elements which lie apart.
+    pub(crate) element: Option<u8>,
 }
 
 /// A call that opens or closes an epoch of a window of MPI.
@@ -152,7 +167,8 @@ impl Epoch {
 }
 
 impl Role {
-    const NONE: Self = Self { traits: Traits(0), meaning: None, epoch: None, requests: false };
+    const NONE: Self =
+        Self { traits: Traits(0), meaning: None, epoch: None, requests: false, element: None };
 
     pub(crate) fn layer(&self) -> Option<Layer> {
         self.meaning.map(|it| it.layer)
@@ -249,7 +265,10 @@ impl Roles {
                 let one_sided = traits.has(Traits::TOUCHES);
                 let name = text(region.name);
                 let requests = one_sided && name.trim_start_matches('P').starts_with("MPI_R");
-                *role = Role { traits, meaning, epoch, requests };
+                let element = meaning.and_then(|_| strided(name));
+                let traits = traits.with(Traits::STRIDED, element.is_some());
+                let traits = traits.with(ends_rows(traits, meaning), true);
+                *role = Role { traits, meaning, epoch, requests, element };
             }
         }
         let watches = |role: &Role| {
@@ -305,6 +324,17 @@ impl Roles {
 
 fn is_win_sync(name: &str) -> bool {
     name.strip_prefix('P').unwrap_or(name) == "MPI_Win_sync"
+}
+
+/// Bytes of an element that a strided put or get of OpenSHMEM moves. Only the name of a function tells that it is one.
+fn strided(name: &str) -> Option<u8> {
+    let row = shmem::TABLE.find(name.strip_prefix('p').unwrap_or(name))?;
+    match row.places.bytes {
+        Bytes::Counted { size, .. } if row.operation.is_one_sided() => {
+            row.places.strides.map(|_| size)
+        }
+        _ => None,
+    }
 }
 
 /// What a function of another tool's archive means.

@@ -193,6 +193,7 @@ impl Player<'_> {
         let far = self.distance(partner);
         if self.lane.stack.last().is_some_and(|frame| frame.judged) {
             self.lane.moved.add(bytes, far);
+            self.lane.paths.row.interrupt();
         }
     }
 

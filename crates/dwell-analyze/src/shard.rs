@@ -4,13 +4,14 @@
 //! questions and facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and
 //! forgets what nobody can ask for any more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use otf2::Archive;
 
-use crate::accounts::{self, Part, Sort};
+use crate::accounts::{self, Part};
 use crate::actor::Actor;
 use crate::blame::Blame;
+use crate::inefficient::Known;
 use crate::instances::WaitingCalls;
 use crate::lane::{Lane, Source};
 use crate::leaf::Leaf;
@@ -414,9 +415,9 @@ impl Shard {
     }
 
     /// Divides the time of calls, given how long calls of each sort take.
-    pub(crate) fn divide(&mut self, times: &BTreeMap<Sort, Option<u64>>) {
+    pub(crate) fn divide(&mut self, known: &Known<'_>) {
         for lane in self.actors.iter_mut().flat_map(|actor| &mut actor.lanes) {
-            lane.paths.divide(times);
+            lane.paths.divide(known);
         }
     }
 

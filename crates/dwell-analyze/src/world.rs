@@ -1,5 +1,7 @@
 //! What is the same for every process: definitions, options, how ticks become nanoseconds.
 
+use std::collections::BTreeSet;
+
 use dwell_model::archive;
 use dwell_model::layer::Layer;
 use otf2::id::AttributeRef;
@@ -118,6 +120,8 @@ pub(crate) struct World {
     pub(crate) on_node: u64,
     /// Whether calls that may have served others are missing, so that nobody can say who was served when.
     pub(crate) dark: bool,
+    /// Memories that are static data.
+    pub(crate) static_memory: BTreeSet<u16>,
 }
 
 impl World {
@@ -131,6 +135,7 @@ impl World {
             attributes: Attributes::of(defs),
             counters: Counters::of(defs),
             contexts: Contexts::of(defs),
+            static_memory: crate::inefficient::static_memory(defs),
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),

@@ -21,6 +21,7 @@ fn bytes(directory: &Path, cut: Cut, threads: usize, memory: u64) -> Vec<u8> {
     analysis.write_report(&path).unwrap();
     let mut bytes = std::fs::read(path).unwrap();
     bytes.extend(format!("{:?}", analysis.findings()).into_bytes());
+    bytes.extend(format!("{:?}", analysis.inefficient()).into_bytes());
     bytes.extend(format!("{:?}", analysis.pairs()).into_bytes());
     bytes
 }

@@ -1,6 +1,7 @@
-//! What can be done about a wait, from the facts of a run.
+//! What can be done about a wait or about inefficient communication, from the facts of a run.
 //!
-//! The general remedy of a wait stands beside its meaning ([`Wait::about`]). Here stand remedies that depend on what
+//! The general remedy stands beside the meaning of a wait ([`Wait::about`]) or of inefficient communication
+//! ([`crate::inefficient`]). Here stand remedies that depend on what
 //! is known: the runtime and its settings, the memory that was accessed, and what the process that was waited for did
 //! meanwhile. Rows that apply are told in the order of the table, in place of the general remedy, which the trace may
 //! contradict.
@@ -12,12 +13,12 @@
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 
-/// What is known of a wait and of its run.
+/// What is known of a wait, or of inefficient communication, and of its run.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Id of the pattern.
     pub pattern: &'a str,
-    /// Whose call waited.
+    /// Whose call it is.
     pub layer: Layer,
     /// Name and version of the runtime, as the archive has it; empty if it does not say.
     pub runtime: &'a str,
@@ -123,7 +124,7 @@ const ROWS: &[Row] = &[
         applies: |it| {
             it.was_in_calls() && it.meanwhile.is_some_and(|it| !it.same && it.finding.is_some())
         },
-        text: "{partner} itself spent most of that time in {call}: remove the wait of finding {finding} first.",
+        text: "{partner} itself spent most of that time in {call}: see finding {finding} first.",
     },
     Row {
         applies: |it| {
@@ -210,16 +211,99 @@ const ROWS: &[Row] = &[
         text: "Let {partner} enter the runtime more often while it computes: MPI_Iprobe serves others; \
                MPI_Comm_rank, MPI_Put and a test of nothing do not.",
     },
+    // Inefficient communication: calls of the layer that do the same in less time.
+    Row {
+        applies: |it| it.pattern == "strided_elements",
+        text: "Let the owner of the data copy the elements into one piece of symmetric memory before the synchronisation that \
+               precedes these calls, and move that with one shmem_getmem or shmem_putmem; or start the elements with \
+               shmem_getmem_nbi or shmem_putmem_nbi and complete all of them with one shmem_quiet.",
+    },
+    Row {
+        applies: |it| it.pattern == "small_transfers" && it.layer == Layer::Shmem,
+        text: "Move what a row moves with one shmem_getmem or shmem_putmem. If it does not lie in one piece at the target, \
+               let the target copy it together first, or start the transfers with shmem_getmem_nbi or shmem_putmem_nbi and \
+               complete all of them with one shmem_quiet.",
+    },
+    Row {
+        applies: |it| it.pattern == "small_transfers" && it.layer == Layer::Mpi,
+        text: "One MPI_Get or MPI_Put with a derived datatype (MPI_Type_vector, MPI_Type_indexed) moves what a row moves.",
+    },
+    Row {
+        applies: |it| it.pattern == "small_transfers" && it.layer == Layer::Armci,
+        text: "ARMCI_GetS and ARMCI_PutS move a section of an array with one call, ARMCI_GetV and ARMCI_PutV a list of \
+               pieces.",
+    },
+    Row {
+        applies: |it| it.pattern == "small_transfers" && it.layer == Layer::Caf,
+        text: "Access an array section, as in a(1:n)[k], and not one element after the other in a loop: each access of another \
+               image is a transfer of its own.",
+    },
+    Row {
+        applies: |it| it.pattern == "completion_after_each" && it.layer == Layer::Shmem,
+        text: "Call shmem_quiet once after the last operation of a row. Where only the order on one target matters, shmem_fence \
+               does not wait for the network; shmem_putmem_signal tells the target that its data is there without either.",
+    },
+    Row {
+        applies: |it| it.pattern == "completion_after_each" && it.layer == Layer::Mpi,
+        text: "Lock the window once (MPI_Win_lock_all after it was made), start all operations of a row, and complete them with \
+               one MPI_Win_flush for each target or one MPI_Win_flush_all. MPI_Win_flush_local suffices where buffers are to \
+               be used again; MPI_Rput and MPI_Rget with one MPI_Waitall complete some operations and not others.",
+    },
+    Row {
+        applies: |it| it.pattern == "completion_after_each" && it.layer == Layer::Armci,
+        text: "Start all operations of a row (ARMCI_NbPut, ARMCI_NbGet) and complete them with one ARMCI_WaitAll, and at their \
+               targets with one ARMCI_Fence for each target or one ARMCI_AllFence.",
+    },
+    Row {
+        applies: |it| it.pattern == "completion_after_each" && it.layer == Layer::Caf,
+        text: "One sync memory after the last access of a row completes all of them.",
+    },
+    Row {
+        applies: |it| it.pattern == "blocking_in_a_row" && it.layer == Layer::Shmem,
+        text: "If none of them needs what another returns: start them with shmem_getmem_nbi, shmem_putmem_nbi or the atomics \
+               that end in _nbi, and complete all of them with one shmem_quiet.",
+    },
+    Row {
+        applies: |it| it.pattern == "blocking_in_a_row" && it.layer == Layer::Mpi,
+        text: "If none of them needs what another returns: start them with MPI_Rget or MPI_Rput and complete all of them with \
+               one MPI_Waitall.",
+    },
+    Row {
+        applies: |it| it.pattern == "blocking_in_a_row" && it.layer == Layer::Armci,
+        text: "If none of them needs what another returns: start them with ARMCI_NbGet or ARMCI_NbPut and complete all of them \
+               with one ARMCI_WaitAll.",
+    },
+    Row {
+        applies: |it| it.pattern == "blocking_in_a_row" && it.layer == Layer::Caf,
+        text: "Fortran has no access to another image that does not block: let a collective (co_sum, co_broadcast) do what the \
+               row does, or let each image write what others need (a(:)[k] = b) instead of reading it.",
+    },
+    Row {
+        applies: |it| it.pattern == "static_data" && it.runs_on("Open MPI"),
+        text: "Use memory of shmem_malloc. Open MPI lets the owner of static data carry out every operation on it; memory of \
+               shmem_malloc needs nobody over shared memory or RDMA.",
+    },
+    Row {
+        applies: |it| it.pattern == "hot_target" && it.layer == Layer::Armci,
+        text: "Take several items with one ARMCI_Rmw (add the number of items, not 1), or give each group of processes a counter \
+               of its own.",
+    },
 ];
 
-/// What can be done about a wait: the remedies that its facts lead to or, if there are none, the general one.
+/// What can be done: the remedies that its facts lead to or, if there are none, the general one.
 pub fn advice(facts: &Facts<'_>) -> String {
     let rows = ROWS.iter().filter(|row| (row.applies)(facts));
     let texts: Vec<String> = rows.map(|row| filled(row.text, facts)).collect();
     match texts.is_empty() {
-        true => Wait::of_id(facts.pattern).map_or("", |it| it.about().remedy).to_owned(),
+        true => general(facts.pattern).to_owned(),
         false => texts.join(" "),
     }
+}
+
+/// The remedy of a pattern if nothing else is known.
+fn general(pattern: &str) -> &'static str {
+    let wait = Wait::of_id(pattern).map(|it| it.about().remedy);
+    wait.or_else(|| crate::inefficient(pattern).map(|it| it.remedy)).unwrap_or_default()
 }
 
 /// A text with the facts in the places that are left for them.
@@ -313,13 +397,31 @@ mod tests {
         let call = "MPI_Win_unlock at rma.c:20";
         let held = Meanwhile { computing: 0.2, call, same: false, finding: Some(1), on_itself: "" };
         let said = balanced(Some(held));
-        assert!(
-            said.contains("MPI_Win_unlock at rma.c:20: remove the wait of finding 1"),
-            "{said}"
-        );
+        assert!(said.contains("MPI_Win_unlock at rma.c:20: see finding 1 first"), "{said}");
         assert!(!said.contains("Balance"), "{said}");
         let said = balanced(Some(Meanwhile { same: true, finding: None, ..held }));
         assert!(said.contains("passed on") && !said.contains("Balance"), "{said}");
+    }
+
+    #[test]
+    fn inefficient_communication_is_told_calls_of_its_layer() {
+        for (layer, prefix) in
+            [(Layer::Shmem, "shmem_"), (Layer::Mpi, "MPI_"), (Layer::Armci, "ARMCI_")]
+        {
+            for pattern in ["small_transfers", "completion_after_each", "blocking_in_a_row"] {
+                let said = advice(&Facts { pattern, layer, ..NOTHING });
+                assert!(said.contains(prefix), "{pattern}: {said}");
+                let others = ["shmem_", "MPI_", "ARMCI_"].into_iter().filter(|it| *it != prefix);
+                assert!(others.into_iter().all(|it| !said.contains(it)), "{pattern}: {said}");
+            }
+        }
+        // Whatever the layer, there is something to do.
+        for about in crate::inefficient::INEFFICIENT {
+            let said = advice(&Facts { pattern: about.pattern, layer: Layer::Gasnet, ..NOTHING });
+            assert!(said.len() > 20 && about.meaning.len() > 20, "{}", about.pattern);
+        }
+        let memory = Facts { pattern: "static_data", runtime: "Open MPI 4.1.4", ..NOTHING };
+        assert!(advice(&memory).contains("shmem_malloc"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod advice;
 mod classes;
 mod compare;
 pub mod format;
+mod inefficient;
 mod pairs;
 mod parts;
 mod path;
@@ -39,6 +40,7 @@ pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,
     TopologyId,
 };
+pub use inefficient::{Inefficient, inefficient};
 pub use pairs::{Flow, KINDS, PAIRS, Pair, Pairs};
 pub use parts::{LargestWait, TimePart, share};
 pub use query::{Call, Flavour, Part, Query};

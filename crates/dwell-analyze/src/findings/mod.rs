@@ -5,6 +5,7 @@
 
 mod beside;
 mod ground;
+mod inefficient;
 mod meanwhile;
 mod phase;
 mod sites;
@@ -24,6 +25,8 @@ use crate::names::{self, Site};
 pub use beside::Polling;
 pub(crate) use beside::polling;
 pub(crate) use ground::Ground;
+pub(crate) use inefficient::list as inefficient;
+pub use inefficient::{Evidence, Inefficiency};
 use meanwhile::Looker;
 pub use meanwhile::{Doing, Meanwhile, Serves};
 pub use phase::{Phase, Times};

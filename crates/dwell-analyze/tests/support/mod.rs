@@ -22,6 +22,8 @@ use otf2::{Archive, Attribute, AttributeValue, Event, List, def};
 
 /// The window and communicator of all processes.
 pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
+/// The window of the second further group, which is static data.
+pub(crate) const STATIC: RmaWinRef = RmaWinRef(2);
 /// Attribute: where in symmetric memory something acts.
 pub(crate) const OFFSET: AttributeRef = AttributeRef(0);
 /// Attribute: the number of a collective.
@@ -194,11 +196,13 @@ impl World<'_> {
         for (id, members) in (FIRST_GROUP..).zip(self.groups) {
             group(id, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, members);
         }
+        let static_data = defs.string("static data of all PEs").unwrap();
         for number in 0..=self.groups.len() as u32 {
             let (id, parent, flags) = (CommRef(number), CommRef::UNDEFINED, CommFlag::NONE);
             let group = GroupRef(1 + number);
             defs.write(def::Comm { id, name, group, parent, flags }).unwrap();
             let (id, comm, flags) = (RmaWinRef(number), id, RmaWinFlag::NONE);
+            let name = if id == STATIC { static_data } else { name };
             defs.write(def::RmaWin { id, name, comm, flags }).unwrap();
         }
         defs.finish().unwrap();

@@ -17,6 +17,7 @@ mod faults;
 mod findings;
 mod ga_fortran;
 mod hosts;
+mod inefficient;
 mod intel_mpi;
 mod lab;
 mod linked;

@@ -1,11 +1,11 @@
 //! The facts of a run and of its findings that advice follows from.
 
-use dwell_analyze::{Analysis, Finding, Meanwhile, Serves};
+use dwell_analyze::{Analysis, Finding, Inefficiency, Meanwhile, Ranked, Serves};
 use dwell_model::layer::Layer;
 use dwell_report::Facts;
 use otf2::Archive;
 
-use super::text::{call, counted};
+use super::words::{call, counted};
 
 /// Gives advice about the findings of a run.
 pub(super) struct Advice<'a> {
@@ -55,17 +55,37 @@ impl<'a> Advice<'a> {
         })
     }
 
+    /// What can be done about inefficient communication.
+    pub(super) fn instead(&self, of: &Inefficiency) -> String {
+        dwell_report::advice(&Facts {
+            pattern: of.pattern,
+            layer: of.layer,
+            runtime: &self.runtime,
+            settings: &self.settings,
+            nodes: self.analysis.nodes(),
+            window: "",
+            is_message: false,
+            partner: "",
+            meanwhile: None,
+        })
+    }
+
     /// The number of the entry about a call that a partner was in, other than the one that advice is about.
     fn number(&self, doing: &dwell_analyze::Doing, about: &Finding) -> Option<usize> {
-        let run = self.analysis.times().run;
-        let mut entries = (1..).zip(self.analysis.entries());
-        let found = entries.find(|(_, entry)| {
+        let ranked = self.analysis.ranked();
+        let mut entries = (1..).zip(&ranked);
+        let found = entries.find(|(_, ranked)| {
+            let entry = match ranked {
+                Ranked::Waits(entry) => entry,
+                Ranked::Inefficient(it) => {
+                    return it.path.last() == Some(&doing.call) && doing.call.site.is_some();
+                }
+            };
             let first = self.analysis.findings().get(entry.findings.start);
             first.is_some_and(|it| {
                 it.call_path != about.call_path
                     && it.path.last() == Some(&doing.call)
                     && doing.call.site.is_some()
-                    && !entry.is_small(run)
             })
         });
         found.map(|(number, _)| number)

@@ -12,6 +12,7 @@
 //! | `clock_residual_seconds` | how far clocks of different nodes may be apart after correction; null for one node |
 //! | `entries` | call paths that wait: those of the run first, then start-up and shutdown; in each, by the middle of the bounds |
 //! | `findings` | the waits, those of the first entry first |
+//! | `inefficient` | communication of the run that could take less time although nobody waits, what saves most first |
 //! | `unexplained` | time in calls beyond waits and transfer, for each call path where it is a finding or where targets were away: `layer`, `seconds`, `is_finding`, `too_few_seconds`, `away_seconds`, `transfer_seconds`, `longest_seconds`, `longest_at`, `visits`, `path_seconds`, `path`, `call_path`, `locations`, `origins`, `targets`, `crowds` |
 //! | `crowds` | nodes with more processes than cores: `node`, `processes`, `cores` |
 //! | `polling` | loops over calls that test; no waits: `layer`, `calls`, `seconds`, `seconds_until_release`, `path`, `locations`, `targets` |
@@ -45,14 +46,29 @@
 //! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
 //! | `explanation`, `remedy` | in plain words |
+//!
+//! What is inefficient:
+//!
+//! | field | is |
+//! |---|---|
+//! | `pattern`, `layer` | id of the pattern, whose call it is |
+//! | `seconds`, `seconds_at_most` | lower and upper bound of what could be saved |
+//! | `share`, `share_at_most` | parts of `run_seconds` |
+//! | `calls` | how many calls could be made otherwise |
+//! | `evidence` | what shows it: `text` in plain words, and the numbers in it |
+//! | `visits`, `path_seconds`, `path`, `call_path`, `locations` | as for a finding |
+//! | `origins` | who could save most: `who`, `seconds`, `seconds_at_most` |
+//! | `explanation`, `remedy` | in plain words |
 
 use dwell_analyze::{
-    Analysis, Crowd, Doing, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step,
+    Analysis, Crowd, Doing, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Serves,
+    Share, Step,
 };
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::text::meaning;
+use super::inefficient;
+use super::words::{in_seconds, meaning};
 
 /// What a program reads.
 pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
@@ -65,26 +81,24 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
         "processes": analysis.processes(),
         "locations": analysis.locations(),
         "events": analysis.events(),
-        "length_seconds": seconds(analysis.length()),
-        "time_seconds": seconds(analysis.time()),
-        "run_seconds": seconds(times.run),
-        "startup_seconds": seconds(times.start_up),
-        "shutdown_seconds": seconds(times.shutdown),
-        "waits_seconds": seconds(run().map(|it| it.nanoseconds).sum()),
-        "waits_seconds_at_most": seconds(run().map(|it| it.at_most).sum()),
-        "clock_residual_seconds": analysis.clock_residual().map(seconds),
+        "length_seconds": in_seconds(analysis.length()),
+        "time_seconds": in_seconds(analysis.time()),
+        "run_seconds": in_seconds(times.run),
+        "startup_seconds": in_seconds(times.start_up),
+        "shutdown_seconds": in_seconds(times.shutdown),
+        "waits_seconds": in_seconds(run().map(|it| it.nanoseconds).sum()),
+        "waits_seconds_at_most": in_seconds(run().map(|it| it.at_most).sum()),
+        "clock_residual_seconds": analysis.clock_residual().map(in_seconds),
         "entries": analysis.entries().iter().map(|it| entry(it, times.run)).collect::<Vec<_>>(),
         "findings": findings,
+        "inefficient": analysis.inefficient().iter()
+            .map(|it| inefficiency(it, advice, times.run)).collect::<Vec<_>>(),
         "unexplained": unexplained(analysis),
         "crowds": analysis.crowds().map(crowd).collect::<Vec<_>>(),
         "polling": polling(analysis),
         "not_computed": not_computed(analysis),
         "damage": analysis.damage(),
     })
-}
-
-fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 /// A part of the run; nothing for what is no part of it.
@@ -95,8 +109,8 @@ fn share(nanoseconds: u64, phase: Phase, run: u64) -> Option<f64> {
 fn entry(it: &Entry, run: u64) -> Value {
     json!({
         "phase": it.phase.name(),
-        "seconds": seconds(it.nanoseconds),
-        "seconds_at_most": seconds(it.at_most),
+        "seconds": in_seconds(it.nanoseconds),
+        "seconds_at_most": in_seconds(it.at_most),
         "share": share(it.nanoseconds, it.phase, run),
         "share_at_most": share(it.at_most, it.phase, run),
         "small": it.is_small(run),
@@ -110,14 +124,14 @@ fn finding(it: &Finding, advice: &Advice<'_>, run: u64) -> Value {
         "metric": it.metric,
         "layer": it.layer.name(),
         "phase": it.phase.name(),
-        "seconds": seconds(it.nanoseconds),
-        "seconds_at_most": seconds(it.at_most),
+        "seconds": in_seconds(it.nanoseconds),
+        "seconds_at_most": in_seconds(it.at_most),
         "share": share(it.nanoseconds, it.phase, run),
         "share_at_most": share(it.at_most, it.phase, run),
         "confidence": it.confidence.name(),
-        "latency_seconds": it.latency.map(seconds),
+        "latency_seconds": it.latency.map(in_seconds),
         "visits": it.visits,
-        "path_seconds": seconds(it.path_nanoseconds),
+        "path_seconds": in_seconds(it.path_nanoseconds),
         "path": path(&it.path),
         "call_path": it.call_path,
         "locations": it.locations,
@@ -132,16 +146,37 @@ fn finding(it: &Finding, advice: &Advice<'_>, run: u64) -> Value {
     })
 }
 
+fn inefficiency(it: &Inefficiency, advice: &Advice<'_>, run: u64) -> Value {
+    json!({
+        "pattern": it.pattern,
+        "layer": it.layer.name(),
+        "seconds": in_seconds(it.nanoseconds),
+        "seconds_at_most": in_seconds(it.at_most),
+        "share": share(it.nanoseconds, Phase::Run, run),
+        "share_at_most": share(it.at_most, Phase::Run, run),
+        "calls": it.calls,
+        "evidence": inefficient::document(it),
+        "visits": it.visits,
+        "path_seconds": in_seconds(it.path_nanoseconds),
+        "path": path(&it.path),
+        "call_path": it.call_path,
+        "locations": it.locations,
+        "origins": shares(&it.origins),
+        "explanation": meaning(it.pattern),
+        "remedy": advice.instead(it),
+    })
+}
+
 /// The mean of waits over the calls that waited.
 fn mean(nanoseconds: u64, calls: u64) -> Option<f64> {
-    (calls > 0).then(|| seconds(nanoseconds) / calls as f64)
+    (calls > 0).then(|| in_seconds(nanoseconds) / calls as f64)
 }
 
 fn instance(it: &Instance) -> Value {
     json!({
         "who": it.process,
-        "begin_seconds": seconds(it.begin),
-        "seconds_at_most": seconds(it.nanoseconds),
+        "begin_seconds": in_seconds(it.begin),
+        "seconds_at_most": in_seconds(it.nanoseconds),
         "on_whom": it.partner,
         "window": it.window,
         "meanwhile": it.meanwhile.as_ref().map(meanwhile),
@@ -152,7 +187,7 @@ fn meanwhile(it: &Meanwhile) -> Value {
     let call = |it: &Doing| {
         let mut value = step(&it.call);
         value["calls"] = it.count.into();
-        value["seconds"] = seconds(it.nanoseconds).into();
+        value["seconds"] = in_seconds(it.nanoseconds).into();
         value["serves_others"] = match it.serves {
             Serves::Always => "yes",
             Serves::Maybe => "maybe",
@@ -163,7 +198,7 @@ fn meanwhile(it: &Meanwhile) -> Value {
         value
     };
     json!({
-        "computing_seconds": seconds(it.computing),
+        "computing_seconds": in_seconds(it.computing),
         "calls": it.calls.iter().map(call).collect::<Vec<_>>(),
     })
 }
@@ -172,8 +207,8 @@ fn shares(list: &[Share]) -> Vec<Value> {
     let one = |it: &Share| {
         json!({
             "who": it.who,
-            "seconds": seconds(it.nanoseconds),
-            "seconds_at_most": seconds(it.at_most),
+            "seconds": in_seconds(it.nanoseconds),
+            "seconds_at_most": in_seconds(it.at_most),
         })
     };
     list.iter().map(one).collect()
@@ -200,15 +235,15 @@ fn unexplained(analysis: &Analysis) -> Vec<Value> {
     list.map(|it| {
         json!({
             "layer": it.layer.name(),
-            "seconds": seconds(it.nanoseconds),
+            "seconds": in_seconds(it.nanoseconds),
             "is_finding": it.is_finding,
-            "too_few_seconds": seconds(it.too_few),
-            "away_seconds": seconds(it.away),
-            "transfer_seconds": seconds(it.transfer),
-            "longest_seconds": it.longest.as_ref().map(|it| seconds(it.0)),
+            "too_few_seconds": in_seconds(it.too_few),
+            "away_seconds": in_seconds(it.away),
+            "transfer_seconds": in_seconds(it.transfer),
+            "longest_seconds": it.longest.as_ref().map(|it| in_seconds(it.0)),
             "longest_at": it.longest.as_ref().map(|it| it.1.as_str()),
             "visits": it.visits,
-            "path_seconds": seconds(it.path_nanoseconds),
+            "path_seconds": in_seconds(it.path_nanoseconds),
             "path": path(&it.path),
             "call_path": it.call_path,
             "locations": it.locations,
@@ -230,8 +265,8 @@ fn polling(analysis: &Analysis) -> Vec<Value> {
         json!({
             "layer": it.layer.name(),
             "calls": it.calls,
-            "seconds": seconds(it.nanoseconds),
-            "seconds_until_release": seconds(it.until_release),
+            "seconds": in_seconds(it.nanoseconds),
+            "seconds_until_release": in_seconds(it.until_release),
             "path": path(&it.path),
             "locations": it.locations,
             "targets": shares(&it.targets),

@@ -3,8 +3,10 @@
 //! [`json`] documents `findings.json`.
 
 mod advice;
+mod inefficient;
 mod json;
 mod text;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dwell_analyze::{Analysis, Entry, Finding, Instance, Meanwhile, Phase, Serves, Share, Step};
-use dwell_model::waits::Wait;
+use dwell_analyze::{
+    Analysis, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Ranked, Serves,
+};
 
 use super::advice::Advice;
-use crate::format::{grouped, seconds, shorten, wrap};
+use super::inefficient::evidence;
+use super::words::{amount, call, counted, meaning, path, percent, shares, time};
+use crate::format::{grouped, shorten, wrap};
 use crate::terminal::visible;
 
 /// How many call paths with unexplained time the summary lists.
@@ -18,12 +21,6 @@ const APART_LISTED: usize = 3;
 
 /// Columns before the text of a finding: its number, and a label.
 const INDENT: usize = 13;
-
-/// What happened.
-pub(super) fn meaning(id: &str) -> &'static str {
-    // A test holds that every pattern has its words.
-    Wait::of_id(id).map_or("", |wait| wait.about().meaning)
-}
 
 /// What a person reads, in lines of at most `width` characters.
 pub(super) fn summary(
@@ -131,22 +128,25 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     }
 }
 
-/// The call paths of the run that wait.
+/// What the run can gain by: call paths that wait, and inefficient communication.
 fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize) {
     let run = analysis.times().run;
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
-    let large = || of_run().filter(|it| !it.is_small(run));
-    for (number, one) in (1..).zip(large().take(top)) {
+    let ranked = analysis.ranked();
+    for (number, one) in (1..).zip(ranked.iter().take(top)) {
         page.end();
-        entry(page, analysis, advice, number, one);
+        match one {
+            Ranked::Waits(it) => entry(page, analysis, advice, number, it),
+            Ranked::Inefficient(it) => inefficiency(page, analysis, advice, number, it),
+        }
     }
     if of_run().next().is_none() {
         page.say("no call waits for another process", 2);
     }
-    let rest = large().count().saturating_sub(top) as u64;
+    let rest = ranked.len().saturating_sub(top) as u64;
     if rest > 0 {
         page.end();
-        page.say(&format!("{} more in findings.json", counted(rest, "call path", "call paths")), 2);
+        page.say(&format!("{} more in findings.json", counted(rest, "entry", "entries")), 2);
     }
     let small: Vec<&Entry> = of_run().filter(|it| it.is_small(run)).collect();
     if !small.is_empty() {
@@ -209,6 +209,35 @@ fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usiz
         );
         page.tell(if at == 0 { "and" } else { "" }, &content);
     }
+}
+
+/// Communication that could take less time.
+fn inefficiency(
+    page: &mut Page,
+    analysis: &Analysis,
+    advice: &Advice<'_>,
+    number: usize,
+    it: &Inefficiency,
+) {
+    let run = analysis.times().run;
+    let bounds = (it.nanoseconds, it.at_most);
+    page.say(
+        &format!(
+            "{number}. {}: {} could be saved, {} of the run",
+            call(&it.path),
+            amount(bounds),
+            percent(bounds, run)
+        ),
+        3,
+    );
+    page.tell("why", &format!("{} ({})", meaning(it.pattern), it.pattern));
+    page.tell("path", &shorten(&path(&it.path), page.width - INDENT));
+    page.tell("evidence", &evidence(it));
+    if !it.origins.is_empty() {
+        page.tell("who", &format!("most: {}", shares(&it.origins)));
+    }
+    page.tell("to do", &advice.instead(it));
+    page.tell("how sure", "an estimate; no wait is counted in it");
 }
 
 /// Waits of start-up and shutdown.
@@ -383,79 +412,5 @@ fn how_sure(finding: &Finding) -> String {
         Some(0) => format!("{word}, if requests travel in no time: the archive does not say"),
         Some(latency) => format!("{word}, if requests travel at least {}", time(latency)),
         None => word.to_owned(),
-    }
-}
-
-fn time(nanoseconds: u64) -> String {
-    seconds(nanoseconds as f64 / 1e9)
-}
-
-/// A number of things.
-pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { several })
-}
-
-/// One time, or two bounds.
-fn amount((least, most): (u64, u64)) -> String {
-    match most > least {
-        true => format!("{} to {}", time(least), time(most)),
-        false => time(least),
-    }
-}
-
-/// A share in percent, or two if the bounds differ in what is printed.
-fn percent((least, most): (u64, u64), of: u64) -> String {
-    let text = |part: u64| format!("{:.1}", 100.0 * part as f64 / of.max(1) as f64);
-    let above_zero = most > 0;
-    match (text(least), text(most)) {
-        (least, most) if least == most && least == "0.0" && above_zero => "below 0.1 %".into(),
-        (least, most) if least == most => format!("{least} %"),
-        (least, most) => format!("{least} to {most} %"),
-    }
-}
-
-/// A call path in one line.
-fn path(path: &[Step]) -> String {
-    path.iter().map(|step| visible(&step.region)).collect::<Vec<_>>().join(" / ")
-}
-
-/// The last call, and where it stands in the program.
-pub(super) fn call(path: &[Step]) -> String {
-    let Some(step) = path.last() else { return String::new() };
-    match &step.site {
-        Some(site) if !site.file.is_empty() => {
-            let file = Path::new(&site.file).file_name().unwrap_or_default().to_string_lossy();
-            let (region, function) = (visible(&step.region), visible(&site.function));
-            let column = match (site.column, site.nth) {
-                (0, None) => String::new(),
-                (0, Some((nth, of))) => format!(" (call {nth} of {of} on this line)"),
-                (column, _) => format!(":{column}"),
-            };
-            format!("{region} at {}:{}{column} in {function}", visible(&file), site.line)
-        }
-        Some(site) => format!("{} in {}", visible(&step.region), visible(&site.function)),
-        None => visible(&step.region).into_owned(),
-    }
-}
-
-fn shares(shares: &[Share]) -> String {
-    let one =
-        |it: &Share| format!("{} ({})", visible(&it.who), amount((it.nanoseconds, it.at_most)));
-    shares.iter().take(3).map(one).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{amount, percent};
-
-    #[test]
-    fn bounds_are_printed_where_they_differ() {
-        assert_eq!(amount((2_000_000_000, 2_000_000_000)), "2.000 s");
-        assert_eq!(amount((0, 2_000_000_000)), "0 s to 2.000 s");
-        assert_eq!(percent((22, 580), 1000), "2.2 to 58.0 %");
-        assert_eq!(percent((580, 580), 1000), "58.0 %");
-        assert_eq!(percent((1, 1), 1_000_000), "below 0.1 %");
-        assert_eq!(percent((0, 0), 1_000_000), "0.0 %");
-        assert_eq!(percent((580_001, 580_002), 1_000_000), "58.0 %");
     }
 }

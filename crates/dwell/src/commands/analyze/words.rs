@@ -1,0 +1,95 @@
+//! Words and numbers that the text, the JSON and the advice of `dwell analyze` share.
+
+use std::path::Path;
+
+use dwell_analyze::{Share, Step};
+use dwell_model::waits::Wait;
+
+use crate::format::{grouped, seconds};
+use crate::terminal::visible;
+
+/// What happened, by the id of a wait or of inefficient communication. Tests hold that each has its words.
+pub(super) fn meaning(id: &str) -> &'static str {
+    let wait = Wait::of_id(id).map(|wait| wait.about().meaning);
+    wait.or_else(|| dwell_report::inefficient(id).map(|about| about.meaning)).unwrap_or_default()
+}
+
+/// Nanoseconds as seconds, for JSON.
+pub(super) fn in_seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+/// A time with its unit.
+pub(super) fn time(nanoseconds: u64) -> String {
+    seconds(in_seconds(nanoseconds))
+}
+
+/// A number of things.
+pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { several })
+}
+
+/// One time, or two bounds.
+pub(super) fn amount((least, most): (u64, u64)) -> String {
+    match most > least {
+        true => format!("{} to {}", time(least), time(most)),
+        false => time(least),
+    }
+}
+
+/// A share in percent, or two if the bounds differ in what is printed.
+pub(super) fn percent((least, most): (u64, u64), of: u64) -> String {
+    let text = |part: u64| format!("{:.1}", 100.0 * part as f64 / of.max(1) as f64);
+    let above_zero = most > 0;
+    match (text(least), text(most)) {
+        (least, most) if least == most && least == "0.0" && above_zero => "below 0.1 %".into(),
+        (least, most) if least == most => format!("{least} %"),
+        (least, most) => format!("{least} to {most} %"),
+    }
+}
+
+/// A call path in one line.
+pub(super) fn path(path: &[Step]) -> String {
+    path.iter().map(|step| visible(&step.region)).collect::<Vec<_>>().join(" / ")
+}
+
+/// The last call, and where it stands in the program.
+pub(super) fn call(path: &[Step]) -> String {
+    let Some(step) = path.last() else { return String::new() };
+    match &step.site {
+        Some(site) if !site.file.is_empty() => {
+            let file = Path::new(&site.file).file_name().unwrap_or_default().to_string_lossy();
+            let (region, function) = (visible(&step.region), visible(&site.function));
+            let column = match (site.column, site.nth) {
+                (0, None) => String::new(),
+                (0, Some((nth, of))) => format!(" (call {nth} of {of} on this line)"),
+                (column, _) => format!(":{column}"),
+            };
+            format!("{region} at {}:{}{column} in {function}", visible(&file), site.line)
+        }
+        Some(site) => format!("{} in {}", visible(&step.region), visible(&site.function)),
+        None => visible(&step.region).into_owned(),
+    }
+}
+
+pub(super) fn shares(shares: &[Share]) -> String {
+    let one =
+        |it: &Share| format!("{} ({})", visible(&it.who), amount((it.nanoseconds, it.at_most)));
+    shares.iter().take(3).map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{amount, percent};
+
+    #[test]
+    fn bounds_are_printed_where_they_differ() {
+        assert_eq!(amount((2_000_000_000, 2_000_000_000)), "2.000 s");
+        assert_eq!(amount((0, 2_000_000_000)), "0 s to 2.000 s");
+        assert_eq!(percent((22, 580), 1000), "2.2 to 58.0 %");
+        assert_eq!(percent((580, 580), 1000), "58.0 %");
+        assert_eq!(percent((1, 1), 1_000_000), "below 0.1 %");
+        assert_eq!(percent((0, 0), 1_000_000), "0.0 %");
+        assert_eq!(percent((580_001, 580_002), 1_000_000), "58.0 %");
+    }
+}
