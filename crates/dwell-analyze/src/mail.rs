@@ -6,7 +6,7 @@ use crate::patterns::collectives::{Arrival, Booking, Touch};
 use crate::patterns::evidence::{Evidence, Found};
 use crate::patterns::locks::LockLetter;
 use crate::patterns::messages::{Ready, Sent};
-use crate::patterns::progress::{Ask, AskOne, Seen, Served, Waited, Watch};
+use crate::patterns::progress::{Ask, AskOne, Away, Seen, Served, Waited, Watch};
 use crate::patterns::signals::Signal;
 use crate::transport::{Batches, Pool, Post, Sharding, Transport};
 
@@ -82,6 +82,7 @@ mail! {
     Replies, Answered {
         waited: Waited,
         served: Served,
+        away: Away,
         seen: Seen,
         evidence: Evidence,
         bookings: Booking,

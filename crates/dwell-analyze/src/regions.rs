@@ -60,6 +60,12 @@ impl Visits {
     pub(crate) const NONE: Self =
         Self { first: Span::NONE, last: u64::MAX, gaps: 0, gap: 0, count: 0 };
 
+    /// Whether the process was there between the enter of the call and its last visit.
+    #[inline]
+    pub(crate) fn comes_and_goes(&self, enter: u64) -> bool {
+        self.first != Span::NONE && self.last > enter && self.gaps != self.last - enter
+    }
+
     fn from(first: Span, enter: u64) -> Self {
         let gap = first.begin.saturating_sub(enter);
         Self { first, last: first.begin, gaps: gap, gap, count: u32::from(gap > 0) }
@@ -248,6 +254,27 @@ impl Regions {
             end = region.end;
         }
         Some(visits)
+    }
+
+    /// Stretches from the enter of the call until a time in which the process was in no region, as far as [`Self::visits`]
+    /// counts them.
+    pub(crate) fn gaps(
+        &self,
+        known: Option<Span>,
+        request: Request,
+        until: u64,
+    ) -> impl Iterator<Item = Span> {
+        let Request { after, enter, .. } = request;
+        let index = self.index_after(known.map_or(after, |known| known.end));
+        let open = (self.depth > 0).then_some(Span { begin: self.begin, end: u64::MAX });
+        let closed = self.closed.get(index..).unwrap_or_default().iter().copied();
+        let regions = known.into_iter().chain(closed).chain(open);
+        let mut end = enter;
+        regions.take_while(move |it| it.begin <= until).filter_map(move |region| {
+            let gap = Span { begin: end.max(enter), end: region.begin };
+            end = end.max(region.end);
+            (gap.begin < gap.end).then_some(gap)
+        })
     }
 
     /// The first region that ends after `after`, if it has ended for good.

@@ -223,10 +223,13 @@ impl Shard {
         let mut again = Vec::new();
         for ask in pending.drain(..).chain(inbox.ones.into_iter().flatten()) {
             let Some(actor) = home(ask.target()) else { continue };
+            let replies = &mut desk.replies;
+            let (evidence, away) = (&mut desk.evidence, &mut replies.away);
+            let outcome = progress::answer_one(world, actor, &ask, horizon, evidence, away);
             let mut reply = |served: progress::Served| {
-                desk.replies.served.send(served.process, served);
+                replies.served.send(served.process, served);
             };
-            match progress::answer_one(world, actor, &ask, horizon, &mut desk.evidence) {
+            match outcome {
                 Outcome::Answered(served) => reply(served),
                 Outcome::Pending => again.push(ask),
                 Outcome::Unanswerable => {
@@ -321,6 +324,11 @@ impl Shard {
                 }
             }
             pools.waited.take(batch);
+        }
+        for away in answers.away.into_iter().flatten() {
+            if let Some(actor) = actors.get_mut(home(away.process)) {
+                progress::note_away(actor, &away);
+            }
         }
         for served in answers.served.into_iter().flatten() {
             let Some(actor) = actors.get_mut(home(served.process)) else { continue };

@@ -123,6 +123,41 @@ fn several_targets() {
     }
 }
 
+/// Two targets that come and go: at most the call waited while either was away before its last visit.
+///
+/// | from e on, in delays | first target | second target |
+/// |---|---|---|
+/// | away | 0 to 1, 5 to 6 | 0 to 2, 3 to 4 |
+///
+/// Someone was away for 0 to 2, 3 to 4 and 5 to 6: 4 delays, less than the sum (5) and than the time until the last visit
+/// (6). Neither served from 0 to 1 only.
+#[test]
+fn targets_that_come_and_go() {
+    for delay in [10_000, 30_000] {
+        let at = |delays: u64| 100 + delays * delay;
+        let mut origin = thread();
+        for target in 1..=2 {
+            let (region, time) = (PUT_NBI, 10 + u64::from(target));
+            let (remote, matching_id) = (Rank(target), MatchingId(target.into()));
+            origin = origin
+                .at(time, Enter { region })
+                .at(time, RmaPut { win, remote, bytes: 8, matching_id })
+                .at(time, Leave { region });
+        }
+        let leave = at(8);
+        let origin = origin
+            .at(at(0), Enter { region: QUIET })
+            .at(leave, RmaOpCompleteRemote { win, matching_id: MatchingId(2) })
+            .at(leave, Leave { region: QUIET });
+        let first = thread().call(QUIET, at(1), at(5)).call(QUIET, at(6), at(9));
+        let second = thread().call(QUIET, at(2), at(3)).call(QUIET, at(4), at(9));
+        analyzed(vec![origin, first, second], |analysis| {
+            each(analysis, Q::ProgressMultiLow, |rank| if rank == 0 { delay } else { 0 });
+            each(analysis, Q::ProgressMultiMargin, |rank| if rank == 0 { 3 * delay } else { 0 });
+        });
+    }
+}
+
 /// The last of several targets to come at all is blamed, also if another one has come again after it.
 #[test]
 fn a_target_that_comes_again_is_not_to_blame() {

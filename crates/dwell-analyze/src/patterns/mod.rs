@@ -5,4 +5,5 @@ pub(crate) mod evidence;
 pub(crate) mod locks;
 pub(crate) mod messages;
 pub(crate) mod progress;
+pub(crate) mod several;
 pub(crate) mod signals;

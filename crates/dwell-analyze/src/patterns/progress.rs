@@ -10,7 +10,9 @@
 //! x, where those that are close together are one visit. There is no wait if the last visit begins at or before e. The
 //! lower bound is the time from e to the first visit, the upper bound all time from e to the last visit in which the
 //! target was in no region. With several targets, the lower bound is the part of [e, latest begin(r)] that no r
-//! covers, r being the first region of each target; regions that ended by e do not count.
+//! covers, r being the first region of each target; regions that ended by e do not count. The upper bound is the time in
+//! which any of the targets was away before its last visit. A target that came and went tells when it was away
+//! ([`Away`]), unless that was more than [`MOST_GAPS`] times.
 //!
 //! Calls that may or may not progress give two answers; the smaller and the larger are the bounds. An operation
 //! that no region could have served is evidence about its class, and waits are kept until their class is judged:
@@ -46,6 +48,7 @@ use crate::outstanding::{Class, Known};
 use crate::patterns::evidence::{Found as Evidence, Key};
 use crate::patterns::locks::{LockKey, Waiting};
 use crate::patterns::messages::After;
+use crate::patterns::several::{Gaps, MOST_GAPS, uncovered};
 use crate::regions::{Found, Request, Span, Visits};
 use crate::transport::{Letter, Post};
 use crate::world::World;
@@ -79,6 +82,19 @@ pub(crate) struct AskOne {
 }
 
 impl Letter for AskOne {}
+
+/// Beside the answer to [`AskOne`]: when the target was away before its last visit, if it came and went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Away {
+    pub(crate) process: u32,
+    case: u32,
+    index: u32,
+    /// Whether calls count that may or may not serve others.
+    wide: bool,
+    gap: Span,
+}
+
+impl Letter for Away {}
 
 /// The answer to [`AskOne`].
 #[derive(Clone, Copy, Debug)]
@@ -151,6 +167,9 @@ pub(crate) struct Case {
     length: u64,
     missing: u32,
     targets: Vec<Target>,
+    /// When targets were away, of those that came and went: place of the target, and whether calls count that may or may
+    /// not serve others.
+    away: Vec<(u32, bool, Span)>,
     /// If the call took a lock: contention comes first.
     lock: Option<(LockKey, Waiting)>,
 }
@@ -351,9 +370,10 @@ fn ask_many(
         questions.ones.send(target, ask);
     }
     let lock = None;
-    actor
-        .cases
-        .put(number, Case { location, account, enter, leave, length, missing, targets, lock });
+    actor.cases.put(
+        number,
+        Case { location, account, enter, leave, length, missing, targets, away: Vec::new(), lock },
+    );
 }
 
 /// Whom a call under a lock may have waited for.
@@ -398,7 +418,9 @@ pub(crate) fn ask_lock(
     }
     let (missing, length) = (targets.len() as u32, leave - enter);
     let lock = Some((key, waiting));
-    actor.cases.put(case, Case { location, account, enter, leave, length, missing, targets, lock });
+    let away = Vec::new();
+    let lock = Case { location, account, enter, leave, length, missing, targets, away, lock };
+    actor.cases.put(case, lock);
 }
 
 /// Looks up when a target was there during an operation: for regions that serve for sure, and with those that may.
@@ -588,6 +610,7 @@ pub(crate) fn answer_one(
     ask: &AskOne,
     horizon: u64,
     evidence: &mut Evidence,
+    away: &mut Post<Away>,
 ) -> Outcome<Served> {
     let AskOne { start, enter, leave, target, process, case, index, class, known } = *ask;
     let request = request(world, (process, target), start, (enter, leave));
@@ -601,6 +624,16 @@ pub(crate) fn answer_one(
             None => return Outcome::Pending,
             Some(true) => evidence.add(process, target, class),
             Some(false) => {}
+        }
+    }
+    let sides = [(false, &actor.sure, &sure, known.sure), (true, &actor.wide, &wide, known.wide)];
+    for (side, regions, visits, known) in sides {
+        let regions = if world.wide { regions } else { &actor.sure };
+        if visits.comes_and_goes(enter) {
+            let gaps = regions.gaps(known, request, visits.last).take(MOST_GAPS + 1);
+            for gap in gaps {
+                away.send(process, Away { process, case, index, wide: side, gap });
+            }
         }
     }
     let crowded = world.system.is_crowded(target);
@@ -646,6 +679,13 @@ pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
     actor.outstanding.learn(seen.serial, seen.window, seen.target, seen.known);
 }
 
+/// The origin learns when one of several targets was away.
+pub(crate) fn note_away(actor: &mut Actor, away: &Away) {
+    if let Some(case) = actor.cases.get_mut(away.case) {
+        case.away.push((away.index, away.wide, away.gap));
+    }
+}
+
 /// The origin gets one of several answers; the last of them decides.
 pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     let case = actor.cases.get_mut(served.case)?;
@@ -666,23 +706,35 @@ pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
 /// The rules for one and for several targets.
 fn judge(case: &Case) -> Option<Waited> {
     let (enter, leave) = (case.enter, case.leave);
-    let several = |targets: &[&Target]| {
-        let sure = several_bounds(enter, leave, &targets.iter().map(|it| it.sure));
-        let wide = several_bounds(enter, leave, &targets.iter().map(|it| it.wide));
+    let several = |certain: bool| {
+        let asked = |it: &&(u32, &Target)| !certain || it.1.certain;
+        let targets: Vec<(u32, &Target)> = (0..).zip(&case.targets).collect();
+        let bounds = |wide: bool| {
+            let of = |it: &Target| if wide { it.wide } else { it.sure };
+            let visits: Vec<Visits> = targets.iter().filter(asked).map(|it| of(it.1)).collect();
+            let low = uncovered(enter, leave, visits.iter().map(|it| it.first));
+            let mut gaps = Gaps::default();
+            for (index, target) in targets.iter().filter(asked) {
+                let own = case.away.iter().filter(|it| (it.0, it.1) == (*index, wide));
+                gaps.add(enter, &of(target), own.map(|it| it.2));
+            }
+            (low, gaps.time(enter).max(low))
+        };
+        let (sure, wide) = (bounds(false), bounds(true));
         (sure.0.min(wide.0), sure.1.max(wide.1))
     };
     let certain: Vec<&Target> = case.targets.iter().filter(|it| it.certain).collect();
     let (mut low, mut high, mut aligned) = match certain.as_slice() {
         [only] => wait(&only.sure, &only.wide, (enter, leave), only.crowded),
-        certain => {
-            let (low, high) = several(certain);
+        _ => {
+            let (low, high) = several(true);
             (low, high, 0)
         }
     };
     let all: Vec<&Target> = case.targets.iter().collect();
     let mut blamed = &certain;
     if certain.len() < all.len() {
-        let wider = several(&all);
+        let wider = several(false);
         if certain.is_empty() {
             low = wider.0;
         }
@@ -711,37 +763,6 @@ fn judge(case: &Case) -> Option<Waited> {
         aligned,
         multi: blamed.len() > 1,
     })
-}
-
-/// The wait of a call for several targets: at least, at most. At most it is the time during which any of them was
-/// away before its last visit, for which the smaller of two larger numbers stands: the sum of these times, and the time
-/// until the last visit of all.
-fn several_bounds(
-    enter: u64,
-    leave: u64,
-    visits: &(impl Iterator<Item = Visits> + Clone),
-) -> (u64, u64) {
-    let low = uncovered(enter, leave, visits.clone().map(|it| it.first));
-    let there = || visits.clone().filter(|it| it.first != Span::NONE);
-    let gaps: u64 = there().map(|it| it.gaps).sum();
-    let last = there().map(|it| it.last).max().unwrap_or(enter);
-    (low, gaps.min(last.saturating_sub(enter)).max(low))
-}
-
-/// The part of [enter, latest begin] that no region covers.
-fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64 {
-    let mut cut: Vec<Span> = regions
-        .filter(|region| region.begin < leave && region.end > enter)
-        .map(|region| Span { begin: region.begin.max(enter), end: region.end.min(leave) })
-        .collect();
-    let Some(latest) = cut.iter().map(|region| region.begin).max() else { return 0 };
-    cut.sort_unstable_by_key(|region| (region.begin, region.end));
-    let (mut sum, mut covered) = (0, enter);
-    for region in cut {
-        sum += region.begin.min(latest).saturating_sub(covered);
-        covered = covered.max(region.end);
-    }
-    sum
 }
 
 impl Waited {
@@ -794,18 +815,5 @@ mod tests {
         }
         assert_eq!(aligned(0, 10), 0);
         assert!(aligned(1, u64::MAX) > 44_000);
-    }
-
-    #[test]
-    fn only_what_no_region_covers() {
-        let span = |begin, end| Span { begin, end };
-        let wait = |list: &[Span]| uncovered(100, 200, list.iter().copied());
-        assert_eq!(wait(&[span(150, 160)]), 50);
-        assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
-        assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
-        assert_eq!(wait(&[span(50, 100), span(150, 160)]), 50);
-        assert_eq!(wait(&[span(50, 101), span(200, 210)]), 0);
-        assert_eq!(wait(&[span(120, 180), span(150, 160)]), 20);
-        assert_eq!(wait(&[]), 0);
     }
 }

@@ -164,6 +164,8 @@ struct Visits {
     gaps: u64,
     gap: u64,
     count: usize,
+    /// Regions during the operation.
+    regions: Vec<Stretch>,
 }
 
 impl Visits {
@@ -185,7 +187,7 @@ impl Visits {
         };
         let gap = last.saturating_sub(before.max(enter));
         let count = begins.iter().filter(|it| it.0 > enter).count();
-        Some(Self { first, last, gaps, gap, count })
+        Some(Self { first, last, gaps, gap, count, regions })
     }
 }
 
@@ -400,9 +402,16 @@ impl Found {
                         .collect();
                     let latest = cut.iter().map(|r| r.0).max().unwrap_or(enter);
                     let low = measure(&cut, enter, latest, |twice| !within(&cut, twice));
-                    let last = there().map(|it| it.last).max().unwrap_or(enter);
-                    let gaps = there().map(|it| it.gaps).sum::<u64>();
-                    (low, gaps.min(last.saturating_sub(enter)).max(low))
+                    // Someone was away who had yet to come for the last time.
+                    let last = there().map(|it| it.last).max().unwrap_or(enter).max(enter);
+                    let edges: Vec<Stretch> = there()
+                        .flat_map(|it| it.regions.iter().copied().chain([(it.last, it.last)]))
+                        .collect();
+                    let away = |twice: u64| {
+                        let mut some = there();
+                        some.any(|it| twice < 2 * it.last && !within(&it.regions, twice))
+                    };
+                    (low, measure(&edges, enter, last, away).max(low))
                 }
             };
             let (one, two) = (bounds(&all_sure), bounds(&all_wide));

@@ -1,0 +1,102 @@
+//! Bounds of a wait for several targets: how long none of them served, and how long any of them was away.
+
+use crate::regions::{Span, Visits};
+
+/// If a target was away more often than this during a call with several targets, the smaller of two larger numbers stands
+/// for the time in which any of them was away: the sum of these times, and the time until the last visit of all.
+pub(super) const MOST_GAPS: usize = 64;
+
+/// When any of several targets was away before its last visit.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    list: Vec<Span>,
+    /// The sum over all targets, and when the last of them came last.
+    sum: u64,
+    last: u64,
+    /// Whether some target was away too often to tell each time.
+    too_many: bool,
+}
+
+impl Gaps {
+    /// Adds a target: its visits and, if it came and went, when it was away.
+    pub(super) fn add(&mut self, enter: u64, visits: &Visits, own: impl Iterator<Item = Span>) {
+        if visits.first == Span::NONE {
+            return;
+        }
+        self.sum += visits.gaps;
+        self.last = self.last.max(visits.last);
+        if visits.comes_and_goes(enter) {
+            let before = self.list.len();
+            self.list.extend(own);
+            self.too_many |= self.list.len() - before > MOST_GAPS;
+        } else if visits.last > enter {
+            self.list.push(Span { begin: enter, end: visits.last });
+        }
+    }
+
+    pub(super) fn time(mut self, enter: u64) -> u64 {
+        if self.too_many {
+            return self.sum.min(self.last.saturating_sub(enter));
+        }
+        self.list.sort_unstable_by_key(|gap| (gap.begin, gap.end));
+        let (mut sum, mut reached) = (0, enter);
+        for gap in self.list {
+            sum += gap.end.saturating_sub(gap.begin.max(reached));
+            reached = reached.max(gap.end);
+        }
+        sum
+    }
+}
+
+/// The part of [enter, latest begin] that no region covers.
+pub(super) fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64 {
+    let mut cut: Vec<Span> = regions
+        .filter(|region| region.begin < leave && region.end > enter)
+        .map(|region| Span { begin: region.begin.max(enter), end: region.end.min(leave) })
+        .collect();
+    let Some(latest) = cut.iter().map(|region| region.begin).max() else { return 0 };
+    cut.sort_unstable_by_key(|region| (region.begin, region.end));
+    let (mut sum, mut covered) = (0, enter);
+    for region in cut {
+        sum += region.begin.min(latest).saturating_sub(covered);
+        covered = covered.max(region.end);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_region_covers() {
+        let span = |begin, end| Span { begin, end };
+        let wait = |list: &[Span]| uncovered(100, 200, list.iter().copied());
+        assert_eq!(wait(&[span(150, 160)]), 50);
+        assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
+        assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
+        assert_eq!(wait(&[span(50, 100), span(150, 160)]), 50);
+        assert_eq!(wait(&[span(50, 101), span(200, 210)]), 0);
+        assert_eq!(wait(&[span(120, 180), span(150, 160)]), 20);
+        assert_eq!(wait(&[]), 0);
+    }
+
+    #[test]
+    fn time_in_which_any_was_away() {
+        let span = |begin, end| Span { begin, end };
+        let visits = |first, last, gaps| Visits { first, last, gaps, ..Visits::NONE };
+        let mut gaps = Gaps::default();
+        gaps.add(100, &Visits::NONE, [].into_iter());
+        // Came at 150; came at 120, went at 130 and came again at 170.
+        gaps.add(100, &visits(span(150, 300), 150, 50), [].into_iter());
+        let own = [span(100, 120), span(130, 170)];
+        gaps.add(100, &visits(span(120, 130), 170, 60), own.into_iter());
+        assert_eq!(gaps.time(100), 70);
+        // Away too often to tell: the time until the last visit is less than the sum.
+        let mut gaps = Gaps::default();
+        gaps.add(100, &visits(span(150, 300), 150, 50), [].into_iter());
+        let many = (0..=MOST_GAPS as u64).map(|at| span(101 + 2 * at, 102 + 2 * at));
+        gaps.add(100, &visits(span(100, 101), 240, 100), many);
+        assert_eq!(gaps.time(100), 140);
+    }
+}
