@@ -185,6 +185,21 @@ static void halo(void) {
 }
 
 /* Loops that ask until a message is there. */
+/* All exchange large messages with their neighbours at the same time, after all have posted their receives. */
+static void balanced(void) {
+  int left = (me + processes - 1) % processes, right = (me + 1) % processes;
+  for (int i = 0; i < 9; i++) {
+    MPI_Request request[2];
+    rest(20);
+    MPI_Irecv(in, LARGE / 8, MPI_CHAR, left, 4, WORLD, request);
+    barrier(6 * i);
+    mark(6 * i + 2);
+    MPI_Isend(out, LARGE / 8, MPI_CHAR, right, 4, WORLD, request + 1);
+    TIMED(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
+    waited("late_sender", left, 6 * i + 2);
+    barrier(6 * i + 3);
+  }
+}
 static void poll_test(void) {
   send_late(1, 50);
   if (me) return;
@@ -264,7 +279,7 @@ int main(int count, char **names) {
       MODE(wait_some),   MODE(wrong_order),  MODE(persistent),     MODE(late_issend), MODE(nested),
       MODE(large_send),  MODE(large_isend),  MODE(synchronous_send), MODE(rendezvous), MODE(halo),
       MODE(poll_test),   MODE(poll_testall), MODE(poll_iprobe),    MODE(poll_two_tests), MODE(consensus),
-      MODE(partitioned),
+      MODE(partitioned), MODE(balanced),
   };
   MPI_Init(&count, &names);
   int rank, size;

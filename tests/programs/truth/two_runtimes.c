@@ -55,21 +55,34 @@ static void message_and_flag(void) {
     shmem_quiet();
   }
 }
+/* All do the same with both. */
+static void balanced(void) {
+  int left = (me + processes - 1) % processes, right = (me + 1) % processes;
+  for (int i = 0; i < 9; i++) {
+    rest(5);
+    barrier(6 * i);
+    shmem_long_get(local, heap, 1, right);
+    mark(6 * i + 2);
+    TIMED(MPI_Sendrecv(local, 1, MPI_LONG, right, 3, local + 4, 1, MPI_LONG, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    waited("late_sender", left, 6 * i + 2);
+    barrier(6 * i + 3);
+  }
+}
 
 int main(int count, char **names) {
-  static const mode_t_ modes[] = {MODE(in_turn), MODE(message_and_flag)};
+  static const mode_t_ modes[] = {MODE(in_turn), MODE(message_and_flag), MODE(balanced)};
   MPI_Init(&count, &names);
   shmem_init();
   truth_begin(shmem_my_pe(), shmem_n_pes());
-  heap = shmem_calloc(8, sizeof *heap);
-  MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  TOGETHER("wait_at_create", 10, heap = shmem_calloc(8, sizeof *heap));
+  TOGETHER("wait_at_create", 11, MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window));
   MPI_Win_lock_all(0, window);
   MPI_Get(local, 1, MPI_LONG, 0, 0, 1, MPI_LONG, window);
   MPI_Win_flush(0, window);
   barrier(0);
   RUN_MODES(count, names, modes, barrier);
   MPI_Win_unlock_all(window);
-  MPI_Win_free(&window);
+  TOGETHER("wait_at_free", 12, MPI_Win_free(&window));
   truth_end();
   shmem_finalize();
   int over;

@@ -270,5 +270,11 @@ pub(super) const RUNS: &[Run] = &[
     balanced(Sm, VISITS_MPI, 2, &["balanced:2000,1000,60,10"]),
     balanced(Pt2pt, COLLECTIVES, 4, &["balanced"]),
     balanced(Mpich, COLLECTIVES, 4, &["balanced"]),
+    balanced(Tcp, ONE_SIDED, 4, &["balanced"]),
+    balanced(Tcp, COLLECTIVES, 4, &["balanced"]),
+    balanced(Tcp, MESSAGES, 4, &["balanced"]),
+    balanced(Pt2pt, MESSAGES, 4, &["balanced"]),
+    balanced(Mpich, MESSAGES, 4, &["balanced"]),
+    balanced(Both, "two_runtimes", 3, &["balanced"]),
     balanced(Coarrays, COARRAYS, 3, &["balanced"]),
 ];
