@@ -568,6 +568,19 @@ impl CellsRef<'_> {
         }
     }
 
+    /// Returns `true` if [`encode`](Self::encode) succeeds for all locations of a row of this type.
+    pub(crate) fn fits(self, data_type: DataType) -> bool {
+        match (self, data_type.shape()) {
+            (Self::Unsigned(values), Shape::Unsigned(size)) => {
+                size == 8 || values.iter().all(|&value| fits_unsigned(value, size))
+            }
+            (Self::Signed(values), Shape::Signed(size)) => {
+                size == 8 || values.iter().all(|&value| fits_signed(value, size))
+            }
+            _ => self.locations(data_type).is_some(),
+        }
+    }
+
     /// Encodes the values of a range of locations in little endian, or returns `None` if one does not fit its type.
     pub(crate) fn encode(
         self,
@@ -583,14 +596,13 @@ impl CellsRef<'_> {
                     return Some(());
                 }
                 for value in values {
-                    (value >> (8 * size) == 0).then_some(())?;
+                    fits_unsigned(*value, size).then_some(())?;
                     out.extend_from_slice(value.to_le_bytes().get(..size)?);
                 }
             }
             (Self::Signed(values), Shape::Signed(size)) => {
                 for value in values.get(locations)? {
-                    let unused = 64 - 8 * size as u32;
-                    ((value << unused) >> unused == *value).then_some(())?;
+                    fits_signed(*value, size).then_some(())?;
                     out.extend_from_slice(value.to_le_bytes().get(..size)?);
                 }
             }
@@ -611,6 +623,17 @@ impl CellsRef<'_> {
         }
         Some(())
     }
+}
+
+/// Returns `true` if a value fits into fewer than eight bytes.
+fn fits_unsigned(value: u64, size: usize) -> bool {
+    value >> (8 * size) == 0
+}
+
+/// Returns `true` if a value fits into this many bytes.
+fn fits_signed(value: i64, size: usize) -> bool {
+    let unused = 64 - 8 * size as u32;
+    (value << unused) >> unused == value
 }
 
 /// Appends words of eight bytes, in a loop that the compiler turns into a plain copy.

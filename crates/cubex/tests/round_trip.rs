@@ -422,3 +422,53 @@ fn mistakes_of_the_caller_are_told() {
     assert!(matches!(error.kind(), ErrorKind::Missing));
     assert!(Report::open(directory.path()).is_err());
 }
+
+/// A row that is refused, because it was written before or because a value does not fit, changes nothing: the first
+/// row stays, and a row with other values can still be written.
+#[test]
+fn a_refused_row_leaves_no_trace() {
+    use cubex::{Cnode, Group, Location, MetaBuilder, Metric, Region, SystemNode};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("refused.cubex");
+    let mut b = MetaBuilder::new();
+    let metrics = ["all", "listed", "spooled"]
+        .map(|uniq_name| b.metric(None, Metric { uniq_name, dtype: "UINT8", ..Metric::default() }));
+    let region = b.region(Region::default());
+    let root = b.cnode(None, Cnode { region, ..Cnode::default() });
+    let [never, child] = [1, 2].map(|_| b.cnode(Some(root), Cnode { region, ..Cnode::default() }));
+    let machine = b.system_node(None, SystemNode::default());
+    // More locations than are encoded at once, so that values before the one that does not fit might be written.
+    let locations = 300_000;
+    let group = b.group(machine, Group { name: "process", rank: 0, kind: "process" });
+    for _ in 0..locations {
+        b.location(group, Location { name: "thread", ..Location::default() });
+    }
+    let meta = b.finish().unwrap();
+    let mut wrong = vec![7_u64; locations];
+    wrong[locations - 1] = 256;
+    let [first, second] = [1_u64, 2].map(|value| vec![value; locations]);
+    let listed = [root, never, child];
+    let ways = [Rows::All, Rows::Listed(&listed), Rows::Spooled];
+    let writer = ReportWriter::create(&path, meta).unwrap();
+    for (id, rows) in metrics.into_iter().zip(ways) {
+        let metric = writer.metric(id, rows).unwrap();
+        metric.write(root, &first).unwrap();
+        let twice = metric.write(root, &second).unwrap_err();
+        assert!(twice.to_string().contains("written before"), "{rows:?}: {twice}");
+        for cnode in [child, never] {
+            let unfit = metric.write(cnode, &wrong).unwrap_err();
+            assert!(unfit.to_string().contains("does not fit"), "{rows:?}: {unfit}");
+        }
+        metric.write(child, &second).unwrap();
+    }
+    writer.finish().unwrap();
+    let report = Report::open(&path).unwrap();
+    for id in metrics {
+        let values = report.values(id).unwrap();
+        let row = |cnode| values.row(cnode).unwrap().map(|row| row.cells().clone());
+        assert_eq!(row(root), Some(Cells::Unsigned(first.clone())));
+        assert_eq!(row(child), Some(Cells::Unsigned(second.clone())));
+        let zeros = Cells::Unsigned(vec![0; locations]);
+        assert!(row(never).is_none_or(|row| row == zeros));
+    }
+}

@@ -1,6 +1,7 @@
 //! The writer of the values of one metric.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -144,7 +145,9 @@ impl MetricWriter {
     ///
     /// # Errors
     /// Fails if the row was written before, if it was not listed, if it has another type or length, if a value does not
-    /// fit into the type, if the report is finished, or if the file cannot be written.
+    /// fit into the type, if the report is finished, or if the file cannot be written. After an error the row of the
+    /// call path is as before, so it can still be written if it was not. Only if the file cannot be written may a part
+    /// of the row be there until it is written again.
     pub fn write<'a>(&self, cnode: CnodeId, values: impl Into<CellsRef<'a>>) -> Result<()> {
         self.write_row(cnode, values.into()).map_err(|error| error.at(&self.shared.path))
     }
@@ -164,6 +167,9 @@ impl MetricWriter {
             )));
         }
         let row = meta.row_numbers(self.kind).get(cnode).ok_or_else(|| unknown(cnode))?;
+        if !values.fits(self.data_type) {
+            return Err(unfit(self.data_type));
+        }
         let bytes = row_bytes(meta, self.data_type);
         match &self.way {
             Way::Placed(placed) => {
@@ -173,23 +179,34 @@ impl MetricWriter {
                         Error::invalid(format!("call path {cnode} is not among those listed"))
                     })?,
                 };
-                let mut written = placed.written.lock().unwrap_or_else(PoisonError::into_inner);
-                claim(written.get_mut(slot), cnode)?;
-                drop(written);
+                let written = || placed.written.lock().unwrap_or_else(PoisonError::into_inner);
+                claim(written().get_mut(slot), cnode)?;
                 let at = placed.start + slot as u64 * bytes;
-                put(shared, shared.file(), at, self.data_type, values)
+                let result = put(shared, shared.file(), at, self.data_type, values);
+                if result.is_err()
+                    && let Some(written) = written().get_mut(slot)
+                {
+                    *written = false;
+                }
+                result
             }
             Way::Spooled(spooled) => {
-                let mut state = shared.state();
-                let at = state.spool_end;
-                state.spool_end += bytes;
-                drop(state);
-                let mut rows = spooled.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                if rows.insert(row, at).is_some() {
-                    return Err(twice(cnode));
+                let rows = || spooled.rows.lock().unwrap_or_else(PoisonError::into_inner);
+                let at = match rows().entry(row) {
+                    Entry::Occupied(_) => return Err(twice(cnode)),
+                    Entry::Vacant(place) => {
+                        let mut state = shared.state();
+                        let at = state.spool_end;
+                        state.spool_end += bytes;
+                        *place.insert(at)
+                    }
+                };
+                let write = |spool| put(shared, spool, at, self.data_type, values);
+                let result = shared.spool().and_then(write);
+                if result.is_err() {
+                    rows().remove(&row);
                 }
-                drop(rows);
-                put(shared, shared.spool()?, at, self.data_type, values)
+                result
             }
         }
     }
@@ -250,6 +267,10 @@ fn unknown(cnode: CnodeId) -> Error {
 
 fn twice(cnode: CnodeId) -> Error {
     Error::invalid(format!("the row of call path {cnode} was written before"))
+}
+
+fn unfit(data_type: DataType) -> Error {
+    Error::invalid(format!("a value does not fit into the type {data_type}"))
 }
 
 /// Reserves space for the members of a metric, writes its index, and returns the offset of its first row. `rows` are
@@ -316,9 +337,7 @@ fn put(
     for from in (0..locations).step_by(step) {
         buffer.clear();
         let part = from..locations.min(from + step);
-        values.encode(data_type, part, &mut buffer).ok_or_else(|| {
-            Error::invalid(format!("a value does not fit into the type {data_type}"))
-        })?;
+        values.encode(data_type, part, &mut buffer).ok_or_else(|| unfit(data_type))?;
         shared.put(file, at, &buffer)?;
         at += buffer.len() as u64;
     }
