@@ -217,7 +217,8 @@ impl Store for Memory {
     }
 
     fn read_at(&self, file: FileKind, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|from| self.bytes(file).ok()?.get(from..));
+        let all = self.bytes(file)?;
+        let rest = usize::try_from(offset).ok().and_then(|from| all.get(from..));
         let rest = rest.unwrap_or_default();
         let length = rest.len().min(bytes.len());
         if let (Some(to), Some(from)) = (bytes.get_mut(..length), rest.get(..length)) {
@@ -265,5 +266,33 @@ pub(crate) fn find(path: &Path) -> io::Result<(PathBuf, String)> {
             anchors.len(),
             first.display()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_not_found_in_any_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::new(folder.path(), "traces");
+        let mut memory = Memory::default();
+        memory.insert(FileKind::GlobalDefs, [1, 2, 3].as_slice());
+        std::fs::write(directory.describe(FileKind::GlobalDefs), [1, 2, 3]).unwrap();
+        let stores: [&dyn Store; 2] = [&directory, &memory];
+        for store in stores {
+            let bytes = &mut [0; 2];
+            for (offset, count) in [(0, 2), (2, 1), (3, 0), (u64::from(u32::MAX), 0)] {
+                let found = store.read_at(FileKind::GlobalDefs, offset, bytes);
+                assert_eq!(found.unwrap(), count, "{store:?} at {offset}");
+            }
+            for offset in [0, 7] {
+                let error = store.read_at(FileKind::Markers, offset, bytes).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::NotFound, "{store:?}");
+            }
+            let error = store.size(FileKind::Markers).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{store:?}");
+        }
     }
 }
