@@ -214,6 +214,47 @@ fn closing_twice_changes_nothing() {
     assert_eq!(check(directory), 30_000);
 }
 
+/// Global definitions are there as a whole or not at all: the next attempt writes those that failed before, and those of
+/// a process that was killed before it had written one.
+#[test]
+fn definitions_that_failed_are_written_by_the_next_attempt() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("traces")).unwrap();
+    fs::write(directory.join("traces/3.evt"), written(100).finish().memory).unwrap();
+    let names = || {
+        let names = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    for fills_chunks in [false, true] {
+        let failed = close(directory, "traces", &options(), |_, definitions| {
+            for i in 0..if fills_chunks { 50_000 } else { 1 } {
+                definitions.string(&format!("string {i}"))?;
+            }
+            Err(otf2::Error::from_io(std::io::Error::other("no more of it"), directory))
+        });
+        assert!(failed.unwrap_err().to_string().contains("no more of it"));
+        assert_eq!(names(), ["traces"]);
+    }
+    let closed = close(directory, "traces", &options(), minimal_definitions).unwrap();
+    assert!(!closed.had_definitions);
+    assert_eq!(check(directory), 100);
+    assert_eq!(names(), ["traces", "traces.def", "traces.otf2"]);
+
+    for left in
+        [vec![], vec![0; 1000], fs::read(directory.join("traces.def")).unwrap()[..20].into()]
+    {
+        fs::remove_file(directory.join("traces.otf2")).unwrap();
+        fs::write(directory.join("traces.def"), left).unwrap();
+        let closed = close(directory, "traces", &options(), minimal_definitions).unwrap();
+        assert!(!closed.had_definitions);
+        assert_eq!(check(directory), 100);
+    }
+    accepted_by_otf2_print(directory);
+}
+
 /// Files that were reserved but never begun, or are empty, become empty event files.
 #[test]
 fn files_without_events_become_empty() {

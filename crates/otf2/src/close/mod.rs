@@ -76,7 +76,7 @@ pub struct Closed {
     /// Damage that was found in event files, with the location of the file. It is empty if every file is what a killed
     /// process leaves.
     pub damage: Vec<(LocationRef, Damage)>,
-    /// `true` if the archive had a file of global definitions. If it had none, the caller's function wrote them.
+    /// `true` if the archive had global definitions. If it had none, the caller's function wrote them.
     pub had_definitions: bool,
 }
 
@@ -87,7 +87,8 @@ pub struct Closed {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Exists`] if the archive has an anchor and so is complete, and otherwise if its files cannot
-/// be read or written, or if `define` fails. Event files that were closed before the error stay closed.
+/// be read or written, or if `define` fails. Event files that were closed before the error stay closed. Global
+/// definitions that could not be completed are removed, so that another call writes them again.
 pub fn close(
     directory: impl AsRef<Path>,
     name: &str,
@@ -114,17 +115,39 @@ pub fn close(
         }
     }
     let path = store.describe(FileKind::GlobalDefs);
-    closed.had_definitions = path.exists();
-    if closed.had_definitions {
-        let tally = close_definitions(&path, Scope::Global, options.defs_chunk)?;
-        writer.set_counts(tally.locations, tally.records);
+    let found = if path.exists() {
+        close_definitions(&path, Scope::Global, options.defs_chunk)?
     } else {
-        let mut definitions = writer.global_definitions()?;
-        define(&closed, &mut definitions)?;
-        definitions.finish()?;
+        Tally::default()
+    };
+    // A process that was killed before it wrote a definition leaves a file without any.
+    closed.had_definitions = found.records > 0;
+    if closed.had_definitions {
+        writer.set_counts(found.locations, found.records);
+    } else {
+        write_definitions(&writer, &path, |definitions| define(&closed, definitions))?;
     }
     writer.finish()?;
     Ok(closed)
+}
+
+/// Writes the global definitions under another name and renames the file when it is complete, so that no attempt that
+/// fails or is killed leaves a file that the next one takes for the definitions of the archive.
+fn write_definitions(
+    writer: &ArchiveWriter,
+    path: &Path,
+    define: impl FnOnce(&mut DefWriter) -> Result<()>,
+) -> Result<()> {
+    let unfinished = files::unfinished(path);
+    let written = writer.global_definitions_in(unfinished.clone()).and_then(|mut definitions| {
+        define(&mut definitions)?;
+        definitions.finish()?;
+        fs::rename(&unfinished, path).map_err(|error| Error::io(error).at(path))
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
 }
 
 /// Writes the fewest global definitions with which an archive can be read: a clock of nanoseconds, one system tree

@@ -189,7 +189,7 @@ impl ArchiveWriter {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn local_definitions(&self, location: LocationRef) -> Result<DefWriter> {
-        self.records(FileKind::LocalDefs(location), None)
+        self.records(FileKind::LocalDefs(location))
     }
 
     /// Creates the file of the global definitions and returns its writer. When that writer finishes, it passes the
@@ -198,7 +198,14 @@ impl ArchiveWriter {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn global_definitions(&self) -> Result<DefWriter> {
-        self.records(FileKind::GlobalDefs, Some(Arc::clone(&self.counts)))
+        self.global_definitions_in(self.path(FileKind::GlobalDefs))
+    }
+
+    /// Same as [`global_definitions`](Self::global_definitions), in a file of another name. The caller renames it when
+    /// it is complete.
+    pub(crate) fn global_definitions_in(&self, path: PathBuf) -> Result<DefWriter> {
+        let Options { defs_chunk, order, .. } = self.options;
+        RecordWriter::create(path, defs_chunk, order, Some(Arc::clone(&self.counts)))
     }
 
     /// Creates the marker file and returns its writer.
@@ -206,7 +213,7 @@ impl ArchiveWriter {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn markers(&self) -> Result<MarkerWriter> {
-        self.records(FileKind::Markers, None)
+        self.records(FileKind::Markers)
     }
 
     /// Creates the file of one more thumbnail and returns its writer. The anchor will state the number of thumbnails
@@ -220,9 +227,9 @@ impl ArchiveWriter {
         RecordWriter::create(path, THUMBNAIL_CHUNK, self.options.order, None)
     }
 
-    fn records<R>(&self, file: FileKind, counts: Option<Arc<Counts>>) -> Result<RecordWriter<R>> {
+    fn records<R>(&self, file: FileKind) -> Result<RecordWriter<R>> {
         let Options { defs_chunk, order, .. } = self.options;
-        RecordWriter::create(self.path(file), defs_chunk, order, counts)
+        RecordWriter::create(self.path(file), defs_chunk, order, None)
     }
 
     /// Writes the anchor, which makes the archive complete. All other writers must have finished before.
