@@ -152,8 +152,14 @@ fn targets_that_come_and_go() {
         let first = thread().call(QUIET, at(1), at(5)).call(QUIET, at(6), at(9));
         let second = thread().call(QUIET, at(2), at(3)).call(QUIET, at(4), at(9));
         analyzed(vec![origin, first, second], |analysis| {
-            each(analysis, Q::ProgressMultiLow, |rank| if rank == 0 { delay } else { 0 });
-            each(analysis, Q::ProgressMultiMargin, |rank| if rank == 0 { 3 * delay } else { 0 });
+            each(
+                analysis,
+                Q::Wait(Wait::WaitForProgressMulti),
+                |rank| if rank == 0 { delay } else { 0 },
+            );
+            each(analysis, Q::Margin(Wait::WaitForProgressMulti), |rank| {
+                if rank == 0 { 3 * delay } else { 0 }
+            });
         });
     }
 }

@@ -1,60 +1,72 @@
-//! What can be done about a wait or about inefficient communication, from the facts of a run.
+//! Remedies for a wait or for inefficient communication, chosen from the facts of a run.
 //!
-//! The general remedy stands beside the meaning of a wait ([`Wait::about`]) or of inefficient communication
-//! ([`crate::inefficient`]). Here stand remedies that depend on what
-//! is known: the runtime and its settings, the memory that was accessed, and what the process that was waited for did
-//! meanwhile. Rows that apply are told in the order of the table, in place of the general remedy, which the trace may
-//! contradict.
+//! [`Wait::about`] holds the general remedy of each wait, [`crate::inefficient`] that of inefficient communication. This
+//! module holds remedies that depend on what the trace
+//! shows: the runtime and its settings, the memory that was accessed, and what the process that was waited for did
+//! meanwhile. All rows of the table that apply are given, in the order of the table. They replace the general remedy,
+//! because the trace may contradict it.
 //!
-//! What is said of settings was tried with Open MPI 4.1.4 and MPICH 4.0.2: OpenSHMEM over UCX with heap and static data,
-//! osc/pt2pt and osc/sm, MPICH with and without its progress thread. Those of Intel MPI and ARMCI-MPI are from their
-//! documentation. Open MPI's `spml_ucx_async_progress` was tried too and removed no wait, so no row names it.
+//! The advice on settings was tried with Open MPI 4.1.4 and MPICH 4.0.2: OpenSHMEM over UCX with heap and static data,
+//! osc/pt2pt and osc/sm, MPICH with and without its progress thread. The settings of Intel MPI and ARMCI-MPI are taken
+//! from their documentation. Open MPI's `spml_ucx_async_progress` was tried too and removed no wait, so no row names
+//! it.
 
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 
-/// What is known of a wait, or of inefficient communication, and of its run.
+/// Facts about a wait, or about inefficient communication, and its run, from which [`advice`] chooses remedies. Text fields are empty where the archive does
+/// not hold the fact; no row that needs such a fact then applies.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// Id of the pattern.
+    /// Id of the pattern, as in findings and in the catalogue of waits, for example `wait_for_progress`. An unknown id
+    /// gets no general remedy.
     pub pattern: &'a str,
-    /// Whose call it is.
+    /// Programming interface of the call that waited: OpenSHMEM, MPI, or a layer over MPI such as ARMCI or coarrays.
     pub layer: Layer,
-    /// Name and version of the runtime, as the archive has it; empty if it does not say.
+    /// Name and version of the runtime as the archive records it, for example `Open MPI 4.1.4`; empty if the archive
+    /// does not say.
     pub runtime: &'a str,
-    /// Settings of the runtime in the environment, as `NAME=value` separated by blanks.
+    /// Environment variables that configure the runtime, such as `OMPI_MCA_osc` or `UCX_TLS`, as `NAME=value` separated
+    /// by blanks.
     pub settings: &'a str,
-    /// How many nodes the run had.
+    /// Number of nodes on which the run had processes. Some transports, for example shared memory, exist only within
+    /// one.
     pub nodes: usize,
-    /// Name of the window that the worst instance acted on; empty if it is not known.
+    /// Name of the window that the worst instance accessed; empty if it is not known. Windows of OpenSHMEM tell the
+    /// symmetric heap from static data.
     pub window: &'a str,
-    /// Whether a message was waited for, and no one-sided operation.
+    /// Set if the call waited for a message of MPI, unset if it waited for a one-sided operation.
     pub is_message: bool,
-    /// The process that was waited for in the worst instance; empty if it is not known.
+    /// Name of the process that the worst instance waited for, such as `PE 3`; empty if it is not known. The text then
+    /// says "the target".
     pub partner: &'a str,
-    /// What that process did meanwhile, if it is known.
+    /// Activity of the partner during the worst instance; `None` if the trace does not show it.
     pub meanwhile: Option<Meanwhile<'a>>,
 }
 
-/// What the process that was waited for did meanwhile.
+/// Activity of the process that was waited for, from the beginning to the end of the worst instance of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Meanwhile<'a> {
-    /// The part of the time that it computed, from 0 to 1.
+    /// Part of the time that the process spent outside of all recorded calls, from 0 to 1. From 0.5 on it counts as
+    /// computing.
     pub computing: f64,
-    /// The call that it was in longest, with its place in the program; empty if it was in none.
+    /// Name of the call in which the process spent most time, with its place in the source; empty if it was in no call.
     pub call: &'a str,
-    /// Whether that is the call that waited.
+    /// Set if that call is the call that waited, at the same place: the delay is then passed on from process to
+    /// process.
     pub same: bool,
-    /// Number of the finding about that call, if there is one.
+    /// Number of the finding about that call as the user sees it; `None` if no finding is about it.
     pub finding: Option<usize>,
-    /// A call that it made on itself, which serves nobody; empty if there was none.
+    /// Description of a call that the process made with itself as the target, for example an atomic on its own memory.
+    /// Such calls make no progress for other processes. Empty if there was none.
     pub on_itself: &'a str,
 }
 
-/// A remedy, and when it applies.
+/// A remedy together with the condition under which it applies.
 struct Row {
     applies: fn(&Facts<'_>) -> bool,
-    /// `{partner}`, `{call}`, `{finding}` and `{on_itself}` stand for facts.
+    /// Text for the user. The names `{partner}`, `{call}`, `{finding}` and `{on_itself}` in braces stand for facts,
+    /// which [`filled`] inserts.
     text: &'static str,
 }
 
@@ -63,7 +75,8 @@ impl Facts<'_> {
         self.pattern.starts_with("wait_for_progress")
     }
 
-    /// Whether the process that was waited for was late because of its own calls.
+    /// Returns `true` if the process that was waited for spent most of the wait in calls of its own, so that it was
+    /// late because something held it up and not because it computed. Waits for progress are judged by other rows.
     fn was_in_calls(&self) -> bool {
         !self.is_progress()
             && self.meanwhile.is_some_and(|it| it.computing < 0.5 && !it.call.is_empty())
@@ -77,13 +90,13 @@ impl Facts<'_> {
         self.runtime.starts_with(runtime)
     }
 
-    /// The value of a setting.
+    /// Returns the value of an environment variable of the runtime, or `None` if the archive does not list it.
     fn setting(&self, name: &str) -> Option<&str> {
         let mut settings = self.settings.split_whitespace();
         settings.find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// Whether Open MPI was told to use its component osc/pt2pt.
+    /// Returns `true` if the environment made Open MPI use its component osc/pt2pt for one-sided operations.
     fn is_pt2pt(&self) -> bool {
         let component = self.setting("OMPI_MCA_osc").unwrap_or_default();
         self.layer != Layer::Shmem
@@ -92,27 +105,28 @@ impl Facts<'_> {
             && component.split(',').any(|it| it == "pt2pt")
     }
 
-    /// Whether UCX was told to use no transport but TCP.
+    /// Returns `true` if the environment restricted UCX to TCP and to transfers of a process to itself.
     fn is_tcp_only(&self) -> bool {
         self.setting("UCX_TLS").is_some_and(|it| {
             it.contains("tcp") && it.split(',').all(|one| ["tcp", "self"].contains(&one))
         })
     }
 
-    /// Whether a wait for progress is for a process that computes and enters the runtime too seldom.
+    /// Returns `true` for a wait for progress whose target computed and entered the runtime too rarely to serve
+    /// requests.
     fn computes(&self) -> bool {
         self.is_progress()
             && self.meanwhile.is_some_and(|it| it.computing >= 0.5)
             && !self.calls_itself()
     }
 
-    /// Whether a process that computes was seen to make calls on itself.
+    /// Returns `true` if the process that was waited for made calls whose target was itself.
     fn calls_itself(&self) -> bool {
         self.meanwhile.is_some_and(|it| !it.on_itself.is_empty())
     }
 }
 
-/// The remedies.
+/// All remedies that depend on facts. Related rows exclude one another by their conditions.
 const ROWS: &[Row] = &[
     // The process that was waited for was itself held up.
     Row {
@@ -290,7 +304,8 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// What can be done: the remedies that its facts lead to or, if there are none, the general one.
+/// Returns what a user can do about a wait: every remedy whose condition the facts meet, joined to one text, or the
+/// general remedy of the wait if no condition is met. The text is empty if the pattern is not in the catalogue.
 pub fn advice(facts: &Facts<'_>) -> String {
     let rows = ROWS.iter().filter(|row| (row.applies)(facts));
     let texts: Vec<String> = rows.map(|row| filled(row.text, facts)).collect();
@@ -300,13 +315,13 @@ pub fn advice(facts: &Facts<'_>) -> String {
     }
 }
 
-/// The remedy of a pattern if nothing else is known.
+/// Returns the general remedy of a wait or of inefficient communication, by its id; empty for an unknown id.
 fn general(pattern: &str) -> &'static str {
     let wait = Wait::of_id(pattern).map(|it| it.about().remedy);
     wait.or_else(|| crate::inefficient(pattern).map(|it| it.remedy)).unwrap_or_default()
 }
 
-/// A text with the facts in the places that are left for them.
+/// Inserts the facts into a text. Braces that come from names, such as the name of a process, stay as they are.
 fn filled(text: &str, facts: &Facts<'_>) -> String {
     let partner = if facts.partner.is_empty() { "the target" } else { facts.partner };
     let meanwhile = facts.meanwhile;

@@ -1,8 +1,8 @@
-//! What time is spent for, in the classes that people think in.
+//! Classes of time: computation, puts, gets, waits and so on, as bars and pie charts show them.
 //!
-//! A call path belongs to the class of the outermost call of a runtime on it: what a library does inside
-//! of a get is part of the get. Waits are taken out of the calls that wait and are a class of their own,
-//! so that the classes of a location add up to its time.
+//! A call path belongs to the class of the outermost call of a runtime on it: a send that a library makes inside of a
+//! get is part of the get. Waits are subtracted from the calls that wait and are a class of their own, so the classes
+//! of a location add up to its time.
 
 use cubex::{CnodeId, Meta, MetricId, Region, Result};
 use dwell_model::layer::layer_of_region;
@@ -12,34 +12,36 @@ use dwell_model::{mpi, shmem};
 
 use crate::query::Query;
 
-/// What time is spent for.
+/// Class of activity to which the time of a call path is counted. The discriminants are indices into [`Class::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
-    /// The program's own work.
+    /// Computation of the program itself: everything outside of the runtimes that Dwell knows, including OpenMP and
+    /// Pthreads apart from their barriers.
     Compute,
-    /// Writing to memory of others.
+    /// Puts: calls that write to memory of another process, with or without a signal.
     Put,
-    /// Reading from memory of others.
+    /// Gets: calls that read from memory of another process.
     Get,
-    /// Indivisible steps on memory of others.
+    /// Atomic operations on memory of another process, including fetching ones and accumulates.
     Atomic,
-    /// Messages, and waiting for what does not block.
+    /// Two-sided messages, probes, and the completion of requests by calls such as `MPI_Wait` or `MPI_Test`.
     Message,
-    /// What a group does together, barriers included.
+    /// Collective operations over a group of processes, including barriers and broadcasts.
     Collective,
-    /// Completion, order, locks, flags, epochs.
+    /// Synchronisation of one-sided communication: fence, quiet, flush, locks, waiting for a flag, and access and
+    /// exposure epochs.
     Lock,
-    /// Files.
+    /// File input and output, such as `MPI_File_write_all` or regions that another tool marked as I/O.
     Io,
-    /// Starting, ending, allocating, asking: anything else of a runtime.
+    /// All other calls of a runtime: initialisation, finalisation, allocation of memory, queries.
     Runtime,
-    /// Waits for other processes, whatever the call.
+    /// Wait states for other processes as the analysis found them, whatever the call that waited.
     Wait,
 }
 
 impl Class {
-    /// All classes, in the order of their numbers.
+    /// All classes in the order of their discriminants, so that `Class::ALL[class as usize] == class`.
     pub const ALL: [Self; 10] = [
         Self::Compute,
         Self::Put,
@@ -53,7 +55,7 @@ impl Class {
         Self::Wait,
     ];
 
-    /// The name, in lower case.
+    /// Returns the name of the class in lower case, as reports, JSON and the page use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -69,7 +71,8 @@ impl Class {
         }
     }
 
-    /// The class of a region, by what it is known to do.
+    /// Returns the class of a region. The tables of OpenSHMEM and MPI decide first; for functions that no table knows,
+    /// the paradigm and role that the recording tool gave them decide, and last the words in the name.
     pub fn of_region(region: &Region<'_>) -> Self {
         if region.role.contains("file_io") || region.name.starts_with("MPI_File_") {
             return Self::Io;
@@ -122,8 +125,8 @@ impl Class {
         }
     }
 
-    /// The class of a function that no table names: by the role that its tool gave it, or by what its name
-    /// says where that begins like a layer's.
+    /// Returns the class of a function that no table knows: from the role that the recording tool gave it, or from
+    /// words in its name if the name has the prefix of a known layer, such as `ARMCI_`.
     fn of_role(region: &Region<'_>) -> Self {
         match region.role {
             "barrier" | "implicit_barrier" => return Self::Collective,
@@ -137,13 +140,14 @@ impl Class {
         said.map_or(Self::Runtime, |row| row.1)
     }
 
-    /// Whether what lies inside may tell more.
+    /// Returns `true` for classes that a call further inside may replace by a more precise one.
     fn is_vague(self) -> bool {
         matches!(self, Self::Compute | Self::Runtime)
     }
 }
 
-/// What names of functions say; the first that fits counts.
+/// Words in the names of functions and the class that they imply, all in lower case. The first row that matches
+/// decides.
 const SAYS: &[(&[&str], Class)] = &[
     (&["barrier", "bcast", "brdcst", "reduce", "gop", "sync_all", "collect"], Class::Collective),
     (&["fence", "wait", "lock", "quiet", "sync", "test"], Class::Lock),
@@ -153,22 +157,25 @@ const SAYS: &[(&[&str], Class)] = &[
     (&["snd", "rcv", "send", "recv", "request", "reply"], Class::Message),
 ];
 
-/// The time of each location by class.
+/// Time of each location by class, in seconds. [`Query::classes`] computes it.
 #[derive(Clone, Debug)]
 pub struct Classes {
-    /// By class; each a value for each location, or nothing if no location has any.
+    /// One row for each class, in the order of [`Class::ALL`], with one value for each location. The row is empty if no
+    /// location has time in this class.
     rows: Vec<Vec<f64>>,
 }
 
 impl Classes {
-    /// The time of a class at each location; empty if it is nowhere.
+    /// Returns the time that each location spent in a class, in seconds and by location id. The slice is empty if no
+    /// location spent any.
     pub fn row(&self, class: Class) -> &[f64] {
         self.rows.get(class as usize).map_or(&[], Vec::as_slice)
     }
 }
 
 impl Query {
-    /// The class of each call path.
+    /// Returns the class of each call path, by the id of the call path. A call inside of a call of a known class, for
+    /// example a send inside of a get, belongs to the outer class.
     pub fn call_classes(&self) -> Vec<Class> {
         let meta = self.meta();
         let mut classes = vec![Class::Compute; meta.cnodes().len()];
@@ -188,7 +195,8 @@ impl Query {
         classes
     }
 
-    /// Metrics that are waits, without those that are parts of others of them.
+    /// Returns the readable metrics that measure waits, without those that are part of another wait further up in the
+    /// tree of metrics. Their values can be added without counting a wait twice.
     pub fn wait_metrics(&self) -> Vec<MetricId> {
         let meta = self.meta();
         let metrics = meta.metrics().filter(|&id| is_wait(meta, id) && self.is_readable(id));
@@ -197,10 +205,11 @@ impl Query {
         metrics.filter(|&id| !above(id).any(|it| is_wait(meta, it))).collect()
     }
 
-    /// The time of all locations by class, in the order of [`Class::ALL`].
+    /// Returns the time of each class summed over all locations, in seconds and in the order of [`Class::ALL`]. All
+    /// sums are 0 if the report has no readable metric `time`.
     ///
     /// # Errors
-    /// If the report is damaged.
+    /// Fails if the report is damaged.
     pub fn class_totals(&self) -> Result<Vec<f64>> {
         let mut sums = vec![0.0; Class::ALL.len()];
         let Some(time) = self.meta().find_metric("time").filter(|&id| self.is_readable(id)) else {
@@ -227,10 +236,12 @@ impl Query {
         Ok(sums)
     }
 
-    /// The time of each location by class.
+    /// Returns the time of each location by class. All rows are empty if the report has no readable metric `time`. This
+    /// reads every stored row of `time` and of the waits; [`Query::class_totals`] is cheaper if sums over locations are
+    /// enough.
     ///
     /// # Errors
-    /// If the report is damaged.
+    /// Fails if the report is damaged.
     pub fn classes(&self) -> Result<Classes> {
         let meta = self.meta();
         let locations = meta.locations().len();
@@ -269,7 +280,7 @@ impl Query {
     }
 }
 
-/// What rounding leaves of nothing is nothing.
+/// Sets values to 0 that are only rounding errors of a subtraction, measured against the largest value.
 fn clean(values: &mut [f64]) {
     let most = values.iter().copied().fold(0.0, f64::max);
     values.iter_mut().filter(|it| **it < 1e-12 * most).for_each(|it| *it = 0.0);

@@ -1,8 +1,8 @@
-//! Two reports, matched by metric and call path.
+//! Comparison of two reports, matched by metric and call path.
 //!
-//! A call path of one report is that of the other if the names of all its regions, with their
-//! parameters, are the same; a metric if its name is. Values are exclusive, so that a call path is
-//! blamed for its own time and not for that of what it calls.
+//! Call paths of the two reports match if the names of all their regions, with their parameters, are equal; metrics
+//! match if their unique names are equal. Values are exclusive, so that a difference appears at the call path whose own
+//! time changed and not at all of its callers.
 
 use std::collections::BTreeMap;
 
@@ -10,70 +10,74 @@ use cubex::{MetricId, Result};
 
 use crate::query::{Flavour, Query};
 
-/// What became of a call path.
+/// Kind of difference between two reports at one call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
-    /// It is only in the second report.
+    /// Only the second report has the call path, with a value other than 0.
     New,
-    /// It is only in the first report.
+    /// Only the first report has the call path, with a value other than 0.
     Gone,
-    /// It has more.
+    /// Both reports have the call path, and the value in the second is greater.
     More,
-    /// It has less.
+    /// Both reports have the call path, and the value in the second is smaller.
     Less,
 }
 
-/// A call path that differs in a metric.
+/// A call path whose exclusive values of one metric differ between two reports. Values are sums over all locations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The metric.
+    /// Unique name of the metric, as [`Meta::find_metric`](cubex::Meta::find_metric) takes it.
     pub metric: String,
-    /// Its unit.
+    /// Unit of measurement from the first report, for example `sec`, `occ` or `bytes`.
     pub unit: String,
-    /// The call path.
+    /// Call path as text, its regions from the root on joined by ` / `.
     pub path: String,
-    /// What became of it.
+    /// Kind of the difference, from the first report to the second.
     pub change: Change,
-    /// Value in the first report.
+    /// Value in the first report, or 0 if the call path is new.
     pub before: f64,
-    /// Value in the second report.
+    /// Value in the second report, or 0 if the call path is gone.
     pub after: f64,
 }
 
 impl Difference {
-    /// How much more it is.
+    /// Returns the change from the first report to the second, in the unit of the metric. A positive change is an
+    /// increase.
     pub fn delta(&self) -> f64 {
         self.after - self.before
     }
 
-    /// How much more it is for each part there was; infinite for what is new.
+    /// Returns the change relative to the value in the first report: 0.5 means half as much again. The result is
+    /// infinite if the first value is 0.
     pub fn relative(&self) -> f64 {
         if self.before == 0.0 { f64::INFINITY } else { self.delta() / self.before }
     }
 }
 
-/// How two reports differ.
+/// Differences between two reports, as [`compare`] finds them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Metrics that both have: name, unit, value of the whole program before and after.
+    /// Metrics that both reports have, in the order of the first: unique name, unit, and value of the whole program in
+    /// the first and in the second report.
     pub totals: Vec<(String, String, f64, f64)>,
-    /// Call paths that differ, the greatest difference of a metric first, metrics in the order of the
-    /// first report.
+    /// Call paths with different values. Metrics come in the order of the first report; within a metric the largest
+    /// absolute change comes first, and equal changes are ordered by call path.
     pub differences: Vec<Difference>,
-    /// Metrics that only the second report has.
+    /// Unique names of the metrics that only the second report has. Their values are not compared.
     pub new_metrics: Vec<String>,
-    /// Metrics that only the first report has.
+    /// Unique names of the metrics that only the first report has. Their values are not compared.
     pub gone_metrics: Vec<String>,
 }
 
 impl Comparison {
-    /// Whether the reports say the same.
+    /// Returns `true` if the reports have the same metrics and no call path differs in any of them.
     pub fn is_empty(&self) -> bool {
         self.differences.is_empty() && self.new_metrics.is_empty() && self.gone_metrics.is_empty()
     }
 
-    /// The call paths that got worse: more time, by more than `threshold` of what it was and by more
-    /// than `least` of the whole time, so that what hardly matters does not cry wolf.
+    /// Iterates over the call paths whose time got worse. Two thresholds, both parts of 1, keep noise out: the time
+    /// must have grown by more than `threshold` of its old value, and by more than `least` of the time of the whole
+    /// program. Only metrics in seconds count.
     pub fn worse(&self, threshold: f64, least: f64) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |difference| {
             let total = self.totals.iter().find(|total| total.0 == difference.metric);
@@ -85,10 +89,11 @@ impl Comparison {
     }
 }
 
-/// Compares two reports in the given metrics, or in all that both have.
+/// Compares two reports in the metrics with these unique names, or in all readable metrics if `metrics` is empty. Names
+/// that neither report has are ignored; the caller must check them.
 ///
 /// # Errors
-/// If a report is damaged, or one of the metrics asked for cannot be read.
+/// Fails if one of the reports is damaged.
 pub fn compare(before: &Query, after: &Query, metrics: &[String]) -> Result<Comparison> {
     let mut comparison = Comparison::default();
     let names = |query: &Query| -> Vec<(String, MetricId)> {
@@ -138,13 +143,14 @@ pub fn compare(before: &Query, after: &Query, metrics: &[String]) -> Result<Comp
     Ok(comparison)
 }
 
-/// Names that only the first list has.
+/// Returns the names of the first list that the second list lacks.
 fn missing(list: &[(String, MetricId)], other: &[(String, MetricId)]) -> Vec<String> {
     let has = |name: &str| other.iter().any(|(known, _)| known == name);
     list.iter().filter(|(name, _)| !has(name)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Exclusive values by call path. Call paths of the same name are one.
+/// Returns the exclusive values of a metric by the text of the call path. Values of call paths with equal text, for
+/// example of two call sites in one function, are added.
 fn by_path(query: &Query, metric: MetricId) -> Result<BTreeMap<String, f64>> {
     let totals = query.totals(metric)?;
     let mut values = BTreeMap::new();

@@ -1,3 +1,3 @@
-//! Numbers as people read them.
+//! Formatting of numbers, times and sizes for people.
 
 pub use dwell_model::units::{bytes, grouped, number, seconds};

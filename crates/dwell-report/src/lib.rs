@@ -1,17 +1,17 @@
-//! Queries over reports: what a person or a program asks of one.
+//! Queries over Cube reports, as the command `dwell report` and the page in the browser ask them.
 //!
 //! * [`Query`]: the value of any metric, at any call path, on any part of the system.
-//! * [`Summary`]: how a value is spread over locations.
-//! * [`ranking`](Query::ranking): the call paths with the most of something.
-//! * [`Totals`]: every call path over all locations, kept for viewers that ask again.
-//! * [`Classes`]: what the time of each location is spent for.
-//! * [`Pairs`]: who communicates with whom.
+//! * [`Summary`]: the distribution of a value over locations.
+//! * [`ranking`](Query::ranking): the call paths with the largest values of a metric.
+//! * [`Totals`]: sums over all locations for every call path, kept for viewers that ask repeatedly.
+//! * [`Classes`]: the time of each location by class of activity, such as computation, puts or waits.
+//! * [`Pairs`]: the communication between each pair of processes or nodes.
 //! * [`System`]: the system tree as rows.
-//! * [`compare`]: two reports, matched by metric and call path.
-//! * [`transform`]: a report with its call tree cut, merged or mapped anew.
+//! * [`compare`]: the differences between two reports, matched by metric and call path.
+//! * [`transform`]: a report with its call tree cut, merged or mapped to a new one.
 //!
-//! Values are read from the report when they are asked for. Integers are added as integers, and the
-//! order of additions is that of the file, so the same question has the same answer to the last bit.
+//! A query reads values from the report when it is asked. Integers are added as integers, and additions follow the
+//! order of the file, so the same query on the same report has the same answer to the last bit.
 
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]

@@ -1,4 +1,4 @@
-//! Who communicates with whom, as the analysis listed it in the report.
+//! The communication matrix: operations and bytes between pairs of processes, which the analysis stores in the report.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,31 @@ use cubex::Result;
 
 use crate::query::Query;
 
-/// Name of the member of a report that lists pairs, as comma-separated values.
+/// Name of the extra member of a Cube report that lists pairs as comma-separated values: origin, target, kind,
+/// operations, bytes, seconds and seconds of waits.
 pub const PAIRS: &str = "dwell-pairs.csv";
 
-/// Kinds of communication, as pairs name them.
+/// Kinds of communication by the names that the list of pairs uses. [`Pair::kind`] is an index into this array.
 pub const KINDS: [&str; 4] = ["put", "get", "atomic", "message"];
 
-/// More bytes than this are not taken for a list of pairs: 1,024 parties of four kinds take half of it.
+/// Largest size of a list of pairs that is read. 1,024 parties that all communicate in all four kinds need half of it.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What went from one party to another.
+/// Amount of communication from one party to another, in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// Operations.
+    /// Number of operations, as the origin issued them.
     pub operations: f64,
-    /// Bytes.
+    /// Bytes that the operations transferred.
     pub bytes: f64,
-    /// Seconds in the calls that issued them.
+    /// Seconds that the origin spent in the calls that issued the operations, waits included.
     pub seconds: f64,
-    /// Seconds of waits for the target.
+    /// Seconds that the origin waited for the target, as far as the analysis found wait states.
     pub wait_seconds: f64,
 }
 
 impl Flow {
-    /// Adds another.
+    /// Adds the amounts of another flow to this one, for example to sum over kinds or over the processes of a node.
     pub fn add(&mut self, other: &Self) {
         self.operations += other.operations;
         self.bytes += other.bytes;
@@ -38,36 +39,39 @@ impl Flow {
     }
 }
 
-/// One pair and kind.
+/// Communication of one kind from one party to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// Number of the origin among the [parties](Pairs::parties).
+    /// Index of the origin in the [parties](Pairs::parties): the process or node that issued the operations.
     pub origin: u32,
-    /// Number of the target.
+    /// Index of the target in the [parties](Pairs::parties): the process or node whose memory was accessed or that
+    /// received the messages.
     pub target: u32,
-    /// Number of the kind among [`KINDS`].
+    /// Index of the kind of communication in [`KINDS`].
     pub kind: u8,
-    /// How much.
+    /// Operations, bytes and seconds of this pair and kind.
     pub flow: Flow,
 }
 
-/// All pairs that communicate.
+/// All pairs of processes or nodes that communicate. Pairs that are not listed exchanged nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pairs {
-    /// Processes, or nodes where there are too many processes to list, in the order of the system.
+    /// Names of the processes, or of the nodes if the run had too many processes for a matrix, in the order of the
+    /// system tree. Parties that the system tree lacks come last.
     pub parties: Vec<String>,
-    /// The node of each party; the party itself where parties are nodes.
+    /// Name of the node on which each party runs, parallel to [`Self::parties`]. Where the parties are nodes, it is the
+    /// party itself.
     pub nodes: Vec<String>,
-    /// The pairs, in the order of the report.
+    /// The pairs, in the order in which the report lists them.
     pub list: Vec<Pair>,
 }
 
 impl Query {
-    /// The pairs that communicate; nothing if the report does not list them. Lines that make no sense are
-    /// passed over.
+    /// Reads the communication between pairs of processes or nodes. Returns `None` if the report does not contain it,
+    /// as reports of other tools and of runs without a trace do not. Malformed lines and unknown kinds are skipped.
     ///
     /// # Errors
-    /// If the report cannot be read.
+    /// Fails if the report cannot be read.
     pub fn pairs(&self) -> Result<Option<Pairs>> {
         let report = self.report();
         let Some(member) = report.member(PAIRS).filter(|it| it.size() <= MOST_BYTES) else {
@@ -126,7 +130,8 @@ impl Query {
     }
 }
 
-/// A line: three names, of which the first two are quoted, and four numbers.
+/// Parses a line: origin and target in quotes, the kind without, and four finite numbers. Returns `None` for anything
+/// else.
 fn line(text: &str) -> Option<(Vec<String>, [f64; 4])> {
     let mut rest = text;
     let mut names = Vec::with_capacity(3);
@@ -144,7 +149,8 @@ fn line(text: &str) -> Option<(Vec<String>, [f64; 4])> {
     fields.next().is_none().then_some((names, numbers))
 }
 
-/// A quoted text at the beginning, in which a quote is written twice, and what follows.
+/// Splits a quoted field off the beginning of a line and returns it together with the rest. Two quotes within the field
+/// stand for one.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('"')?;
     let mut name = String::new();

@@ -1,58 +1,61 @@
-//! Where the time goes, and the largest waits: what a person looks at first.
+//! The distribution of time over the tree of metrics, and the largest waits: the first things to look at in a report.
 
 use cubex::{CnodeId, MetricId, Result};
 use dwell_model::waits::Wait;
 
 use crate::query::{Call, Flavour, Part, Query};
 
-/// A part of the time.
+/// A metric in the tree below `time`, with its value for the part of the program that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimePart {
-    /// The metric.
+    /// Metric in the tree of time, for example the time in MPI or a wait state.
     pub metric: MetricId,
-    /// How far below `time` it is.
+    /// Levels below the metric `time` itself, which has depth 0. A viewer indents by it.
     pub depth: usize,
-    /// Its value, summed up over all locations.
+    /// Time in seconds, summed over all locations, including that of the metrics below.
     pub value: f64,
-    /// Its share of the time.
+    /// Fraction of the whole time, from 0 to 1; 0 if the whole time is 0.
     pub share: f64,
 }
 
-/// A call path that waits.
+/// A call path and the time that it spent in one kind of wait state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LargestWait {
-    /// The metric of the wait.
+    /// Metric that measures this kind of wait.
     pub metric: MetricId,
-    /// The call path.
+    /// Call path in which the processes waited. Where several are folded to one, it is the first of them.
     pub cnode: CnodeId,
-    /// Others that differ in nothing but parameters, and count with it.
+    /// Further call paths that differ from [`Self::cnode`] only in phases and parameters. Their waits are included in
+    /// the value.
     pub others: Vec<CnodeId>,
-    /// How long, over all locations.
+    /// Time of the waits in seconds, exclusive and summed over all locations.
     pub value: f64,
 }
 
 impl LargestWait {
-    /// The call path and the others.
+    /// Returns all call paths that this entry stands for: [`Self::cnode`], then [`Self::others`].
     pub fn cnodes(&self) -> Vec<CnodeId> {
         std::iter::once(self.cnode).chain(self.others.iter().copied()).collect()
     }
 }
 
-/// The share that a value is of a whole; 0 if that is 0.
+/// Returns the fraction that a value is of a total, or 0 if the total is 0, so that empty reports show no NaN.
 pub fn share(value: f64, total: f64) -> f64 {
     if total == 0.0 { 0.0 } else { value / total }
 }
 
-/// Whether a unit is that of time.
+/// Returns `true` if a unit of measurement of Cube means seconds.
 pub(crate) fn is_seconds(uom: &str) -> bool {
     matches!(uom, "sec" | "s")
 }
 
 impl Query {
-    /// The tree of metrics below `time`, the largest parts first, without those below a share.
+    /// Returns the metrics in the tree below `time` in preorder, larger siblings first. Metrics with less than the
+    /// fraction `least` of the whole time, from 0 to 1, are left out together with all metrics below them. With
+    /// `below`, only call paths at or below that one count.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn time_parts(
         &self,
         time: MetricId,
@@ -63,10 +66,11 @@ impl Query {
         self.time_parts_by(time, least, |metric| self.value(metric, call, Part::All))
     }
 
-    /// As [`Query::time_parts`], with values from elsewhere.
+    /// Does the same as [`Query::time_parts`] with values that the caller provides, such as sums that it has already at
+    /// hand. `value_of` is called once for each readable metric in seconds that is not below an omitted one.
     ///
     /// # Errors
-    /// If there is a value that cannot be had.
+    /// Fails with the first error that `value_of` returns.
     pub fn time_parts_by(
         &self,
         time: MetricId,
@@ -95,10 +99,11 @@ impl Query {
         Ok(parts)
     }
 
-    /// Every call path that waits, by the kind of wait, the longest first.
+    /// Lists every call path that waits, once for each kind of wait, the longest wait first. With `below`, only call
+    /// paths at or below that one are listed. The list is not cut; callers take as many entries as they show.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn largest_waits(&self, below: Option<CnodeId>) -> Result<Vec<LargestWait>> {
         let meta = self.meta();
         let mut found = Vec::new();

@@ -1,11 +1,12 @@
-//! Call paths as text.
+//! Conversion between call paths and text.
 
 use cubex::{CnodeId, Meta};
 
-/// Between the regions of a call path.
+/// Separator between the regions of a call path in text.
 pub(crate) const SEPARATOR: &str = " / ";
 
-/// The name of the last region of a call path, with the parameters that tell it apart.
+/// Returns the name of the last region of a call path, with its parameters as ` [key=value]`. Returns `?` if the call
+/// path does not exist.
 pub(crate) fn name(meta: &Meta, cnode: CnodeId) -> String {
     let mut name = meta.callee(cnode).map_or("?", |region| region.name).to_owned();
     for parameter in meta.parameters(cnode) {
@@ -14,22 +15,23 @@ pub(crate) fn name(meta: &Meta, cnode: CnodeId) -> String {
     name
 }
 
-/// A call path from its root on.
+/// Returns a call path as text, its regions from the root on.
 pub(crate) fn text(meta: &Meta, cnode: CnodeId) -> String {
     let mut names: Vec<String> = ancestors(meta, cnode).map(|cnode| name(meta, cnode)).collect();
     names.reverse();
     names.join(SEPARATOR)
 }
 
-/// Where in the source a call path was called: `file:line`, without the folders.
+/// Returns the place in the source from which a call path was called, as `file:line` without directories. Returns
+/// `None` if the report does not know the file or the line.
 pub(crate) fn site(meta: &Meta, cnode: CnodeId) -> Option<String> {
     let call = meta.cnode(cnode)?;
     let file = call.file.rsplit('/').next().filter(|file| !file.is_empty())?;
     Some(format!("{file}:{}", call.line?))
 }
 
-/// The same as [`text`], with the site of the last call if that is known: two calls of a function from
-/// one other have the same path.
+/// Returns a call path like [`text`], followed by `@file:line` of the last call if that is known. The site tells two
+/// calls of one function from the same caller apart, which otherwise have equal text.
 pub(crate) fn text_with_site(meta: &Meta, cnode: CnodeId) -> String {
     match site(meta, cnode) {
         Some(site) => format!("{}@{site}", text(meta, cnode)),
@@ -37,14 +39,14 @@ pub(crate) fn text_with_site(meta: &Meta, cnode: CnodeId) -> String {
     }
 }
 
-/// A call path and those it is below, from the inside out.
+/// Iterates over a call path and its callers, from the inside out to the root.
 pub(crate) fn ancestors(meta: &Meta, cnode: CnodeId) -> impl Iterator<Item = CnodeId> + '_ {
     std::iter::successors(Some(cnode), |&cnode| meta.cnode_parent(cnode))
 }
 
-/// Finds a call path by text: its whole path, or if no path is just that, the paths whose last regions
-/// are those given. A region may be named with its site, `name@file:line`. All matches, outermost first in
-/// the order of the tree.
+/// Finds call paths by text. If the text is the whole of some paths, these are returned; otherwise all paths that end
+/// with the given regions. A region may be given with its site, as `name@file:line`. The result is in preorder of the
+/// call tree, and empty if nothing matches.
 pub(crate) fn find(meta: &Meta, wanted: &str) -> Vec<CnodeId> {
     let wanted: Vec<&str> =
         wanted.split('/').map(str::trim).filter(|part| !part.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The value of any metric, at any call path, on any part of the system.
+//! Values of any metric, at any call path, on any part of the system.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -13,46 +13,47 @@ use crate::summary::Summary;
 use crate::sums::Sums;
 use crate::totals::Kept;
 
-/// Whether what lies below is counted in.
+/// Treatment of the calls below a call path, in the words of Cube. Both flavours of a value can be asked for, whichever
+/// of them the report stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Flavour {
-    /// With everything below.
+    /// The value includes everything that the call path calls.
     #[default]
     Inclusive,
-    /// Without.
+    /// The value is that of the call path itself, without the functions that it calls.
     Exclusive,
 }
 
-/// Where in the program.
+/// Part of the program for which a value is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// Everywhere.
+    /// The whole program: the sum over all root call paths.
     #[default]
     All,
-    /// At a call path.
+    /// One call path, with or without the calls below it.
     Path(CnodeId, Flavour),
 }
 
-/// Where in the system.
+/// Part of the system for which a value is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Everywhere.
+    /// All locations of the run.
     #[default]
     All,
-    /// On a node of the system tree, with the nodes below.
+    /// A node of the system tree, for example a machine, with all nodes and processes below it.
     Node(SystemNodeId),
-    /// In a process.
+    /// A process, with all of its locations. Cube calls it a location group.
     Group(GroupId),
-    /// At a location.
+    /// A single location, usually a thread.
     Location(LocationId),
 }
 
-/// A report and the questions to it.
+/// A Cube report together with caches for queries. Any number of threads may use one value at the same time.
 #[derive(Debug)]
 pub struct Query {
     report: Report,
     pub(crate) kept: Kept,
-    /// Sums that are kept beside a large report, once they were looked for.
+    /// Sums in the file beside a large report. The inner `None` means that a search found no file that can be used.
     pub(crate) sums: OnceLock<Option<Sums>>,
 }
 
@@ -64,62 +65,68 @@ impl From<Report> for Query {
 }
 
 impl Query {
-    /// Opens a report, with a cache of its document beside it if that is large.
+    /// Opens a report. The parsed document of a large report is cached in a file beside it, which makes the next
+    /// opening fast; a directory without write permission does no harm.
     ///
     /// # Errors
-    /// If the file cannot be read or is no report.
+    /// Fails if the file cannot be read or is not a Cube report.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let report = cubex::OpenOptions::new().cache(cubex::Cache::Beside).open(path)?;
         Ok(report.into())
     }
 
-    /// The report.
+    /// Returns the report itself, for what queries do not cover, such as extra members.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Its metrics, call paths and locations.
+    /// Returns the definitions of the report: metrics, regions, call paths, the system tree and topologies.
     pub fn meta(&self) -> &Meta {
         self.report.meta()
     }
 
-    /// The name of the last region of a call path, with its parameters.
+    /// Returns the name of the last region of a call path, with its parameters as ` [key=value]`.
     pub fn call_name(&self, cnode: CnodeId) -> String {
         path::name(self.meta(), cnode)
     }
 
-    /// A call path as text: its regions from the root on, joined by ` / `.
+    /// Returns a call path as text: its regions from the root on, joined by ` / `. Two call sites within one function
+    /// have equal text.
     pub fn call_path(&self, cnode: CnodeId) -> String {
         path::text(self.meta(), cnode)
     }
 
-    /// Where in the source a call path was called, `file:line`, if that is known.
+    /// Returns the place in the source from which the last region of a call path was called, as `file:line` without
+    /// directories, or `None` if the report does not know it.
     pub fn call_site(&self, cnode: CnodeId) -> Option<String> {
         path::site(self.meta(), cnode)
     }
 
-    /// A call path as [`Self::find_paths`] tells it from others of the same regions: with `@file:line`.
+    /// Returns a call path as text with `@file:line` of its last call, if that is known. [`Self::find_paths`] accepts
+    /// this text, so it can serve as a name in links.
     pub fn call_path_with_site(&self, cnode: CnodeId) -> String {
         path::text_with_site(self.meta(), cnode)
     }
 
-    /// The call paths that a text means: the whole path, or its last regions, each with or without its
-    /// `@file:line`.
+    /// Finds the call paths that a text of a user means: the whole path, or only its last regions, each with or without
+    /// its `@file:line`. A whole match excludes partial ones. The result is in preorder and empty if nothing matches.
     pub fn find_paths(&self, text: &str) -> Vec<CnodeId> {
         path::find(self.meta(), text)
     }
 
-    /// Whether the values of a metric can be read: it is stored, and each value is one number.
+    /// Returns `true` if the values of a metric are stored and can be added: integers and floating-point numbers, but
+    /// not derived metrics, extremes or rates. Other queries expect such a metric.
     pub fn is_readable(&self, metric: MetricId) -> bool {
         self.meta().metric(metric).is_some_and(|metric| {
             !metric.kind.is_derived() && metric.data_type().is_some_and(is_summable)
         })
     }
 
-    /// The values of a metric somewhere in the program, one for each location.
+    /// Returns the values of a metric at a part of the program, one for each location, by location id. Locations
+    /// without a stored value have 0.
     ///
     /// # Errors
-    /// If the report is damaged, or the values of the metric are not stored or not numbers.
+    /// Fails if the report is damaged, if the metric is derived or does not exist, or if its values cannot be added.
     pub fn row(&self, metric: MetricId, call: Call) -> Result<Vec<f64>> {
         let mut sum = Numbers::zeros(self.meta().locations().len());
         match call {
@@ -157,10 +164,11 @@ impl Query {
         Ok(())
     }
 
-    /// The value of a metric, summed up over a part of the system.
+    /// Returns the value of a metric at a part of the program, summed over a part of the system. Totals that are
+    /// already known answer the question without reading rows.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn value(&self, metric: MetricId, call: Call, part: Part) -> Result<f64> {
         if part == Part::All
             && self.is_summed_up(metric)
@@ -178,16 +186,17 @@ impl Query {
         Ok(locations.filter_map(|location| row.get(location.index())).sum())
     }
 
-    /// Whether values of several call paths add up, which the shortest and the longest of something do not.
+    /// Returns `true` if the values of several call paths may be added; minima and maxima may not.
     fn is_summed_up(&self, metric: MetricId) -> bool {
         let data_type = self.meta().metric(metric).and_then(|metric| metric.data_type());
         !matches!(data_type, None | Some(DataType::MinDouble | DataType::MaxDouble))
     }
 
-    /// The value of a metric less those of its sub-metrics.
+    /// Returns the value of a metric without those of the metrics below it, as Cube shows it for an expanded metric.
+    /// Sub-metrics that are not readable are not subtracted.
     ///
     /// # Errors
-    /// As [`Query::row`], for the metric or one below it.
+    /// Fails where [`Query::row`] fails, for the metric or one of its sub-metrics.
     pub fn own_value(&self, metric: MetricId, call: Call, part: Part) -> Result<f64> {
         let mut value = self.value(metric, call, part)?;
         for child in self.meta().metric_children(metric).collect::<Vec<_>>() {
@@ -198,10 +207,11 @@ impl Query {
         Ok(value)
     }
 
-    /// The values of a metric less those of its sub-metrics, one for each location.
+    /// Returns the values of a metric without those of the metrics below it, one for each location, by location id.
+    /// Sub-metrics that are not readable are not subtracted.
     ///
     /// # Errors
-    /// As [`Query::row`], for the metric or one below it.
+    /// Fails where [`Query::row`] fails, for the metric or one of its sub-metrics.
     pub fn own_row(&self, metric: MetricId, call: Call) -> Result<Vec<f64>> {
         let mut row = self.row(metric, call)?;
         for child in self.meta().metric_children(metric).collect::<Vec<_>>() {
@@ -213,15 +223,15 @@ impl Query {
         Ok(row)
     }
 
-    /// How a metric is spread over locations.
+    /// Returns the distribution of a metric over all locations: quartiles, mean, extremes and sum.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn summary(&self, metric: MetricId, call: Call) -> Result<Summary> {
         Ok(Summary::of(&self.row(metric, call)?))
     }
 
-    /// The locations of a part of the system, by id.
+    /// Iterates over the locations of a part of the system, in the order of their ids.
     pub fn locations(&self, part: Part) -> impl Iterator<Item = LocationId> + '_ {
         let meta = self.meta();
         meta.locations().filter(move |&location| {
@@ -239,7 +249,8 @@ impl Query {
         })
     }
 
-    /// Where a location is: its process and, if that has several, its own name.
+    /// Returns a name for a location that people recognise: that of its process, followed by its own if the process has
+    /// several locations, as in `PE 3, thread 1`.
     pub fn location_name(&self, location: LocationId) -> String {
         let meta = self.meta();
         let own = meta.location(location).map_or("?", |location| location.name);
@@ -255,7 +266,7 @@ impl Query {
     }
 }
 
-/// Whether values of a type can be added up over locations: extremes and rates cannot.
+/// Returns `true` if values of this type can be added over locations. Extremes and rates cannot.
 fn is_summable(data_type: DataType) -> bool {
     use DataType::{Double, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64};
     matches!(data_type, Uint8 | Uint16 | Uint32 | Uint64 | Int8 | Int16 | Int32 | Int64 | Double)
@@ -265,9 +276,9 @@ fn numbers(row: &Row) -> impl Iterator<Item = f64> + '_ {
     (0..row.len() as u32).map(|index| row.number(LocationId(index)).unwrap_or(0.0))
 }
 
-/// Rows added up, as integers as long as all are.
+/// Sum of rows. It stays exact in integers until a row of floating-point numbers arrives.
 enum Numbers {
-    /// So many, and nothing yet.
+    /// No row was added yet; the sum will have this many values.
     Zeros(usize),
     Integers(Vec<i128>),
     Reals(Vec<f64>),

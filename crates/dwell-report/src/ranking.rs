@@ -1,4 +1,4 @@
-//! The call paths with the most of something.
+//! Rankings: the call paths, locations and processes with the largest values.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,39 +9,40 @@ use crate::path;
 use crate::query::{Flavour, Part, Query};
 use crate::settings::Folds;
 
-/// A call path and what it has of a metric.
+/// A call path with its value in a ranking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// The call path.
+    /// Call path that the entry is about. Where several are folded to one, it is the one with the smallest id.
     pub cnode: CnodeId,
-    /// Others that differ in nothing but parameters, and count with it.
+    /// Further call paths that differ from [`Self::cnode`] only in phases and parameters. Their values are included in
+    /// this entry. Only rankings of exclusive values fold call paths.
     pub others: Vec<CnodeId>,
-    /// Its value, summed up over all locations.
+    /// Value of the metric, summed over all locations and over [`Self::others`].
     pub value: f64,
-    /// Its share of the whole, or 0 if the whole is 0.
+    /// Fraction of [`Ranking::total`], from 0 to 1; 0 if the total is 0.
     pub share: f64,
 }
 
-/// Call paths in the order of their values.
+/// Call paths in the order of their values of one metric, as [`Query::ranking`] returns them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// The metric.
+    /// Metric by which the call paths are ranked.
     pub metric: MetricId,
-    /// The value of the whole program.
+    /// Inclusive value of the whole program, or of the part of it that was ranked, over all locations.
     pub total: f64,
-    /// The call paths, the greatest value first; those without any are left out.
+    /// Ranked call paths, the largest value first. Call paths with a value of 0 or less are left out.
     pub paths: Vec<Ranked>,
 }
 
 impl Ranked {
-    /// The call path and the others.
+    /// Returns all call paths that this entry stands for: [`Self::cnode`], then [`Self::others`].
     pub fn cnodes(&self) -> Vec<CnodeId> {
         let others = self.others.iter().copied();
         std::iter::once(self.cnode).chain(others).collect()
     }
 }
 
-/// Makes one of call paths that differ in nothing but parameters.
+/// Merges call paths that differ only in phases and parameters and adds their values.
 fn fold(meta: &Meta, paths: Vec<Ranked>) -> Vec<Ranked> {
     let folds = Folds::of(meta);
     if !folds.any() {
@@ -63,12 +64,12 @@ fn fold(meta: &Meta, paths: Vec<Ranked>) -> Vec<Ranked> {
 }
 
 impl Query {
-    /// Ranks call paths by a metric. Equal values are ordered by id. With `below`, only call paths
-    /// at or below that one take part. Exclusive values of call paths that differ in nothing but
-    /// parameters are added up: see [`Ranked::others`].
+    /// Ranks call paths by a metric, summed over all locations; equal values are ordered by id. With `below`, only call
+    /// paths at or below that one take part. Exclusive values of call paths that differ only in phases and parameters
+    /// are added: see [`Ranked::others`].
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn ranking(
         &self,
         metric: MetricId,
@@ -102,8 +103,8 @@ impl Query {
         Ok(Ranking { metric, total, paths })
     }
 
-    /// The locations with the greatest values of a [row](Query::row), with those values, the greatest
-    /// first; those without any are left out.
+    /// Returns the locations with the largest values of a [row](Query::row) together with these values, the largest
+    /// first and at most `most` of them. Locations with a value of 0 or less are left out.
     pub fn worst_locations(&self, row: &[f64], most: usize) -> Vec<(LocationId, f64)> {
         let values = self.locations(Part::All).zip(row.iter().copied());
         let mut locations: Vec<(LocationId, f64)> =
@@ -119,7 +120,8 @@ impl Query {
         locations
     }
 
-    /// The values of a [row](Query::row) summed up for each process.
+    /// Sums a [row](Query::row) over the locations of each process. The result has one value for each process, by its
+    /// id.
     pub fn by_process(&self, row: &[f64]) -> Vec<f64> {
         let meta = self.meta();
         let mut values = vec![0.0; meta.groups().len()];

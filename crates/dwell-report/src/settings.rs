@@ -1,8 +1,8 @@
-//! Phases and parameters: steps of call paths that are no calls but say what a program worked on.
+//! Phases and parameters: steps of call paths that are not calls but say what the program worked on.
 //!
-//! `step / instance=3 / MPI_Barrier` is the barrier of the third step. Whoever asks which call takes the
-//! time wants all steps together, so rankings [fold](Folds) what differs in nothing but such steps. Whoever
-//! asks how steps differ looks at them [one by one](Query::by).
+//! `step / instance=3 / MPI_Barrier` is the barrier in instance 3 of the phase `step`. To find the call that takes most
+//! time, all instances count together, so rankings [fold](Folds) call paths that differ only in such steps. To see how
+//! instances differ, [`Query::by`] lists them one by one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,10 +14,11 @@ use crate::parts::is_seconds;
 use crate::path;
 use crate::query::{Call, Flavour, Part, Query};
 
-/// Call paths that differ in nothing but parameters, as one.
+/// Maps call paths that differ only in phases and parameters to a common representative.
 #[derive(Debug)]
 pub(crate) struct Folds {
-    /// For each call path the first that it is one with; empty if there are no parameters.
+    /// For each call path the first one in preorder that differs from it only in parameters. The list is empty if the
+    /// report has no parameters.
     of: Vec<CnodeId>,
 }
 
@@ -46,7 +47,7 @@ impl Folds {
         Self { of }
     }
 
-    /// The first call path that one is the same as.
+    /// Returns the representative of a call path, which is the call path itself if nothing is folded.
     pub(crate) fn first(&self, cnode: CnodeId) -> CnodeId {
         self.of.get(cnode.index()).copied().unwrap_or(cnode)
     }
@@ -56,22 +57,22 @@ impl Folds {
     }
 }
 
-/// Whether a call path ends in a parameter that has a value.
+/// Returns `true` if the last step of a call path is a parameter with a value and not a call.
 pub(crate) fn is_setting(meta: &Meta, cnode: CnodeId) -> bool {
     meta.callee(cnode).is_some_and(|region| region.role == archive::PARAMETER)
 }
 
-/// Something that call paths are told apart by.
+/// A dimension along which the program marked its work: the instances of a phase or the values of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Axis {
-    /// A phase, by the name of its region: its instances.
+    /// The instances of a phase, given by the name of its region.
     Phase(String),
-    /// A parameter.
+    /// The values of a parameter, given by its name.
     Parameter(String),
 }
 
 impl Axis {
-    /// Its name.
+    /// Returns the name of the phase or parameter, as [`Query::by`] takes it.
     pub fn name(&self) -> &str {
         match self {
             Self::Phase(name) | Self::Parameter(name) => name,
@@ -79,27 +80,28 @@ impl Axis {
     }
 }
 
-/// What was spent while a parameter had a value, or in an instance of a phase.
+/// Time and waits of the program while a parameter had one value, or in one instance of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
-    /// The value.
+    /// Value of the parameter, or number of the instance, as text.
     pub value: String,
-    /// The call paths.
+    /// Call paths with this value, none of them below another. Values of this struct are their sums.
     pub cnodes: Vec<CnodeId>,
-    /// How often it was set, over all locations.
+    /// Number of times that the program set this value, over all locations; 0 if the report does not count visits.
     pub visits: f64,
-    /// Seconds, over all locations.
+    /// Inclusive time in seconds, summed over all locations; 0 if the report has no readable metric `time`.
     pub time: f64,
-    /// Seconds at the location with the most.
+    /// Inclusive time in seconds of the location that has most of it.
     pub longest: f64,
-    /// Seconds of waits, over all locations.
+    /// Time in wait states in seconds, summed over all locations. Upper bounds and uncertain waits are not included.
     pub waiting: f64,
-    /// The name of the metric with the most of these.
+    /// Display name of the wait with the largest part of [`Self::waiting`]; `None` if there was no wait.
     pub largest_wait: Option<String>,
 }
 
 impl Query {
-    /// What call paths are told apart by, and how many values each has.
+    /// Lists the phases and parameters of the report, each with the number of its different values. Phases come first,
+    /// both in alphabetical order.
     pub fn axes(&self) -> Vec<(Axis, usize)> {
         let meta = self.meta();
         let mut values: BTreeMap<Axis, Vec<&str>> = BTreeMap::new();
@@ -117,11 +119,12 @@ impl Query {
         axes
     }
 
-    /// What was spent with each value of a parameter, or in each instance of a phase, in the order of the
-    /// values. With `below`, only call paths at or below that one take part.
+    /// Returns the time and the waits for each instance of a phase, or each value of a parameter, in numeric order and
+    /// then alphabetical. With `below`, only values that were set at or below that call path count. A value that was
+    /// set inside of another one of the same name counts there only. An unknown name gives an empty list.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn by(&self, name: &str, below: Option<CnodeId>) -> Result<Vec<Spent>> {
         let meta = self.meta();
         let is_it = |cnode: CnodeId| axis_of(meta, cnode).filter(|it| it.0.name() == name);
@@ -197,10 +200,11 @@ impl Query {
         Ok(Spent { value, cnodes, visits, time, longest, waiting, largest_wait })
     }
 
-    /// The values of a metric at several call paths together, one for each location.
+    /// Returns the values of a metric summed over several call paths, one for each location. For inclusive values no
+    /// call path should be below another, because it would count twice.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn row_of(
         &self,
         metric: cubex::MetricId,
@@ -215,7 +219,7 @@ impl Query {
         Ok(sum)
     }
 
-    /// A call path as text, without parameters.
+    /// Returns a call path as text without its phases' instances and parameters, as rankings name folded call paths.
     pub fn call_path_folded(&self, cnode: CnodeId) -> String {
         let meta = self.meta();
         let calls = path::ancestors(meta, cnode).filter(|&it| !is_setting(meta, it));
@@ -225,7 +229,8 @@ impl Query {
     }
 }
 
-/// What a call path that ends in a parameter is told apart by, and the value.
+/// Returns the phase or parameter and the value that the last step of a call path sets, or `None` if that step is a
+/// call.
 fn axis_of(meta: &Meta, cnode: CnodeId) -> Option<(Axis, &str)> {
     if !is_setting(meta, cnode) {
         return None;

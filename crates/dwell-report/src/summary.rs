@@ -1,31 +1,37 @@
-//! How a value is spread over locations or processes.
+//! The distribution of a value over locations or processes.
 
-/// Five numbers, the mean and the imbalance of some values.
+/// Minimum, quartiles, maximum, mean and sum of some values.
 ///
-/// Quartiles are the values at a quarter, half and three quarters of the sorted values; between two
-/// of them they are interpolated, as most tools do.
+/// Quartiles are the values at a quarter, half and three quarters of the sorted values. Where these positions fall
+/// between two values, they are interpolated linearly, as spreadsheets and NumPy do. All fields are 0 if there are no
+/// values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many values there are.
+    /// Number of values, for example of locations.
     pub count: usize,
-    /// The least.
+    /// Smallest of the values.
     pub min: f64,
-    /// A quarter are below.
+    /// First quartile: a quarter of the values are below it.
     pub q1: f64,
-    /// Half are below.
+    /// Median: half of the values are below it.
     pub median: f64,
-    /// Three quarters are below.
+    /// Third quartile: three quarters of the values are below it.
     pub q3: f64,
-    /// The greatest.
+    /// Largest of the values.
     pub max: f64,
-    /// The mean.
+    /// Arithmetic mean of the values.
     pub mean: f64,
-    /// The sum.
+    /// Sum of the values, added in the order in which they were given.
     pub sum: f64,
 }
 
 impl Summary {
-    /// Sums up values.
+    /// Computes the summary of some values in linear time. An empty slice gives the default, in which all fields are 0.
+    ///
+    /// ```
+    /// let summary = dwell_report::Summary::of(&[4.0, 1.0, 3.0, 2.0]);
+    /// assert_eq!((summary.min, summary.median, summary.max), (1.0, 2.5, 4.0));
+    /// ```
     pub fn of(values: &[f64]) -> Self {
         let least = values.iter().copied().min_by(f64::total_cmp);
         let most = values.iter().copied().max_by(f64::total_cmp);
@@ -55,8 +61,9 @@ impl Summary {
         }
     }
 
-    /// How much longer the slowest takes than all would if the work were spread evenly: 0 for an
-    /// even spread, 1 if the greatest value is twice the mean.
+    /// Returns the load imbalance, `max / mean - 1`: 0 for an even distribution, 1 if the largest value is twice the
+    /// mean. It says how much longer the slowest location takes than all would with evenly distributed work. The result
+    /// is 0 if the mean is 0.
     pub fn imbalance(&self) -> f64 {
         // Rounding may leave the mean above all values.
         if self.mean == 0.0 { 0.0 } else { (self.max / self.mean - 1.0).max(0.0) }

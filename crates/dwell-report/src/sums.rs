@@ -1,8 +1,9 @@
-//! Rows of call paths with all that they call, kept in a file beside a large report.
+//! Inclusive rows of some call paths, kept in a file beside a large report.
 //!
-//! Where a metric is stored exclusive, what a call path has with all that it calls is the sum of the rows
-//! below it: for the program itself, of all there are. So some of these sums are kept, in `REPORT.dwell-sums`,
-//! chosen such that any other is the sum of at most [`MOST`] rows; these are at most a [`MOST`]th of all rows.
+//! Where a report stores exclusive values, the inclusive row of a call path is the sum of all rows below it; for the
+//! root, that is every row of the metric. The file `REPORT.dwell-sums` holds some of these sums. They are chosen so
+//! that any other inclusive row is the sum of at most [`MOST`] rows from the report or the file. At most one [`MOST`]th
+//! as many sums are kept as there are rows.
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -10,11 +11,11 @@
 //! | 8 | 4 | version of this layout, 1 |
 //! | 12 | 24 | key: size of the report, its time (seconds, nanoseconds) |
 //! | 36 | 4 | number of rows |
-//! | 40 | … | rows: for each location 8 bytes, an integer or a float as the metric has them |
+//! | 40 | … | rows: for each location 8 bytes, an integer or a float according to the metric |
 //!
-//! All numbers are little-endian. Which call path of which metric a row is of follows from the report: metrics in
-//! order, the call paths of each with children before their parents. A file that does not fit its report counts
-//! for nothing and is written anew; it can be deleted at any time.
+//! All numbers are little-endian. The report determines which call path of which metric each row belongs to: metrics in
+//! order, and the call paths of each with children before their parents. A file that does not match its report is
+//! ignored and written anew; it can be deleted at any time.
 
 use std::fs::File;
 use std::io;
@@ -24,33 +25,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cubex::{CnodeId, DataType, ErrorKind, MetricId, MetricKind, Report, Result, Row};
 
-/// Rows that are summed up when they are asked for, at most.
+/// Largest number of rows that an inclusive row is computed from on demand.
 const MOST: u32 = 32;
 const MAGIC: &[u8; 8] = b"DWELLSUM";
 const VERSION: u32 = 1;
 const HEAD: u64 = 40;
 
-/// Sums that are kept.
+/// The file of sums, open for reading.
 #[derive(Debug)]
 pub(crate) struct Sums {
     file: File,
-    /// By metric.
+    /// Sums of each metric, by metric id; `None` for metrics without any.
     plans: Vec<Option<Plan>>,
 }
 
-/// Which sums of a metric are kept.
+/// Choice of the call paths of one metric whose sums are in the file.
 #[derive(Debug)]
 struct Plan {
     data_type: DataType,
-    /// Number of its first row in the file.
+    /// Number of the first row of this metric in the file.
     first: u64,
-    /// Call paths, in the order of their rows.
+    /// Call paths with a sum in the file, in the order of their rows.
     paths: Vec<CnodeId>,
-    /// By call path: place among these.
+    /// Index into `paths` for each call path by its id, or `None` if its sum is not in the file.
     places: Vec<Option<u32>>,
 }
 
-/// Decides what is kept. Nothing, if there is nothing to gain.
+/// Decides which sums the file holds. Returns `None` if no call path has enough rows below it to make a file
+/// worthwhile.
 fn plans(report: &Report) -> Option<Vec<Option<Plan>>> {
     let meta = report.meta();
     let order: Vec<CnodeId> = meta.cnodes_in_order().collect();
@@ -98,7 +100,8 @@ impl Plan {
 }
 
 impl Sums {
-    /// Opens the file, if it is there and of this report.
+    /// Opens the file of sums. Returns `None` if it does not exist, belongs to another version of the report, or has
+    /// the wrong length.
     pub(crate) fn open(report: &Report, path: &Path, key: &[u8; 24]) -> Option<Self> {
         let file = dwell_files::open(path).ok()?;
         let plans = plans(report)?;
@@ -110,7 +113,8 @@ impl Sums {
             .then_some(Self { file, plans })
     }
 
-    /// Makes the file. A directory that cannot be written to is no reason not to show the report.
+    /// Writes the file of sums. Returns `None` if that fails, for example in a read-only directory; queries then add
+    /// rows on demand, more slowly.
     pub(crate) fn make(report: &Report, path: &Path, key: &[u8; 24]) -> Option<Self> {
         let plans = plans(report)?;
         let new = dwell_files::create(path).ok()?;
@@ -151,7 +155,8 @@ impl Sums {
         Ok(())
     }
 
-    /// What a call path has with all that it calls. `None` if that is not known any better here.
+    /// Returns the inclusive row of a call path. The outer `None` means that the file has no sums of this metric; the
+    /// inner `None` means that all values are 0.
     pub(crate) fn row(
         &self,
         report: &Report,
@@ -162,7 +167,8 @@ impl Sums {
         Some(self.sum(report, metric, plan, cnode, true))
     }
 
-    /// The sum of the rows of a call path and those below, from sums that are kept where there are any.
+    /// Adds the rows of a call path and of all below it, taking sums from the file where it has them. `is_kept` says
+    /// whether the file already has the sum of `cnode` itself; while the file is being written, it does not.
     fn sum(
         &self,
         report: &Report,

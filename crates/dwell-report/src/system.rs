@@ -1,7 +1,7 @@
 //! The system tree as rows: nodes, processes, and threads where a process has several.
 //!
-//! Rows are numbered level by level, so that the children of a row follow one another. A viewer that
-//! shows some of the children of a row asks for numbers in sequence, whatever else is open.
+//! Rows are numbered level by level, so that the children of a row have consecutive numbers. A viewer that shows a
+//! range of the children of a row asks for a range of numbers, whatever else is expanded.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use cubex::{GroupId, LocationId, Meta, SystemNodeId};
 
 use crate::query::Query;
 
-/// What a row is.
+/// Element of the system tree that a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A node of the system tree.
+    /// A node of the system tree, for example a machine or a rack.
     Node(SystemNodeId),
-    /// A process. If it has one location, it stands for that.
+    /// A process. If it has a single location, the row also stands for that location.
     Group(GroupId),
-    /// A location of a process that has several.
+    /// A location, usually a thread, of a process that has several.
     Location(LocationId),
 }
 
@@ -24,22 +24,22 @@ pub enum Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SystemRow {
     item: Item,
-    /// Number of the row above; its own if there is none.
+    /// Number of the parent row, or the row's own number for a root.
     parent: u32,
     children: u32,
 }
 
-/// The system tree as rows.
+/// The system tree as numbered rows, parents before their children.
 #[derive(Clone, Debug, Default)]
 pub struct System {
     rows: Vec<SystemRow>,
     roots: u32,
-    /// The row of each location.
+    /// Number of the row that stands for each location, by location id.
     of_location: Vec<u32>,
 }
 
 impl System {
-    /// The rows of a report.
+    /// Numbers the rows of the system tree of a report, level by level from the roots on.
     pub fn of(meta: &Meta) -> Self {
         let mut rows: Vec<SystemRow> = Vec::new();
         let mut of_location = vec![0; meta.locations().len()];
@@ -79,22 +79,23 @@ impl System {
         Self { rows, roots, of_location }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows, which is larger than any row number.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the report has no system tree.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// How many rows have none above.
+    /// Returns the number of root rows. They have the numbers from 0 on.
     pub fn roots(&self) -> u32 {
         self.roots
     }
 
-    /// How many children each row has, as runs of equal numbers: the number, and how often.
+    /// Returns the number of children of every row in order, run-length encoded: pairs of a number of children and the
+    /// number of consecutive rows that have it. Large systems are regular, so this stays short.
     pub fn children(&self) -> Vec<(u32, u32)> {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for row in &self.rows {
@@ -106,17 +107,19 @@ impl System {
         runs
     }
 
-    /// What a row is.
+    /// Returns the element of the system tree that a row shows, or `None` if there is no such row.
     pub fn item(&self, row: usize) -> Option<Item> {
         self.rows.get(row).map(|it| it.item)
     }
 
-    /// The row of a location.
+    /// Returns the number of the row that stands for a location: its own, or that of its process if the process has no
+    /// other location. Returns `None` if the report has no such location.
     pub fn of_location(&self, location: LocationId) -> Option<u32> {
         self.of_location.get(location.index()).copied()
     }
 
-    /// A value for each row, with what is below, from values of locations.
+    /// Sums values of locations, given by location id, up the system tree. The result has one inclusive value for each
+    /// row.
     pub fn sums(&self, values: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.rows.len()];
         for (&row, value) in self.of_location.iter().zip(values) {
@@ -138,7 +141,7 @@ impl System {
 }
 
 impl Query {
-    /// The name of a row of the system tree.
+    /// Returns the name of an element of the system tree as the report has it, or `?` if there is no such element.
     pub fn item_name(&self, item: Item) -> String {
         let meta = self.meta();
         match item {

@@ -1,7 +1,7 @@
-//! Values of all call paths, summed up over locations.
+//! Values of all call paths, summed over locations.
 //!
-//! A viewer asks for these again and again, and for a large report they take a look at every row. So they
-//! are kept, and for large reports in a file beside it, `REPORT.dwell-totals`:
+//! A viewer needs these sums all the time, and computing them for a large report means reading every row. So they are
+//! kept in memory and, for large reports, in a file beside the report, `REPORT.dwell-totals`:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 //! | 44 | 4 | number of metrics |
 //! | 48 | … | each metric: u32 number of entries or 2^32 - 1 if it cannot be read; entries of u32 call path, f64 inclusive, f64 exclusive |
 //!
-//! All numbers are little-endian. A file that does not fit its report counts for nothing and is written
-//! anew; it can be deleted at any time.
+//! All numbers are little-endian. A file that does not match its report is ignored and written anew; it can be deleted
+//! at any time.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -26,13 +26,13 @@ use cubex::{Cells, CnodeId, LocationId, MetricId, MetricKind, Report, Result, Ro
 use crate::query::{Flavour, Query};
 use crate::sums::Sums;
 
-/// Reports from this size on have their totals kept in a file.
+/// Smallest size in bytes of a report whose totals are kept in a file.
 const KEEP_FROM: u64 = 32 << 20;
 const MAGIC: &[u8; 8] = b"DWELLTOT";
 const VERSION: u32 = 1;
 const UNREADABLE: u32 = u32::MAX;
 
-/// What a call path has of a metric, over all locations.
+/// Values of one metric at one call path, summed over all locations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
     cnode: u32,
@@ -40,15 +40,15 @@ struct Entry {
     exclusive: f64,
 }
 
-/// Values of all call paths, summed up over locations.
+/// Values of one metric at all call paths, summed over all locations, both inclusive and exclusive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// By call path; those without any value are left out.
+    /// Entries in ascending order of call path ids. Call paths without a value have no entry.
     entries: Vec<Entry>,
 }
 
 impl Totals {
-    /// The value of a call path.
+    /// Returns the value of a call path in the unit of the metric, or 0 if the report stores none.
     pub fn get(&self, cnode: CnodeId, flavour: Flavour) -> f64 {
         let at = self.entries.binary_search_by_key(&cnode.0, |entry| entry.cnode);
         let entry = at.ok().and_then(|at| self.entries.get(at));
@@ -58,17 +58,18 @@ impl Totals {
         })
     }
 
-    /// Call paths with values: inclusive and exclusive, by id.
+    /// Iterates over the call paths that have a value: id, inclusive value and exclusive value, in ascending order of
+    /// ids.
     pub fn iter(&self) -> impl Iterator<Item = (CnodeId, f64, f64)> + '_ {
         self.entries.iter().map(|it| (CnodeId(it.cnode), it.inclusive, it.exclusive))
     }
 }
 
-/// Totals of each metric, once they were asked for.
+/// Cache of the totals of each metric. An entry is filled when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Kept {
     metrics: Vec<OnceLock<Arc<Totals>>>,
-    /// Whether the file beside the report was looked for.
+    /// Done once the file beside the report has been searched for.
     sought: Once,
 }
 
@@ -80,11 +81,12 @@ impl Kept {
 }
 
 impl Query {
-    /// Sum over all locations of every call path, inclusive and exclusive, in one pass over the rows. It
-    /// is kept.
+    /// Returns the sums over all locations for every call path of a metric, inclusive and exclusive. The first call
+    /// reads all stored rows of the metric once, unless a file beside the report has the sums; later calls return the
+    /// kept result.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn totals(&self, metric: MetricId) -> Result<Arc<Totals>> {
         if let Some(known) = self.known_totals(metric) {
             return Ok(known);
@@ -97,7 +99,8 @@ impl Query {
         Ok(totals)
     }
 
-    /// Totals that need no look at rows: because somebody asked for them before, or a file has them.
+    /// Returns the totals of a metric if no rows need to be read for them, because an earlier query computed them or
+    /// the file beside the report has them.
     pub(crate) fn known_totals(&self, metric: MetricId) -> Option<Arc<Totals>> {
         let slot = self.kept.metrics.get(metric.index())?;
         if slot.get().is_none() {
@@ -110,29 +113,32 @@ impl Query {
         slot.get().cloned()
     }
 
-    /// The value of a metric in the whole program.
+    /// Returns the inclusive value of a metric for the whole program, summed over all locations.
     ///
     /// # Errors
-    /// As [`Query::row`].
+    /// Fails where [`Query::row`] fails.
     pub fn total(&self, metric: MetricId) -> Result<f64> {
         let totals = self.totals(metric)?;
         Ok(self.meta().root_cnodes().map(|root| totals.get(root, Flavour::Inclusive)).sum())
     }
 
-    /// Totals of all metrics, on several threads, from the file beside a large report if there is one.
-    /// What cannot be read is left to who asks for it.
+    /// Computes the totals of all readable metrics on up to 8 threads, or reads them from the file beside a large
+    /// report. A viewer calls this at the start, so that later queries are fast. Metrics that cannot be read are
+    /// skipped; the query that needs them reports the error.
     pub fn prepare(&self) {
         self.prepare_keeping(KEEP_FROM);
     }
 
-    /// Makes the file beside a large report, so that whoever opens it finds totals there.
+    /// Writes the totals of a large report to a file beside it, so that viewers open it faster. The analysis calls this
+    /// after it has written a report; for small reports nothing happens.
     pub fn keep_totals(&self) {
         if self.file_beside(KEEP_FROM, "totals").is_some() {
             self.prepare();
         }
     }
 
-    /// As [`Query::prepare`], with a file beside reports of at least so many bytes.
+    /// Does the same as [`Query::prepare`], but keeps files beside all reports of at least `from` bytes. Tests use it
+    /// to exercise the files with small reports.
     pub fn prepare_keeping(&self, from: u64) {
         let place = self.file_beside(from, "totals");
         self.sums.get_or_init(|| {
@@ -204,7 +210,7 @@ impl Query {
         Ok(Totals { entries: entries.collect() })
     }
 
-    /// Sums that are kept beside the report, if there are any.
+    /// Returns the sums in the file beside the report, or `None` if there is no such file.
     pub(crate) fn sums(&self) -> Option<&Sums> {
         let open = || {
             let (path, key) = self.file_beside(KEEP_FROM, "sums")?;
@@ -213,7 +219,8 @@ impl Query {
         self.sums.get_or_init(open).as_ref()
     }
 
-    /// A file in which something about a large report is kept, and what it must be of.
+    /// Returns the path of a file of this kind beside the report, and the key that it must contain: size and
+    /// modification time of the report. Returns `None` for reports of less than `from` bytes and for those in memory.
     fn file_beside(&self, from: u64, what: &str) -> Option<(PathBuf, [u8; 24])> {
         let path = self.report().path()?;
         let about = fs::metadata(path).ok().filter(|it| it.len() >= from)?;
@@ -311,7 +318,7 @@ impl Query {
     }
 }
 
-/// Eight bytes at a time: it finds accidents, not forgers.
+/// Computes a checksum over words of eight bytes. It detects accidental damage, not forgery.
 fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
@@ -322,7 +329,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     rest.iter().fold(sum, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The sum of a row. Integers are added as such: large counts stay exact.
+/// Sums a row over all locations. Integers are added as integers, so large counts stay exact.
 fn total(row: &Row) -> f64 {
     match row.cells() {
         Cells::Unsigned(values) => {

@@ -1,9 +1,9 @@
-//! A report with its call tree cut, merged or mapped anew.
+//! Reports with their call tree cut, merged or mapped to a new one.
 //!
-//! What a report is asked for is often a part of it: the solver without its set-up, or all calls of a
-//! function whatever line they come from. A [`CallTree`] says for each call path of a report which
-//! call path of the new one it becomes, or that it is left out; [`write()`] then writes the new
-//! report. Exclusive values move with their call paths, and inclusive ones are summed up anew.
+//! Often only a part of a report is of interest: the solver without its set-up, or all calls of a function from
+//! whatever line. A [`CallTree`] maps each call path of a report to a call path of the new one, or leaves it out;
+//! [`write()`] then writes the new report. Exclusive values move with their call paths, and inclusive values are summed
+//! anew.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,15 +20,15 @@ use crate::settings::is_setting;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Step {
     region: RegionId,
-    /// Tells call paths of one region apart that stay apart.
+    /// Identity of the old call path, which keeps call paths with the same region apart; `None` to merge them.
     apart: Option<CnodeId>,
 }
 
-/// A new call tree for a report.
+/// A new call tree for a report, together with the mapping from the call paths of the old one.
 #[derive(Clone, Debug, Default)]
 pub struct CallTree {
     nodes: Vec<Node>,
-    /// The node that each old call path becomes.
+    /// Index of the node that each old call path becomes, by call path id; `None` if it is left out.
     of: Vec<Option<usize>>,
 }
 
@@ -36,12 +36,13 @@ pub struct CallTree {
 struct Node {
     parent: Option<usize>,
     region: RegionId,
-    /// The old call path it is most like: the first that becomes it.
+    /// First old call path that becomes this node. The node takes its source position and parameters from there.
     like: Option<CnodeId>,
 }
 
 impl CallTree {
-    /// The call tree below a call path, which becomes the root. All else is left out.
+    /// Keeps only the call tree at and below a call path, which becomes the root. Everything else is left out, and with
+    /// it the time that it took.
     pub fn cut(meta: &Meta, root: CnodeId) -> Self {
         Self::build(meta, |cnode| {
             let mut steps = Vec::new();
@@ -56,14 +57,15 @@ impl CallTree {
         })
     }
 
-    /// The same call tree with all call paths as one that visit the same regions, whatever lines
-    /// they come from and whatever parameters they have.
+    /// Merges all call paths that visit the same regions, whatever lines they were called from. Parameters and
+    /// instances of phases disappear from the paths.
     pub fn merged(meta: &Meta) -> Self {
         Self::remapped(meta, |cnode| Some(regions(meta, cnode)))
     }
 
-    /// A call tree of your own: `path` says for each call path which regions it visits in the new
-    /// tree, from the root on, or that it is left out. Call paths with the same regions become one.
+    /// Builds a call tree from a mapping: `path` returns the regions that a call path visits in the new tree, from the
+    /// root on, or `None` to leave it out. Call paths with the same regions are merged; an empty list also leaves the
+    /// call path out.
     pub fn remapped(meta: &Meta, path: impl Fn(CnodeId) -> Option<Vec<RegionId>>) -> Self {
         Self::build(meta, |cnode| {
             let step = |region| Step { region, apart: None };
@@ -93,17 +95,17 @@ impl CallTree {
         tree
     }
 
-    /// Number of call paths.
+    /// Returns the number of call paths in the new tree.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if every call path is left out, so that the new report has no values.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The old call paths that a node, and with `below` all nodes below it, stand for.
+    /// Iterates over the old call paths that become a node or, with `below`, a node at or below it.
     fn sources(&self, node: usize, below: bool) -> impl Iterator<Item = CnodeId> + '_ {
         (0..).map(CnodeId).zip(&self.of).filter_map(move |(cnode, &becomes)| {
             let becomes = becomes?;
@@ -115,7 +117,7 @@ impl CallTree {
     }
 }
 
-/// The regions of a call path, from the root on.
+/// Returns the regions of a call path from the root on, without instances of phases and parameters.
 fn regions(meta: &Meta, cnode: CnodeId) -> Vec<RegionId> {
     let mut regions: Vec<RegionId> = path::ancestors(meta, cnode)
         .filter(|&ancestor| !is_setting(meta, ancestor))
@@ -125,10 +127,11 @@ fn regions(meta: &Meta, cnode: CnodeId) -> Vec<RegionId> {
     regions
 }
 
-/// Writes a report like another with a new call tree.
+/// Writes a copy of a report with another call tree. Metrics, regions, the system tree, topologies, attributes and
+/// extra members are kept; derived metrics keep their expressions and have no rows.
 ///
 /// # Errors
-/// If the report is damaged, the file cannot be written, or a metric has values that cannot be added.
+/// Fails if the report is damaged, if the file cannot be written, or if a metric has values that cannot be added.
 pub fn write(report: &Report, tree: &CallTree, path: impl AsRef<Path>) -> Result<()> {
     let meta = new_meta(report.meta(), tree)?;
     let writer = ReportWriter::create(path.as_ref(), meta)?;
@@ -167,7 +170,7 @@ fn write_metric(
     Ok(())
 }
 
-/// Everything of a report but its call tree, with a new one.
+/// Copies all definitions of a report except its call tree, and adds the new one.
 fn new_meta(meta: &Meta, tree: &CallTree) -> Result<Meta> {
     let mut new = MetaBuilder::new();
     new.version(meta.version());
@@ -202,8 +205,7 @@ fn new_meta(meta: &Meta, tree: &CallTree) -> Result<Meta> {
     new.finish()
 }
 
-/// The system tree and topologies as they are. Ids stay, because all are defined in the order of
-/// their ids.
+/// Copies the system tree and topologies. Ids stay the same, because definitions are made in the order of their ids.
 fn new_system(meta: &Meta, new: &mut MetaBuilder) {
     for id in meta.system_nodes() {
         if let Some(node) = meta.system_node(id) {

@@ -19,7 +19,7 @@ fn parent(path: u32) -> Option<u32> {
     path.checked_sub(1).map(|before| before / BRANCHES)
 }
 
-/// Whether a call path is another or below it, going up one by one.
+/// Returns `true` if a call path is `root` or below it, found by going up step by step.
 fn is_below(mut path: u32, root: u32) -> bool {
     loop {
         if path == root {
@@ -32,7 +32,7 @@ fn is_below(mut path: u32, root: u32) -> bool {
     }
 }
 
-/// The sum of exclusive values, term by term.
+/// Adds exclusive values one by one from the formula of the synthetic report.
 fn brute(options: &Options, metric: u32, call: Call, locations: &[u32]) -> f64 {
     let paths = (0..options.paths).filter(|&path| match call {
         Call::All => true,
@@ -136,7 +136,7 @@ fn a_report_does_not_differ_from_itself() {
     assert_eq!(comparison.worse(0.0, 0.0).count(), 0);
 }
 
-/// Writes a report again with one exclusive row changed.
+/// Writes a copy of a report with one exclusive row multiplied by a factor.
 fn rewrite(report: &Report, output: &Path, at: CnodeId, factor: f64) {
     let meta = report.meta();
     let writer = cubex::ReportWriter::create(output, std::sync::Arc::clone(meta)).unwrap();
@@ -238,7 +238,7 @@ fn remapped_call_paths_keep_their_sum() {
     assert_eq!(merged.len(), meta.cnodes().len(), "nothing here visits the same regions twice");
 }
 
-/// A metric below another is a part of it.
+/// Sub-metrics are parts of the metric above them, so subtracting them leaves what belongs to none of them.
 #[test]
 fn the_own_value_of_a_metric_is_without_its_parts() {
     let directory = tempfile::tempdir().unwrap();

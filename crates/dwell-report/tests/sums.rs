@@ -16,7 +16,7 @@ fn mix(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A report whose tree has chains, wide nodes and all between, with rows here and there.
+/// Writes a report whose call tree has chains, wide nodes and shapes between, with rows at only some call paths.
 fn write(file: &Path, paths: u64) -> [MetricId; 4] {
     let mut builder = MetaBuilder::new();
     let metrics = ["UINT64", "DOUBLE", "MINDOUBLE", "MAXDOUBLE"]

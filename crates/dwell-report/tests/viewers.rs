@@ -1,4 +1,4 @@
-//! What viewers ask for, held against the plain queries and against formulas.
+//! Queries of the viewer, compared with the plain queries and with formulas.
 
 use std::fs;
 use std::path::{Path, PathBuf};
