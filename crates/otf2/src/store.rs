@@ -270,6 +270,7 @@ pub(crate) fn find(path: &Path) -> io::Result<(PathBuf, String)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
