@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::hash::Mixed;
 use crate::lane::Lane;
+use crate::locking::LockKey;
 use crate::outstanding::Outstanding;
 use crate::patterns::collectives::Under;
 use crate::patterns::evidence::Ledger;
-use crate::patterns::locks::LockKey;
 use crate::patterns::{messages, progress, signals};
 use crate::polling::Loops;
 use crate::regions::{Regions, Span};

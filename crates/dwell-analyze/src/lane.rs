@@ -4,7 +4,7 @@ use otf2::id::RegionRef;
 use otf2::read::EventReader;
 
 use crate::accounts::Moved;
-use crate::outstanding::{Class, Known};
+use crate::outstanding::Done;
 use crate::paths::{Path, Paths};
 use crate::patterns::collectives::Arrival;
 use crate::polling::Run;
@@ -51,22 +51,13 @@ impl Frame {
     };
 }
 
-/// An operation whose completion the open call waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub(crate) target: u32,
-    pub(crate) start: u64,
-    pub(crate) class: Class,
-    pub(crate) known: Known,
-}
-
 /// What else a call has to be judged for when it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
     /// It may have waited for a lock; whether that is exclusive.
-    Lock(crate::patterns::locks::LockKey, bool, Taken),
+    Lock(crate::locking::LockKey, bool, Taken),
     /// It is the first operation on this target since the lock was asked for, and may have waited for the lock.
-    First(crate::patterns::locks::LockKey, bool, u32),
+    First(crate::locking::LockKey, bool, u32),
     /// It waited for a change at an address, if that is known.
     Change(Option<u64>),
     /// It received a message or notification.

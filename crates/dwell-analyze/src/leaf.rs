@@ -10,9 +10,8 @@ use dwell_model::layer::Layer;
 use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::accounts::{Account, Distance, Sort, size};
-use crate::lane::Done;
 use crate::matrix::Kind;
-use crate::outstanding::{Class, Known, Op};
+use crate::outstanding::{Class, Done, Known, Op};
 use crate::paths::Path;
 use crate::patterns::progress::Ask;
 use crate::player::Player;

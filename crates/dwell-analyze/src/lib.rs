@@ -22,6 +22,7 @@
 mod accounts;
 mod actor;
 mod blame;
+mod booking;
 mod contexts;
 mod counters;
 mod crowds;
@@ -32,6 +33,7 @@ mod inefficient;
 mod instances;
 mod lane;
 mod leaf;
+mod locking;
 mod mail;
 mod matrix;
 mod metric;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::patterns::collectives::{Arrival, Booking, Touch};
+use crate::booking::Booking;
+use crate::patterns::collectives::{Arrival, Touch};
 use crate::patterns::evidence::{Evidence, Found};
 use crate::patterns::locks::LockLetter;
 use crate::patterns::messages::{Ready, Sent};

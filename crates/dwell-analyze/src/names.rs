@@ -8,9 +8,6 @@ use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef}
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition, id::Id};
 
-use crate::paths::Setting;
-use crate::tree::Branch;
-
 /// Where in the program something was called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
@@ -54,12 +51,12 @@ impl Columns {
     }
 }
 
-/// The name of the last step of a call path.
-pub(crate) fn step(defs: &Definitions, branch: &Branch) -> String {
-    match branch.setting {
-        Some(setting) => self::setting(defs, setting),
-        None => region(defs, branch.region),
-    }
+/// A parameter that has a value. Of values that are too many to be kept apart there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Setting {
+    pub(crate) parameter: ParameterRef,
+    /// The bits of a number, or a string of the archive.
+    pub(crate) value: Option<u64>,
 }
 
 /// A parameter and its value.

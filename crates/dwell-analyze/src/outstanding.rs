@@ -123,6 +123,15 @@ pub(crate) struct Op {
     pub(crate) learned: bool,
 }
 
+/// An operation whose completion the open call waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) target: u32,
+    pub(crate) start: u64,
+    pub(crate) class: Class,
+    pub(crate) known: Known,
+}
+
 /// Everything outstanding of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {

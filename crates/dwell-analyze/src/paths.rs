@@ -18,6 +18,7 @@ use crate::hash::Mixed;
 use crate::inefficient::{Following, Known, Row, Savings};
 use crate::instances::WaitingCalls;
 use crate::metric::Quantity;
+use crate::names::Setting;
 
 /// A path of one location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,14 +27,6 @@ pub(crate) struct Path(pub(crate) u32);
 impl Path {
     /// Above all roots.
     pub(crate) const TOP: Self = Self(0);
-}
-
-/// A parameter that has a value. Of values that are too many to be kept apart there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Setting {
-    pub(crate) parameter: ParameterRef,
-    /// The bits of a number, or a string of the archive.
-    pub(crate) value: Option<u64>,
 }
 
 /// Values of a counter.

@@ -11,14 +11,15 @@ use otf2::{Attribute, Event, List};
 
 use crate::accounts::{self, Account, Distance, Moved, Sort};
 use crate::actor::Actor;
-use crate::lane::{Done, Frame, Lane, Note, Taken};
+use crate::lane::{Frame, Lane, Note, Taken};
 use crate::leaf::{Issue, Leaf};
+use crate::locking::{LockKey, Waiting};
 use crate::mail::Mail;
 use crate::matrix::{Kind, Matrix};
 use crate::metric::Quantity;
-use crate::outstanding::{Class, Known, Op};
+use crate::outstanding::{Class, Done, Known, Op};
 use crate::paths::Path;
-use crate::patterns::locks::{LockKey, LockLetter, Waiting, What};
+use crate::patterns::locks::{LockLetter, What};
 use crate::patterns::messages::{APART, COLLECTIVES, MOST_KEPT, Probe, Receive, Started, Waiter};
 use crate::patterns::progress::{self, Needed, Questions};
 use crate::patterns::signals::{FlagWait, Signal};

@@ -27,11 +27,12 @@ use crate::contexts::Contexts;
 use crate::counters::{Counters, Number};
 use crate::matrix::{self, Kind};
 use crate::metric::Quantity as Q;
-use crate::paths::{Counted, Setting};
+use crate::names::Setting;
+use crate::paths::Counted;
 use crate::report::{self, Sheets, Source};
 use crate::tree::{Branch, Tree};
 use crate::world::World;
-use crate::{Error, named_pairs, names, pairs_csv};
+use crate::{Error, named_pairs, pairs_csv};
 
 /// Bytes for the values of call paths that are being written.
 const MEMORY: usize = 256 << 20;
@@ -159,7 +160,7 @@ impl Profile {
             .map(|branch| {
                 let region = self.defs.region(branch.region);
                 let meaning = region.map(|it| text(it.description)).unwrap_or_default();
-                (names::step(&self.defs, branch), meaning, branch.setting.is_some())
+                (branch.name(&self.defs), meaning, branch.setting.is_some())
             })
             .collect();
         let (mut buffer, mut lines) = (Vec::new(), Vec::new());

@@ -21,7 +21,8 @@ use crate::counters::Counters;
 use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::names;
-use crate::paths::{Counted, Node, Setting};
+use crate::names::Setting;
+use crate::paths::{Counted, Node};
 use crate::replay::Replayed;
 use crate::tree::{Branch, Tree, lanes, node};
 use crate::world::World;
@@ -486,7 +487,7 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
     let mut cnodes: Vec<CnodeId> = Vec::with_capacity(tree.branches.len());
     for branch in &tree.branches {
         let region = *regions.entry((branch.region.0, branch.setting)).or_insert_with(|| {
-            let name = names::step(defs, branch);
+            let name = branch.name(defs);
             if branch.setting.is_some() {
                 let (paradigm, role) = ("user", dwell_model::archive::PARAMETER);
                 let mangled_name = &name;

@@ -13,8 +13,6 @@ use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
 use otf2::read::Definitions;
 
-use crate::inefficient::ends_rows;
-
 /// What the replay asks of a region at every enter and leave, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits(pub(crate) u32);
@@ -367,4 +365,23 @@ fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
         _ => return meaning(Operation::Query, Progress::Never),
     };
     meaning(operation, Progress::Always)
+}
+
+/// Says how calls end rows of operations: one of the [`Traits::ROWS`], or none.
+fn ends_rows(traits: Traits, meaning: Option<Meaning>) -> Traits {
+    let Some(meaning) = meaning.filter(|_| !traits.has(Traits::ONE_SIDED)) else {
+        return Traits::default();
+    };
+    let together = Traits(Traits::TOGETHER.0 | Traits::TESTS.0 | Traits::WAIT_CHANGE.0);
+    let locks = traits.has(Traits::LOCK);
+    let mpi = meaning.layer == Layer::Mpi;
+    if traits.has(together) || meaning.operation == Operation::Meet || locks && !mpi {
+        Traits::INTERRUPTS
+    } else if locks && !traits.has(Traits::COMPLETES) {
+        Traits::TAKES_LOCK
+    } else if traits.has(Traits::SYNCHRONISES) {
+        Traits::COMPLETION
+    } else {
+        Traits::default()
+    }
 }

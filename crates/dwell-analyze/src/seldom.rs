@@ -7,12 +7,14 @@ use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, Event, List};
 
 use crate::accounts::{Account, Distance, Sort};
-use crate::lane::{Done, Frame, Note, Taken};
+use crate::lane::{Frame, Note, Taken};
+use crate::locking::LockKey;
 use crate::matrix::Kind;
 use crate::metric::Quantity;
+use crate::outstanding::Done;
 use crate::paths::Counted;
 use crate::patterns::collectives::{Among, Arrival, Touch, Way};
-use crate::patterns::locks::{LockKey, LockLetter, What};
+use crate::patterns::locks::{LockLetter, What};
 use crate::patterns::messages::{
     APART, COLLECTIVES, COMPLETES, LATER_POSTS, NOTIFICATIONS, PARTNERS, POSTS, Polled, Posted,
     Receive, Sent, Started,

@@ -6,9 +6,11 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation, Shape};
 use dwell_model::waits::Class;
 use otf2::id::{CallingContextRef, RegionRef};
+use otf2::read::Definitions;
 
 use crate::hash::Mixed;
-use crate::paths::{Node, Path, Setting};
+use crate::names::{self, Setting};
+use crate::paths::{Node, Path};
 use crate::role::{Role, Traits};
 use crate::shard::Shard;
 use crate::world::World;
@@ -71,6 +73,16 @@ pub(crate) struct Branch {
     pub(crate) class: Option<(Layer, Class)>,
     /// Where it was called: location and its own number for the path, in the order of locations.
     pub(crate) members: Vec<(u32, Path)>,
+}
+
+impl Branch {
+    /// The name of the last step of the call path: a region, or a parameter with its value.
+    pub(crate) fn name(&self, defs: &Definitions) -> String {
+        match self.setting {
+            Some(setting) => names::setting(defs, setting),
+            None => names::region(defs, self.region),
+        }
+    }
 }
 
 /// The call tree of the program.

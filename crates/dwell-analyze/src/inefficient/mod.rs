@@ -14,9 +14,6 @@ mod hot;
 mod rows;
 mod savings;
 
-use dwell_model::archive::Meaning;
-use dwell_model::layer::Layer;
-use dwell_model::operation::Operation;
 
 use crate::accounts::Account;
 use crate::paths::{Path, Paths};
@@ -55,25 +52,6 @@ impl Waste {
             Self::Row => "blocking_in_a_row",
             Self::Static => "static_data",
         }
-    }
-}
-
-/// Says how calls end rows of operations: one of the [`Traits::ROWS`], or none.
-pub(crate) fn ends_rows(traits: Traits, meaning: Option<Meaning>) -> Traits {
-    let Some(meaning) = meaning.filter(|_| !traits.has(Traits::ONE_SIDED)) else {
-        return Traits::default();
-    };
-    let together = Traits(Traits::TOGETHER.0 | Traits::TESTS.0 | Traits::WAIT_CHANGE.0);
-    let locks = traits.has(Traits::LOCK);
-    let mpi = meaning.layer == Layer::Mpi;
-    if traits.has(together) || meaning.operation == Operation::Meet || locks && !mpi {
-        Traits::INTERRUPTS
-    } else if locks && !traits.has(Traits::COMPLETES) {
-        Traits::TAKES_LOCK
-    } else if traits.has(Traits::SYNCHRONISES) {
-        Traits::COMPLETION
-    } else {
-        Traits::default()
     }
 }
 

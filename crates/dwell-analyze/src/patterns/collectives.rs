@@ -36,6 +36,7 @@ use otf2::enums::{CollectiveOp, CollectiveRoot};
 use otf2::id::GroupRef;
 
 use crate::accounts::Account;
+use crate::booking::Booking;
 use crate::hash::Mixed;
 use crate::metric::Quantity;
 use crate::patterns::messages::{COLLECTIVES, OUTSIDE, Sent};
@@ -264,23 +265,6 @@ impl Under {
         self.started.iter().filter(|it| it.complete.is_none()).count() as u64
     }
 }
-
-/// Something to add at an origin.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Booking {
-    pub(crate) location: u32,
-    pub(crate) account: Account,
-    pub(crate) what: Quantity,
-    pub(crate) amount: u64,
-    /// When the wait began.
-    pub(crate) begin: u64,
-    /// The process that was waited for, if it is known.
-    pub(crate) blamed: Option<u32>,
-    /// What its call has left beside waits that were booked before; `None` for counts and parts of other waits.
-    pub(crate) left: Option<u64>,
-}
-
-impl Letter for Booking {}
 
 #[derive(Debug, Default)]
 struct Instance {

@@ -27,11 +27,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use crate::accounts::Account;
+use crate::booking::Booking;
 use crate::hash::Mixed;
-use crate::lane::Done;
 use crate::metric::Quantity;
-use crate::outstanding::{Class, Known};
-use crate::patterns::collectives::Booking;
+use crate::outstanding::{Class, Done, Known};
 use crate::polling::Release;
 use crate::transport::{Letter, Post};
 use dwell_model::waits::Wait;

@@ -43,10 +43,9 @@ use std::collections::BTreeMap;
 
 use crate::accounts::Account;
 use crate::actor::Actor;
-use crate::lane::Done;
-use crate::outstanding::{Class, Known};
+use crate::locking::{LockKey, Waiting};
+use crate::outstanding::{Class, Done, Known};
 use crate::patterns::evidence::{Found as Evidence, Key};
-use crate::patterns::locks::{LockKey, Waiting};
 use crate::patterns::messages::After;
 use crate::patterns::several::{Gaps, MOST_GAPS, uncovered};
 use crate::regions::{Found, Request, Span, Visits};

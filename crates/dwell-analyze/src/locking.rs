@@ -1,0 +1,36 @@
+//! Locks, and calls that waited for one, as the replay and several patterns know them.
+
+use crate::accounts::Account;
+use crate::world::World;
+
+/// A lock: window, owner, number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LockKey {
+    pub(crate) window: u32,
+    pub(crate) owner: u32,
+    pub(crate) lock: u64,
+}
+
+impl LockKey {
+    /// The owner of a lock on all processes.
+    pub(crate) const ALL: u32 = u32::MAX;
+
+    /// The process at whose home the lock is kept.
+    pub(crate) fn home(&self, world: &World) -> u32 {
+        let count = world.system.processes.len().max(1) as u64;
+        let mixed = (self.lock ^ u64::from(self.window) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 32) % count) as u32
+    }
+}
+
+/// A call that waited for a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) location: u32,
+    pub(crate) account: Account,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    /// When it no longer waited for the lock: at its leave, or when it gave the lock back.
+    pub(crate) until: u64,
+    pub(crate) exclusive: bool,
+}
