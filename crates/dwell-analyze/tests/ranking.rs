@@ -237,6 +237,29 @@ fn what_the_partner_did_meanwhile() {
     }
 }
 
+/// Calls that serve others by the tables, and that an operation outlived ten times or more, did not serve it.
+#[test]
+fn calls_that_an_operation_outlived_are_named() {
+    for (calls, serves) in [(12, Serves::Outlived), (9, Serves::Always)] {
+        let origin = Thread::begin().get(GET, 1, (10 * MS, 200 * MS)).end(300 * MS);
+        let mut target = Thread::begin();
+        for at in 0..calls {
+            let begin = (20 + 5 * at) * MS;
+            target = target.get(GET, 2, (begin, begin + 1_000));
+        }
+        let target = target.call(QUIET, 199 * MS, 200 * MS).end(300 * MS);
+        let third = Thread::begin().end(300 * MS);
+        analyzed(&[vec![origin], vec![target], vec![third]], |analysis| {
+            let mut findings = analysis.findings().iter();
+            let finding = findings.find(|it| it.origins[0].who == "process 0").unwrap();
+            let meanwhile = finding.worst.clone().unwrap().meanwhile.unwrap();
+            let mut doing = meanwhile.calls.iter();
+            let gets = doing.find(|it| it.call.region == "shmem_get").unwrap();
+            assert_eq!((gets.count, gets.serves), (calls, serves));
+        });
+    }
+}
+
 /// A partner that is inside one call all the time has no event in the interval.
 #[test]
 fn a_partner_that_was_in_one_call_all_the_time() {

@@ -60,7 +60,16 @@ pub enum Serves {
     Never,
     /// Calls of this function do, but not if they act on their own process, as these did.
     NotOnItself,
+    /// Calls of this function do or may, but the operation outlived at least 10 of them, each by 100 µs or more, and there
+    /// were no others.
+    Outlived,
 }
+
+/// An operation that outlived so many calls was served by none of them.
+const OUTLIVED: u64 = 10;
+
+/// An operation that ends within so many nanoseconds after a call may have been served by it.
+const SOON: u64 = 100_000;
 
 /// What was done in calls of one place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +78,8 @@ struct Sum {
     nanoseconds: u64,
     /// Calls that acted on their own process, and on no other.
     on_itself: u64,
+    /// Calls that ended well before the interval did.
+    outlived: u64,
 }
 
 /// A call that is open.
@@ -105,8 +116,14 @@ impl<'a> Looker<'a> {
         Self { archive, ground, nests }
     }
 
-    /// What a process did in an interval of time; `None` if that is not known.
-    pub(super) fn look(&self, process: u32, (begin, end): (u64, u64)) -> Option<Meanwhile> {
+    /// What a process did in an interval of time, during which an operation may have waited for its progress; `None` if that
+    /// is not known.
+    pub(super) fn look(
+        &self,
+        process: u32,
+        (begin, end): (u64, u64),
+        of_progress: bool,
+    ) -> Option<Meanwhile> {
         let Self { archive, ground, nests } = *self;
         let world = ground.world;
         let about = world.system.processes.get(process as usize).filter(|it| it.count == 1)?;
@@ -127,7 +144,7 @@ impl<'a> Looker<'a> {
             look = Look::new(world, process, (begin, end));
             look.read(&mut reader)?;
         }
-        Some(look.result(ground.defs, &ground.sites))
+        Some(look.result(ground.defs, &ground.sites, of_progress))
     }
 }
 
@@ -226,10 +243,11 @@ impl Look<'_> {
             sum.count += 1;
             sum.nanoseconds += until - from;
             sum.on_itself += u64::from(open.on_itself && !open.on_others);
+            sum.outlived += u64::from(leave.saturating_add(SOON) <= self.end);
         }
     }
 
-    fn result(self, defs: &Definitions, sites: &Sites) -> Meanwhile {
+    fn result(self, defs: &Definitions, sites: &Sites, of_progress: bool) -> Meanwhile {
         let in_calls: u64 = self.sums.values().map(|it| it.nanoseconds).sum();
         let mut calls: Vec<_> = self.sums.into_iter().collect();
         calls.sort_by_key(|(key, sum)| (Reverse(sum.nanoseconds), *key));
@@ -239,6 +257,9 @@ impl Look<'_> {
                 it if !it.has(Traits::SERVES) => Serves::Never,
                 it if it.has(Traits::ONE_SIDED) && sum.on_itself == sum.count => {
                     Serves::NotOnItself
+                }
+                _ if of_progress && sum.outlived >= OUTLIVED && sum.outlived == sum.count => {
+                    Serves::Outlived
                 }
                 it if it.has(Traits::ALWAYS) => Serves::Always,
                 _ => Serves::Maybe,

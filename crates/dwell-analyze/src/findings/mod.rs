@@ -229,11 +229,13 @@ impl Ranking {
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
         for entry in self.entries.iter().filter(large).take(LOOKED_AT) {
             let finding = self.findings.get_mut(entry.findings.start);
-            let Some(worst) = finding.and_then(|it| it.worst.as_mut()) else { continue };
+            let Some(finding) = finding else { continue };
+            let of_progress = finding.latency.is_some();
+            let Some(worst) = finding.worst.as_mut() else { continue };
             let (begin, partner) = worst.at;
             let interval = (begin, begin.saturating_add(worst.nanoseconds));
             if worst.partner.is_some() {
-                worst.meanwhile = looker.look(partner, interval);
+                worst.meanwhile = looker.look(partner, interval, of_progress);
             }
         }
     }

@@ -41,7 +41,7 @@
 //! | `visits`, `path_seconds`, `locations` | calls and time of the call path; how many locations wait |
 //! | `calls`, `mean_seconds`, `mean_seconds_at_most` | how many calls waited, or may have waited, and both bounds of their mean wait |
 //! | `worst` | the longest wait of a single call: `who`, `begin_seconds` after the first event, `seconds_at_most`, `on_whom` and `window` (null if not known), `meanwhile` (null if not known) |
-//! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, `serves_others`: yes, maybe or no; and `on_itself`: whether they serve nobody because they acted on their own process |
+//! | `worst.meanwhile` | what the process that was waited for did during this wait: `computing_seconds` outside of all calls; `calls`, at most 5, with `region`, `file`, `line`, `caller`, `calls`, `seconds`, `serves_others`: yes, maybe or no; `on_itself`: whether they serve nobody because they acted on their own process; and `outlived`: whether they served nobody although calls of this function do or may |
 //! | `path` | the calls from the outermost on: `region`, `file`, `line`, `caller`; where several calls are on one line, `column` or, if it is not known, `nth_on_line` among those of the same function, counted from 1 in the order of their first calls |
 //! | `call_path` | number of the call path in `trace.cubex` |
 //! | `origins`, `targets` | who waits and who is waited for most: `who`, `seconds`, `seconds_at_most` |
@@ -191,10 +191,11 @@ fn meanwhile(it: &Meanwhile) -> Value {
         value["serves_others"] = match it.serves {
             Serves::Always => "yes",
             Serves::Maybe => "maybe",
-            Serves::Never | Serves::NotOnItself => "no",
+            Serves::Never | Serves::NotOnItself | Serves::Outlived => "no",
         }
         .into();
         value["on_itself"] = (it.serves == Serves::NotOnItself).into();
+        value["outlived"] = (it.serves == Serves::Outlived).into();
         value
     };
     json!({

@@ -384,11 +384,12 @@ fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
             Serves::Always => ("", ""),
             Serves::Maybe => (", which may serve nobody", ", which may serve nobody"),
             Serves::Never => (", which serves nobody", ", which serve nobody"),
+            Serves::Outlived => ("", ", none of which served it"),
             Serves::NotOnItself => {
                 (" on itself, which serves nobody", " on itself, which serve nobody")
             }
         };
-        if !is_much(it.nanoseconds) && one.is_empty() {
+        if !is_much(it.nanoseconds) && several.is_empty() {
             continue;
         }
         let (call, took) = (call(std::slice::from_ref(&it.call)), time(it.nanoseconds));
