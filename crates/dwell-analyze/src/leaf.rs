@@ -213,9 +213,15 @@ impl Player<'_> {
             None => Path::TOP,
         };
         let path = lane.paths.call(&self.world.contexts, parent, region, site);
-        lane.paths.visit(path, length);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
-        let itself = self.book_act(time, path, judged);
+        let itself = match self.leaf.act {
+            Act::Issued | Act::Done => self.book_issue(time, path, judged),
+            Act::Absent | Act::Nothing | Act::Completed => {
+                self.lane.paths.visit(path, length);
+                self.book_other(time, path, judged);
+                false
+            }
+        };
         if traits.has(Traits::SERVES) && !(itself && traits.has(Traits::ONE_SIDED)) {
             if traits.has(Traits::ALWAYS) {
                 self.actor.sure.call(enter, time);
@@ -226,72 +232,71 @@ impl Player<'_> {
         }
     }
 
-    /// Books what happened in the call; returns whether it was judged and acted on its own process.
+    /// Books a call that issued an operation; returns whether it was judged and acted on its own process.
     #[inline(always)]
-    fn book_act(&mut self, time: u64, path: Path, judged: bool) -> bool {
-        let enter = self.leaf.enter;
-        match self.leaf.act {
-            Act::Absent | Act::Nothing => {
-                let account = self.charge_function(time, path);
-                if judged && self.leaf.traits.has(Traits::ROWS) {
-                    self.synchronise(account, time, path);
-                }
-                false
-            }
-            Act::Issued | Act::Done => {
-                let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
-                let issue = self.leaf.issue;
-                let counts = judged || !self.leaf.traits.has(Traits::CALL);
-                let counted = self.count(path, &issue, length, counts);
-                let Some(target) = counted.filter(|_| judged) else {
-                    let account = self.charge_function(time, path);
-                    if judged && self.leaf.traits.has(Traits::ROWS) {
-                        self.synchronise(account, time, path);
-                    }
-                    return false;
-                };
-                let Issue { kind, sent, received, .. } = issue;
-                let layer = self.world.roles.layer(self.leaf.region);
-                let complete = self.leaf.act == Act::Done;
-                let (bytes, far) = (sent + received, self.distance(target));
-                self.actor.moved = self.actor.moved.saturating_add(bytes);
-                let class = Class::of(layer, kind, self.memory(), sent.max(received));
-                if !self.leaf.traits.has(Traits::ONE_SIDED) {
-                    return self.book_issue_apart(time, path, class, target);
-                }
-                // Atomics alone send and receive.
-                let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
-                // Strided calls are ordinary ones.
-                let sort = Sort::operation(class, size, far, complete, false);
-                if target == self.actor.index {
-                    self.lane.paths.charge(path, sort, time - enter);
-                    return true;
-                }
-                let paths = &mut self.lane.paths;
-                let account = paths.charge_operation(path, sort, (enter, time), target, complete);
-                self.issue_leaf(account, time, class, target);
-                false
-            }
-            Act::Completed => {
-                let Issue { window, id, .. } = self.leaf.issue;
-                let account = self.charge_function(time, path);
-                if !judged {
-                    return false;
-                }
-                if self.leaf.traits.has(Traits::ROWS) {
-                    self.synchronise(account, time, path);
-                }
-                let op = self.actor.outstanding.take(self.lane.location, window, id);
-                let Some(op) = op else { return false };
-                if !op.returns {
-                    self.actor.outstanding.last(op);
-                } else if op.learned {
-                    self.ask_known(account, (enter, time), &op);
-                } else {
-                    self.ask_one(account, (enter, time), op.target, op.start, op.class);
-                }
-                false
-            }
+    fn book_issue(&mut self, time: u64, path: Path, judged: bool) -> bool {
+        let (enter, issue) = (self.leaf.enter, self.leaf.issue);
+        let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
+        let counts = judged || !self.leaf.traits.has(Traits::CALL);
+        let counted = self.count(path, &issue, (Some(time - enter), length), counts);
+        let Some((target, recent)) = counted.filter(|_| judged) else {
+            self.book_nothing(time, path, judged);
+            return false;
+        };
+        let Issue { kind, sent, received, .. } = issue;
+        let layer = self.world.roles.layer(self.leaf.region);
+        let complete = self.leaf.act == Act::Done;
+        let (bytes, far) = (sent + received, self.distance(target));
+        self.actor.moved = self.actor.moved.saturating_add(bytes);
+        let class = Class::of(layer, kind, self.memory(), sent.max(received));
+        if !self.leaf.traits.has(Traits::ONE_SIDED) {
+            return self.book_issue_apart(time, path, class, target);
+        }
+        // Atomics alone send and receive.
+        let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
+        // Strided calls are ordinary ones.
+        let sort = Sort::operation(class, size, far, complete, false);
+        if target == self.actor.index {
+            self.lane.paths.charge(path, sort, time - enter);
+            return true;
+        }
+        let (paths, when) = (&mut self.lane.paths, (enter, time));
+        let account = paths.charge_operation((path, recent), sort, when, target, complete);
+        self.issue_leaf(account, time, class, target);
+        false
+    }
+
+    /// Books a call in which nothing happened, as far as is known.
+    #[inline(always)]
+    fn book_nothing(&mut self, time: u64, path: Path, judged: bool) {
+        let account = self.charge_function(time, path);
+        if judged && self.leaf.traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+    }
+
+    /// Books a call that issued no operation.
+    #[inline(always)]
+    fn book_other(&mut self, time: u64, path: Path, judged: bool) {
+        if self.leaf.act != Act::Completed {
+            return self.book_nothing(time, path, judged);
+        }
+        let Leaf { enter, issue: Issue { window, id, .. }, .. } = self.leaf;
+        let account = self.charge_function(time, path);
+        if !judged {
+            return;
+        }
+        if self.leaf.traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+        let op = self.actor.outstanding.take(self.lane.location, window, id);
+        let Some(op) = op else { return };
+        if !op.returns {
+            self.actor.outstanding.last(op);
+        } else if op.learned {
+            self.ask_known(account, (enter, time), &op);
+        } else {
+            self.ask_one(account, (enter, time), op.target, op.start, op.class);
         }
     }
 

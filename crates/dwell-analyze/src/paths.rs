@@ -344,17 +344,17 @@ impl Paths {
         account
     }
 
-    /// Charges an operation on another process, which may be in a row with others.
+    /// Charges an operation on another process, which may be in a row with others, given the account of its path that was
+    /// used last.
     #[inline(always)]
     pub(crate) fn charge_operation(
         &mut self,
-        path: Path,
+        (path, recent): (Path, u32),
         sort: Sort,
         when: (u64, u64),
         target: u32,
         blocking: bool,
     ) -> Account {
-        let recent = self.nodes.get(path.0 as usize).map_or(0, |node| node.account);
         let known = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
         if let Some(calls) = known
             && calls.sort == sort
@@ -376,8 +376,12 @@ impl Paths {
         target: u32,
         blocking: bool,
     ) -> Account {
-        let account = self.charge(path, sort, when.1 - when.0);
-        self.follow(account, when, target, blocking);
+        let account = self.account(path, sort);
+        let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
+        if let Some(calls) = calls {
+            calls.rests.add(when.1 - when.0);
+            self.row.operation(when, account, target, blocking, &mut calls.following);
+        }
         account
     }
 
@@ -465,14 +469,24 @@ impl Paths {
         }
     }
 
-    /// One operation more.
+    /// One operation more, and one call more if its length is given. Returns the account of the path that was used last.
     #[inline(always)]
-    pub(crate) fn count(&mut self, path: Path, what: Quantity, sent: u64, received: u64) {
-        if let Some(node) = self.nodes.get_mut(path.0 as usize) {
-            node.add(what, 1);
-            node.add(Quantity::BytesPut, sent);
-            node.add(Quantity::BytesGet, received);
+    pub(crate) fn count(
+        &mut self,
+        path: Path,
+        what: Quantity,
+        (sent, received): (u64, u64),
+        call: Option<u64>,
+    ) -> u32 {
+        let Some(node) = self.nodes.get_mut(path.0 as usize) else { return 0 };
+        node.add(what, 1);
+        node.add(Quantity::BytesPut, sent);
+        node.add(Quantity::BytesGet, received);
+        if let Some(time) = call {
+            node.visits += 1;
+            node.time += time;
         }
+        node.account
     }
 
     /// Adds to what is booked, other than operations.

@@ -258,15 +258,10 @@ impl Player<'_> {
         }
         lane.judged = 0;
         let account = self.charge(length, frame.path, frame.region, frame.traits);
-        let when = (frame.enter, time);
-        if frame.traits.has(Traits::ONE_SIDED) {
-            let target = frame.first.map(|it| it.1).filter(|_| frame.issued);
-            if let Some(target) = target.filter(|it| *it != self.actor.index) {
-                let blocking = self.lane.moved.complete;
-                self.lane.paths.follow(account, when, target, blocking);
-            }
-        } else if frame.traits.has(Traits::ROWS) {
-            self.lane.paths.synchronise(frame.traits, account, when, frame.path);
+        if frame.traits.has(Traits::ROWS) {
+            self.lane.paths.synchronise(frame.traits, account, (frame.enter, time), frame.path);
+        } else if frame.issued {
+            self.follow(&frame, account, time);
         }
         if !self.lane.arrivals.is_empty() {
             self.arrive(account, time);
@@ -283,6 +278,16 @@ impl Player<'_> {
             self.judge(time, frame, account);
         } else if frame.done > 0 {
             self.ask((frame.enter, time), account, frame.done);
+        }
+    }
+
+    /// The operation of a call that is over may be in a row with others.
+    #[inline(never)]
+    fn follow(&mut self, frame: &Frame, account: Account, time: u64) {
+        let target = frame.first.map(|it| it.1).filter(|it| *it != self.actor.index);
+        if let Some(target) = target.filter(|_| frame.traits.has(Traits::ONE_SIDED)) {
+            let blocking = self.lane.moved.complete;
+            self.lane.paths.follow(account, (frame.enter, time), target, blocking);
         }
     }
 
@@ -583,33 +588,38 @@ impl Player<'_> {
         }
     }
 
-    /// Counts an operation that was issued on a path, and the time of its call if that is over. Returns
-    /// its target, if that is defined. Who communicates with whom is told of one layer only: what is
+    /// Counts an operation that was issued on a path, and its call and the time of that if it is over. Returns
+    /// its target, if that is defined, and the account of the path that was used last. Who communicates with whom is told of one layer only: what is
     /// inside a call that is judged is how that works.
     #[inline(always)]
     pub(crate) fn count(
         &mut self,
         path: Path,
         issue: &Issue,
-        time: u64,
+        (call, time): (Option<u64>, u64),
         judged: bool,
-    ) -> Option<u32> {
+    ) -> Option<(u32, u32)> {
         let Issue { kind, sent, received, .. } = *issue;
-        let context = self.context(RmaWinRef(issue.window))?;
+        let Some(context) = self.context(RmaWinRef(issue.window)) else {
+            if let Some(length) = call {
+                self.lane.paths.visit(path, length);
+            }
+            return None;
+        };
         let target = self.process(context, Rank(issue.remote));
         let count = match kind {
             Kind::Put => Quantity::Puts,
             Kind::Get => Quantity::Gets,
             _ => Quantity::Atomics,
         };
-        self.lane.paths.count(path, count, sent, received);
+        let recent = self.lane.paths.count(path, count, (sent, received), call);
         let to = self.world.parties.party(target?);
         if judged && let Some(cell) = self.matrix.cell(self.row, to, kind) {
             cell.operations += 1;
             cell.bytes += sent + received;
             cell.time += time;
         }
-        target
+        target.map(|target| (target, recent))
     }
 
     #[inline(never)]
@@ -619,7 +629,7 @@ impl Player<'_> {
         let Some(&Frame { path, judged, traits, .. }) = self.lane.stack.last() else { return };
         // Operations outside of any call are nobody's inside.
         let counts = judged || !traits.has(Traits::CALL);
-        let Some(target) = self.count(path, issue, 0, counts) else { return };
+        let Some((target, _)) = self.count(path, issue, (None, 0), counts) else { return };
         let far = self.distance(target);
         let Some(frame) = self.lane.stack.last_mut() else { return };
         if frame.first.is_none() && counts {

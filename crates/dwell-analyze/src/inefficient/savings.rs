@@ -103,16 +103,17 @@ pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 impl Savings {
     /// Estimates what could be saved in the calls of an account.
     pub(crate) fn add(&mut self, calls: &Calls, known: &Known<'_>) {
-        let Some(rests) = Rests::of(calls, known) else { return };
         let sort = calls.sort;
+        let is_static = sort.is_one_sided() && known.static_memory.contains(&sort.memory());
+        if calls.following == Following::default() && !is_static && !sort.is_strided() {
+            return;
+        }
+        let Some(rests) = Rests::of(calls, known) else { return };
         let mut book = |waste, saving| {
             self.0.entry((calls.path, waste)).or_default().add(saving);
         };
         if !sort.is_one_sided() {
-            if calls.following.again > 0 {
-                book(Waste::Completion, rests.completions(calls));
-            }
-            return;
+            return book(Waste::Completion, rests.completions(calls));
         }
         if sort.is_strided() {
             let other = known.in_one_piece(sort);
@@ -130,9 +131,7 @@ impl Savings {
                 book(Waste::Row, rests.overlapped(overlapping, sort, known));
             }
         }
-        if known.static_memory.contains(&sort.memory())
-            && let Some(each) = known.on_heap(sort)
-        {
+        if is_static && let Some(each) = known.on_heap(sort) {
             book(Waste::Static, rests.otherwise(each));
         }
     }
