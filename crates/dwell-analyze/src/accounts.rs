@@ -273,7 +273,7 @@ impl Histogram {
     }
 
     /// Sum of the rests, and of the parts of them that are no longer than a time.
-    pub(crate) fn split(&self, at_most: u64) -> (u64, u64) {
+    fn split(&self, at_most: u64) -> (u64, u64) {
         let (mut all, mut part) = (0, 0);
         for (at, bin) in self.bins() {
             all += bin.sum;

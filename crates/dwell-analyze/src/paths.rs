@@ -459,8 +459,10 @@ impl Paths {
         let accounts = std::mem::take(&mut self.accounts);
         for calls in &accounts {
             let expected = known.time(calls.sort);
-            self.savings.add(calls, known);
-            for (what, time) in calls.divide(expected) {
+            let parts = calls.divide(expected);
+            let [(_, transfer), (_, unexplained), _] = parts;
+            self.savings.add(calls, known, (transfer + unexplained, transfer));
+            for (what, time) in parts {
                 self.book(calls.path, what, time);
             }
             if let Some(node) = self.nodes.get_mut(calls.path.0 as usize) {

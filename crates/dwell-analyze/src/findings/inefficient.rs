@@ -226,14 +226,6 @@ fn hot_target(
     replayed: &Replayed,
     folds: &[&Fold<'_>],
 ) -> Option<Inefficiency> {
-    let mut sum = matrix::Sum::new();
-    replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
-    let system = &ground.world.system;
-    let parties = match ground.world.parties.folded() {
-        true => system.nodes.len(),
-        false => system.processes.len(),
-    };
-    let hot = HotTarget::find(&sum, parties as u64)?;
     let has_atomics = |fold: &&&Fold<'_>| {
         fold.class.is_some()
             && fold
@@ -244,6 +236,14 @@ fn hot_target(
     let mut atomics: Vec<&&Fold<'_>> = folds.iter().filter(has_atomics).collect();
     atomics.sort_by_key(|fold| (Reverse(ground.time(fold)), fold.first()));
     let main = atomics.first()?;
+    let mut sum = matrix::Sum::new();
+    replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
+    let system = &ground.world.system;
+    let parties = match ground.world.parties.folded() {
+        true => system.nodes.len(),
+        false => system.processes.len(),
+    };
+    let hot = HotTarget::find(&sum, parties as u64)?;
     // What atomics take beyond the fastest of them may be what they do to each other.
     let nodes = atomics.iter().flat_map(|fold| fold.members());
     let nodes = nodes.filter_map(|at| node(&ground.lanes, at));

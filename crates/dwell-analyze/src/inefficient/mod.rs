@@ -57,7 +57,7 @@ impl Waste {
 
 impl Paths {
     /// A call that ends rows of operations is over.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn synchronise(
         &mut self,
         traits: Traits,

@@ -84,6 +84,7 @@ impl Row {
     }
 
     /// A call that completes or orders operations is over. Returns whether it is repeated.
+    #[inline(never)]
     pub(crate) fn complete(&mut self, (enter, leave): (u64, u64), path: Path) -> bool {
         let before = self.completion;
         let operations = self.operations - self.completed;
@@ -108,8 +109,9 @@ impl Row {
     }
 
     /// Something happens that ends every row.
+    #[inline(always)]
     pub(crate) fn interrupt(&mut self) {
-        self.completion = Completion::default();
+        self.completion.path = Path::TOP.0;
         (self.completed, self.until) = (self.operations, 0);
     }
 }

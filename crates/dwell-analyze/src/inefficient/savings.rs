@@ -101,14 +101,18 @@ impl Saving {
 pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 
 impl Savings {
-    /// Estimates what could be saved in the calls of an account.
-    pub(crate) fn add(&mut self, calls: &Calls, known: &Known<'_>) {
+    /// Estimates what could be saved in the calls of an account, given their rests and the part of these that is transfer.
+    pub(crate) fn add(&mut self, calls: &Calls, known: &Known<'_>, (all, transfer): (u64, u64)) {
         let sort = calls.sort;
         let is_static = sort.is_one_sided() && known.static_memory.contains(&sort.memory());
         if calls.following == Following::default() && !is_static && !sort.is_strided() {
             return;
         }
-        let Some(rests) = Rests::of(calls, known) else { return };
+        let count = calls.rests.count();
+        if count == 0 {
+            return;
+        }
+        let rests = Rests { count, all, transfer };
         let mut book = |waste, saving| {
             self.0.entry((calls.path, waste)).or_default().add(saving);
         };
@@ -151,12 +155,6 @@ struct Rests {
 }
 
 impl Rests {
-    fn of(calls: &Calls, known: &Known<'_>) -> Option<Self> {
-        let count = calls.rests.count();
-        let (all, transfer) = calls.rests.split(known.time(calls.sort).unwrap_or(0));
-        (count > 0).then_some(Self { count, all, transfer })
-    }
-
     /// The part of a time that belongs to some of the calls.
     fn part(&self, of: u64, calls: u64) -> u64 {
         part(of, (calls.min(self.count), self.count))
