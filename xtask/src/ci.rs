@@ -9,6 +9,9 @@
 mod again;
 pub(crate) mod install;
 pub(crate) mod linkage;
+#[allow(dead_code)] // Tests use the rest of it.
+#[path = "../../tests/needs.rs"]
+mod needs;
 
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+
+use needs::NEEDS;
 
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
@@ -173,21 +178,6 @@ fn deny(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Tools of others that tests may do without on a laptop and with `--quick`, never otherwise: `DWELL_REQUIRE_OTF2` and so on.
-const REQUIRED: &[&str] = &[
-    "OTF2",
-    "PYCUBEXR",
-    "SYMBOLS",
-    "SHMEM",
-    "MPI",
-    "INTEL_MPI",
-    "FORTRAN",
-    "NWCHEM",
-    "CAF",
-    "ARMCI",
-    "MUSL",
-];
-
 /// Everything, without optimisation and with checks for overflow.
 fn test(run: &mut Run<'_>) -> Result<()> {
     run.test(|command| command.arg("test").args(ALL_BUT_FUZZ))
@@ -234,7 +224,7 @@ impl Run<'_> {
     /// Sets the variables by which tests find the tools of others, and by which they may not do without.
     fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if !self.quick {
-            command.envs(REQUIRED.iter().map(|tool| (format!("DWELL_REQUIRE_{tool}"), "1")));
+            command.envs(NEEDS.iter().map(|need| (format!("DWELL_REQUIRE_{}", need.0), "1")));
         }
         command.envs(install::variables(self.workspace))
     }
@@ -246,4 +236,20 @@ fn fuzz_smoke(workspace: &Workspace) -> Result<()> {
 
 fn bench_smoke(workspace: &Workspace) -> Result<()> {
     bench::run(workspace, &bench::Options::smoke())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_names_all_needs_of_tests() -> Result<()> {
+        let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../CONTRIBUTING.md");
+        let guide = std::fs::read_to_string(guide)?;
+        for (name, _) in NEEDS {
+            let variable = format!("`DWELL_REQUIRE_{name}=1`");
+            assert!(guide.contains(&variable), "{variable}");
+        }
+        Ok(())
+    }
 }

@@ -1,5 +1,9 @@
 //! Compares the sizes of C types with those of the C compiler.
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -20,8 +24,7 @@ fn sizes_are_the_compilers() {
         .stdin(Stdio::piped())
         .spawn();
     let Ok(mut compiler) = compiler else {
-        eprintln!("skipped: no C compiler");
-        return;
+        return needs::missing("CC", "there is no cc");
     };
     let mut input = compiler.stdin.take().expect("it was asked for");
     input.write_all(source.as_bytes()).expect("it reads");

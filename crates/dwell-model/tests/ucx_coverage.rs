@@ -1,5 +1,9 @@
 //! Compares the table of UCX with the library and the header that are installed.
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 #[allow(dead_code)] // The other tests use all of it.
 mod header;
 
@@ -13,7 +17,7 @@ fn functions_and_signatures_are_those_of_the_library() {
     let (library, include) =
         ("/usr/lib/x86_64-linux-gnu/libucp.so.0", "/usr/include/ucp/api/ucp.h");
     if !std::path::Path::new(include).exists() {
-        return eprintln!("skipped: there is no {include}");
+        return needs::missing("UCX", &format!("there is no {include}"));
     }
     let run = |command: &mut Command| {
         String::from_utf8(command.output().expect("tools are there").stdout)

@@ -1,5 +1,9 @@
 //! Requests that are allowed, and requests that are refused.
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 mod support;
 
 use std::io::{Read, Write};
@@ -239,8 +243,7 @@ fn another_user_of_the_machine_sees_nothing() {
         socket.display().to_string()
     );
     let Ok(output) = run(&script) else {
-        eprintln!("skipped: this user cannot become another, or there is no python3");
-        return;
+        return needs::missing("RIGHTS", "this user cannot become another, or there is no python3");
     };
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "refused");
     let script = format!(

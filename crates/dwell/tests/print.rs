@@ -1,5 +1,9 @@
 //! `dwell print` against `otf2-print`, line by line, and against itself.
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 #[path = "print/everything.rs"]
 mod everything;
 
@@ -16,16 +20,6 @@ use otf2::snapshot::Snapshot;
 use otf2::write::{ArchiveWriter, Options};
 use otf2::{Definition, Event, def};
 use serde_json::Value;
-
-/// Whether a missing tool or archive is an error.
-fn required() -> bool {
-    env::var_os("DWELL_REQUIRE_OTF2").is_some_and(|value| value == "1")
-}
-
-fn skip(why: &str) {
-    assert!(!required(), "{why}");
-    eprintln!("skipped: {why}");
-}
 
 fn dwell(archive: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
@@ -65,7 +59,7 @@ fn lines(text: &[u8]) -> Vec<String> {
 /// Compares the two programs. Returns the number of lines, or `None` if there is nothing to compare.
 fn compare(archive: &Path, theirs: &[&str], ours: &[&str]) -> Option<usize> {
     let Some(expected) = otf2_print(archive, theirs) else {
-        skip("otf2-print not installed");
+        needs::missing("OTF2", "there is no otf2-print");
         return None;
     };
     let (expected, found) = (lines(&expected), lines(&printed(archive, ours)));

@@ -1,5 +1,9 @@
 //! Archives whose writer died: with chunks in mapped files, killed at any moment.
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -135,8 +139,7 @@ fn accepted_by_otf2_print(directory: &Path) {
             let words = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success() && words.is_empty(), "{words}");
         }
-        Err(_) if std::env::var_os("DWELL_REQUIRE_OTF2").is_some() => panic!("no otf2-print here"),
-        Err(_) => eprintln!("skipped: otf2-print is not installed"),
+        Err(_) => needs::missing("OTF2", "there is no otf2-print"),
     }
 }
 

@@ -16,6 +16,10 @@
 //! | `corners` | the two kinds of event file on which libotf2 itself fails |
 //! | `seeking` | seeking and stopping give the same events as reading from the beginning |
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../tests/needs.rs"]
+mod needs;
+
 #[path = "interop/canonical.rs"]
 mod canonical;
 #[path = "interop/copy.rs"]

@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 
 #[rustfmt::skip]
 const PACKAGES: &[&str] = &[
-    "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "mpich",
+    "otf2-tools", "libotf2-trace-dev", "python3-otf2", "openmpi-bin", "libopenmpi-dev", "libucx-dev", "mpich",
     "libmpich-dev", "nwchem-openmpi", "libcoarrays-openmpi-dev", "libarmci-mpi-dev",
     "libglobalarrays-dev", "libscalapack-openmpi-dev", "liblapack-dev", "libblas-dev", "gcc", "g++",
     "gfortran", "binutils", "chromium", "fonts-dejavu-core", "iproute2", "libfabric1", "musl-tools", "clang",

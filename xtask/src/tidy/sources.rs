@@ -107,9 +107,11 @@ fn whitespace_problems(path: &str, text: &str, is_rust: bool) -> Vec<Problem> {
     problems
 }
 
-/// Checks that no path of a private machine has slipped into a file.
+/// Checks that no path of a private machine has slipped into a file, and that no test reads a file beside the
+/// repository: such a test means nothing in a clone.
 pub(crate) fn check_private_paths(files: &[SourceFile]) -> Check {
     let needles = private_paths();
+    let outside = outside();
     let mut problems = Vec::new();
     let mut count = 0;
     for file in files {
@@ -120,6 +122,11 @@ pub(crate) fn check_private_paths(files: &[SourceFile]) -> Check {
                 let message = format!("the private path {needle}");
                 problems.push(Problem::at(&file.path, index + 1, message));
             }
+            // From the directory of a crate, three steps up are one too many.
+            if file.path.starts_with("crates/") && outside.iter().any(|it| line.contains(it)) {
+                let message = "a path that leads out of the repository";
+                problems.push(Problem::at(&file.path, index + 1, message));
+            }
         }
     }
     Check::done("private paths", count, "text files", problems)
@@ -128,6 +135,12 @@ pub(crate) fn check_private_paths(files: &[SourceFile]) -> Check {
 /// Put together here so that this file does not hold what it looks for.
 fn private_paths() -> [String; 2] {
     ["work", "root"].map(|name| format!("/{name}/"))
+}
+
+/// How a path begins that leads from the directory of a crate out of the repository, put together likewise.
+fn outside() -> [String; 2] {
+    let up = "../".repeat(3);
+    [format!("join(\"{up}"), format!("\"/{up}")]
 }
 
 /// Whether the line holds the absolute path, not merely a longer relative one.
@@ -195,6 +208,11 @@ mod tests {
             [format!("cd {work}x"), format!("\"{work}\""), format!("cc -I{work}x"), work.clone()]
         {
             assert_eq!(check_private_paths(&[file("a", &text)]).problems(), 1, "{text}");
+        }
+        for start in outside() {
+            let text = format!("let data = home.{start}data\");");
+            assert_eq!(check_private_paths(&[file("crates/a/b", &text)]).problems(), 1, "{text}");
+            assert_eq!(check_private_paths(&[file("docs/a", &text)]).problems(), 0, "{text}");
         }
         for text in [format!("net{work}"), format!("${{DIR}}{work}"), "working".to_owned()] {
             assert_eq!(check_private_paths(&[file("a", &text)]).problems(), 0, "{text}");

@@ -3,6 +3,10 @@
 // Each test file uses a part.
 #![allow(dead_code)]
 
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../../tests/needs.rs"]
+pub(crate) mod needs;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,10 +32,7 @@ pub(crate) fn have(tools: &[&str]) -> bool {
     for tool in tools {
         let found = Command::new(tool).arg("--version").output();
         if !found.is_ok_and(|output| output.status.success()) {
-            let required =
-                std::env::var_os("DWELL_REQUIRE_SYMBOLS").is_some_and(|value| value == "1");
-            assert!(!required, "DWELL_REQUIRE_SYMBOLS is set, but there is no {tool}");
-            println!("skipped: there is no {tool}");
+            needs::missing("SYMBOLS", &format!("there is no {tool}"));
             return false;
         }
     }

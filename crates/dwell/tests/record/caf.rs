@@ -13,20 +13,18 @@ use serde_json::Value;
 
 use crate::lab::{Lab, have};
 use crate::mpi::{Mpi, analysed, lines};
+use crate::needs;
 use crate::trace::{Trace, said};
 use crate::trial::{DELAY, Program};
 
 /// Open MPI and a lab, if there are coarrays.
 fn open() -> Option<(Mpi, Lab)> {
-    const REQUIREMENT: &str = "DWELL_REQUIRE_CAF";
     let library = Path::new("/usr/lib/x86_64-linux-gnu/libcaf_openmpi.so");
     if !library.exists() {
-        let required = std::env::var_os(REQUIREMENT).is_some_and(|value| value == "1");
-        assert!(!required, "{REQUIREMENT} is set, but there is no {}", library.display());
-        eprintln!("skipped: there are no coarrays");
+        needs::missing("CAF", &format!("there is no {}", library.display()));
         return None;
     }
-    let mpi = Mpi::named("mpicc.openmpi").filter(|_| have("gfortran", REQUIREMENT))?;
+    let mpi = Mpi::named("mpicc.openmpi").filter(|_| have("gfortran", "CAF"))?;
     Some((mpi, Lab::bare()))
 }
 
@@ -83,7 +81,7 @@ fn a_halo_with_four_ways_to_synchronise() {
 fn a_static_library_of_coarrays_is_named() {
     let Some((mpi, lab)) = open() else { return };
     if Command::new("caf").arg("--version").output().is_err() {
-        return eprintln!("skipped: there is no caf");
+        return needs::missing("CAF", "there is no caf");
     }
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let program = lab.path("static");

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::lab::{Lab, Run};
+use crate::needs;
 use crate::trace::Trace;
 
 /// The program with many ways to be difficult.
@@ -138,7 +139,7 @@ impl Small {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(path));
         }
-        eprintln!("skipped: this user may not mount a file system");
+        needs::missing("RIGHTS", "this user may not mount a file system");
         None
     }
 }

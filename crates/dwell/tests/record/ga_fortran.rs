@@ -10,7 +10,7 @@ use crate::mpi::Mpi;
 
 /// Compiles the program, with hooks or without.
 fn compile(mpi: &Mpi, lab: &Lab, hooks: bool) -> Option<PathBuf> {
-    let compiler = mpi.fortran().filter(|_| have("gfortran", "DWELL_REQUIRE_FORTRAN"))?;
+    let compiler = mpi.fortran().filter(|_| have("gfortran", "FORTRAN"))?;
     let program = lab.path(if hooks { "hooked" } else { "plain" });
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/ga_fortran.f90");
     let mut command = Command::new(compiler);

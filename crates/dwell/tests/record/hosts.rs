@@ -16,6 +16,7 @@ use otf2::Definition;
 use crate::clocks::{Messages, Skew, Times, furthest, is_followed, property, waits};
 use crate::lab::{Lab, Run};
 use crate::mpi::Mpi;
+use crate::needs;
 use crate::trace::Trace;
 
 /// Seconds by which the clock of each host is ahead of the one before.
@@ -65,7 +66,7 @@ impl Hosts {
                 && ip(&format!("-n {name} link set lo up"));
         }
         if !made {
-            eprintln!("skipped: this user may not make namespaces, or there is no ip (iproute2)");
+            needs::missing("RIGHTS", "this user may not make namespaces, or there is no ip");
         }
         made.then_some(hosts)
     }

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use crate::needs;
+
 /// Programs run one after the other: each has as many processes as there are cores, or more.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -33,12 +35,10 @@ fn has(command: &str) -> bool {
 }
 
 /// Whether a tool is there. If it must be and is not, the test fails.
-pub(crate) fn have(tool: &str, requirement: &str) -> bool {
+pub(crate) fn have(tool: &str, need: &str) -> bool {
     let there = has(tool);
     if !there {
-        let required = env::var_os(requirement).is_some_and(|value| value == "1");
-        assert!(!required, "{requirement} is set, but there is no {tool}");
-        eprintln!("skipped: there is no {tool}");
+        needs::missing(need, &format!("there is no {tool}"));
     }
     there
 }
@@ -46,7 +46,7 @@ pub(crate) fn have(tool: &str, requirement: &str) -> bool {
 impl Lab {
     /// A lab, if OpenSHMEM is installed.
     pub(crate) fn open() -> Option<Self> {
-        if !have("oshcc", "DWELL_REQUIRE_SHMEM") {
+        if !have("oshcc", "SHMEM") {
             return None;
         }
         Some(Self { folder: tempfile::tempdir().unwrap(), library: library() })
@@ -204,7 +204,7 @@ impl Lab {
 
     /// Checks that otf2-print reads an archive without a word.
     pub(crate) fn accepted_by_otf2_print(&self, directory: &Path) {
-        if !have("otf2-print", "DWELL_REQUIRE_OTF2") {
+        if !have("otf2-print", "OTF2") {
             return;
         }
         let output =
@@ -218,7 +218,7 @@ impl Lab {
         let mut vite = Command::new("vite");
         vite.env("QT_QPA_PLATFORM", "offscreen").arg("-e").arg(self.path("picture.svg"));
         let Ok(output) = vite.arg(directory.join("traces.otf2")).output() else {
-            return eprintln!("skipped: there is no vite");
+            return needs::missing("VITE", "there is no vite");
         };
         let said = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&said);

@@ -109,7 +109,7 @@ fn a_script_that_starts_a_program_with_address_sanitizer() {
 
 /// A program that musl's loader starts, if there is a compiler for it.
 fn musl(lab: &Lab) -> Option<PathBuf> {
-    if !have("musl-gcc", "DWELL_REQUIRE_MUSL") {
+    if !have("musl-gcc", "MUSL") {
         return None;
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/hello_musl.c");

@@ -32,6 +32,9 @@ mod mpi_life;
 mod mpi_start;
 mod mpi_waits;
 mod names;
+#[allow(dead_code)] // Other tests use all of it.
+#[path = "../../../../tests/needs.rs"]
+mod needs;
 mod nwchem;
 mod profile;
 mod same;

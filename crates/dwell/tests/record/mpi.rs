@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 use crate::lab::{Lab, Run};
+use crate::needs;
 
 /// One MPI library.
 #[derive(Clone, Debug)]
@@ -44,9 +45,7 @@ impl Mpi {
         let there = |mpi: &Self| Command::new(&mpi.compiler).arg("-v").output().is_ok();
         let found: Vec<Self> = known.into_iter().filter(there).chain(listed).collect();
         if found.is_empty() {
-            let required = env::var_os("DWELL_REQUIRE_MPI").is_some_and(|value| value == "1");
-            assert!(!required, "DWELL_REQUIRE_MPI is set, but there is no MPI");
-            eprintln!("skipped: there is no MPI");
+            needs::missing("MPI", "there is no mpicc");
         }
         found
     }
@@ -70,12 +69,7 @@ impl Mpi {
     pub(crate) fn intel() -> Option<Self> {
         let found = Self::all().into_iter().find(|mpi| mpi.variables == OVER_SHARED_MEMORY);
         if found.is_none() {
-            let required = env::var_os("DWELL_REQUIRE_INTEL_MPI").is_some_and(|value| value == "1");
-            assert!(
-                !required,
-                "DWELL_REQUIRE_INTEL_MPI is set, but DWELL_MPICC lists no Intel MPI"
-            );
-            eprintln!("skipped: there is no Intel MPI");
+            needs::missing("INTEL_MPI", "DWELL_MPICC lists no Intel MPI");
         }
         found
     }

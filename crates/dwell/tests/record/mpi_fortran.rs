@@ -11,7 +11,7 @@ use crate::trace::{Trace, said};
 fn each_call_is_recorded_once() {
     for mpi in Mpi::all() {
         let Some(compiler) = mpi.fortran() else { continue };
-        if !have("gfortran", "DWELL_REQUIRE_FORTRAN") {
+        if !have("gfortran", "FORTRAN") {
             return;
         }
         let lab = Lab::bare();

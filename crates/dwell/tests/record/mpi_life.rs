@@ -7,6 +7,7 @@ use otf2::Event;
 
 use crate::lab::Lab;
 use crate::mpi::{Mpi, lines};
+use crate::needs;
 use crate::trace::Trace;
 
 #[test]
@@ -86,8 +87,7 @@ fn beside_openshmem() {
 #[test]
 fn python() {
     let Some(python) = std::env::var_os("DWELL_MPI4PY") else {
-        eprintln!("skipped: DWELL_MPI4PY names no Python");
-        return;
+        return needs::missing("MPI4PY", "DWELL_MPI4PY names no Python");
     };
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/mpi4py_ring.py");
     for mpi in Mpi::all() {

@@ -10,6 +10,7 @@ use std::{env, fs};
 use crate::lab::{Lab, Run};
 use crate::mpi::Mpi;
 use crate::mpi_count::{held_against_the_trace, tool};
+use crate::needs;
 use crate::profile::near_the_trace;
 use crate::trace::Trace;
 
@@ -21,9 +22,7 @@ fn open() -> Option<(Lab, Mpi)> {
     let there = |folder: PathBuf| folder.join(PROGRAM).is_file();
     let mpi = Mpi::named("mpicc.openmpi").filter(|_| env::split_paths(&path).any(there));
     let Some(mpi) = mpi else {
-        let required = env::var_os("DWELL_REQUIRE_NWCHEM").is_some_and(|value| value == "1");
-        assert!(!required, "DWELL_REQUIRE_NWCHEM is set, but there is no {PROGRAM}");
-        eprintln!("skipped: there is no {PROGRAM}");
+        needs::missing("NWCHEM", &format!("there is no {PROGRAM}"));
         return None;
     };
     let lab = Lab::bare();

@@ -176,7 +176,7 @@ fn a_program_pauses_and_resumes() {
 fn a_fortran_program_pauses_and_resumes() {
     for mpi in Mpi::of_the_system() {
         let Some(compiler) = mpi.fortran() else { continue };
-        if !have("gfortran", "DWELL_REQUIRE_FORTRAN") {
+        if !have("gfortran", "FORTRAN") {
             return;
         }
         let lab = Lab::bare();

@@ -110,7 +110,7 @@ fn the_way_to_a_call_in_c_and_fortran() {
     let found = measured(&mpi, &lab, &program, &FLAGS);
     let probed = found.get("main/deep/deep/deep/inlined/MPI_Iprobe");
     assert_eq!(probed, Some(&2.0), "{found:?}");
-    let Some(compiler) = mpi.fortran().filter(|_| have("gfortran", "DWELL_REQUIRE_FORTRAN")) else {
+    let Some(compiler) = mpi.fortran().filter(|_| have("gfortran", "FORTRAN")) else {
         return;
     };
     let program = lab.path("fortran_program");

@@ -51,7 +51,7 @@ fn instrumented_functions_and_named_regions() {
 
 /// Compiles a program together with the module for Fortran.
 fn fortran(mpi: &Mpi, lab: &Lab, source: &str, options: &[&str]) -> Option<PathBuf> {
-    let compiler = mpi.fortran().filter(|_| have("gfortran", "DWELL_REQUIRE_FORTRAN"))?;
+    let compiler = mpi.fortran().filter(|_| have("gfortran", "FORTRAN"))?;
     let program = lab.path("fortran_program");
     let mut command = Command::new(compiler);
     command.args(["-g", "-J"]).arg(lab.path("")).args(options);

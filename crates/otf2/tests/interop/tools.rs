@@ -22,9 +22,7 @@ pub(crate) fn tools() -> Option<&'static Tools> {
     match TOOLS.get_or_init(Tools::make) {
         Ok(tools) => Some(tools),
         Err(why) => {
-            let required = std::env::var_os("DWELL_REQUIRE_OTF2").is_some_and(|value| value == "1");
-            assert!(!required, "DWELL_REQUIRE_OTF2 is set, but {why}");
-            println!("skipped: {why}");
+            crate::needs::missing("OTF2", why);
             None
         }
     }
