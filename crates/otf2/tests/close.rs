@@ -166,7 +166,7 @@ fn an_uncommitted_event_is_not_there() {
         let (closed, damage) = close(&file);
         assert_eq!(damage, []);
         assert_eq!((closed.events, closed.bytes), (events, end as u64 + 2));
-        assert_eq!(closed.cut, CHUNK - closed.bytes);
+        assert_eq!((closed.cut_bytes, closed.left), (CHUNK - closed.bytes, 0));
         // The commit mark without the count.
         file[end] = after[end];
         let (closed, damage) = close(&file);
@@ -302,14 +302,18 @@ fn open_regions_are_left_and_marked() -> Result<(), Box<dyn std::error::Error>> 
 
     let (mut closed, _) = close_events(&path, LocationRef(0), chunk as u64)?;
     assert_eq!(closed.open, [RegionRef(7), RegionRef(8)]);
+    let cut_bytes = chunk as u64 - closed.bytes;
+    assert_eq!((closed.cut_bytes, closed.left), (cut_bytes, 0));
     let mark = Attribute { attribute: AttributeRef(4), value: AttributeValue::Uint8(1) };
     leave_open(&path, chunk as u64, &mut closed, mark)?;
     assert_eq!(closed.events, 6);
+    assert_eq!((closed.cut_bytes, closed.left), (cut_bytes, 2));
 
     // What was left stays so, and a reader sees everything.
     let (again, damage) = close_events(&path, LocationRef(0), chunk as u64)?;
     assert_eq!(damage, []);
     assert_eq!((again.events, again.open.len()), (6, 0));
+    assert_eq!((again.cut_bytes, again.left), (0, 0));
     assert_eq!(again.bytes, closed.bytes);
     let options = otf2::write::Options { events_chunk: chunk as u64, ..Default::default() };
     otf2::close::close(folder.path(), "traces", &options, otf2::close::minimal_definitions)?;

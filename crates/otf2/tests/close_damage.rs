@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use otf2::Archive;
-use otf2::close::{close, minimal_definitions, scan_events};
+use otf2::close::{close, close_events, minimal_definitions, scan_events};
 use otf2::encode::{EncodeError, Encoder};
 use otf2::event::{Enter, Event, Leave, RmaGet};
 use otf2::id::{LocationRef, MatchingId, Rank, RegionRef, RmaWinRef, Time};
@@ -80,6 +80,12 @@ fn recovered(directory: &Path, file: &[u8]) -> (u64, bool) {
     // The process was killed in region 0, perhaps in a call.
     assert!(damaged && open.is_empty() || !damaged && !open.is_empty(), "{open:?}");
     assert_eq!(closed.locations[0].events, all);
+    // A sound file is cut and its regions stay open; of a damaged one nothing is cut, because it is kept.
+    let [location] = &closed.locations[..] else { panic!("one location") };
+    let rest = (file.len() as u64).saturating_sub(location.bytes);
+    assert_eq!(location.cut_bytes, if damaged { 0 } else { rest });
+    assert!(damaged || location.left == 0);
+    assert_eq!(location.open, open);
     // A byte may make one event of another: it is there, but no get any more.
     (if damaged { gets } else { self::gets(all) }, damaged)
 }
@@ -157,6 +163,30 @@ fn damage_says_where_and_how_much() {
     assert!(scan.lost() > Some(100));
     let last = scan.damage().last().unwrap().to_string();
     assert!(last.starts_with("byte 10: a chunk of "), "{last}");
+}
+
+/// The regions that are open at the end of a sound file are left in the mended one. Nothing of a damaged file is cut,
+/// because it is kept.
+#[test]
+fn bytes_that_are_cut_and_regions_that_are_left_are_apart() {
+    let (mut file, _) = killed(LARGE);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("0.evt");
+    let mut closed = |damaged: bool| {
+        if damaged {
+            file[8192..12288].fill(0xFF);
+        }
+        fs::write(&path, &file).unwrap();
+        let (closed, damage) = close_events(&path, LocationRef(0), CHUNK as u64).unwrap();
+        assert_eq!(damage.is_empty(), !damaged);
+        (closed, file.len() as u64)
+    };
+    let (sound, size) = closed(false);
+    assert_eq!((sound.cut_bytes, sound.left), (size - sound.bytes, 0));
+    assert_eq!(sound.open.len(), 2);
+    let (mended, _) = closed(true);
+    assert_eq!((mended.cut_bytes, mended.left), (0, 2));
+    assert_eq!(mended.open, []);
 }
 
 /// A small random number generator that gives the same numbers on every machine.

@@ -39,7 +39,8 @@ fn write(directory: &std::path::Path) {
             events: summary.events,
             times: None,
             bytes: summary.bytes,
-            cut: 0,
+            cut_bytes: 0,
+            left: 0,
             open: Vec::new(),
         });
     }

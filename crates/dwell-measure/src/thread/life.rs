@@ -218,7 +218,8 @@ impl Thread {
         }
         let events = finished.events;
         let path = Path::new(self.path.as_str());
-        let mut closed = ClosedLocation { location, events, times, bytes, cut: 0, open };
+        let (cut_bytes, left) = (0, 0);
+        let mut closed = ClosedLocation { location, events, times, bytes, cut_bytes, left, open };
         if leave_open(path, chunk, &mut closed, CUT).is_err() {
             // On a full disk regions stay open, but no event is lost.
             file.set_len(bytes)?;

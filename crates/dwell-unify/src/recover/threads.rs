@@ -122,7 +122,7 @@ impl Closing<'_> {
     }
 
     /// Closes a sound file in place, or writes a new one from a damaged one, which is kept. Returns the number of
-    /// events, and of calls that were open.
+    /// events, and of regions that were open at the end and are left by added events.
     fn put_in_order(
         &self,
         place: &Path,
@@ -135,15 +135,14 @@ impl Closing<'_> {
         if scan.is_sound() && path == place {
             unshare(path).map_err(wrap)?;
             let mut closed = close_sound(path, location, scan)?;
-            let cut = closed.open.len() as u64;
             leave_open(path, self.chunk, &mut closed, CUT)?;
-            return Ok((closed.events, cut));
+            return Ok((closed.events, closed.left));
         }
         if path == place {
             fs::rename(path, &kept).map_err(wrap)?;
         }
         let closed = mend_events(&kept, place, location, scan, Some(MARKS))?;
-        Ok((closed.events, closed.cut))
+        Ok((closed.events, closed.left))
     }
 
     /// Looks through the rows of a thread.

@@ -56,7 +56,7 @@ fn write(
     let size = usize::try_from(scan.chunk_size).unwrap_or_default();
     let writer = EventWriter::create(to.to_owned(), location, vec![0; size], ByteOrder::Little)?;
     let mut source = Source { file, memory: vec![0; size], chunk: None, length: 0 };
-    let mut mended = Mended { writer, marks, open: Vec::new(), last: 0, cut: 0 };
+    let mut mended = Mended { writer, marks, open: Vec::new(), last: 0, left: 0 };
     for (index, segment) in scan.segments.iter().enumerate() {
         mended.begin(index > 0, segment)?;
         source.copy(segment, &mut mended).map_err(wrap)??;
@@ -72,7 +72,8 @@ struct Mended {
     /// Regions that are open, the outermost first.
     open: Vec<RegionRef>,
     last: u64,
-    cut: u64,
+    /// Number of regions that were left at the end.
+    left: u64,
 }
 
 impl Mended {
@@ -131,11 +132,18 @@ impl Mended {
         let mark = self.marks.map(|marks| marks.end);
         while let Some(region) = self.open.pop() {
             self.write(self.last, mark, Leave { region })?;
-            self.cut += 1;
+            self.left += 1;
         }
         let summary = self.writer.finish()?;
-        let (events, bytes) = (summary.events, summary.bytes);
-        Ok(ClosedLocation { location, events, times, bytes, cut: self.cut, open: Vec::new() })
+        Ok(ClosedLocation {
+            location,
+            events: summary.events,
+            times,
+            bytes: summary.bytes,
+            cut_bytes: 0,
+            left: self.left,
+            open: Vec::new(),
+        })
     }
 }
 

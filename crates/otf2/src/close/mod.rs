@@ -59,10 +59,12 @@ pub struct ClosedLocation {
     pub times: Option<(Time, Time)>,
     /// Size of the closed file, in bytes.
     pub bytes: u64,
-    /// For a file closed by [`close_sound`]: number of bytes that were cut off, which are reserved space and at most
-    /// one incomplete event. For a file made by [`mend_events`]: number of regions that were open at the end and are
-    /// left by added events.
-    pub cut: u64,
+    /// Number of bytes that were cut off behind the last event: reserved space and at most one incomplete event. It is
+    /// 0 for a file made by [`mend_events`], because the damaged file is kept as a whole.
+    pub cut_bytes: u64,
+    /// Number of regions that were open at the end and that added `Leave` events leave, by [`mend_events`] or
+    /// [`leave_open`].
+    pub left: u64,
     /// Regions that were entered and not left, the outermost first, by the ids that the events of the location use. The
     /// list is empty for a file made by [`mend_events`], which leaves them itself.
     pub open: Vec<RegionRef>,
@@ -253,7 +255,8 @@ pub fn close_sound(path: &Path, location: LocationRef, scan: &Scan) -> Result<Cl
         events: scan.events(),
         times: scan.times(),
         bytes: end + 2,
-        cut: scan.size.saturating_sub(end + 2),
+        cut_bytes: scan.size.saturating_sub(end + 2),
+        left: 0,
         open,
     })
 }
@@ -281,6 +284,7 @@ pub fn leave_open(
     let next = end.div_ceil(chunk_size) * chunk_size;
     let memory = vec![0; usize::try_from(chunk_size).unwrap_or_default()];
     let mut encoder = Encoder::resume(memory, closed.events, last).map_err(full)?;
+    let before = closed.events;
     while let Some(region) = closed.open.pop() {
         encoder.write_tagged(last, mark, Leave { region }).map_err(full)?;
     }
@@ -290,6 +294,7 @@ pub fn leave_open(
     file.write_all_at(bytes, next).map_err(fail)?;
     file.write_all_at(&[control::END_OF_CHUNK; 2], end).map_err(fail)?;
     (closed.events, closed.bytes) = (finished.events, next + finished.used as u64);
+    closed.left += closed.events - before;
     Ok(())
 }
 
