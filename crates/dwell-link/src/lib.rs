@@ -24,7 +24,7 @@ use std::fmt::Write;
 use dwell_model::table::{CType, Row, Table};
 use dwell_model::{armci, ga};
 use object::read::archive::ArchiveFile;
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSymbol, SymbolKind};
 
 /// A runtime whose functions are linked statically into programs, so that a preloaded library cannot see calls of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl Runtime {
     }
 }
 
-/// Returns the names of all global symbols that an archive of object files defines: functions, and also global data.
-/// Callers use it to decide which functions of a table exist in the installed version of a runtime. Members that are no
-/// object files are ignored.
+/// Returns the names of all global functions that an archive of object files defines, weak ones included. Callers use it
+/// to decide which functions of a table exist in the installed version of a runtime. Members that are no object files
+/// are ignored.
 ///
 /// # Errors
 /// Fails if the bytes are no archive, or if the archive is damaged.
@@ -80,8 +80,8 @@ pub fn functions(archive: &[u8]) -> Result<BTreeSet<String>, object::Error> {
     let mut functions = BTreeSet::new();
     for member in ArchiveFile::parse(archive)?.members() {
         let Ok(file) = object::File::parse(member?.data(archive)?) else { continue };
-        for symbol in file.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global()) {
-            if let Ok(name) = symbol.name() {
+        for symbol in file.symbols().filter(|it| it.is_definition() && it.is_global()) {
+            if let (SymbolKind::Text, Ok(name)) = (symbol.kind(), symbol.name()) {
                 functions.insert(name.to_owned());
             }
         }
@@ -181,6 +181,8 @@ extern char dwell_entry_{name}[] __attribute__((weak));
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -192,6 +194,31 @@ mod tests {
         let options = options(Runtime::Armci.tables(), |name| name.starts_with("ARMCI_Free"));
         assert!(options.lines().any(|line| line == "-Wl,--wrap=ARMCI_Free_group"));
         assert_eq!(options.lines().count(), 4);
+    }
+
+    /// A compiler and an archiver make an archive with a symbol of each kind.
+    #[test]
+    fn functions_are_told_from_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |program: &str, arguments: &[&str]| {
+            let status = Command::new(program).args(arguments).current_dir(&folder).status();
+            assert!(status.is_ok_and(|it| it.success()), "{program} {arguments:?}");
+        };
+        let code = "int ARMCI_Put(void) { return 0; }\n\
+                    __attribute__((weak)) int ARMCI_Get(void) { return 1; }\n\
+                    int ARMCI_Acc = 3;\n\
+                    int ARMCI_AccV;\n\
+                    const char ARMCI_Fence[] = \"text\";\n\
+                    __thread int ARMCI_AllFence;\n\
+                    static int ARMCI_Rmw(void) { return 2; }\n\
+                    extern int ARMCI_Lock(void);\n\
+                    int (*ARMCI_Unlock)(void) = ARMCI_Lock;\n\
+                    int (*other)(void) = ARMCI_Rmw;\n";
+        std::fs::write(folder.path().join("armci.c"), code).unwrap();
+        run("cc", &["-fcommon", "-c", "armci.c"]);
+        run("ar", &["rc", "libarmci.a", "armci.o"]);
+        let found = functions(&std::fs::read(folder.path().join("libarmci.a")).unwrap()).unwrap();
+        assert_eq!(found, BTreeSet::from(["ARMCI_Get", "ARMCI_Put"].map(String::from)));
     }
 
     #[test]
