@@ -526,6 +526,7 @@ fn make_visible_to_all(prepare: bool) {
 mod tests {
     use super::*;
     use dwell_unify::local::Local;
+    use otf2::enums::{ParameterType, Type};
 
     fn plan(folder: &Path) -> Plan<'_> {
         Plan {
@@ -556,6 +557,30 @@ mod tests {
         let error = process.take_memory().map_err(|error| error.kind());
         assert_eq!(error, Err(io::ErrorKind::OutOfMemory));
         assert_eq!(process.memory_taken.load(Ordering::Relaxed), of_a_thread);
+        Ok(())
+    }
+
+    /// A program may make up names without end. Those beyond the room for them are not recorded; those that are known
+    /// keep their numbers, and the recording goes on.
+    #[test]
+    fn names_without_end_do_no_harm() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let process = Process::prepare(&plan(folder.path()))?;
+        let first = process.counter("first", "s", Type::Double);
+        assert_eq!(first, Some(0));
+        let parameter = |at: u32| process.parameter(&format!("p{at}"), ParameterType::Int64);
+        let room = crate::sites::MOST - 1;
+        assert!((0..room).all(|at| parameter(at) == Some(at)));
+        for at in room..room + 1000 {
+            assert_eq!(parameter(at), None);
+        }
+        assert_eq!(process.counter("last", "s", Type::Double), None);
+        assert_eq!(process.text("a text"), None);
+        assert_eq!((parameter(0), parameter(room - 1)), (Some(0), Some(room - 1)));
+        assert_eq!(process.counter("first", "s", Type::Double), first);
+        assert!(process.failure().is_none());
+        let local = Local::read(&folder.path().join("0.facts"))?;
+        assert_eq!(local.shared.parameters().len(), room as usize);
         Ok(())
     }
 

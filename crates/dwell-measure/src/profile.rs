@@ -9,8 +9,8 @@ use std::ffi::CString;
 use std::io;
 
 use dwell_model::profile::{
-    FIRST_COUNT, MAGIC, RECORD, Setting, VALUES, Words, counter_key, is_path, parameter_key,
-    partner_key, path_key,
+    FIRST_COUNT, MAGIC, NUMBERS, RECORD, Setting, VALUES, Words, counter_key, is_path,
+    parameter_key, partner_key, path_key,
 };
 use otf2::enums::Type;
 use otf2::event::{
@@ -26,6 +26,7 @@ use otf2::event::{
 use otf2::value::MetricValue;
 
 use crate::memory::{self, Memory};
+use crate::sites;
 use crate::wrap::Wrap;
 
 /// Bytes that a file grows by.
@@ -34,6 +35,8 @@ const PER_BLOCK: usize = BLOCK / RECORD;
 /// Blocks of a thread, at most; what has no row then is counted.
 const BLOCKS: usize = 16;
 const MOST: usize = BLOCKS * PER_BLOCK;
+// No parameter or counter of the recorder has a number that rows have no room for.
+const _: () = assert!(sites::MOST <= NUMBERS);
 /// Places of the index.
 const PLACES: usize = 2 * MOST;
 /// Partners that are found at once.
@@ -221,8 +224,7 @@ impl Profile {
     fn make(&mut self, (first, second): (u64, u64), place: usize) -> u32 {
         let number = self.count;
         if number >= MOST || self.make_room(number).is_err() {
-            self.record(0)[3] += 1;
-            return 0;
+            return self.no_row();
         }
         self.count += 1;
         let record = self.record(number as u32);
@@ -234,6 +236,12 @@ impl Profile {
         record[0] = first;
         self.set_indexed(place, number as u32);
         number as u32
+    }
+
+    /// Counts a call or value that has no row.
+    fn no_row(&mut self) -> u32 {
+        self.record(0)[3] += 1;
+        0
     }
 
     fn make_room(&mut self, number: usize) -> io::Result<()> {
@@ -282,20 +290,25 @@ impl Profile {
         is_text: bool,
     ) -> u32 {
         let setting = Setting { parameter, value: Some(value), is_text };
-        let key = parameter_key(parent, setting);
+        let others = Setting { value: None, ..setting };
+        let keys = parameter_key(parent, setting).zip(parameter_key(parent, others));
+        let Some((key, others)) = keys else { return self.no_row() };
         match self.look(key) {
             Ok(row) => row,
             Err(place) if self.values < VALUES => {
                 self.values += 1;
                 self.make(key, place)
             }
-            Err(_) => self.find(parameter_key(parent, Setting { value: None, ..setting })),
+            Err(_) => self.find(others),
         }
     }
 
     /// Adds a value of a counter to those on a path.
     pub(crate) fn value(&mut self, row: u32, counter: u32, value: MetricValue) {
-        let row = self.find(counter_key(row, counter));
+        let row = match counter_key(row, counter) {
+            Some(key) => self.find(key),
+            None => self.no_row(),
+        };
         if row == 0 {
             return;
         }
@@ -459,6 +472,38 @@ mod tests {
         // Those that are known stay, and another parameter has a rest of its own.
         assert_eq!(profile.parameter(program, 3, 0, false), apart[0]);
         assert_ne!(profile.parameter(program, 4, 0, false), together[0]);
+        Ok(())
+    }
+
+    /// Rows have 24 bits for the numbers of parameters and counters. One with a larger number gets no row, and is not
+    /// mistaken for another with the same lower bits.
+    #[test]
+    fn numbers_beyond_those_that_rows_have_room_for_are_counted() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("0.0.rows");
+        let mut profile = Profile::create(CString::new(path.to_str().unwrap()).unwrap())?;
+        let program = profile.program(0, 0);
+        let last = (1 << 24) - 1;
+        let number = profile.parameter(program, last, 0, false);
+        assert_ne!(number, 0);
+        assert_ne!(profile.parameter(program, 0, 0, false), 0);
+        for beyond in [1 << 24, 1 << 25 | last, u32::MAX] {
+            assert_eq!(profile.parameter(program, beyond, 0, false), 0);
+            assert_eq!(profile.parameter(program, beyond, 0, true), 0);
+        }
+        profile.value(number, last, MetricValue::signed(3));
+        profile.value(number, 1 << 24 | last, MetricValue::signed(1000));
+        profile.close(10)?;
+        let bytes = std::fs::read(&path)?;
+        assert_eq!(header(&bytes).map(|it| it.dropped), Some(7));
+        let found: Vec<_> = rows(&bytes)
+            .filter_map(|(_, row)| match row {
+                Row::Path(it) => it.parameter.map(|it| (it.parameter, 0, 0)),
+                Row::Counter(it) => Some((it.counter, it.values, it.sum)),
+                Row::Partner(_) => None,
+            })
+            .collect();
+        assert_eq!(found, [(last, 0, 0), (0, 0, 0), (last, 1, 3)]);
         Ok(())
     }
 

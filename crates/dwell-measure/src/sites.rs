@@ -13,7 +13,7 @@ use crate::memory::Memory;
 /// Places of the table.
 const PLACES: usize = 1 << 16;
 /// Sites that are kept apart; any others are recorded without their site.
-const MOST: u32 = (PLACES / 2) as u32;
+pub(crate) const MOST: u32 = (PLACES / 2) as u32;
 
 /// The sites of a process.
 #[derive(Debug)]

@@ -48,9 +48,10 @@ fn rows(location: u64) -> Vec<u8> {
         }
         if call.is_multiple_of(3) {
             let (value, is_text) = (Some(call).filter(|call| *call > 0), call > 3);
-            let (one, two) = parameter_key(outer, Setting { parameter: 4, value, is_text });
+            let (one, two) =
+                parameter_key(outer, Setting { parameter: 4, value, is_text }).unwrap();
             let set = add(&[one, two, 2, 5, 1, 4]);
-            let (one, two) = counter_key(set, 6);
+            let (one, two) = counter_key(set, 6).unwrap();
             add(&[one, two, 3, time, 1, u64::MAX]);
         }
     }
@@ -239,7 +240,7 @@ fn every_row_is_in_one_block() {
 fn a_path_without_visits_has_no_extremes() {
     let (program, text) =
         (path_key(0, 0, None), Setting { parameter: 4, value: Some(2), is_text: true });
-    let text = parameter_key(1, text);
+    let text = parameter_key(1, text).unwrap();
     for (visits, shortest, longest, expected) in
         [(0, 0, 0, None), (0, u64::MAX, 0, None), (1, 0, 0, Some((0, 0))), (2, 3, 5, Some((3, 5)))]
     {

@@ -177,21 +177,30 @@ pub const fn partner_key(kind: u32, context: u32, rank: u32) -> (u64, u64) {
     (PARTNER | (kind as u64) << 32, context as u64 | (rank as u64) << 32)
 }
 
+/// Number of parameters, and of counters, that records can tell apart: word 0 has 24 bits for their numbers.
+pub const NUMBERS: u32 = 1 << 24;
+
 /// Returns words 0 and 1 of the record of a parameter with a value, which identify it. A setting without a value gives
-/// the record that all further values share. Bits of the parameter's number above the 24th are lost.
-pub const fn parameter_key(parent: u32, setting: Setting) -> (u64, u64) {
-    let rest = (setting.parameter as u64) << 8 & 0xffff_ff00 | (parent as u64) << 32;
-    match setting.value {
+/// the record that all further values share. Returns `None` if the parameter's number is not below [`NUMBERS`].
+pub const fn parameter_key(parent: u32, setting: Setting) -> Option<(u64, u64)> {
+    if setting.parameter >= NUMBERS {
+        return None;
+    }
+    let rest = (setting.parameter as u64) << 8 | (parent as u64) << 32;
+    Some(match setting.value {
         Some(value) if setting.is_text => (TEXT | rest, value),
         Some(value) => (PARAMETER | rest, value),
         None => (OTHER_VALUE | rest, 0),
-    }
+    })
 }
 
-/// Returns words 0 and 1 of the record of a counter on a path, which identify it. Bits of the counter's number above
-/// the 24th are lost.
-pub const fn counter_key(path: u32, counter: u32) -> (u64, u64) {
-    (COUNTER | (counter as u64) << 8 & 0xffff_ff00 | (path as u64) << 32, 0)
+/// Returns words 0 and 1 of the record of a counter on a path, which identify it. Returns `None` if the counter's number
+/// is not below [`NUMBERS`].
+pub const fn counter_key(path: u32, counter: u32) -> Option<(u64, u64)> {
+    if counter >= NUMBERS {
+        return None;
+    }
+    Some((COUNTER | (counter as u64) << 8 | (path as u64) << 32, 0))
 }
 
 /// The header of a file: figures of its location as a whole. Times are nanoseconds of the recorder's clock.
@@ -231,7 +240,7 @@ pub fn rows(bytes: &[u8]) -> impl Iterator<Item = (u32, Row)> {
     let all = bytes.chunks_exact(RECORD).map(words).zip(0..).skip(1);
     all.take_while(|(words, _)| words[0] != 0).filter_map(|(words, number)| {
         let upper = |word: u64| (word >> 32) as u32;
-        let number_of = |word: u64| (word >> 8) as u32 & 0xff_ffff;
+        let number_of = |word: u64| (word >> 8) as u32 % NUMBERS;
         let row = match words[0] & 0xff {
             kind if is_path(kind) => {
                 let mut counts = [0; COUNTS.len()];
@@ -296,8 +305,8 @@ mod tests {
         let (one, two) = path_key(7, 3, Some(9));
         let (three, four) = partner_key(1, 2, 5);
         let setting = Setting { parameter: 2, value: Some(u64::MAX), is_text: true };
-        let (five, six) = parameter_key(7, setting);
-        let (seven, eight) = counter_key(7, 3);
+        let (five, six) = parameter_key(7, setting).unwrap();
+        let (seven, eight) = counter_key(7, 3).unwrap();
         let records: [Words; 6] = [
             [MAGIC, 10, 20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             [one, two, 4, 100, 20, 30, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
@@ -330,5 +339,15 @@ mod tests {
             [Row::Path(path), Row::Partner(partner), Row::Path(value), Row::Counter(counter)];
         assert!(all.iter().copied().eq((1..).zip(expected)), "{all:?}");
         assert_eq!(header(&bytes[..100]), None);
+    }
+
+    #[test]
+    fn numbers_that_have_no_room_have_no_record() {
+        let setting = |parameter| Setting { parameter, value: None, is_text: false };
+        assert_eq!(parameter_key(0, setting(NUMBERS - 1)), Some((0xffff_ff05, 0)));
+        assert_eq!(counter_key(0, NUMBERS - 1), Some((0xffff_ff04, 0)));
+        for beyond in [NUMBERS, u32::MAX] {
+            assert_eq!((parameter_key(0, setting(beyond)), counter_key(0, beyond)), (None, None));
+        }
     }
 }
