@@ -258,16 +258,7 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// Every function of ARMCI that is hooked, sorted by name. Progress is never, since only the calls of MPI inside serve
 /// requests of others.
-pub static TABLE: Table = Table {
-    layer: Layer::Armci,
-    measured_on: "nothing: progress is that of MPI inside",
-    rows: &ROWS,
-};
-
-/// Returns the families that the table was built from, in the order of this module, for tests of whole families.
-pub fn families() -> impl Iterator<Item = &'static Family> {
-    CHAPTERS.iter().copied().flatten()
-}
+pub static TABLE: Table = Table { layer: Layer::Armci, rows: &ROWS };
 
 const ASKS: &str = "returns what the library has at hand: measuring would cost more than the call";
 const LOCAL: &str = "works in memory of its own process, without anybody else";

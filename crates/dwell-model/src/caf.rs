@@ -157,16 +157,7 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// Every function of coarrays that is hooked, sorted by name. Progress is never, since only the calls of MPI inside
 /// serve requests of others.
-pub static TABLE: Table = Table {
-    layer: Layer::Caf,
-    measured_on: "nothing: progress is that of MPI inside",
-    rows: &ROWS,
-};
-
-/// Returns the families that the table was built from, in the order of this module, for tests of whole families.
-pub fn families() -> impl Iterator<Item = &'static Family> {
-    CHAPTERS.iter().copied().flatten()
-}
+pub static TABLE: Table = Table { layer: Layer::Caf, rows: &ROWS };
 
 const ASKS: &str = "returns a number that the library has at hand: measuring would cost more";
 const INTERNAL: &str = "internal to OpenCoarrays, called by no compiler";

@@ -232,11 +232,7 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// Every function of Global Arrays that is hooked, for C and for Fortran, sorted by name. Its calls are recorded as
 /// regions only.
-pub static TABLE: Table = Table {
-    layer: Layer::GlobalArrays,
-    measured_on: "nothing: progress is that of MPI inside",
-    rows: &ROWS,
-};
+pub static TABLE: Table = Table { layer: Layer::GlobalArrays, rows: &ROWS };
 
 const ASKS: &str = "returns or sets what the library has at hand, without anybody else";
 const INSIDE: &str = "written in Fortran, from calls that are recorded, or there for those";

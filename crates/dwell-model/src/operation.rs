@@ -450,8 +450,9 @@ pub enum Mode {
 /// helps: `shmem_my_pe` returns a number and looks at no network. For a [`Conditional`](Self::Conditional) call the
 /// analysis reports a wait between two bounds: as if the call had served requests, and as if it had not.
 ///
-/// The value describes a runtime and not the standard, so every row has an [`Evidence`] beside it and every table says
-/// [where it was measured](crate::table::Table::measured_on). An unknown value is `Conditional`.
+/// The value describes a runtime and not the standard, so every table says where it was measured, and its rows say by
+/// [`Row::measured`](crate::table::Row::measured) and [`Row::assumed`](crate::table::Row::assumed) which of them were.
+/// An unknown value is `Conditional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Progress {
     /// Requests of other processes wait until the call has returned.
@@ -459,41 +460,9 @@ pub enum Progress {
     /// The call serves requests of other processes sometimes, depending on what is outstanding, on the size, or on
     /// whether the call had to wait. An unknown value is conditional as well.
     Conditional,
-    /// The call serves requests of other processes while it lasts, if it acts on another process.
+    /// The call serves requests of other processes while it lasts, if it acts on another process. On the process itself
+    /// it is a copy in memory and serves none, as a measurement with a get showed.
     Always,
-}
-
-impl Progress {
-    /// Returns the progress of one call whose target is known.
-    ///
-    /// An operation of a process on itself is a copy in memory. As a measurement with a get from itself showed, it
-    /// serves no requests of others.
-    #[must_use]
-    pub const fn towards(self, target: Whom) -> Self {
-        match target {
-            Whom::Itself => Self::Never,
-            Whom::Another => self,
-        }
-    }
-}
-
-/// The target of one call, seen from its origin. [`Progress::towards`] tells the two cases apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Whom {
-    /// The calling process itself, so that the operation is a copy in memory.
-    Itself,
-    /// Any process but the caller, which the operation reaches through the runtime.
-    Another,
-}
-
-/// The source of a value of [`Progress`]: a measurement, or a conclusion from what the call must do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Evidence {
-    /// `examples/progress-probe` measured the value: a process repeated a call of this family while a request of
-    /// another process was pending.
-    Measured,
-    /// The value follows from what the call must do. Where nothing is known, the value is assumed and `Conditional`.
-    Assumed,
 }
 
 /// The token of each operation. [`Operation::token`] and [`Operation::from_token`] look them up here; archives contain
@@ -601,12 +570,6 @@ mod tests {
         for (kind, sent, fetches) in cases {
             assert_eq!((kind.operands(), kind.fetches()), (sent, fetches), "{kind:?}");
         }
-    }
-
-    #[test]
-    fn nobody_is_served_by_a_copy_in_memory() {
-        assert_eq!(Progress::Always.towards(Whom::Itself), Progress::Never);
-        assert_eq!(Progress::Always.towards(Whom::Another), Progress::Always);
     }
 
     #[test]

@@ -31,7 +31,7 @@
 //!   atomics (`shmem_size_swap`) for types for which the standard never had them.
 //! * The type-generic names of C11 (`shmem_put`), which are macros over functions of this table and no functions
 //!   themselves.
-//! * [Progress](crate::operation::Progress) on more than one runtime, see [`Table::measured_on`].
+//! * [Progress](crate::operation::Progress) on more than one runtime, see [`TABLE`].
 //!
 //! # What Rust cannot write
 //!
@@ -66,9 +66,8 @@ const CHAPTERS: &[&[Family]] = &[
 static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// Every function of OpenSHMEM that is hooked, sorted by name. Functions that the loaded library lacks are in the table
-/// as well.
-pub static TABLE: Table =
-    Table { layer: Layer::Shmem, measured_on: "Open MPI 4.1.4, UCX over TCP", rows: &ROWS };
+/// as well. Progress was measured on Open MPI 4.1.4 with UCX over TCP.
+pub static TABLE: Table = Table { layer: Layer::Shmem, rows: &ROWS };
 
 /// Returns the families that the table was built from, in the order of the chapters. A name may occur more than once,
 /// for typed and sized functions.

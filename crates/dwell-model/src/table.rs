@@ -27,9 +27,6 @@ use crate::layer::Layer;
 pub struct Table {
     /// The layer that all functions of the table belong to.
     pub layer: Layer,
-    /// The runtime and transport on which [progress](crate::operation::Progress) was measured. On any other, a measured
-    /// value is no more than a guess.
-    pub measured_on: &'static str,
     /// The functions, sorted by name in the order of bytes, so that [`find`](Self::find) can search in halves.
     pub rows: &'static [Row],
 }
@@ -239,7 +236,7 @@ mod tests {
     ];
     const SECOND: &[Family] = &[Family { name: "three", rows: &[query("a\0"), query("z\0")] }];
     static ROWS: [Row; 5] = sorted(&[FIRST, SECOND]);
-    const TABLE: Table = Table { layer: Layer::Shmem, measured_on: "nothing", rows: &ROWS };
+    const TABLE: Table = Table { layer: Layer::Shmem, rows: &ROWS };
 
     #[test]
     fn rows_are_sorted_and_found() {

@@ -67,4 +67,4 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// The hooked functions of UCX's UCP interface, sorted by name. Their calls are recorded as regions only, and only on
 /// request.
-pub static TABLE: Table = Table { layer: Layer::Ucx, measured_on: "nothing", rows: &ROWS };
+pub static TABLE: Table = Table { layer: Layer::Ucx, rows: &ROWS };

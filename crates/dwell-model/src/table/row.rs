@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::ctype::{Arguments, CType};
 use super::places::{Arg, Bytes, Condition, Group, Members, Places, Signal, Strides, Success};
-use crate::operation::{Collective, Evidence, Mode, Operation, Progress};
+use crate::operation::{Collective, Mode, Operation, Progress};
 
 /// The name of a function as linkers know it, available both as Rust and as C text without conversion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,8 +114,6 @@ pub struct Row {
     pub completes_remote: bool,
     /// Tells whether the process serves requests of others while it is inside the call.
     pub progress: Progress,
-    /// Tells whether `progress` was measured or assumed.
-    pub evidence: Evidence,
     /// The action of the hook if no loaded library defines the function.
     pub absent: Absent,
     /// The places of the arguments that the recorder reads.
@@ -146,7 +144,6 @@ impl Row {
                 Operation::CompleteRemote | Operation::Collective(Collective::Barrier)
             ),
             progress: Progress::Conditional,
-            evidence: Evidence::Assumed,
             absent: match returns {
                 CType::Void => Absent::Nothing,
                 CType::Pointer => Absent::Null,
@@ -202,21 +199,19 @@ impl Row {
         self
     }
 
-    /// Sets the progress that a measurement with `examples/progress-probe` showed.
-    /// [`Table::measured_on`](super::Table::measured_on) must name the runtime of the measurement.
+    /// Sets the progress that a measurement with `examples/progress-probe` showed. The documentation of the table names
+    /// the runtime and transport of the measurement; on any other, the value is no more than a guess.
     #[must_use]
     pub const fn measured(mut self, progress: Progress) -> Self {
         self.progress = progress;
-        self.evidence = Evidence::Measured;
         self
     }
 
-    /// Sets the progress that follows from what the function must do, without a measurement. Use `Conditional` where
-    /// nothing follows.
+    /// Sets the progress that follows from what the function must do. Only the name tells this from
+    /// [`measured`](Self::measured), for readers of the tables. Use `Conditional` where nothing follows.
     #[must_use]
     pub const fn assumed(mut self, progress: Progress) -> Self {
         self.progress = progress;
-        self.evidence = Evidence::Assumed;
         self
     }
 
