@@ -1,11 +1,11 @@
-//! The code of one hook of a layer above MPI.
+//! Generates the hook of one function of a layer over MPI, such as coarrays.
 //!
-//! As with MPI, every argument is a word that is passed on as it came.
+//! As for MPI, every argument is one machine word, which the hook passes on unchanged.
 
 use dwell_model::operation::Operation;
 use dwell_model::table::{CType, Row, Table};
 
-/// The stub and the hook of a row.
+/// Returns the code of the stub and the hook for a row of the table.
 pub(crate) fn of(index: usize, row: &Row) -> String {
     // What is made is noted even if nothing is recorded yet: memory is obtained before the program begins.
     let makes = matches!(row.operation, Operation::Allocate | Operation::CreateGroup);
@@ -46,7 +46,7 @@ unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> {returns} {{
     )
 }
 
-/// What hooks that are linked into programs know each function of a table by.
+/// Returns the code of the variables by whose addresses hooks in the program name the functions of a table.
 pub(crate) fn linked(path: &str, table: &Table) -> String {
     let one = |(index, row): (usize, &Row)| {
         let name = row.name();

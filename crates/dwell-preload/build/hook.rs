@@ -1,9 +1,9 @@
-//! The code of one hook.
+//! Generates the hook of one function of OpenSHMEM.
 
 use dwell_model::operation::{Collective, Operation};
 use dwell_model::table::{Absent, Arg, Bytes, CType, Group, Members, Row};
 
-/// The stub and the hook of a row.
+/// Returns the code of the stub and the hook for a row of the table.
 pub(crate) fn of(index: usize, row: &Row) -> String {
     // Nothing is recorded yet when a runtime starts, but the call is, afterwards.
     let always = row.operation == Operation::Initialise || gathers(row);
@@ -17,7 +17,7 @@ pub(crate) fn of(index: usize, row: &Row) -> String {
     stub + &hook
 }
 
-/// An argument as the hook declares it: its name and type.
+/// Arguments as the hook declares them: their names and Rust types.
 type Parameters = Vec<(String, &'static str)>;
 
 fn arguments(row: &Row) -> Parameters {
@@ -50,7 +50,7 @@ fn hook(index: usize, row: &Row, parameters: &Parameters) -> String {
     )
 }
 
-/// What the hook does between its first line and its last.
+/// Returns the body of a hook: recording before the real call, the call itself, and recording after it.
 fn body(row: &Row, call: &str) -> String {
     let result = match row.returns {
         CType::Void | CType::Float | CType::Double => "0".to_string(),
@@ -112,7 +112,8 @@ fn body(row: &Row, call: &str) -> String {
     }
 }
 
-/// Whether all processes are together when a call ends: it is counted, recorded or not.
+/// Returns `true` for barriers over all processes. Their hooks count every call, whether it is recorded or not, because
+/// clocks are compared there.
 fn gathers(row: &Row) -> bool {
     let all = row.places.group == Group::World;
     all && matches!(row.operation, Operation::Collective(Collective::Barrier | Collective::Sync))
@@ -131,7 +132,7 @@ fn transfer_arguments(row: &Row) -> String {
     format!("{target}, {}, {address}, {context}", bytes(row))
 }
 
-/// What the call is about, as a `Facts`.
+/// Returns the arguments of a call that the recorder needs, as the source of a `Facts`.
 fn facts(row: &Row) -> String {
     let places = &row.places;
     let mut fields = Vec::new();
@@ -222,7 +223,7 @@ fn ctype(row: &Row, at: Arg) -> CType {
     row.arguments.types().get(at.index()).copied().unwrap_or(CType::Void)
 }
 
-/// A count, which in C may be signed: a negative one is 0.
+/// Returns an expression for a count. In C it may be signed; a negative count becomes 0.
 fn length(row: &Row, at: Arg) -> String {
     match ctype(row, at) {
         CType::SizeT => format!("(a{} as u64)", at.0),
@@ -241,7 +242,7 @@ fn address(at: Arg) -> String {
     format!("a{}.addr()", at.0)
 }
 
-/// Where the program wants something to be stored.
+/// Returns an expression for the address at which the function stores a handle for the program.
 fn passed(at: Arg) -> String {
     format!(
         "
@@ -258,7 +259,7 @@ fn address_of_handle(row: &Row, at: Arg) -> String {
     }
 }
 
-/// What is returned if there is no such function.
+/// Returns the statement that a hook executes if the runtime has no such function.
 fn absent(row: &Row) -> String {
     match (row.absent, row.returns) {
         (Absent::Exit(code), _) => format!("std::process::exit(a{})", code.0),
@@ -270,7 +271,7 @@ fn absent(row: &Row) -> String {
     }
 }
 
-/// How a `long double` crosses the border of a function.
+/// Direction in which a function has a `long double`.
 enum LongDouble {
     Passed,
     Returned,
@@ -283,9 +284,9 @@ fn long_double(row: &Row) -> Option<LongDouble> {
     row.by_value_long_double().then_some(LongDouble::Passed)
 }
 
-/// A `long double` by value lies on the stack as two words of eight bytes, whatever comes before
-/// it. So the other arguments keep their registers, the remaining registers are filled with words
-/// that mean nothing, and the next two words are the value.
+/// Returns the arguments of a function that takes a `long double` by value. The value lies on the stack as two words of
+/// eight bytes, whatever comes before it. So the other arguments keep their registers, unused words fill the remaining
+/// registers, and the next two words are the value.
 fn long_double_arguments(row: &Row) -> Parameters {
     const REGISTERS: usize = 6;
     let others = arguments(row).into_iter().zip(row.arguments.types());
@@ -299,8 +300,8 @@ fn long_double_arguments(row: &Row) -> Parameters {
     parameters
 }
 
-/// A `long double` is returned in a register that Rust does not use: the hook is assembly around
-/// the two halves of the recorder.
+/// Returns the hook of a function that returns a `long double`, which comes back in a register that Rust does not use.
+/// The hook is assembly around the two halves of the recorder.
 fn return_long_double(index: usize, row: &Row) -> String {
     let parameters = arguments(row);
     let declared: Vec<_> = parameters.iter().map(|(name, of)| format!("{name}: {of}")).collect();

@@ -1,9 +1,9 @@
 //! Writes a hook for every function of every table.
 //!
-//! For each row: a stub in assembly under the function's name, and the hook it jumps to, with the
-//! function's exact signature. The stub notes the call site and jumps; with recording switched off it
-//! jumps to the real function at once. The hook says what this call is about, from the places in the
-//! row, and calls the real function.
+//! Each row yields a stub in assembly under the name of the function, and the hook to which the stub jumps, with the
+//! signature of the function. The stub stores the call site and jumps; with recording switched off it jumps to the real
+//! function at once. The hook collects the arguments that the row points out, records the call and calls the real
+//! function.
 
 mod above;
 mod hook;
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The hooks of a table, and the list of them all.
+/// Returns the hooks of a table, and the array of their entries.
 fn module(path: &str, table: &Table, code_of: fn(usize, &Row) -> String) -> String {
     let mut code = String::new();
     for (index, row) in table.rows.iter().enumerate() {

@@ -1,16 +1,16 @@
-//! The code of one hook of MPI.
+//! Generates the hook of one function of MPI.
 //!
-//! Every function takes words: handles, numbers and pointers each have a register or a place on the stack
-//! to themselves, however wide they are, and are passed on as they came. So all hooks look alike; how a
-//! call is recorded depends on its shape.
+//! Every function takes words: each handle, number or pointer has a register or a place on the stack to itself, however
+//! wide it is, and is passed on unchanged. So all hooks look alike; the shape of a function decides how a call is
+//! recorded.
 
 use dwell_model::operation::{Mode, Operation};
 use dwell_model::table::{Absent, Group, Members, Row};
 
-/// Registers that arguments can be in. A variadic function passes all of them on.
+/// Number of registers that hold integer arguments. The hook of a variadic function passes all of them on.
 const REGISTERS: usize = 6;
 
-/// The stub and the hook of a row.
+/// Returns the code of the stub and the hook for a row of the table.
 pub(crate) fn of(index: usize, row: &Row) -> String {
     // Without a world, processes first meet when they make a communicator from a group.
     let meets = match (row.operation, row.places.members, row.places.group) {
@@ -94,7 +94,7 @@ unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> i32 {{
     )
 }
 
-/// Functions that take text, whose length Fortran passes behind all other arguments, for each.
+/// Functions that take strings. Fortran passes the length of each string after all other arguments.
 const TEXTS: &[&str] = &[
     "MPI_Close_port",
     "MPI_Comm_accept",
@@ -113,8 +113,8 @@ const TEXTS: &[&str] = &[
     "MPI_Unpublish_name",
 ];
 
-/// The names that Fortran programs call a function by, and how buffers are passed there: those of
-/// `mpif.h` and `use mpi` as most compilers spell them, and of `use mpi_f08` in Open MPI and in MPICH.
+/// Returns the names under which Fortran programs call a function, and how buffers are passed there: the names of
+/// `mpif.h` and `use mpi` as most compilers spell them, and those of `use mpi_f08` in Open MPI and in MPICH.
 fn fortran_names(row: &Row) -> Vec<(String, &'static str)> {
     let name = row.name();
     let plain = name.to_ascii_lowercase();
@@ -144,7 +144,7 @@ fn fortran_names(row: &Row) -> Vec<(String, &'static str)> {
     }
 }
 
-/// The stubs and hooks for Fortran of all rows, and the list of them.
+/// Returns the stubs and hooks for Fortran of all rows, and the array of their entries.
 pub(crate) fn fortran(path: &str, rows: &[Row]) -> String {
     let (mut code, mut entries) = (String::new(), Vec::new());
     for (index, row) in rows.iter().enumerate() {
@@ -227,7 +227,7 @@ unsafe extern \"C-unwind\" fn fortran_{number}({declared}) {{
     )
 }
 
-/// A function that speaks to tools has no code to return.
+/// Returns the hook for `MPI_Pcontrol` in Fortran, which stores no error code.
 fn fortran_control(number: usize, name: &str) -> String {
     format!(
         "stub!({name:?}, fortran_{number}, FORTRAN[{number}]);
@@ -255,8 +255,8 @@ unsafe extern \"C-unwind\" fn fortran_{number}(a0: usize) {{
     )
 }
 
-/// Whether calls may be ones at which all processes are together, which are counted, recorded or not; or may
-/// make and end communicators of all processes.
+/// Returns `true` for functions whose calls the hook looks at whether they are recorded or not: blocking collectives in
+/// which all processes may meet, and functions that duplicate or free communicators.
 fn is_counted(row: &Row) -> bool {
     use dwell_model::operation::Collective as C;
     let gathers = matches!(
@@ -268,7 +268,7 @@ fn is_counted(row: &Row) -> bool {
     gathers && shape(row) == "collectives::Blocking" || copies || ends
 }
 
-/// What the hook of a call that is counted does first and last, recorded or not.
+/// Returns the code that such a hook executes first and last, and empty strings for all other functions.
 fn counted(row: &Row) -> (&'static str, &'static str) {
     if is_counted(row) {
         (
@@ -280,13 +280,14 @@ fn counted(row: &Row) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether calls are so short that the way they are recorded is compiled into each hook.
+/// Returns `true` for functions so short that the recording code is compiled into each of their hooks.
 fn is_hot(row: &Row) -> bool {
     ["rma::Move", "rma::Flush", "messages::Send", "messages::Receive", "messages::Start"]
         .contains(&shape(row))
 }
 
-/// The row, as a constant that the compiler sees through or as what the hook refers to.
+/// Returns an expression for the row: a constant that the compiler can evaluate for short functions, otherwise the row
+/// that the entry refers to.
 fn row_of(row: &Row, index: usize) -> String {
     if is_hot(row) {
         format!("&const {{ *row(&::dwell_model::mpi::TABLE, {index}) }}")
@@ -295,7 +296,7 @@ fn row_of(row: &Row, index: usize) -> String {
     }
 }
 
-/// How a call is recorded.
+/// Returns the name of the type that implements `Shape` for a function, which decides how its calls are recorded.
 fn shape(row: &Row) -> &'static str {
     let places = &row.places;
     let blocking = row.mode == Mode::Blocking;

@@ -1,12 +1,12 @@
-//! Layers above MPI: coarrays, ARMCI and Global Arrays, whose calls contain calls of MPI.
+//! Layers over MPI: coarrays, ARMCI and Global Arrays, whose calls contain calls of MPI.
 //!
-//! They need nothing of their own to begin or end a recording: MPI does that. Their ranks are those of a
-//! communicator. What a call is about is read from its row, by [`Arguments`]; where a layer differs is
-//! which communicator is meant and what names a place in memory. Global Arrays are regions and no more.
+//! MPI begins and ends the recording for them. Their ranks are those of a communicator. The row of a function says what
+//! a call does and where its arguments are, and [`Arguments`] reads them. Layers differ in the communicator to which
+//! ranks refer, and in what identifies a location in memory. Calls of Global Arrays are recorded as regions only.
 //!
-//! | module | is |
+//! | module | contents |
 //! |---|---|
-//! | `arguments` | numbers, ranks and bytes of a call, from where its row says they are |
+//! | `arguments` | numbers, ranks and bytes of a call, from the arguments that its row points out |
 //! | `caf` | teams and tokens of coarrays, and their hooks |
 //! | `layout` | arrays, references, blocks and vectors, as they lie in memory |
 //! | `link` | ARMCI and Global Arrays, whose hooks are linked into programs |
@@ -27,51 +27,51 @@ use dwell_model::table::{Bytes, Group};
 
 use arguments::Arguments;
 
-/// What is known before a call and needed after it.
+/// State of a recorded call, kept from its beginning to its end.
 pub(crate) struct State {
     call: Call,
     window: Option<&'static Window>,
-    /// Number of the operation, or of the collective.
+    /// Number of the operation on its window, or sequence number of the collective.
     number: Option<u64>,
-    /// What was fetched from elsewhere by a call that puts.
+    /// Source and number of the get with which a call fetched data that it puts to another process.
     fetched: Option<(u32, u64)>,
-    /// The communicator that had been made last.
+    /// Handle of the communicator that was created most recently before the call.
     made: usize,
 }
 
-/// The arguments of a call.
+/// Arguments of a call, one word each.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'a>(&'a [usize]);
 
 impl<'a> Words<'a> {
-    /// The arguments that a hook was given.
+    /// Wraps the arguments that a hook received.
     ///
     /// # Safety
-    /// They are those that the program passed to the function of the hook, and the call lasts as long as this. So
-    /// addresses among them are of what the table says.
+    /// `words` are the arguments that the program passed to the function of the hook, so that addresses among them
+    /// point to what the table says, and the call lasts as long as `'a`.
     pub(crate) unsafe fn new(words: &'a [usize]) -> Self {
         Self(words)
     }
 
-    /// An argument as it came.
+    /// Returns an argument as the program passed it, or 0 if there is no such argument.
     fn get(self, at: usize) -> usize {
         self.0.get(at).copied().unwrap_or(0)
     }
 
-    /// An argument that is an address.
+    /// Returns an argument that is an address in the program.
     fn passed(self, at: usize) -> Passed {
-        // SAFETY: as who made this promised.
+        // SAFETY: the words are what the program passed, as `Words::new` requires.
         unsafe { Passed::new(self.get(at)) }
     }
 }
 
-/// Before a call. `None`: it is not recorded.
+/// Records the beginning of a call. Returns `None` if the call is not recorded.
 #[inline(never)]
 pub(crate) fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
     guarded_option(Entry::Before, move || record_begin(hook, words))
 }
 
-/// After a call.
+/// Records the end of a call.
 #[inline(never)]
 pub(crate) fn end(state: State, hook: &'static Hook, words: Words<'_>) {
     guarded(Entry::After, move || record_end(state, hook, words));
@@ -157,7 +157,7 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
     recorder.leave();
 }
 
-/// The communicator whose ranks a call speaks of.
+/// Returns the communicator to which the ranks of a call refer.
 fn group(hook: &Hook, arguments: &Arguments<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
     let handle = match (hook.layer, hook.row.places.group) {
         (Layer::Caf, Group::Team(at)) => caf::team(arguments.passed(at)),
@@ -168,15 +168,17 @@ fn group(hook: &Hook, arguments: &Arguments<'_>, recorder: &mut Recorder) -> Opt
     crate::mpi::comm_of(recorder, handle)
 }
 
-/// Whether all members of the communicator make this call, so that it has a number among their collectives. `sync
-/// images` has none, even if it lists every image: images that it does not list would be one number behind.
+/// Returns `true` if all members of the communicator make this call, so that it has a sequence number among their
+/// collectives. `sync images` has none, even if it lists every image: images that it does not list would be one number
+/// behind.
 fn is_collective(arguments: &Arguments<'_>) -> bool {
     let group = arguments.places.group;
     let listed = matches!(group, Group::Listed { .. });
     group.is_collective() && !listed && !arguments.is_alone()
 }
 
-/// Records the operation of a call. Returns its number, unless a later call completes it.
+/// Records the put, get or atomic of a call. Returns its number, or `None` if a later call completes it. `late` says
+/// whether the call has returned already; operations whose size is known only then are skipped before.
 fn transfer(
     hook: &Hook,
     arguments: &Arguments<'_>,
@@ -209,7 +211,7 @@ fn transfer(
     Some(recorder.act(operation, &it, place))
 }
 
-/// Records what a call fetches from one process to put it to another.
+/// Records the get with which a call fetches from one process what it puts to another.
 fn fetch(
     arguments: &Arguments<'_>,
     window: &'static Window,
@@ -231,7 +233,7 @@ fn lock(
     }
 }
 
-/// What an operation that says at run time what it does is.
+/// Returns the operation of a call whose arguments decide whether it fetches.
 fn said(operation: Operation, fetches: bool) -> Operation {
     match operation {
         Operation::Atomic(Atomic::FetchAccumulate) if !fetches => {
@@ -241,7 +243,8 @@ fn said(operation: Operation, fetches: bool) -> Operation {
     }
 }
 
-/// Whether bytes are known only after the call: it may allocate what it fetches into.
+/// Returns `true` if the number of bytes is known only after the call, because the call may allocate the array into
+/// which it fetches.
 fn is_late(operation: Operation, bytes: Bytes) -> bool {
     operation == Operation::Get && matches!(bytes, Bytes::Reference { .. })
 }

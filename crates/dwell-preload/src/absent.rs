@@ -1,22 +1,23 @@
 //! Hides hooks of functions that the runtime lacks.
 //!
-//! A program may ask by the address of a weak symbol whether there is a function (mpi4py does so for all
-//! of MPI 4), and finds the hook. So, once the runtime is known, such references are made what they would
-//! be without us: null. They are words in the tables of loaded files that the loader has filled in.
+//! A program may test the address of a weak symbol to find out whether a function exists, as mpi4py does for all of MPI
+//! 4, and would find the hook. So once the runtime is known, these references are set back to what they would be
+//! without the library: null. They are words in the relocated data of loaded files, which the loader has filled in.
 
 use core::ffi::{CStr, c_int, c_void};
 
 use dwell_measure::guard::{Entry, guarded};
 
-/// Makes weak references to absent functions null. `hook_of` gives the address of the hook of a function
-/// that the runtime lacks.
+/// Sets weak references to absent functions to null. `hook_of` returns the address of the hook for the name of a
+/// function that the runtime lacks, and `None` for any other name.
 pub(crate) fn hide(hook_of: &dyn Fn(&CStr) -> Option<usize>) {
     let mut hook_of = hook_of;
     // SAFETY: the callback has the type that is asked for, and what it is given outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut hook_of).cast()) };
 }
 
-/// What the loader calls for each file. A panic stays inside: the loader is written in C and holds a lock.
+/// Callback of the loader for each loaded file. Panics stay inside, because the loader is written in C and holds a
+/// lock.
 unsafe extern "C" fn each(
     info: *mut libc::dl_phdr_info,
     _: libc::size_t,
@@ -32,14 +33,14 @@ unsafe extern "C" fn each(
     c_int::from(hidden.is_none())
 }
 
-/// A loaded file, as far as references go.
+/// A loaded file, with the tables that describe its references to symbols.
 struct File {
     base: usize,
     symbols: *const libc::Elf64_Sym,
     names: *const i8,
-    /// Two lists of references: address and bytes.
+    /// Addresses and sizes in bytes of the two relocation tables.
     lists: [(usize, usize); 2],
-    /// What the loader has made read-only after it filled it in.
+    /// Address and size of the memory that the loader made read-only after relocation.
     protected: (usize, usize),
 }
 
@@ -49,16 +50,18 @@ const DYNAMIC_RELOCATIONS: i64 = 7;
 const DYNAMIC_RELOCATIONS_SIZE: i64 = 8;
 const DYNAMIC_CALLS: i64 = 23;
 const DYNAMIC_CALLS_SIZE: i64 = 2;
-/// Kinds of references that are the address of a function.
+/// Types of relocations that store the address of a function.
 const ADDRESSES: [u64; 3] = [1, 6, 7];
 const WEAK: u8 = 2;
 
 impl File {
+    /// Reads the tables of a loaded file. Returns `None` if it has no dynamic symbols.
+    ///
     /// # Safety
-    /// The description is one that the loader gave.
+    /// The loader passed `info` to a callback that is still running.
     unsafe fn of(info: &libc::dl_phdr_info) -> Option<Self> {
         let base = usize::try_from(info.dlpi_addr).ok()?;
-        // SAFETY: there are as many headers as is said.
+        // SAFETY: the loader says how many headers there are.
         let headers =
             unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         let find = |kind| headers.iter().find(|header| header.p_type == kind);
@@ -97,8 +100,10 @@ impl File {
         (!file.symbols.is_null() && !file.names.is_null()).then_some(file)
     }
 
+    /// Sets the weak references of this file to absent functions to null.
+    ///
     /// # Safety
-    /// The file is loaded.
+    /// The file is still loaded.
     unsafe fn hide(&self, hook_of: &dyn Fn(&CStr) -> Option<usize>) {
         for (address, bytes) in self.lists.into_iter().filter(|list| list.0 != 0) {
             let count = bytes / size_of::<libc::Elf64_Rela>();
@@ -124,6 +129,8 @@ impl File {
         }
     }
 
+    /// Sets one reference to null, and lifts the write protection of its page for that time.
+    ///
     /// # Safety
     /// `place` is a reference of this file that the loader has filled in.
     unsafe fn clear(&self, place: *mut usize) {

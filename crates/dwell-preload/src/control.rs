@@ -1,15 +1,15 @@
-//! What a program may call: `include/dwell.h` and `include/dwell.f90` look for these at run
-//! time, so that a program needs not be linked with the library.
+//! Functions with which a program pauses and resumes recording. `include/dwell.h` and `include/dwell.f90` look them up
+//! at run time, so that programs need not be linked with the library.
 
 use dwell_measure::control;
 
-/// Stops writing down calls.
+/// Pauses recording on this process, as `dwell.h` documents.
 #[unsafe(no_mangle)]
 extern "C" fn dwell_pause() {
     control::pause();
 }
 
-/// Goes on.
+/// Resumes recording after [`dwell_pause`].
 #[unsafe(no_mangle)]
 extern "C" fn dwell_resume() {
     control::resume();

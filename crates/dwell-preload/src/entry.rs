@@ -1,4 +1,4 @@
-//! One hooked function.
+//! Entries: the data that belong to one hooked function.
 
 use core::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -10,25 +10,25 @@ use dwell_model::table::{Row, Table};
 
 use crate::real;
 
-/// A function: where stubs go when nothing is recorded, the real one, and what is known about it.
+/// A hooked function: the target of its stub while nothing is recorded, the real function, and its row.
 ///
-/// The layout is known to assembly: the first word is jumped to.
+/// Assembly relies on the layout: stubs jump to the address in the first word.
 #[repr(C)]
 pub(crate) struct Entry {
-    /// The real function once it was found, the hook until then.
+    /// Address of the real function, or that of the hook until the real one was found.
     jump: AtomicPtr<()>,
-    /// The real function; null until it was found.
+    /// Address of the real function; null until it was found.
     pub(crate) real: AtomicPtr<()>,
     pub(crate) hook: Hook,
-    /// The name that linkers know it by.
+    /// Symbol of the function, by which the loader finds it.
     symbol: &'static CStr,
 }
 
 impl Entry {
-    /// Where in an entry the byte is that lets stubs go past the hook.
+    /// Offset in an entry of the byte that makes stubs bypass the hook.
     pub(crate) const BYPASS: usize = core::mem::offset_of!(Self, hook) + Hook::BYPASS;
 
-    /// The entry for a row of a table. `hook` is the address of its hook.
+    /// Creates the entry for a row of a table. `hook` is the address of its hook.
     pub(crate) const fn new(table: &'static Table, index: usize, hook: *mut ()) -> Self {
         Self {
             jump: AtomicPtr::new(hook),
@@ -38,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// The same under another name: the function as another language calls it.
+    /// Creates an entry for a row under another symbol, by which another language calls the function.
     pub(crate) const fn named(
         table: &'static Table,
         index: usize,
@@ -50,7 +50,7 @@ impl Entry {
         Self { jump, real, hook: Hook::new(table, row(table, index)), symbol }
     }
 
-    /// The real function, if there is one.
+    /// Returns the real function, or `None` if no loaded library has it. The first call looks it up.
     #[inline(always)]
     pub(crate) fn real(&self) -> Option<*mut ()> {
         let real = self.real.load(Ordering::Acquire);
@@ -67,18 +67,18 @@ impl Entry {
     }
 }
 
-/// A row of a table. Only for constants: one that is not there does not compile.
+/// Returns a row of a table. It is used in constants only, so an index out of range does not compile.
 #[allow(clippy::indexing_slicing)]
 pub(crate) const fn row(table: &Table, index: usize) -> &'static Row {
     &table.rows[index]
 }
 
-/// Makes a word of a call, for hooks in assembly.
+/// Turns a recorded call into a word that a hook in assembly can keep; null if the call is not recorded.
 pub(crate) fn park(call: Option<Call>) -> *mut c_void {
     call.map_or(core::ptr::null_mut(), Call::into_word)
 }
 
-/// The second half of the recorder, for hooks in assembly.
+/// Records the end of a call for hooks in assembly. `word` comes from [`park`].
 pub(crate) extern "C-unwind" fn after_long_double(word: *mut c_void) {
     // SAFETY: what comes back from assembly is what `park` gave it, once.
     if let Some(call) = unsafe { Call::from_word(word) } {

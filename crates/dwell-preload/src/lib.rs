@@ -1,22 +1,22 @@
 //! `libdwell.so`: the library that `dwell run` preloads into a program.
 //!
-//! It has a hook for every function of every table, and nothing else under a public name. It links no
-//! runtime: the real functions are found when they are first called. What a call means is written down
-//! by [`dwell_measure`]; here is only how one gets there and back.
+//! It has a hook for every function of every table, and exports no other names but those of `dwell.h` and `dwell-link`.
+//! It links no runtime: the real functions are looked up when they are first called. The crate [`dwell_measure`]
+//! records what a call does; this crate only leads from the program to the recorder and back.
 //!
-//! | module | is |
+//! | module | contents |
 //! |---|---|
-//! | `stub` | the way in: assembly under the names of real functions |
+//! | `stub` | entry points: assembly under the names of real functions |
 //! | `entry` | one function: its hook, and the real one |
-//! | `real` | finding real functions |
-//! | `shmem` | OpenSHMEM: hooks made from its table, and what the recorder asks of it |
+//! | `real` | lookup of real functions |
+//! | `shmem` | OpenSHMEM: hooks made from its table, and messages of the recorder |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
-//! | `above` | coarrays: layers whose calls contain calls of MPI |
-//! | `mpi` | MPI: hooks made from its table, and what the recorder asks of it |
+//! | `above` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
+//! | `mpi` | MPI: hooks made from its table, and messages of the recorder |
 //! | `control` | pausing and resuming, for programs |
 //! | `ucx` | UCX, below OpenSHMEM and MPI |
-//! | `user` | the program's own code: instrumented functions, regions of `dwell.h` |
-//! | `life` | the loading and the end of the library |
+//! | `user` | code of the program: instrumented functions, regions of `dwell.h` |
+//! | `life` | loading and unloading of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,21 +1,21 @@
-//! The loading and the end of the library.
+//! Loading and unloading of the library.
 //!
-//! Many processes load it that are not to be measured: shells, `tee`, whatever a wrapper script
-//! starts. So loading does next to nothing, and no file is made before a runtime has started.
+//! Many processes that are not to be measured load it: shells, `tee`, whatever a wrapper script starts. So loading does
+//! next to nothing, and no file is created before a runtime has started.
 
 use dwell_measure::guard::{Entry, guarded, guarded_apart, keep_panics_silent};
 
-/// Called by the loader, before the program begins.
+/// Prepares the library. The loader calls it before the program begins.
 extern "C" fn loaded() {
     keep_panics_silent();
     guarded(Entry::Load, || {
         dwell_measure::clock::prepare();
-        // A library may ask for MPI before anyone starts it.
+        // A library may test for functions of MPI before MPI is initialised.
         crate::mpi::hide_absent();
     });
 }
 
-/// Called at the end of the process, unless it is killed.
+/// Ends the recording when the process exits. The loader calls it, unless the process is killed.
 extern "C" fn unloaded() {
     guarded_apart(Entry::Exit, dwell_measure::run::exit);
 }

@@ -1,14 +1,15 @@
-//! MPI: hooks made from its table, and what the recorder asks of it.
+//! MPI: hooks made from its table, and messages of the recorder.
 //!
-//! | module | is |
+//! | module | contents |
 //! |---|---|
-//! | `abi` | what differs between libraries, found at run time |
+//! | `abi` | differences between MPI libraries, found at run time |
 //! | `pmpi` | functions that the recorder calls itself |
-//! | `shape` | what hooks have in common: arguments, and before and after |
+//! | `shape` | arguments of hooks, and the interface that all shapes of calls implement |
 //! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
-//! | `everyone` | which communicators are known to have all processes |
-//! | `fortran` | how arguments are passed in Fortran |
-//! | `life`, `sessions` | the beginning and the end |
+//! | `everyone` | communicators that are known to contain all processes |
+//! | `mail` | messages between the recorders of all processes |
+//! | `fortran` | passing of arguments in Fortran |
+//! | `life`, `sessions` | initialisation and finalisation |
 
 mod abi;
 mod collectives;
@@ -31,27 +32,27 @@ use dwell_measure::hook::Passed;
 use dwell_measure::mpi::{Comm, Origin};
 use dwell_measure::process::Process;
 
-/// The communicator of all processes.
+/// Returns the handle of `MPI_COMM_WORLD`.
 pub(crate) fn world() -> usize {
     abi::abi().comm_world
 }
 
-/// The handle of a communicator that a variable holds. `None` if there is no variable.
+/// Reads the handle of a communicator from a variable. Returns `None` for a null address.
 pub(crate) fn comm_at(variable: Passed) -> Option<usize> {
     abi::abi().handle_in(variable, 0)
 }
 
-/// A handle that came as a word.
+/// Returns the handle in a word that was passed as an argument.
 pub(crate) fn handle(word: usize) -> usize {
     abi::abi().handle(word)
 }
 
-/// The communicator of a handle, for callers that are not inside a recorded call.
+/// Returns the communicator of a handle, for callers that are not inside a recorded call.
 pub(crate) fn known_comm(process: &Process, handle: usize) -> Option<&'static Comm> {
     process.comm(handle).or_else(|| groups::adopt(process, handle, Origin::UNKNOWN))
 }
 
-/// Made from the table by `build/`.
+/// Hooks that `build/` generates from the table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use core::cell::Cell;

@@ -1,17 +1,16 @@
-//! Finding the real function behind a hook.
+//! Lookup of the real function behind a hook.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use dwell_measure::stack;
 
-/// Libraries that are searched one by one.
+/// Largest number of loaded libraries that are searched one by one.
 const LIBRARIES: usize = 512;
 
-/// The function of this name that the program would have called without us.
+/// Finds the function of this name that the program would have called without this library.
 ///
-/// That is the next one in the order of loading, so that other tools between the program and the
-/// runtime keep working. A runtime that came by `dlopen` with local scope is in no order: then all
-/// loaded libraries are asked.
+/// That is the next one in the order of loading, so that other tools between the program and the runtime keep working.
+/// A runtime that was loaded by `dlopen` with local scope is not in that order; then all loaded libraries are searched.
 pub(crate) fn find(name: &CStr) -> Option<*mut ()> {
     // SAFETY: the name ends in zero; looking it up changes nothing.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
@@ -44,12 +43,12 @@ fn find_anywhere(name: &CStr) -> Option<*mut ()> {
     })
 }
 
-/// The address of the hook of this name, as the program sees it.
+/// Returns the address of the hook of this name, as the program sees it.
 pub(crate) fn hook(name: &CStr) -> usize {
     here(name).addr()
 }
 
-/// The hook of this name.
+/// Returns the first symbol of this name in the global scope, which is the hook.
 fn here(name: &CStr) -> *mut c_void {
     // SAFETY: as above.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }

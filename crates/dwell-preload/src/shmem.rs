@@ -1,10 +1,11 @@
-//! OpenSHMEM: its hooks, and what the recorder asks of it.
+//! OpenSHMEM: its hooks, and messages of the recorder.
 //!
-//! The recorder needs five things of a runtime: rank, size, send, receive, and a word about itself. OpenSHMEM has no
-//! send and receive; they are made from a [mailbox](mailbox) in symmetric memory.
+//! The recorder needs five things of a runtime: rank, size, send, receive, and its name and version. OpenSHMEM has no
+//! send and receive; they are built on a [mailbox](mailbox) in symmetric memory.
 //!
 //! A process may end its part in OpenSHMEM by returning from `main` or by `exit`, while others call `shmem_finalize`:
-//! the runtime then ends itself by an exit handler. The recorder has one too, which runs before that of the runtime.
+//! an exit handler of the runtime then finalises it. The recorder registers an exit handler too, which runs before that
+//! of the runtime.
 
 mod mailbox;
 
@@ -28,7 +29,7 @@ use mailbox::Mailbox;
 
 pub(crate) use hooks::ENTRIES;
 
-/// Made from the table by `build/`.
+/// Hooks that `build/` generates from the table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{
@@ -39,12 +40,12 @@ mod hooks {
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));
 }
 
-/// What the hook of a function that starts the runtime does first.
+/// Takes the time before the call that initialises the runtime.
 fn before_start() -> Sample {
     dwell_measure::clock::sample()
 }
 
-/// What it does last.
+/// Begins the recording after the runtime was initialised.
 fn start(hook: &'static Hook, began: Sample) {
     run::start(hook, Past { enter: began, leave: None }, Mailbox::open, about);
     // Handlers run in the reverse order of their registration, so this one finds a runtime that still works.
@@ -54,7 +55,7 @@ fn start(hook: &'static Hook, began: Sample) {
     }
 }
 
-/// The process that registered [`at_exit`]; 0 before there is one. Its forked children inherit the handler.
+/// Process that registered [`at_exit`]; 0 before any has. Forked children inherit the handler.
 static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// Takes part in the end of the recording when a process ends by `exit` or by returning from `main`.
@@ -77,22 +78,22 @@ fn finish_at_exit() {
     run::finish(&entry.hook, Ending::Alone, Mailbox::open);
 }
 
-/// What the hook of a function that ends the runtime does first.
+/// Ends the recording before the runtime is finalised.
 fn finish(hook: &'static Hook) {
     run::finish(hook, Ending::Collective, Mailbox::open);
 }
 
-/// What the hook of a barrier of all processes does first.
+/// Counts a barrier over all processes before it is entered. Returns `None` if clocks are not compared in this run.
 fn before_meeting(hook: &'static Hook) -> Option<u64> {
     meet::before(hook.layer)
 }
 
-/// What it does last.
+/// Compares clocks after a barrier over all processes. `before` is the number of such barriers before it.
 fn after_meeting(before: u64) {
     meet::after(Layer::Shmem, before, Mailbox::open);
 }
 
-/// A real function, by its name, as a pointer of the right type.
+/// Looks up a real function by its name, as a pointer of the given type.
 macro_rules! real {
     ($name:literal: fn($($of:ty),*) $(-> $returns:ty)?) => {{
         type Real = unsafe extern "C-unwind" fn($($of),*) $(-> $returns)?;
@@ -109,14 +110,14 @@ fn real_function(name: &'static str) -> io::Result<*mut ()> {
     entry(name)?.real().ok_or_else(absent)
 }
 
-/// The entry of a function of the table.
+/// Returns the entry of a function of the table.
 fn entry(name: &'static str) -> io::Result<&'static Entry> {
     let found = ENTRIES.binary_search_by(|entry| entry.hook.row.name().cmp(name)).ok();
     let found = found.and_then(|index| ENTRIES.get(index));
     found.ok_or_else(|| io::Error::other(format!("{name} is no function of OpenSHMEM")))
 }
 
-/// What the runtime says of itself.
+/// Returns name, version and thread level of the runtime, for the properties of the archive.
 fn about() -> Runtime {
     let mut runtime = Runtime::default();
     if let Ok(name) = real!("shmem_info_get_name": fn(*mut c_char)) {
@@ -145,7 +146,7 @@ fn about() -> Runtime {
     runtime
 }
 
-/// The version of Open MPI, whose OpenSHMEM calls itself by the address of a web page.
+/// Returns the version of Open MPI, whose OpenSHMEM gives the address of a web page as its name.
 fn open_mpi_version() -> Option<String> {
     // SAFETY: the name ends in zero. The variable is an array of characters in every version that has
     // it, ended by zero.

@@ -1,12 +1,13 @@
-//! The way in, in assembly.
+//! Entry points of hooks, in assembly.
 //!
-//! Stable Rust cannot say where a function will return to, and that is the call site. So the name of a
-//! real function belongs to a stub that notes the return address, its place on the stack and the frame pointer in
-//! three words of the thread, and jumps to the hook as if the program had called that. It uses two registers
-//! that no calling convention passes anything in. With recording switched off, and for a function that a
-//! filter leaves out, it jumps to the real function at once.
+//! Stable Rust cannot find out where a function will return to, which is the call site. So the name of a real function
+//! belongs to a stub that stores the return address, its place on the stack and the frame pointer in three words of the
+//! thread, and jumps to the hook as if the program had called the hook. The stub uses two registers in which no calling
+//! convention passes arguments. With recording switched off, and for functions that a filter excludes, it jumps to the
+//! real function at once.
 
-/// Defines the function `$name`, which leads to `$hook`, or to what `$entries[$index]` says.
+/// Defines the function `$name`, which jumps to `$hook` or, if nothing is recorded, to the target in
+/// `$entries[$index]`.
 macro_rules! stub {
     ($name:literal, $hook:ident, $entries:ident[$index:literal]) => {
         const _: () = {
@@ -37,7 +38,7 @@ macro_rules! stub {
     };
 }
 
-/// As `stub`, for a function whose hook is to be called whether anything is recorded or not.
+/// Defines a stub like `stub!`, for a function whose hook must be called whether anything is recorded or not.
 macro_rules! stub_always {
     ($name:literal, $hook:ident, $entries:ident[$index:literal]) => {
         const _: () = {
@@ -58,9 +59,9 @@ macro_rules! stub_always {
     };
 }
 
-/// Defines the hook of a function that returns a `long double`: in a register of the x87 unit, which
-/// Rust never uses. `$before` is the first half of the recorder and returns a call to be ended, or
-/// null. Up to three arguments in registers are kept for the real function.
+/// Defines the hook of a function that returns a `long double`, which is in a register of the x87 unit that Rust never
+/// uses. `$before` is the first half of the recorder and returns a call to be ended, or null. Up to three arguments in
+/// registers are kept for the real function.
 macro_rules! returns_long_double {
     ($hook:ident, $before:ident, $entries:ident[$index:literal]) => {
         #[unsafe(naked)]

@@ -1,4 +1,4 @@
-//! UCX, below OpenSHMEM and MPI: regions and no more, if they are asked for.
+//! UCX, below OpenSHMEM and MPI. Its calls are recorded as regions only, and only if a setting asks for them.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use dwell_measure::settings::Setting;
 use crate::above::{Words, begin, end};
 use crate::entry::Entry;
 
-/// Made from the table by `build/`.
+/// Hooks that `build/` generates from the table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{Entry, Words, begin, end, is_on};
@@ -16,7 +16,7 @@ mod hooks {
     include!(concat!(env!("OUT_DIR"), "/ucx.rs"));
 }
 
-/// Whether calls of UCX are recorded.
+/// Returns `true` if calls of UCX are recorded.
 fn is_on() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     let find = || Setting::find("ucx").is_some_and(Setting::is_on);

@@ -1,7 +1,7 @@
-//! The program's own code: what compilers call in functions that they instrument
-//! (`-finstrument-functions`), and what `dwell.h` calls.
+//! Code of the program itself: functions that compilers call in instrumented code (`-finstrument-functions`), and
+//! functions that `dwell.h` calls.
 //!
-//! With recording off each is a compare and a return.
+//! With recording off each of them is a comparison and a return.
 
 use core::ffi::{CStr, c_char, c_void};
 
@@ -10,8 +10,8 @@ use dwell_measure::thread::{
     leave_phase, set,
 };
 
-/// Defines the function `$name`, which passes up to three arguments on to `$to`, with where it was called from and where
-/// on the stack that lies behind them. A floating-point argument has a register of its own, and may come last.
+/// Defines the function `$name`, which passes up to three arguments on to `$to`, followed by its return address and the
+/// place of that address on the stack. A floating-point argument has a register of its own, and may come last.
 macro_rules! own_code {
     ($name:literal => $to:ident) => {
         const _: () = {
@@ -165,11 +165,13 @@ unsafe extern "C-unwind" fn counter_real(
     }
 }
 
-/// Names are cut here.
+/// Longest name in bytes. Longer names are cut.
 const LONGEST: usize = 200;
 
+/// Reads a string of the program. Returns `None` for a null pointer; what follows invalid UTF-8 is cut off.
+///
 /// # Safety
-/// The address is null, or that of a text that ends in zero.
+/// `name` is null or the address of a string that ends in zero.
 unsafe fn text<'a>(name: *const c_char) -> Option<&'a str> {
     if name.is_null() {
         return None;

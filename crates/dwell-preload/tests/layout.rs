@@ -1,4 +1,5 @@
-//! What can be tested of the library without its hooks, which have the names of a runtime's functions.
+//! Tests of memory layouts, which need no hooks: a test that linked the library would call the hooks instead of a
+//! runtime.
 #![allow(unsafe_code)] // As there.
 
 #[path = "../src/above/layout.rs"]

@@ -1,4 +1,4 @@
-//! What the arguments of a call say, from where its row says they are.
+//! Reads the arguments of a call at the places that its row points out.
 
 use core::ffi::c_int;
 
@@ -10,7 +10,7 @@ use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
 use super::{Words, caf, layout};
 
-/// The arguments of one call.
+/// Arguments of one call, together with the row of the function.
 pub(super) struct Arguments<'a> {
     pub(super) places: &'static Places,
     row: &'static Row,
@@ -23,12 +23,12 @@ impl<'a> Arguments<'a> {
         Self { places: &hook.row.places, row: hook.row, layer: hook.layer, words }
     }
 
-    /// An argument as it came.
+    /// Returns an argument as the program passed it.
     pub(super) fn word(&self, at: Arg) -> usize {
         self.words.get(at.index())
     }
 
-    /// An argument that is an address.
+    /// Returns an argument that is an address in the program.
     pub(super) fn passed(&self, at: Arg) -> Passed {
         self.words.passed(at.index())
     }
@@ -37,7 +37,7 @@ impl<'a> Arguments<'a> {
         self.word(at) as c_int
     }
 
-    /// A number of things; a negative one is none.
+    /// Returns a count; a negative one becomes 0.
     fn count(&self, at: Arg) -> u64 {
         match self.row.arguments.types().get(at.index()) {
             Some(CType::Int) => u64::try_from(self.int(at)).unwrap_or(0),
@@ -46,7 +46,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A rank of a communicator. Image 0 is the caller itself.
+    /// Returns a rank in a communicator, or `None` if it is out of range. Image 0 means the calling image.
     fn rank(&self, at: Arg, comm: &Comm) -> Option<u32> {
         if self.layer == Layer::Caf && self.int(at) == 0 {
             return Some(comm.rank);
@@ -55,46 +55,46 @@ impl<'a> Arguments<'a> {
         u32::try_from(rank).ok().filter(|rank| *rank < comm.size)
     }
 
-    /// The process that is acted on.
+    /// Returns the rank of the target of an operation.
     pub(super) fn target(&self, comm: &Comm) -> Option<u32> {
         self.rank(self.places.target?, comm)
     }
 
-    /// The process that data come from, if they go to another.
+    /// Returns the rank from which data are fetched, for calls that put them to another process.
     pub(super) fn source(&self, comm: &Comm) -> Option<u32> {
         self.rank(self.places.source?, comm)
     }
 
-    /// The root of a collective, if this one has any: no image has number 0.
+    /// Returns the root of a collective, or `None` if it has none. Image numbers start at 1, so image 0 means no root.
     pub(super) fn root(&self) -> Option<u32> {
         let root = self.int(self.places.root?).checked_sub(self.places.first_rank.into())?;
         u32::try_from(root).ok()
     }
 
-    /// What a later call completes an operation by.
+    /// Returns the handle by which a later call completes the operation, or 0 if there is none.
     pub(super) fn handle(&self) -> usize {
         self.places.handle.map_or(0, |at| self.word(at))
     }
 
-    /// What the call does, where that is said at run time.
+    /// Returns the operation of the call, which for atomics of coarrays depends on the arguments.
     pub(super) fn operation(&self) -> Operation {
         // An atomic operation of coarrays fetches if there is a place to store to.
         let stores = self.words.get(5) != 0;
         super::said(self.row.operation, stores || self.layer != Layer::Caf)
     }
 
-    /// Whether bytes are known only after the call.
+    /// Returns `true` if the number of bytes is known only after the call.
     pub(super) fn is_known_late(&self) -> bool {
         super::is_late(self.row.operation, self.places.bytes)
     }
 
-    /// Whether a call that is collective for most is not for these arguments.
+    /// Returns `true` if the arguments make a call local that is collective for other arguments.
     pub(super) fn is_alone(&self) -> bool {
         let memory = matches!(self.row.operation, Operation::Allocate | Operation::Deallocate);
         memory && self.layer == Layer::Caf && caf::is_component(self.row.operation, self.words)
     }
 
-    /// Where in memory it acts: a number that all processes have for the same place.
+    /// Returns a number for the memory that the call accesses. All processes have the same number for the same memory.
     pub(super) fn place(&self) -> Option<u64> {
         let remote = self.word(self.places.remote?);
         self.number(remote)
@@ -108,24 +108,25 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Where in memory of the target a put tells it.
+    /// Returns the address of the signal that a put sets at its target.
     pub(super) fn signal(&self) -> Option<u64> {
         self.places.signal.map(|signal| self.word(signal.address) as u64)
     }
 
-    /// The number of a lock.
+    /// Returns the number of the lock, which is the same on all processes.
     pub(super) fn lock(&self) -> Option<u64> {
         let lock = self.word(self.places.lock?);
         self.number(lock)
     }
 
-    /// Whether a lock was obtained, once the call has returned.
+    /// Returns `true` if the lock was obtained. The call must have returned.
     pub(super) fn obtained(&self) -> bool {
         let obtained = self.places.obtained.and_then(|at| self.passed(at).read::<c_int>(0));
         obtained != Some(0)
     }
 
-    /// Gives the partners of a call, as ranks of the world.
+    /// Passes the ranks in the world of the listed partners of a call to `use_them`, in ascending order. A negative
+    /// count means all members of the communicator.
     pub(super) fn partners(&self, comm: &Comm, use_them: impl FnOnce(&[u64])) {
         let Group::Listed { count, list } = self.places.group else { return };
         let (count, list) = (self.int(count), self.passed(list));
@@ -149,9 +150,9 @@ impl<'a> Arguments<'a> {
         use_them(&members);
     }
 
-    /// How many bytes it moves or allocates.
+    /// Returns the number of bytes that the call transfers or allocates.
     pub(super) fn bytes(&self) -> u64 {
-        // SAFETY: addresses are of descriptors, references and lists as the table says, promised who made the words.
+        // SAFETY: addresses point to descriptors, references and lists as the table says: `Words::new` requires it.
         unsafe {
             match self.places.bytes {
                 Bytes::Section { descriptor, vector } => {

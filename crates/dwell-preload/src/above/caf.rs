@@ -1,8 +1,8 @@
 //! Coarrays: teams and tokens.
 //!
-//! The library keeps the communicator of the current team in a variable that it exports. A team is known by
-//! the communicator that was made while it was formed. Memory is known by the order in which the members of
-//! a team obtained it, which is the same at each of them.
+//! The library exports a variable with the communicator of the current team. A team is identified by the communicator
+//! that was created while it was formed. Memory is identified by the order in which the members of a team allocated it,
+//! which is the same on each of them.
 
 use core::ffi::c_int;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use dwell_model::operation::Operation;
 use super::{State, Words, begin, end};
 use crate::entry::Entry;
 
-/// Made from the table by `build/`.
+/// Hooks that `build/` generates from the table.
 #[allow(unused_parens, unused_variables, clippy::all, clippy::pedantic)]
 mod hooks {
     use dwell_measure::entry::is_on;
@@ -27,17 +27,18 @@ mod hooks {
     include!(concat!(env!("OUT_DIR"), "/caf.rs"));
 }
 
-/// Handles of communicators, by the teams they are of.
+/// Handle of the communicator of each team, by the address of the team.
 static TEAMS: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
-/// Numbers of memory, by their tokens.
+/// Number of each block of memory, by its token.
 static TOKENS: RwLock<BTreeMap<usize, u64>> = RwLock::new(BTreeMap::new());
-/// The communicator of all images, before anyone asked for it: that of MPI.
+/// Communicator of all images if the library does not export the current one: that of MPI. 0 until it is first needed.
 static WORLD: AtomicUsize = AtomicUsize::new(0);
 
-/// Bits of a place that say where in memory it is; those above say which memory.
+/// Number of low bits of a place in memory that hold the offset within a block; the bits above hold the number of the
+/// block.
 const WITHIN: u32 = 36;
 
-/// The communicator of the current team.
+/// Returns the communicator of the current team.
 pub(super) fn current_team() -> usize {
     static VARIABLE: OnceLock<usize> = OnceLock::new();
     let at = *VARIABLE.get_or_init(|| {
@@ -59,23 +60,25 @@ pub(super) fn current_team() -> usize {
     crate::mpi::comm_at(variable).unwrap_or_else(crate::mpi::world)
 }
 
-/// The communicator of a team, given by the address of its handle; null is the current one.
+/// Returns the communicator of the team whose handle is at an address. A null address or an unknown team means the
+/// current team.
 pub(super) fn team(handle: Passed) -> usize {
     let team: usize = handle.read(0).unwrap_or(0);
     let known = TEAMS.read().ok().and_then(|teams| teams.get(&team).copied());
     known.unwrap_or_else(current_team)
 }
 
-/// The number of a place in memory, given by its token.
+/// Returns the number of a place in memory from a token and an index of eight-byte words, or `None` if the token is
+/// unknown.
 pub(super) fn place(token: usize, within: u64) -> Option<u64> {
     let memory = TOKENS.read().ok()?.get(&token).copied()?;
     Some(memory << WITHIN | (within.saturating_mul(8) & ((1 << WITHIN) - 1)))
 }
 
-/// Kinds of memory that images obtain by themselves: components of a coarray.
+/// Kinds of memory that an image allocates on its own: allocatable components of a coarray.
 const COMPONENTS: [c_int; 2] = [7, 8];
 
-/// Whether memory is a component, which no other image has a part in.
+/// Returns `true` if the memory is a component of a coarray, which an image allocates and frees without the others.
 pub(super) fn is_component(operation: Operation, words: Words<'_>) -> bool {
     let kind = words.get(1) as c_int;
     match operation {
@@ -84,7 +87,8 @@ pub(super) fn is_component(operation: Operation, words: Words<'_>) -> bool {
     }
 }
 
-/// Takes note of what a call has made. Recorded or not: the first coarrays are there before anything is.
+/// Stores the token or team that a call has created. This happens whether the call is recorded or not, because the
+/// first coarrays are allocated before recording begins.
 pub(super) fn after(hook: &Hook, words: Words<'_>, made_before: Option<usize>) {
     guarded(guard::Entry::After, || note(hook, words, made_before));
 }
@@ -113,7 +117,7 @@ fn note(hook: &Hook, words: Words<'_>, made_before: Option<usize>) {
 }
 
 impl State {
-    /// The communicator that had been made last before the call.
+    /// Returns the communicator that was created most recently before the call.
     pub(super) fn made(&self) -> usize {
         self.made
     }

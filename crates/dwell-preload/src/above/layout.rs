@@ -1,9 +1,9 @@
-//! How compilers and libraries lay out what they pass by address: arrays of gfortran, references into them,
-//! blocks and vectors of ARMCI.
+//! Memory layouts of what compilers and libraries pass by address: array descriptors of gfortran, references into
+//! arrays, and blocks and vectors of ARMCI.
 
 use core::ffi::{c_int, c_void};
 
-/// An array as gfortran describes it, since version 8.
+/// Array descriptor of gfortran since version 8.
 #[repr(C)]
 struct Descriptor {
     base: *mut c_void,
@@ -25,7 +25,7 @@ struct Dimension {
     upper: isize,
 }
 
-/// A subscript of one dimension: a list of indices, or from, to and step.
+/// Subscript of one dimension: a list of indices if `listed` is not 0, otherwise first, last and step.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Subscript {
@@ -33,7 +33,7 @@ struct Subscript {
     words: [isize; 3],
 }
 
-/// Elements from one index to another.
+/// Returns the number of elements from one index to another, or 0 for an empty range or a step of 0.
 fn extent(from: isize, to: isize, step: isize) -> u64 {
     match to.checked_sub(from).and_then(|width| width.checked_div(step)) {
         Some(steps) if steps >= 0 => steps.cast_unsigned() as u64 + 1,
@@ -41,12 +41,13 @@ fn extent(from: isize, to: isize, step: isize) -> u64 {
     }
 }
 
-/// Elements of an array, with lists of subscripts or without.
+/// Returns the number of elements of an array section, with subscripts for each dimension or, if `vector` is null,
+/// without.
 ///
 /// # Safety
-/// Both are addresses of what they are said to be, or null.
+/// `descriptor` points to a descriptor. `vector` is null or points to a subscript for each dimension.
 unsafe fn elements(descriptor: *const Descriptor, vector: *const Subscript) -> u64 {
-    // SAFETY: there are as many dimensions as the rank says, and a subscript for each.
+    // SAFETY: the caller promises a descriptor, which has `rank` dimensions, and a subscript for each of them.
     unsafe {
         let rank = usize::try_from((*descriptor).rank).unwrap_or(0).min(15);
         let dimensions = (&raw const (*descriptor).dimensions).cast::<Dimension>();
@@ -65,10 +66,11 @@ unsafe fn elements(descriptor: *const Descriptor, vector: *const Subscript) -> u
     }
 }
 
-/// Bytes of a section.
+/// Returns the number of bytes of an array section, or 0 if there is no descriptor.
 ///
 /// # Safety
-/// As [`elements`].
+/// `descriptor` is null or the address of a descriptor. `vector` is null or the address of a subscript for each
+/// dimension.
 pub(crate) unsafe fn section(descriptor: usize, vector: usize) -> u64 {
     let descriptor = descriptor as *const Descriptor;
     if descriptor.is_null() {
@@ -81,7 +83,7 @@ pub(crate) unsafe fn section(descriptor: usize, vector: usize) -> u64 {
     }
 }
 
-/// One link of the chain from a coarray to a part of it.
+/// One link of the chain of references that leads from a coarray to a part of it.
 #[repr(C)]
 struct Reference {
     next: *const Reference,
@@ -93,17 +95,18 @@ struct Reference {
 }
 
 const COMPONENT: c_int = 0;
-/// How a dimension is referred to.
+/// Kinds of subscripts in a reference, as the library numbers them.
 const NONE: u8 = 0;
 const LISTED: u8 = 1;
 const RANGE: u8 = 3;
 const SINGLE: u8 = 4;
 
-/// Bytes that a chain of references leads to. Where it says "all", only the target knows how many
-/// elements that are; the array on this side has as many.
+/// Returns the number of bytes to which a chain of references leads. Where a reference means all elements of a
+/// dimension, only the target knows how many those are; the array on this side has the same number.
 ///
 /// # Safety
-/// Both are addresses of what they are said to be, or null.
+/// `chain` is null or the address of the first link of a chain, and `descriptor` is null or the address of a
+/// descriptor.
 pub(crate) unsafe fn referenced(chain: usize, descriptor: usize) -> u64 {
     let (mut link, mut known, mut item) = (chain as *const Reference, Some(1_u64), 0);
     // SAFETY: each link leads to the next, and the last to none; a component has no dimensions.
@@ -134,10 +137,10 @@ pub(crate) unsafe fn referenced(chain: usize, descriptor: usize) -> u64 {
     }
 }
 
-/// Bytes of a block of several dimensions.
+/// Returns the number of bytes of a block with several dimensions: the product of its counts.
 ///
 /// # Safety
-/// There is a list of `levels + 1` numbers at the address, or it is null.
+/// `counts` is null or the address of `levels + 1` numbers.
 pub(crate) unsafe fn block(counts: usize, levels: c_int) -> u64 {
     let counts = counts as *const c_int;
     if counts.is_null() {
@@ -149,7 +152,7 @@ pub(crate) unsafe fn block(counts: usize, levels: c_int) -> u64 {
         .fold(1, u64::saturating_mul)
 }
 
-/// One vector of ARMCI: as many pieces of so many bytes.
+/// Vector of ARMCI: a number of pieces of equal size.
 #[repr(C)]
 struct Vector {
     sources: *const usize,
@@ -158,10 +161,10 @@ struct Vector {
     pieces: c_int,
 }
 
-/// Bytes of a list of vectors.
+/// Returns the number of bytes of a list of vectors.
 ///
 /// # Safety
-/// There are that many at the address, or it is null.
+/// `list` is null or the address of `length` vectors.
 pub(crate) unsafe fn vectors(list: usize, length: c_int) -> u64 {
     let list = list as *const Vector;
     if list.is_null() {

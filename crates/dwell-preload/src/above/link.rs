@@ -1,7 +1,7 @@
-//! Runtimes that are linked into the program, whose hooks are linked there too: ARMCI, Global Arrays.
+//! Runtimes that are linked into the program statically, with their hooks: ARMCI and Global Arrays.
 //!
-//! The C code of `dwell-link` calls the two functions here around the real one. It knows a function by the
-//! address of a variable of this library, which is null in a library that lacks it.
+//! The C code of `dwell-link` calls the two functions here before and after the real one. It identifies a function by
+//! the address of a variable of this library. The address is null if the library of this version lacks the variable.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use super::arguments::Arguments;
 use super::{State, Words, begin, end};
 use crate::entry::row;
 
-/// A function that is linked into programs.
+/// Entry of a function that is linked into programs.
 struct Linked {
     hook: Hook,
 }
@@ -29,16 +29,17 @@ impl Linked {
 
 include!(concat!(env!("OUT_DIR"), "/link.rs"));
 
-/// Words that the C code keeps for the state of a call.
+/// Number of words that the C code reserves for the state of a call.
 const STATE: usize = 16;
 const _: () = assert!(size_of::<State>() <= STATE * size_of::<usize>());
 const _: () = assert!(align_of::<State>() <= align_of::<usize>());
 
-/// Before a call. Returns whether it is recorded, and then [`dwell_link_end`] is to be called.
+/// Records the beginning of a call. Returns 1 if the call is recorded; the caller must then call [`dwell_link_end`].
 ///
 /// # Safety
-/// `entry` is one of the variables above, there are as many words as its function has arguments, and there
-/// is room for a state.
+/// `entry` is the address of one of the variables above, `words` that of as many words as its function has arguments,
+/// `site` and `stack` are the return address of the hook and its place on the stack, and `state` is the address of
+/// [`STATE`] words.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dwell_link_begin(
     entry: *const c_void,
@@ -66,10 +67,11 @@ unsafe extern "C-unwind" fn dwell_link_begin(
     }
 }
 
-/// After a call that is recorded.
+/// Records the end of a call.
 ///
 /// # Safety
-/// As [`dwell_link_begin`], which has returned 1 and filled the state.
+/// `entry` and `words` are those of the call of [`dwell_link_begin`] that returned 1 and filled `state`. `state` is
+/// used once.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dwell_link_end(
     entry: *const c_void,
@@ -83,8 +85,10 @@ unsafe extern "C-unwind" fn dwell_link_end(
     }
 }
 
+/// Returns the hook and the arguments of a call.
+///
 /// # Safety
-/// As [`dwell_link_begin`].
+/// `entry` and `words` are as [`dwell_link_begin`] requires.
 unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook, Words<'a>) {
     // SAFETY: as promised; variables are never freed, and the words are what the program passed.
     unsafe {
@@ -94,10 +98,10 @@ unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook
     }
 }
 
-/// The communicator that ARMCI was started in; 0 is that of all processes.
+/// Communicator on which ARMCI was initialised; 0 means all processes.
 static WORLD: AtomicUsize = AtomicUsize::new(0);
 
-/// ARMCI may be started on fewer than all processes.
+/// Stores the communicator on which a program initialises ARMCI, which may have fewer than all processes.
 fn note_world(hook: &Hook, words: Words<'_>) {
     guarded(Entry::Before, || {
         if hook.row.name() == "ARMCI_Init_thread_comm" {
@@ -106,7 +110,8 @@ fn note_world(hook: &Hook, words: Words<'_>) {
     });
 }
 
-/// The communicator that a call of ARMCI speaks of. A group begins with its own.
+/// Returns the communicator to which the ranks of a call of ARMCI refer. The handle of a group begins with its
+/// communicator.
 pub(super) fn group(arguments: &Arguments<'_>) -> usize {
     if let Group::Team(at) = arguments.places.group
         && let Some(comm) = crate::mpi::comm_at(arguments.passed(at))

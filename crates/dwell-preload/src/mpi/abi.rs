@@ -1,9 +1,8 @@
-//! What differs between MPI libraries: how wide handles are, where a status has what, what constants are
-//! worth.
+//! Differences between MPI libraries: the width of handles, the layout of a status, the values of constants.
 //!
-//! Three are known: Open MPI's, which 4.x and 5.x share; that of MPICH and its descendants, Intel MPI among
-//! them; and the one of the standard since MPI 5, with the draft of it that Intel's `libmpi_abi` follows. Which it
-//! is shows when the library is loaded.
+//! Three ABIs are known: that of Open MPI, which 4.x and 5.x share; that of MPICH and its derivatives such as Intel
+//! MPI; and that of the standard since MPI 5, with the draft of it that Intel's `libmpi_abi` follows. The library that
+//! is loaded decides, at run time.
 
 use core::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -15,20 +14,20 @@ use dwell_measure::wrap::Wrap;
 use super::pmpi;
 use crate::real;
 
-/// Whose conventions a library follows.
+/// ABI that a library follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     OpenMpi,
     Mpich,
-    /// The ABI of the standard.
+    /// ABI that the MPI standard defines.
     Standard,
 }
 
-/// Facts about a library.
+/// Constants and layouts of the loaded library.
 #[derive(Debug)]
 pub(crate) struct Abi {
     pub(crate) family: Family,
-    /// Whether it is a draft of the ABI of the standard.
+    /// Set if the library follows a draft of the standard ABI.
     is_draft: bool,
     pub(crate) comm_world: usize,
     pub(crate) comm_self: usize,
@@ -42,38 +41,38 @@ pub(crate) struct Abi {
     pub(crate) info_null: usize,
     pub(crate) errors_return: usize,
     pub(crate) byte: usize,
-    /// Ranks that are none.
+    /// Value of `MPI_PROC_NULL`.
     pub(crate) no_process: c_int,
     pub(crate) root: c_int,
     pub(crate) in_place: usize,
     pub(crate) status_ignore: usize,
     pub(crate) lock_shared: c_int,
-    /// Class of the error that a message was longer than its place.
+    /// Error class `MPI_ERR_TRUNCATE`: a message was longer than the receive buffer.
     truncated: c_int,
-    /// Bytes of a status.
+    /// Size of a status in bytes.
     pub(crate) status_size: usize,
-    /// Where a status has its error.
+    /// Offset of the error code in a status, in bytes.
     status_error: usize,
-    /// Kinds of topology: grid, graph, graph of neighbours.
+    /// Values of `MPI_CART`, `MPI_GRAPH` and `MPI_DIST_GRAPH`.
     pub(crate) topologies: [c_int; 3],
-    /// Request that every operation gets that was complete at once.
+    /// Request that Open MPI returns for every operation that is complete at once.
     empty_request: usize,
-    /// Types that most programs use, and their sizes, by [`place_of`]. Only types that are there from the
-    /// beginning: the handle of any other may stand for another type the next time.
+    /// Common predefined datatypes and their sizes, at the index that [`place_of`] returns. Derived types are not kept:
+    /// once freed, their handle may become that of another type.
     sizes: [(usize, u64); SIZES],
 }
 
-/// Places for types whose size is known.
+/// Number of entries in the cache of datatype sizes.
 const SIZES: usize = 32;
 
-/// Where the size of a type is looked for.
+/// Returns the index at which the size of a datatype is cached, before reduction to the size of the cache.
 #[inline(always)]
 const fn place_of(datatype: usize) -> usize {
     datatype >> 4 ^ datatype >> 9
 }
 
-/// Types of C that Open MPI has as variables, and their sizes. The more usual come later: two that fall
-/// on one place leave it to the later.
+/// Predefined datatypes that Open MPI exports as variables, and their sizes. The more common ones come later, because
+/// of two types with the same index the later one is kept.
 const TYPES: &[(&CStr, u64)] = &[
     (c"ompi_mpi_unsigned_char", 1),
     (c"ompi_mpi_short", 2),
@@ -102,12 +101,12 @@ fn sizes() -> [(usize, u64); SIZES] {
     sizes
 }
 
-/// The longest status there is, with room to spare.
+/// Bytes reserved for a status, enough for all known libraries.
 pub(crate) const STATUS: usize = 48;
 
 static ABI: OnceLock<Abi> = OnceLock::new();
 
-/// The facts about the library that is loaded. Only called when one is.
+/// Returns the constants of the loaded library. It must be called only after a library was loaded.
 #[inline]
 pub(crate) fn abi() -> &'static Abi {
     ABI.get_or_init(Abi::detect)
@@ -215,7 +214,8 @@ impl Abi {
         }
     }
 
-    /// The ABI, in words that stand behind the version of the interface; empty if it is the library's own.
+    /// Returns a remark about the ABI that follows the version of the interface in the archive; empty for ABIs of the
+    /// libraries themselves.
     pub(crate) fn label(&self) -> &'static str {
         match (self.family, self.is_draft) {
             (Family::OpenMpi | Family::Mpich, _) => "",
@@ -228,14 +228,14 @@ impl Abi {
         self.family != Family::Mpich
     }
 
-    /// A handle that was passed as an argument: the upper half of a register that holds an `int` is
-    /// anything.
+    /// Returns the handle in a word that was passed as an argument. Where handles are of type `int`, the upper half of
+    /// the word is undefined and is masked out.
     #[inline]
     pub(crate) fn handle(&self, word: usize) -> usize {
         if self.is_wide() { word } else { word & 0xffff_ffff }
     }
 
-    /// Reads a handle from memory, the `index`-th of an array. `None` if there is no array.
+    /// Reads the handle at an index of an array in the program. Returns `None` if the address of the array is null.
     #[inline]
     pub(crate) fn handle_in(&self, list: Passed, index: usize) -> Option<usize> {
         if self.is_wide() {
@@ -245,7 +245,7 @@ impl Abi {
         }
     }
 
-    /// Whether the library gives the same request to several operations at once.
+    /// Returns `true` if the library may give this request to several operations at the same time.
     #[inline]
     pub(crate) fn is_shared_request(&self, request: usize) -> bool {
         match self.family {
@@ -255,7 +255,7 @@ impl Abi {
         }
     }
 
-    /// Whether there is a status at an address that a program passed.
+    /// Returns `true` if a status is at an address that the program passed, and `false` for `MPI_STATUS_IGNORE`.
     #[inline]
     pub(crate) fn has_status(&self, address: usize) -> bool {
         address != self.status_ignore
@@ -264,7 +264,7 @@ impl Abi {
     /// Reads a status.
     ///
     /// # Safety
-    /// The library has stored one at that address.
+    /// The library has stored a status at `address`.
     pub(crate) unsafe fn status(&self, address: usize) -> Status {
         // SAFETY: as promised, it is as large as this library has it.
         let word = |offset: usize| unsafe { ((address + offset) as *const c_int).read_unaligned() };
@@ -295,8 +295,8 @@ impl Abi {
         }
     }
 
-    /// Whether a call failed because a message was longer than its place: then the message has come, and
-    /// there is a status.
+    /// Returns `true` if a call failed because a message was longer than the receive buffer. The message has then
+    /// arrived nevertheless, and the status is valid.
     #[cold]
     pub(crate) fn is_truncated(&self, code: c_int) -> bool {
         let mut class = 0;
@@ -305,16 +305,16 @@ impl Abi {
         asked == 0 && class == self.truncated
     }
 
-    /// The error in a status, of a call that says that there are some.
+    /// Reads the error code in a status, after a call that returned `MPI_ERR_IN_STATUS`.
     ///
     /// # Safety
-    /// The library has stored one at that address.
+    /// The library has stored a status with an error code at `address`.
     pub(crate) unsafe fn status_error(&self, address: usize) -> c_int {
         // SAFETY: as promised.
         unsafe { ((address + self.status_error) as *const c_int).read_unaligned() }
     }
 
-    /// Bytes of an element of a type.
+    /// Returns the size of a datatype in bytes, or 0 if it is invalid.
     #[inline(always)]
     pub(crate) fn type_size(&self, datatype: usize) -> u64 {
         // MPICH writes the size of types of the language into their handles.
@@ -339,7 +339,7 @@ impl Abi {
     }
 }
 
-/// Which library it is.
+/// Finds out which ABI the loaded library follows.
 fn family() -> Family {
     // Libraries of the standard's ABI may bring another one of their maker with them, so the name of the
     // file that serves the program decides first.
@@ -353,17 +353,17 @@ fn family() -> Family {
     }
 }
 
-/// `MPI_ERRORS_RETURN` of the draft, in which it and `MPI_ERRORS_ABORT` have each other's number. Nothing else that
-/// is used here differs.
+/// Handle of `MPI_ERRORS_RETURN` in the draft, where it and `MPI_ERRORS_ABORT` have each other's values. No other
+/// constant that is used here differs.
 const DRAFT_ERRORS_RETURN: usize = 0x142;
 
-/// Whether a library that has the ABI of the standard follows the draft, by what it says of itself. `libmpi_abi` of
-/// Intel MPI 2021.19 says that its ABI is 1.0, which is the version of the final one.
+/// Returns `true` if a library with the standard ABI follows the draft, according to its version string. The version of
+/// the ABI does not help: `libmpi_abi` of Intel MPI 2021.19 reports 1.0, which is that of the final one.
 fn is_draft(version: &str) -> bool {
     version.starts_with("Intel(R) MPI Library 2021.")
 }
 
-/// What the library says of itself. It may be asked at any time.
+/// Returns the version string of the library, which may be asked for even before `MPI_Init`.
 pub(super) fn library_version() -> String {
     let mut text = vec![0_u8; 8192]; // The longest of all known libraries.
     let mut length = 0;
@@ -373,7 +373,7 @@ pub(super) fn library_version() -> String {
     String::from_utf8_lossy(text.get(..end).unwrap_or_default()).into_owned()
 }
 
-/// The name of the file that a function is in.
+/// Returns the path of the file that contains a function; empty if it is not known.
 fn file_of(function: *mut ()) -> String {
     // SAFETY: zeros are a `Dl_info`, and the loader fills it in; its name ends in zero.
     unsafe {
@@ -387,7 +387,8 @@ fn file_of(function: *mut ()) -> String {
     }
 }
 
-/// The address of a variable of the library: where the program sees it, which may have a copy of its own.
+/// Returns the address of a variable of the library as the program sees it, which may be a copy in the executable.
+/// Returns 0 if there is none.
 pub(super) fn variable(name: &CStr) -> usize {
     // SAFETY: the name ends in zero; looking it up changes nothing.
     let seen = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -1,4 +1,4 @@
-//! Collective operations.
+//! Hooks of collective operations.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use super::messages::{Started, begin_request, remember};
 use super::pmpi;
 use super::shape::{Args, Shape, Words};
 
-/// One that blocks.
+/// A blocking collective.
 pub(crate) struct Blocking;
 
 impl Shape for Blocking {
@@ -47,7 +47,7 @@ impl Shape for Blocking {
     }
 }
 
-/// One that is started, or described to be started.
+/// A non-blocking or persistent collective, which returns a request.
 pub(crate) struct Start;
 
 impl Shape for Start {
@@ -77,8 +77,9 @@ impl Shape for Start {
     }
 }
 
-/// What a call is about: the bytes that this process gives from its buffer, and those that it gets in
-/// its buffer. Arguments that mean nothing here, since another is the root, are not looked at.
+/// Describes a collective: its communicator and root, the bytes that this process sends from its buffer, and those that
+/// it receives. Arguments that are significant only at the root are read only there. Returns `None` for calls that the
+/// library will refuse.
 fn described(args: &Args<'_>, recorder: &mut Recorder, operation: Operation) -> Option<Collective> {
     let Operation::Collective(which) = operation else { return None };
     let handle = args.comm()?;
@@ -185,15 +186,15 @@ fn bytes(
     }
 }
 
-/// Ranks of the neighbours that send to this process, and how many receive from it. A rank may stand there several
-/// times; at the border of a grid [`NOBODY`] stands for the neighbour that is missing, for which the program has a
-/// place in its buffers.
+/// Returns the ranks of the neighbours that send to this process, and the number of neighbours that receive from it. A
+/// rank may occur several times. At the border of a Cartesian topology [`NOBODY`] stands for the missing neighbour, for
+/// which the program nevertheless has a place in its buffers.
 fn neighbours(args: &Args<'_>, comm: usize, rank: u32) -> (Vec<u32>, u32) {
     let (mut kind, mut first, mut second, mut weighted) = (0, 0, 0, 0);
     let [grid, graph, distributed] = args.abi.topologies;
     let list = |count: c_int| vec![0; usize::try_from(count).unwrap_or(0)];
     let mut sources: Vec<c_int> = Vec::new();
-    // SAFETY: a communicator that the program is using, and places for the answers, as many as are said.
+    // SAFETY: the program is using this communicator, and each list has as many elements as are asked for.
     unsafe {
         if pmpi::topo_test(comm, &raw mut kind) != 0 {
             return (Vec::new(), 0);

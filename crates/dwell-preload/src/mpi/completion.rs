@@ -1,4 +1,4 @@
-//! Requests: waiting, testing, starting, giving back.
+//! Hooks that wait for, test, start and free requests.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -13,30 +13,31 @@ use super::abi::STATUS;
 use super::groups;
 use super::shape::{Args, Kind, Shape, Words};
 
-/// Requests of one call that need no memory of their own. They are on the stack, of which threads may have little.
+/// Number of requests of one call that are kept on the stack. Threads may have little of it; more requests are
+/// allocated.
 const FEW: usize = 8;
 
-/// A request: its handle, which the library overwrites, and what is known of it.
+/// Handle of a request, which the library overwrites, and what the recorder knows of the request.
 type Known = (usize, Option<Request>);
 
-/// Requests of the call, and statuses, if the program wants none.
+/// Memory for requests, and for statuses if the program ignores them.
 pub(crate) struct Room {
     requests: [Known; FEW],
     statuses: [[u64; STATUS / 8]; FEW],
 }
 
-/// Requests and statuses of a call.
+/// Requests and statuses of a call, kept from its beginning to its end.
 pub(crate) struct State {
     call: Call,
-    /// In the room of the call, or allocated.
+    /// Address of the requests, either in [`Room`] or in `allocated`.
     requests: *const Known,
     count: usize,
-    /// Address of the first status, 0 if nobody wants one.
+    /// Address of the first status, or 0 if no request needs one.
     statuses: usize,
     allocated: (Vec<Known>, Vec<u64>),
 }
 
-/// Waits and tests.
+/// A call that waits for or tests requests.
 pub(crate) struct Complete;
 
 impl Shape for Complete {
@@ -130,7 +131,7 @@ impl Shape for Complete {
     }
 }
 
-/// What a call that failed has completed nevertheless: requests that are gone.
+/// Records the requests that a failed call has completed nevertheless: those whose handles have changed.
 #[cold]
 fn failed(
     args: &Args<'_>,
@@ -169,13 +170,13 @@ fn failed(
     }
 }
 
-/// Number of requests.
+/// Returns the number of requests of a call.
 fn number(args: &Args<'_>, places: table::Requests) -> usize {
     places.count.map_or(1, |at| usize::try_from(args.int(at)).unwrap_or(0))
 }
 
-/// Calls `visit` for each request that is complete, with its index and that of its status. `before` are
-/// the requests as they were.
+/// Calls `visit` for each completed request, with its index and that of its status. `before` holds the requests as they
+/// were before the call.
 fn each(
     args: &Args<'_>,
     places: table::Requests,
@@ -210,10 +211,10 @@ fn each(
     }
 }
 
-/// The place of a request that the library named, if it named one.
+/// Returns the index of a request, counted from 0, from the index that the library returned.
 ///
-/// Fortran counts from 1, but `MPI_Waitany` of the new module in MPICH 4.0.2 counts from 0. So it is the
-/// request that is gone; one that can be started again stays, and is believed.
+/// Indices in Fortran start at 1, but `MPI_Waitany` of `mpi_f08` in MPICH 4.0.2 counts from 0. So the index is chosen
+/// whose request has become null; a persistent request does not, and its index is taken to start at 1.
 fn place_of(
     args: &Args<'_>,
     places: table::Requests,
@@ -233,7 +234,7 @@ fn place_of(
     one_less.filter(gone).or_else(|| Some(index).filter(gone)).or(one_less)
 }
 
-/// Starting requests again, and giving them back.
+/// A call that starts persistent requests or frees requests.
 pub(crate) struct Again;
 
 impl Shape for Again {
@@ -272,7 +273,7 @@ fn start(recorder: &mut Recorder, handle: usize) {
     Requests::started(handle, what, id, second);
 }
 
-/// Partitions of a message that are ready.
+/// A call that marks partitions of a partitioned send as ready.
 pub(crate) struct Ready;
 
 impl Shape for Ready {
@@ -282,7 +283,7 @@ impl Shape for Ready {
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
         mpi::begin(hook, |recorder| {
-            // One partition; the first and the last of some; how many, and a list of them. The request comes behind.
+            // Arguments: one partition; or the first and the last; or a count and a list. The request follows.
             let (count, at) = match hook.row.name() {
                 "MPI_Pready_range" => (args.int(Arg(1)) - args.int(Arg(0)) + 1, Arg(2)),
                 "MPI_Pready_list" => (args.int(Arg(0)), Arg(2)),

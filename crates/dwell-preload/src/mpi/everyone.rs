@@ -1,11 +1,11 @@
-//! Communicators of all processes: the world, and duplicates of it.
+//! Communicators of all processes: `MPI_COMM_WORLD` and its duplicates.
 //!
-//! Clocks are compared in collectives on these, so all processes must know the same ones, whatever each of them
-//! records: this is kept apart from what the recorder knows of communicators, which ends with the recording. Who
-//! duplicates by other functions, or where the recorder does not see it, has a communicator like any other.
+//! Clocks are compared in collectives on these communicators. All processes must agree on them, whatever each of them
+//! records, so this list is separate from the communicators that the recorder knows only while it records. A
+//! communicator that was duplicated by other functions, or where the hooks do not see it, is treated like any other.
 //!
-//! Threads may use two communicators at once, and then each process in an order of its own. Where the program has
-//! asked to be allowed to, only the world counts.
+//! Threads may use two communicators at the same time, and then each process in another order. So in programs with
+//! `MPI_THREAD_MULTIPLE` only `MPI_COMM_WORLD` counts.
 
 use core::ffi::c_int;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -19,23 +19,23 @@ use super::abi::abi;
 use super::life;
 use super::shape::{Args, Kind, Words};
 
-/// Duplicates of the world, and of these.
+/// Handles of the duplicates of `MPI_COMM_WORLD`, and of their duplicates.
 static COPIES: RwLock<Vec<usize>> = RwLock::new(Vec::new());
 
-/// Functions that make and end them, which are seen even if they are not recorded.
+/// Functions that duplicate a communicator and whose calls are seen even if they are not recorded.
 const MAKE: [&str; 2] = ["MPI_Comm_dup", "MPI_Comm_dup_with_info"];
 
-/// A call that matters to all processes, whatever each of them records.
+/// A call that concerns all processes, whatever each of them records.
 #[derive(Clone, Copy)]
 pub(crate) enum Counted {
-    /// All processes are together when it ends. The number of such calls before it.
+    /// A collective that no process leaves before all have entered it, with the number of such calls before it.
     Meets(u64),
-    /// It duplicates a communicator that has all processes.
+    /// A call that duplicates a communicator of all processes.
     Copies,
 }
 
-/// What hooks of such calls do first, recorded or not. Apart from the recording of the call, so that a panic there
-/// does not keep this process from calls that others count on.
+/// Examines a call before it is made, whether it is recorded or not. This is separate from the recording of the call,
+/// so that a panic there does not keep this process from meetings that other processes expect.
 #[inline(never)]
 pub(super) fn before_counted(hook: &'static Hook, words: &Words<'_>) -> Option<Counted> {
     guarded_option(Entry::Meet, || {
@@ -51,10 +51,10 @@ pub(super) fn before_counted(hook: &'static Hook, words: &Words<'_>) -> Option<C
     })
 }
 
-/// What they do last.
+/// Completes the examination after the call has returned `result`. Calls that failed are ignored.
 #[inline(never)]
 pub(super) fn after_counted(counted: Counted, words: &Words<'_>, result: c_int) {
-    // One that failed was refused, and is not what others are in.
+    // The library refused a call that failed, so other processes do not wait in it.
     if result != 0 {
         return;
     }
@@ -64,8 +64,8 @@ pub(super) fn after_counted(counted: Counted, words: &Words<'_>, result: c_int) 
     });
 }
 
-/// Whether all processes are together when a call ends: those of a communicator that has all, in an operation
-/// that nobody can leave before all have come. Without a byte to move a library may let them.
+/// Returns `true` if a call synchronises all processes: its communicator contains them all, and no process can leave
+/// the operation before all have entered it. Without data a library may let them leave.
 fn gathers(args: &Args<'_>) -> bool {
     use operation::Collective as C;
     let moves = |bytes| args.bytes(bytes, 0) > 0;
@@ -78,13 +78,13 @@ fn gathers(args: &Args<'_>) -> bool {
         }
 }
 
-/// Whether a communicator is known to have all processes.
+/// Returns `true` if a communicator is known to contain all processes.
 fn are_in(comm: usize) -> bool {
     let copies = || COPIES.read().unwrap_or_else(PoisonError::into_inner);
     comm == abi().comm_world || copies().contains(&comm)
 }
 
-/// Whether a call makes a duplicate of one that has all processes, and it matters.
+/// Returns `true` if a call duplicates a communicator of all processes and duplicates are counted.
 fn are_copied(args: &Args<'_>, function: &str) -> bool {
     meet::is_on()
         && MAKE.contains(&function)
@@ -92,17 +92,17 @@ fn are_copied(args: &Args<'_>, function: &str) -> bool {
         && args.comm().is_some_and(are_in)
 }
 
-/// The call was made.
+/// Adds the communicator that a call has made to the duplicates.
 fn copied(args: &Args<'_>) {
     let Some(comm) = args.handle_at(Kind::Comm, args.places.created) else { return };
     let mut copies = COPIES.write().unwrap_or_else(PoisonError::into_inner);
-    // Of functions that call each other for another language, each comes here.
+    // Where the function of one language calls that of another, both get here with the same communicator.
     if !copies.contains(&comm) {
         copies.push(comm);
     }
 }
 
-/// A communicator ends.
+/// Removes a communicator that the program frees from the duplicates.
 fn freed(comm: usize) {
     if meet::is_on() {
         let mut copies = COPIES.write().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +110,7 @@ fn freed(comm: usize) {
     }
 }
 
-/// Whether several threads may call the library at once.
+/// Returns `true` if several threads may call MPI at the same time.
 fn several_threads() -> bool {
     static SEVERAL: OnceLock<bool> = OnceLock::new();
     *SEVERAL.get_or_init(|| life::thread_level() == life::MULTIPLE)

@@ -1,8 +1,8 @@
-//! MPI from Fortran.
+//! MPI as called from Fortran.
 //!
-//! Arguments are addresses of values, handles are integers, indices are counted from 1, and the error code
-//! is the last argument instead of the result, which the new module leaves out if the program does.
-//! What stands for "nothing" are addresses of variables.
+//! Arguments are addresses of values, handles are integers, and indices start at 1. The error code is the last argument
+//! instead of the result; programs that use `mpi_f08` may omit it, and its address is then null. Constants such as
+//! `MPI_STATUS_IGNORE` and `MPI_IN_PLACE` are recognised by the addresses of variables.
 
 use core::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -11,16 +11,16 @@ use super::abi::{Family, abi};
 use super::pmpi;
 use super::shape::Kind;
 
-/// Addresses that stand for something else.
+/// Addresses that stand for constants.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
-    /// The program wants no status.
+    /// Addresses of `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     pub(crate) no_status: Vec<usize>,
-    /// The buffer is the other one.
+    /// Addresses of `MPI_IN_PLACE`.
     pub(crate) in_place: Vec<usize>,
 }
 
-/// Variables of Open MPI that stand for something by their address.
+/// Variables of Open MPI whose addresses stand for a constant.
 const STATUS_VARIABLES: [&CStr; 4] = [
     c"mpi_fortran_status_ignore_",
     c"mpi_fortran_statuses_ignore_",
@@ -29,7 +29,7 @@ const STATUS_VARIABLES: [&CStr; 4] = [
 ];
 const IN_PLACE_VARIABLES: [&CStr; 3] =
     [c"mpi_fortran_in_place_", c"mpi_fortran_in_place", c"MPIR_F08_MPI_IN_PLACE"];
-/// Variables of MPICH that hold such an address.
+/// Variables of MPICH that contain the address of a constant.
 const STATUS_POINTERS: [&CStr; 4] = [
     c"MPI_F_STATUS_IGNORE",
     c"MPI_F_STATUSES_IGNORE",
@@ -38,7 +38,7 @@ const STATUS_POINTERS: [&CStr; 4] = [
 ];
 const IN_PLACE_POINTERS: [&CStr; 1] = [c"MPIR_F_MPI_IN_PLACE"];
 
-/// The addresses, once MPI has started.
+/// Returns the addresses that stand for constants. It must be called only after MPI has started.
 pub(crate) fn sentinels() -> &'static Sentinels {
     static SENTINELS: OnceLock<Sentinels> = OnceLock::new();
     SENTINELS.get_or_init(|| Sentinels {
@@ -57,7 +57,7 @@ fn all(variables: &[&CStr], pointers: &[&CStr]) -> Vec<usize> {
     own.chain(pointed).filter(|address| *address != 0).collect()
 }
 
-/// The handle of C for one of Fortran.
+/// Converts a handle of Fortran to that of C.
 pub(crate) fn handle(kind: Kind, integer: c_int) -> usize {
     let abi = abi();
     // MPICH has the same integers in both.
@@ -77,10 +77,10 @@ pub(crate) fn handle(kind: Kind, integer: c_int) -> usize {
     }
 }
 
-/// The error code that a call has stored, 0 if the program did not ask for it.
+/// Reads the error code that a call has stored, or returns 0 if the program omitted the argument.
 ///
 /// # Safety
-/// The address is null, or the call has stored one there.
+/// `address` is null, or the call has stored its error code there.
 pub(crate) unsafe fn code_at(address: usize) -> c_int {
     if address == 0 {
         return 0;

@@ -1,4 +1,4 @@
-//! Communicators: who is in them, and when they come and go.
+//! Communicators: their members, their creation and their end.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -16,10 +16,11 @@ use super::messages::{Started, begin_request, remember};
 use super::pmpi;
 use super::shape::{Args, Kind, Shape, Words};
 
-/// The group of all processes, which ranks are translated to.
+/// Group of all processes, to which ranks are translated.
 static WORLD: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes note of the communicators that are there from the beginning. `all` has every process.
+/// Registers the predefined communicators. `all` contains every process; `with_constants` says whether `MPI_COMM_WORLD`
+/// and `MPI_COMM_SELF` exist, which they do not in programs that use sessions only.
 pub(super) fn begin(process: &Process, all: usize, with_constants: bool) {
     let mut group = 0;
     // SAFETY: the library has started, and `all` is a communicator of it.
@@ -39,7 +40,7 @@ pub(super) fn begin(process: &Process, all: usize, with_constants: bool) {
     process.add_comm(abi.comm_self, Origin::BEGINNING, &alone, "MPI_COMM_SELF");
 }
 
-/// The communicator of a handle. One that was never seen being made is looked at now.
+/// Returns the communicator of a handle. A communicator whose creation was not seen is examined now.
 #[inline]
 pub(crate) fn comm_of(recorder: &mut Recorder, handle: usize) -> Option<&'static Comm> {
     match recorder.comm(handle) {
@@ -48,7 +49,7 @@ pub(crate) fn comm_of(recorder: &mut Recorder, handle: usize) -> Option<&'static
     }
 }
 
-/// Takes note of a communicator.
+/// Registers a communicator. Returns `None` for `MPI_COMM_NULL`, or if the members are not all known.
 #[cold]
 pub(super) fn adopt(process: &Process, handle: usize, origin: Origin) -> Option<&'static Comm> {
     if handle == abi().comm_null {
@@ -57,7 +58,7 @@ pub(super) fn adopt(process: &Process, handle: usize, origin: Origin) -> Option<
     process.add_comm(handle, origin, &members(handle)?, "")
 }
 
-/// Who is in a communicator. `None` if not all are processes of this program.
+/// Returns the members of a communicator, or `None` if some are not processes of this run.
 fn members(comm: usize) -> Option<Members> {
     let (mut group, mut inter, mut rank) = (0, 0, 0);
     // SAFETY: a communicator that the library knows, and places for the answers.
@@ -82,9 +83,9 @@ fn members(comm: usize) -> Option<Members> {
     Some(Members { local, remote, rank: u32::try_from(rank).ok()? })
 }
 
-/// Ranks in the world of a group that was made to be asked, and is given back.
+/// Returns the ranks in the world of a group that was created for this question only, and frees the group.
 fn members_of(group: *mut usize) -> Option<Vec<u64>> {
-    // SAFETY: a group that the library has just stored there, which nobody else knows.
+    // SAFETY: the library has just stored a group there, and no other code has its handle.
     unsafe {
         let members = members_of_group(abi().handle(*group));
         pmpi::group_free(group);
@@ -92,7 +93,7 @@ fn members_of(group: *mut usize) -> Option<Vec<u64>> {
     }
 }
 
-/// Ranks in the world of the members of a group.
+/// Returns the ranks in the world of the members of a group, or `None` if some are not processes of this run.
 pub(super) fn members_of_group(group: usize) -> Option<Vec<u64>> {
     let world = WORLD.load(Ordering::Acquire);
     if world == 0 || group == abi().group_null {
@@ -105,7 +106,7 @@ pub(super) fn members_of_group(group: usize) -> Option<Vec<u64>> {
     }
     let ranks: Vec<c_int> = (0..size).collect();
     let mut there = vec![0; ranks.len()];
-    // SAFETY: both lists have as many places as is said.
+    // SAFETY: both lists have `size` elements.
     let code = unsafe {
         pmpi::group_translate_ranks(group, size, ranks.as_ptr(), world, there.as_mut_ptr())
     };
@@ -115,10 +116,10 @@ pub(super) fn members_of_group(group: usize) -> Option<Vec<u64>> {
     there.into_iter().map(|rank| u64::try_from(rank).ok()).collect()
 }
 
-/// Making communicators.
+/// A call that creates a communicator.
 pub(crate) struct Create;
 
-/// What is known of a communicator before it is made.
+/// State of the creation of a communicator, kept from the beginning of the call to its end.
 pub(crate) struct Making {
     parent: Option<&'static Comm>,
     origin: Option<Origin>,
@@ -141,7 +142,7 @@ impl Shape for Create {
             let Some(handle) = args.comm() else { return };
             let parent = comm_of(recorder, handle);
             making.parent = parent;
-            // Only members of the new one take part in these two: the group says who.
+            // Only members of the new communicator make these two calls.
             let by_group = args.places.members.is_some() && args.places.tag.is_some();
             let with_others = args.places.tag.is_some() && !by_group;
             if by_group || with_others {
@@ -186,7 +187,7 @@ impl Shape for Create {
     }
 }
 
-/// Takes note of a communicator that only its own members have made.
+/// Registers a communicator that only its own members have created.
 fn adopt_of_members(
     process: &Process,
     args: &Args<'_>,
@@ -208,7 +209,7 @@ fn adopt_of_members(
     process.add_comm(handle, origin, &members, "");
 }
 
-/// Ending communicators.
+/// A call that frees a communicator.
 pub(crate) struct Free;
 
 impl Shape for Free {

@@ -1,4 +1,4 @@
-//! The beginning and the end of MPI.
+//! Initialisation and finalisation of MPI.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -16,13 +16,14 @@ use super::mail::{self, Mail};
 use super::{groups, pmpi, sessions};
 use crate::{absent, real};
 
-/// How often MPI was started, by a session or otherwise.
+/// Number of calls that initialised MPI or a session.
 static STARTS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the recorder was started by a function that starts the world.
+/// Set if the recording began in a function that initialises the world model, such as `MPI_Init`.
 static WORLD: AtomicBool = AtomicBool::new(false);
 
-/// What the hook of a function that starts MPI does first. The number goes back to `start`.
+/// Prepares the hook of a function that initialises MPI. The returned time and number of earlier calls are passed to
+/// [`start`].
 pub(super) fn before_start() -> (Sample, u32) {
     let starts = STARTS.load(Ordering::Relaxed);
     if starts == 0 {
@@ -31,7 +32,7 @@ pub(super) fn before_start() -> (Sample, u32) {
     (dwell_measure::clock::sample(), starts)
 }
 
-/// Hides hooks of functions that nothing loaded so far has.
+/// Hides hooks of functions that no loaded library has.
 pub(crate) fn hide_absent() {
     absent::hide(&|name| {
         let name = name.to_str().ok()?;
@@ -41,8 +42,8 @@ pub(crate) fn hide_absent() {
     });
 }
 
-/// What it does last, if MPI has started. Where the function of one language calls that of another, only
-/// the inner one counts.
+/// Begins the recording after MPI was initialised. Where the function of one language calls that of another, only the
+/// inner one counts.
 pub(super) fn start(hook: &'static Hook, (began, before): (Sample, u32)) {
     if STARTS.fetch_add(1, Ordering::Relaxed) != before {
         return;
@@ -61,7 +62,7 @@ pub(super) fn start(hook: &'static Hook, (began, before): (Sample, u32)) {
     }
 }
 
-/// What the hook of a function that ends MPI does first.
+/// Ends the recording before MPI or its last session is finalised.
 pub(super) fn finish(hook: &'static Hook) {
     if sessions::is_ours() {
         if sessions::ended() {
@@ -73,10 +74,10 @@ pub(super) fn finish(hook: &'static Hook) {
     }
 }
 
-/// Starts a session, and MPI if nothing else has started it.
+/// Function that starts a session, and MPI if nothing else has started it.
 const SESSION_INIT: &str = "MPI_Session_init";
 
-/// Ends a session, and MPI only if nothing else has started it.
+/// Function that ends a session, and MPI only if nothing else has started it.
 const SESSION_FINALIZE: &str = "MPI_Session_finalize";
 
 fn end(hook: &'static Hook) {
@@ -85,8 +86,8 @@ fn end(hook: &'static Hook) {
     }
 }
 
-/// What the hook of a function that makes a communicator from a mere group does first: without a world,
-/// this is where processes first meet.
+/// Begins the recording in a function that creates a communicator from a group. In a program that uses sessions only,
+/// this is where processes first communicate.
 pub(super) fn meet(group: usize) {
     if mail::has_own() || WORLD.load(Ordering::Relaxed) {
         return;
@@ -101,12 +102,12 @@ pub(super) fn meet(group: usize) {
     }
 }
 
-/// What the hook of a call does last at whose end all processes are together.
+/// Compares clocks after a collective that synchronises all processes. `before` is the number of such calls before it.
 pub(super) fn met(before: u64) {
     dwell_measure::meet::after(Layer::Mpi, before, Mail::open);
 }
 
-/// Whether the world of MPI is there.
+/// Returns `true` between the initialisation and the finalisation of the world model.
 fn is_running() -> bool {
     let (mut began, mut ended) = (0, 0);
     // SAFETY: both may be asked at any time.
@@ -117,7 +118,7 @@ fn is_running() -> bool {
     began != 0 && ended == 0
 }
 
-/// What the library says of itself.
+/// Returns name, version and thread level of the library, for the properties of the archive.
 fn about() -> Runtime {
     let mut runtime = Runtime::default();
     let (mut major, mut minor) = (0, 0);
@@ -130,10 +131,10 @@ fn about() -> Runtime {
     runtime
 }
 
-/// The level at which several threads may call the library at once.
+/// Index of `MPI_THREAD_MULTIPLE` among the thread levels.
 pub(super) const MULTIPLE: usize = 3;
 
-/// How the program may use threads: 0 is alone, 3 is [`MULTIPLE`].
+/// Returns the thread level that the library provides: 0 for `MPI_THREAD_SINGLE`, 3 for [`MULTIPLE`].
 pub(super) fn thread_level() -> usize {
     let mut level = 0;
     // SAFETY: a place for the answer.
@@ -145,8 +146,8 @@ pub(super) fn thread_level() -> usize {
     usize::try_from(level).unwrap_or(MULTIPLE)
 }
 
-/// The name and version of a library, from what it says of itself in many words:
-/// `Open MPI v4.1.4, package: …`, or lines of which the first is `MPICH Version:      4.0.2`.
+/// Shortens a version string to name and version. The strings are long, such as `Open MPI v4.1.4, package: …`, or have
+/// several lines of which the first is `MPICH Version:      4.0.2`.
 fn name(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = line.split(',').next().unwrap_or_default();

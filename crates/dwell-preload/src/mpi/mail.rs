@@ -1,11 +1,11 @@
-//! Messages over MPI, for the recorder.
+//! Messages between recorders over MPI.
 //!
-//! The recorder talks through a communicator of its own, so that its messages never meet the program's. It only makes
-//! calls that return at once, and asks again until a message is there or the deadline has passed.
+//! The recorder uses a communicator of its own, so that its messages never match those of the program. It only makes
+//! non-blocking calls, and tests until a message has arrived or a deadline has passed.
 //!
-//! When it gives up, receives are cancelled, and buffers of what is still under way are never freed. Pieces are as small
-//! as every library sends without waiting for the receiver, so that nothing of a process that has given up holds up
-//! `MPI_Finalize`.
+//! When it gives up, it cancels receives and never frees the buffers of operations in flight. Pieces are small enough
+//! for every library to send them eagerly, so that a process that has given up leaves nothing for which `MPI_Finalize`
+//! would wait.
 
 use core::ffi::c_int;
 use std::io;
@@ -18,10 +18,10 @@ use dwell_unify::unify::Upcalls;
 use super::abi::abi;
 use super::pmpi;
 
-/// The recorder's own communicator; 0 before there is one.
+/// Communicator of the recorder; 0 before it exists.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
-/// The communicator, while MPI makes it.
+/// Communicator of the recorder while MPI is creating it.
 static BEING_MADE: Mutex<Option<&'static mut Making>> = Mutex::new(None);
 
 struct Making {
@@ -30,39 +30,40 @@ struct Making {
     patience: Patience,
 }
 
-/// Bytes that travel at once. Libraries send 4 KiB with their own header at once.
+/// Size of a message in bytes. Libraries send 4 KiB including their own header eagerly.
 const PIECE: usize = 4000;
 
-/// Tags of messages: of each step its own, so that one that was abandoned is never received by a later one.
+/// Tag of the first step. Each step has a tag of its own, so that no step receives a message that an abandoned one
+/// left.
 const TAG: c_int = 17;
 
-/// Whether the recorder has a communicator.
+/// Returns `true` if the recorder has a communicator.
 pub(super) fn has_own() -> bool {
     OWN.load(Ordering::Relaxed) != 0
 }
 
-/// Gives the recorder a communicator of all processes that is already made.
+/// Gives the recorder a communicator of all processes that exists already.
 pub(super) fn set_own(comm: usize) {
     quieten(comm);
     OWN.store(comm, Ordering::Relaxed);
 }
 
-/// Frees the recorder's communicator, when all processes have ended the recording.
+/// Frees the communicator of the recorder, after all processes have ended the recording.
 pub(super) fn free_own() {
     let mut own = OWN.swap(0, Ordering::Relaxed);
     if own != 0 {
-        // SAFETY: made by the recorder and used by nobody else; all processes are here.
+        // SAFETY: only the recorder uses this communicator, and all processes make this call.
         unsafe { pmpi::comm_free(&raw mut own) };
     }
 }
 
-/// Lets calls on a communicator return errors: what fails for the recorder must not end the program.
+/// Makes calls on a communicator return errors, because a failure of the recorder must not abort the program.
 fn quieten(comm: usize) {
     // SAFETY: a communicator of the recorder, and a handler that every library has.
     unsafe { pmpi::comm_set_errhandler(comm, abi().errors_return) };
 }
 
-/// Messages between the recorders of all processes.
+/// Connection to the recorders of all other processes.
 pub(super) struct Mail {
     rank: u64,
     size: u64,
@@ -71,7 +72,7 @@ pub(super) struct Mail {
 }
 
 impl Mail {
-    /// Takes the recorder's communicator, which all processes make together when it is first needed.
+    /// Opens the connection. The first time, all processes create the communicator together.
     pub(super) fn open(patience: Patience) -> io::Result<Self> {
         let mut comm = OWN.load(Ordering::Relaxed);
         if comm == 0 {
@@ -92,11 +93,11 @@ impl Mail {
         TAG + self.patience.step() as c_int
     }
 
-    /// Sends bytes that fit into a piece.
+    /// Sends at most [`PIECE`] bytes as one message.
     fn send_piece(&self, to: u64, bytes: &[u8]) -> io::Result<()> {
         let bytes: Box<[u8]> = bytes.into();
         let (at, count, mut request) = (bytes.as_ptr().cast(), bytes.len() as c_int, 0);
-        // SAFETY: as many bytes as is said, which stay until the request is complete, and a rank that exists.
+        // SAFETY: `count` bytes are at `at` until the request is complete, and the rank exists.
         let code = unsafe {
             pmpi::isend(at, count, abi().byte, to as c_int, self.tag(), self.comm, &raw mut request)
         };
@@ -109,12 +110,12 @@ impl Mail {
         sent
     }
 
-    /// Receives as many bytes as `into` has.
+    /// Receives one message of exactly `into.len()` bytes.
     fn receive_piece(&self, from: u64, into: &mut [u8]) -> io::Result<()> {
         let mut place = vec![0_u8; into.len()];
         let (at, count, mut request) = (place.as_mut_ptr().cast(), place.len() as c_int, 0);
         let (byte, from_rank) = (abi().byte, from as c_int);
-        // SAFETY: as many places as is said, which stay until the request is complete, and a rank that exists.
+        // SAFETY: `count` bytes of memory are at `at` until the request is complete, and the rank exists.
         let code = unsafe {
             pmpi::irecv(at, count, byte, from_rank, self.tag(), self.comm, &raw mut request)
         };
@@ -133,7 +134,7 @@ impl Mail {
     }
 }
 
-/// Whether a request is complete, asked once.
+/// Tests a request once. Returns `None` if it is not complete yet.
 fn is_complete(request: &mut usize) -> io::Result<Option<()>> {
     let mut flag = 0;
     // SAFETY: a request of the recorder, a place for the answer, and no status.
@@ -142,7 +143,7 @@ fn is_complete(request: &mut usize) -> io::Result<Option<()>> {
     Ok((flag != 0).then_some(()))
 }
 
-/// Duplicates the world. A duplicate that could not be completed in time is waited for again when it is next needed.
+/// Duplicates `MPI_COMM_WORLD`. If the duplicate is not complete in time, the next attempt waits for it again.
 fn make(patience: Patience) -> io::Result<usize> {
     let failed = || io::Error::other("the recorder's communicator is being made by another thread");
     let mut being_made = BEING_MADE.lock().map_err(|_| failed())?;

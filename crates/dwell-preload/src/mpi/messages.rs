@@ -1,4 +1,4 @@
-//! Messages.
+//! Hooks of two-sided messages.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -13,10 +13,10 @@ use super::abi::STATUS;
 use super::groups::comm_of;
 use super::shape::{Args, Kind, Shape, Words};
 
-/// Room for a status, if the program has none.
+/// Memory for a status, used if the program ignores it.
 pub(crate) type StatusRoom = [u64; STATUS / 8];
 
-/// Makes the library store a status, in `room` if the program wants none.
+/// Makes the library store a status, in `room` if the program ignores it.
 #[inline(always)]
 fn want_status(words: &Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
     let Some(at) = words.row.places.status else { return };
@@ -26,8 +26,8 @@ fn want_status(words: &Words<'_>, room: &mut MaybeUninit<StatusRoom>) {
     }
 }
 
-/// The message that a call sends, unless it is for nobody. One that the library will refuse must not stand
-/// before those that come after it.
+/// Returns the message that a call sends, or `None` for one to `MPI_PROC_NULL`. A message that the library will refuse
+/// is left out too, so that later messages match their receives.
 #[inline(always)]
 fn sent(args: &Args<'_>, recorder: &mut Recorder) -> Option<Envelope> {
     let partner = args.rank(args.places.target)?;
@@ -38,7 +38,7 @@ fn sent(args: &Args<'_>, recorder: &mut Recorder) -> Option<Envelope> {
     (!refused).then_some(Envelope { comm, partner, tag, bytes })
 }
 
-/// Where a call receives from, unless it is nobody.
+/// Returns the communicator on which a call receives, or `None` for a receive from `MPI_PROC_NULL`.
 #[inline(always)]
 fn receives(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
     if let Some(at) = args.places.source
@@ -49,7 +49,7 @@ fn receives(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
     comm_of(recorder, args.comm()?)
 }
 
-/// What a call received, as its status says.
+/// Returns the message that a call received, from its status.
 #[inline(always)]
 fn received(args: &Args<'_>, comm: &'static Comm) -> Option<Envelope> {
     let address = args.word(args.places.status?);
@@ -82,7 +82,7 @@ impl Shape for Send {
     }
 }
 
-/// A blocking receive, of any message or of one that was found before; and an exchange.
+/// A blocking receive, a matched receive, or a combined send and receive.
 pub(crate) struct Receive;
 
 impl Shape for Receive {
@@ -127,10 +127,10 @@ impl Shape for Receive {
     }
 }
 
-/// A message that is started and completed by its request, or described to be started later.
+/// A non-blocking or persistent message, which returns a request.
 pub(crate) struct Start;
 
-/// A request to be known when the library has made it.
+/// Request that is registered once the library has returned its handle.
 pub(crate) type Started = Option<Request>;
 
 impl Shape for Start {
@@ -175,7 +175,7 @@ impl Shape for Start {
     }
 }
 
-/// Starts what a request will be for, or only describes it.
+/// Starts the operation of a request or, for a persistent one, only describes it.
 pub(super) fn begin_request(recorder: &mut Recorder, what: What, mode: Mode) -> Request {
     if mode == Mode::Persistent {
         return Request::described(what);
@@ -184,7 +184,7 @@ pub(super) fn begin_request(recorder: &mut Recorder, what: What, mode: Mode) -> 
     Request { second, ..Request::started(what, id) }
 }
 
-/// Takes note of the request that the library has made.
+/// Registers the request that the library has returned, if the call succeeded.
 pub(super) fn remember(args: &Args<'_>, started: Started, result: c_int) {
     let Some(started) = started.filter(|_| result == 0) else { return };
     if let Some(handle) = args.handle_at(Kind::Request, args.places.handle)
@@ -194,7 +194,7 @@ pub(super) fn remember(args: &Args<'_>, started: Started, result: c_int) {
     }
 }
 
-/// A look for messages that gives what it found a handle.
+/// A matched probe, which returns a handle for the message that it found.
 pub(crate) struct Find;
 
 impl Shape for Find {

@@ -1,11 +1,11 @@
-//! What the recorder asks of MPI, by the names that no tool hooks.
+//! Functions of MPI that the recorder calls itself, by their `PMPI_` names, which no tool intercepts.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::real;
 
-/// One function of the library, found when it is first needed.
+/// A function of the library, looked up when it is first needed.
 struct Function {
     name: &'static CStr,
     at: AtomicPtr<()>,
@@ -26,8 +26,8 @@ impl Function {
     }
 }
 
-/// Functions that return a code, 0 for success; -1 if the library lacks one. Or a handle, and then 0.
-/// Handles are words.
+/// Defines wrappers of functions. Those without `->` return an error code: 0 for success, -1 if the library lacks the
+/// function. The others return a handle, or 0 if the library lacks the function. Handles are passed as words.
 macro_rules! functions {
     ($( $name:ident = $symbol:literal ( $($argument:ident: $of:ty),* ) $(-> $handle:ty)?; )*) => {
         $( functions!(@one $name $symbol ($($argument: $of),*) $($handle)?); )*
@@ -42,7 +42,7 @@ macro_rules! functions {
             #[doc = concat!("`", $symbol, "`.")]
             ///
             /// # Safety
-            /// As the standard says.
+            /// The arguments meet the requirements of the MPI standard.
             #[inline]
             pub(crate) unsafe fn $name($($argument: $of),*) -> $returns {
                 static FUNCTION: Function = Function {

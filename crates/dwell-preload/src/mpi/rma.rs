@@ -1,4 +1,4 @@
-//! Windows, one-sided operations and epochs.
+//! Hooks of windows, one-sided operations and epochs.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -14,13 +14,13 @@ use super::groups::{comm_of, members_of_group};
 use super::messages::{Started, remember};
 use super::shape::{Args, Kind, Shape, Words};
 
-/// The window of a call.
+/// Returns the window of a call, or `None` if the recorder does not know it.
 #[inline(always)]
 fn window(args: &Args<'_>, recorder: &mut Recorder) -> Option<&'static Window> {
     recorder.window(args.window()?)
 }
 
-/// Put, get, atomics; with a request or without.
+/// A put, get or atomic operation, with or without a request.
 pub(crate) struct Move;
 
 impl Shape for Move {
@@ -49,7 +49,7 @@ impl Shape for Move {
     }
 }
 
-/// Records an operation, and says what its request is for, if it has one.
+/// Records an operation. Returns the description of its request, if it has one.
 #[inline(always)]
 fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     let operation = args.operation();
@@ -72,7 +72,7 @@ fn moved(args: &Args<'_>, recorder: &mut Recorder) -> Started {
     has_request.then(|| Request::started(What::Transfer { window, both }, id))
 }
 
-/// Bytes that come back, if it says so by itself.
+/// Returns the number of bytes that a fetching operation returns, which may differ from the number sent.
 #[inline(always)]
 fn fetched(args: &Args<'_>, sent: u64) -> u64 {
     match args.places.received {
@@ -81,7 +81,7 @@ fn fetched(args: &Args<'_>, sent: u64) -> u64 {
     }
 }
 
-/// Flushes.
+/// A flush.
 pub(crate) struct Flush;
 
 impl Shape for Flush {
@@ -108,7 +108,7 @@ impl Shape for Flush {
     }
 }
 
-/// Locks, and giving them back.
+/// A call that locks or unlocks a window.
 pub(crate) struct Lock;
 
 impl Shape for Lock {
@@ -142,7 +142,7 @@ impl Shape for Lock {
     }
 }
 
-/// The window, and the target unless it is all of them. Nothing if it is nobody.
+/// Returns the window of a lock and its target, which is `None` for a lock of all. Returns `None` for `MPI_PROC_NULL`.
 fn locked(args: &Args<'_>, recorder: &mut Recorder) -> Option<(&'static Window, Option<u32>)> {
     let window = window(args, recorder)?;
     match args.places.target {
@@ -151,7 +151,7 @@ fn locked(args: &Args<'_>, recorder: &mut Recorder) -> Option<(&'static Window, 
     }
 }
 
-/// Fences.
+/// A fence.
 pub(crate) struct Fence;
 
 impl Shape for Fence {
@@ -181,7 +181,7 @@ impl Shape for Fence {
     }
 }
 
-/// Epochs of access and of exposure.
+/// A call that begins, ends or tests an access or exposure epoch.
 pub(crate) struct Epoch;
 
 impl Shape for Epoch {
@@ -218,7 +218,7 @@ impl Shape for Epoch {
     }
 }
 
-/// Making windows.
+/// A call that creates a window.
 pub(crate) struct Create;
 
 impl Shape for Create {
@@ -254,7 +254,7 @@ impl Shape for Create {
     }
 }
 
-/// Ending windows.
+/// A call that frees a window.
 pub(crate) struct Free;
 
 impl Shape for Free {

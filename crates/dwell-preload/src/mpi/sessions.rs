@@ -1,9 +1,9 @@
-//! Programs that start MPI by sessions.
+//! Programs that start MPI with sessions.
 //!
-//! A session is a process's own affair, so nobody can talk when one starts. Processes first meet when
-//! they make a communicator from a group. If all of the world are in that group all of them are there,
-//! and the recorder makes a communicator of its own, in a session of its own. If not, it waits for the
-//! next: to ask processes that may never come would be a hang that the program does not have by itself.
+//! Starting a session is a local operation, so no process can communicate then. Processes first communicate when they
+//! create a communicator from a group. If that group contains all processes of the world, all are there, and the
+//! recorder creates a communicator of its own, in a session of its own. Otherwise it waits for the next such call:
+//! asking processes that may never come would make a program hang that does not hang by itself.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -14,14 +14,14 @@ use dwell_measure::hook::Hook;
 use super::abi::abi;
 use super::pmpi;
 
-/// The call that started the first session, and when.
+/// Hook and time of the call that started the first session.
 static FIRST: Mutex<Option<(&'static Hook, Past)>> = Mutex::new(None);
-/// Sessions of the program.
+/// Number of sessions that the program has open.
 static OPEN: AtomicU32 = AtomicU32::new(0);
-/// The recorder's session; 0 before there is one.
+/// Handle of the recorder's session; 0 before it exists.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
-/// The program has started a session, and there is no world.
+/// Registers that the program has started a session without initialising the world model.
 pub(super) fn began(hook: &'static Hook, began: Past) {
     OPEN.fetch_add(1, Ordering::Relaxed);
     if let Ok(mut first) = FIRST.lock() {
@@ -29,22 +29,22 @@ pub(super) fn began(hook: &'static Hook, began: Past) {
     }
 }
 
-/// How it all began.
+/// Returns the hook and time of the call that started the first session.
 pub(super) fn first() -> Option<(&'static Hook, Past)> {
     FIRST.lock().ok().and_then(|first| *first)
 }
 
-/// Whether the recorder talks through a session of its own.
+/// Returns `true` if the recorder communicates through a session of its own.
 pub(super) fn is_ours() -> bool {
     OWN.load(Ordering::Relaxed) != 0
 }
 
-/// The program ends a session. Whether it is the last.
+/// Registers that the program ends a session. Returns `true` if it is the last one.
 pub(super) fn ended() -> bool {
     OPEN.fetch_sub(1, Ordering::Relaxed) == 1
 }
 
-/// A communicator of all processes for the recorder, if all are in `group`.
+/// Creates a communicator of all processes for the recorder, if all of them are in `group`. Returns `None` otherwise.
 pub(super) fn open(group: usize) -> Option<usize> {
     let abi = abi();
     let (mut session, mut world, mut comm) = (0, 0, 0);

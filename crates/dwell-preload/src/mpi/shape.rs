@@ -1,4 +1,4 @@
-//! What hooks of one shape have in common.
+//! The interface of all shapes of hooks, and access to the arguments of a call.
 
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -14,26 +14,27 @@ use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 use super::abi::{Abi, abi};
 use super::fortran;
 
-/// How calls of one shape are recorded. `words` are the arguments of the call: what is put there before
-/// it reaches the library. Hooks come here behind a guard, which keeps panics from the program.
+/// Recording of all functions of one shape, such as blocking sends. A shape may replace words in the arguments before
+/// they reach the library. Hooks call it behind a guard, which keeps panics from the program.
 pub(crate) trait Shape {
-    /// Memory that must stay where it is while the call lasts.
+    /// Memory that must not move while the call lasts.
     type Room;
-    /// What is known before the call and needed after it.
+    /// State of the call, kept from its beginning to its end.
     type State;
 
-    /// Before the call. `None`: it is not recorded.
+    /// Records the beginning of a call. Returns `None` if the call is not recorded.
     fn begin(
         hook: &'static Hook,
         words: &Words<'_>,
         room: &mut MaybeUninit<Self::Room>,
     ) -> Option<Self::State>;
 
-    /// After the call, which returned `result`.
+    /// Records the end of a call that returned `result`.
     fn end(state: Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int);
 }
 
-/// The first half of a shape, compiled once for all hooks that are not worth more.
+/// Records the beginning of a call of a shape. This is compiled once for all hooks that are not short enough to contain
+/// it.
 #[inline(never)]
 pub(crate) fn begin<S: Shape>(
     hook: &'static Hook,
@@ -43,7 +44,7 @@ pub(crate) fn begin<S: Shape>(
     guarded_option(Entry::Before, move || S::begin(hook, words, room))
 }
 
-/// The second half.
+/// Records the end of a call of a shape, as the counterpart of [`begin`].
 #[inline(never)]
 pub(crate) fn end<S: Shape>(
     state: S::State,
@@ -54,10 +55,10 @@ pub(crate) fn end<S: Shape>(
     guarded(Entry::After, move || S::end(state, hook, words, result));
 }
 
-/// The arguments of a call, in the program's language.
+/// Arguments of a call, as the language of the program passes them.
 ///
-/// The row is that of the hook, as a constant of the hook's own crate: where a shape is compiled into its
-/// hooks, what the row says is settled by the compiler and not looked up in each call.
+/// The row is that of the hook, as a constant of the hook's crate: where a shape is compiled into its hooks, the
+/// compiler evaluates the row and no call looks it up.
 pub(crate) struct Words<'a> {
     list: &'a [Cell<usize>],
     language: Language,
@@ -65,11 +66,11 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The arguments that a hook was given.
+    /// Wraps the arguments that a hook received.
     ///
     /// # Safety
-    /// They are those that the program passed to the function of the row, in this language, and the call lasts
-    /// as long as this. So addresses among them are of what the standard says.
+    /// `list` holds the arguments that the program passed to the function of `row` in this language, so that addresses
+    /// among them point to what the standard says, and the call lasts as long as `'a`.
     #[inline(always)]
     pub(crate) unsafe fn new(
         list: &'a [Cell<usize>],
@@ -79,24 +80,24 @@ impl<'a> Words<'a> {
         Self { list, language, row }
     }
 
-    /// Passes another word on to the library. Returns whether there is such an argument.
+    /// Replaces an argument before it reaches the library. Returns `false` if there is no such argument.
     #[inline(always)]
     pub(crate) fn replace(&self, at: Arg, word: usize) -> bool {
         self.list.get(at.index()).map(|place| place.set(word)).is_some()
     }
 }
 
-/// How arguments are passed.
+/// Convention by which a language passes arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     C,
-    /// Everything by its address, handles as integers, indices from 1.
+    /// All arguments by address, handles as integers, indices from 1.
     Fortran,
-    /// The same, and buffers by descriptors.
+    /// As [`Self::Fortran`], with buffers passed by array descriptors.
     Descriptors,
 }
 
-/// What a handle stands for.
+/// Kind of object that a handle refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Comm,
@@ -107,7 +108,7 @@ pub(crate) enum Kind {
     Win,
 }
 
-/// The arguments of a call, by where the row says they are.
+/// Arguments of a call, read at the places that the row points out.
 #[derive(Clone, Copy)]
 pub(crate) struct Args<'a> {
     pub(crate) places: &'static Places,
@@ -126,19 +127,19 @@ impl<'a> Args<'a> {
         Self { places: &row.places, types, words: list, language, row, abi: abi() }
     }
 
-    /// What the function does.
+    /// Returns the operation of the function.
     #[inline(always)]
     pub(crate) fn operation(&self) -> Operation {
         self.row.operation
     }
 
-    /// An argument as it came.
+    /// Returns an argument as the program passed it, or 0 if there is no such argument.
     #[inline(always)]
     pub(crate) fn word(&self, at: Arg) -> usize {
         self.words.get(at.index()).map_or(0, Cell::get)
     }
 
-    /// An argument that is an address.
+    /// Returns an argument that is an address in the program.
     #[inline(always)]
     pub(crate) fn passed(&self, at: Arg) -> Passed {
         // SAFETY: the words are what the program passed, promises who made them. One that was replaced is the address
@@ -146,13 +147,13 @@ impl<'a> Args<'a> {
         unsafe { Passed::new(self.word(at)) }
     }
 
-    /// Whether indices are counted from 0.
+    /// Returns `true` if the program calls from C, where arguments are values and indices start at 0.
     #[inline(always)]
     pub(crate) fn is_c(&self) -> bool {
         self.language == Language::C
     }
 
-    /// An `int`.
+    /// Returns an argument of type `int`.
     #[inline(always)]
     pub(crate) fn int(&self, at: Arg) -> c_int {
         if self.is_c() {
@@ -162,7 +163,7 @@ impl<'a> Args<'a> {
         self.passed(at).read(0).unwrap_or(0)
     }
 
-    /// A number of elements; a negative one is none.
+    /// Returns a number of elements; a negative one becomes 0.
     #[inline(always)]
     pub(crate) fn count(&self, at: Arg) -> u64 {
         let count = match (self.types.get(at.index()), self.is_c()) {
@@ -173,7 +174,7 @@ impl<'a> Args<'a> {
         count.max(0).cast_unsigned()
     }
 
-    /// A handle.
+    /// Returns an argument that is a handle, converted to that of C.
     #[inline(always)]
     pub(crate) fn handle(&self, kind: Kind, at: Arg) -> usize {
         if self.is_c() {
@@ -183,12 +184,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A handle that an argument points to.
+    /// Reads the handle to which an argument points, or `None` for a null pointer.
     pub(crate) fn handle_at(&self, kind: Kind, at: Option<Arg>) -> Option<usize> {
         self.handle_in(kind, self.passed(at?), 0)
     }
 
-    /// A handle in an array of the program. `None` if there is no array.
+    /// Reads the handle at an index of an array in the program. Returns `None` if the address of the array is null.
     pub(crate) fn handle_in(&self, kind: Kind, list: Passed, index: usize) -> Option<usize> {
         if self.is_c() {
             self.abi.handle_in(list, index)
@@ -197,7 +198,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether a buffer is the one on the other side of the call.
+    /// Returns `true` if a buffer is `MPI_IN_PLACE`.
     pub(crate) fn is_in_place(&self, at: Arg) -> bool {
         let word = self.word(at);
         match self.language {
@@ -211,7 +212,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether there is a status at an address that the program passed.
+    /// Returns `true` if a status is at an address that the program passed, and `false` for `MPI_STATUS_IGNORE`.
     pub(crate) fn has_status(&self, address: usize) -> bool {
         if self.is_c() {
             self.abi.has_status(address)
@@ -220,18 +221,18 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A flag or number that the library stored.
+    /// Reads a flag or number that the library has stored.
     pub(crate) fn stored(&self, at: Option<Arg>) -> Option<c_int> {
         self.passed(at?).read(0)
     }
 
-    /// A rank, unless it stands for nobody.
+    /// Returns a rank, or `None` for negative values such as `MPI_PROC_NULL` and `MPI_ANY_SOURCE`.
     #[inline(always)]
     pub(crate) fn rank(&self, at: Option<Arg>) -> Option<u32> {
         u32::try_from(self.int(at?)).ok()
     }
 
-    /// The handle of the communicator.
+    /// Returns the handle of the communicator of the call.
     #[inline(always)]
     pub(crate) fn comm(&self) -> Option<usize> {
         match self.places.group {
@@ -240,13 +241,13 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The handle of the window.
+    /// Returns the handle of the window of the call.
     #[inline(always)]
     pub(crate) fn window(&self) -> Option<usize> {
         self.places.context.map(|at| self.handle(Kind::Win, at))
     }
 
-    /// Bytes of one call. `members` is how many there are in lists.
+    /// Returns the number of bytes of a call. `members` is the length of lists of counts.
     #[inline(always)]
     pub(crate) fn bytes(&self, bytes: Bytes, members: u32) -> u64 {
         match bytes {
@@ -259,7 +260,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Bytes of an element of a type.
+    /// Returns the size in bytes of one element of a datatype.
     #[inline(always)]
     fn size(&self, datatype: Arg) -> u64 {
         self.abi.type_size(self.handle(Kind::Datatype, datatype))
@@ -294,7 +295,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether a call names no type.
+    /// Returns `true` if a call passes `MPI_DATATYPE_NULL`.
     #[cold]
     pub(crate) fn has_no_type(&self, bytes: Bytes) -> bool {
         let (Bytes::Typed { datatype, .. } | Bytes::Parts { datatype, .. }) = bytes else {
@@ -303,7 +304,7 @@ impl<'a> Args<'a> {
         self.handle(Kind::Datatype, datatype) == self.abi.datatype_null
     }
 
-    /// Bytes of what a list has for one member.
+    /// Returns the number of bytes that a list of counts has for one member.
     pub(crate) fn part(&self, counts: Arg, datatype: Arg, member: u32) -> u64 {
         match self.listed(counts, member as usize) {
             0 => 0,
@@ -313,7 +314,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A number in a list, which is wider in functions for large counts.
+    /// Reads a number from a list of counts, whose elements are wider in functions for large counts.
     fn listed(&self, counts: Arg, index: usize) -> u64 {
         let list = self.passed(counts);
         // The name says so: pointers do not.
@@ -323,7 +324,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Anything that is a region and no more.
+/// A function that is recorded as a region only.
 pub(crate) struct Plain;
 
 impl Shape for Plain {

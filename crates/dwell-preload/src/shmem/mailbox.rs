@@ -1,8 +1,8 @@
-//! Messages over OpenSHMEM, for the recorder.
+//! Messages between recorders over OpenSHMEM.
 //!
-//! A process writes a message into symmetric memory of the receiver, piece by piece, and the receiver says in
-//! symmetric memory of the sender which piece it has taken. Both only ever look at their own memory while they wait, so
-//! that a partner that has died or gone cannot keep them in a call of the runtime.
+//! A process writes a message into symmetric memory of the receiver, piece by piece, and the receiver acknowledges in
+//! symmetric memory of the sender which piece it has taken. Both only ever read their own memory while they wait, so
+//! that a partner that has died or left cannot keep them in a call of the runtime.
 //!
 //! # Words
 //! A piece is an array of words of eight bytes. The upper two bytes of each word are the [tag](Counters::next) of the
@@ -12,15 +12,16 @@
 //!
 //! # Progress
 //! Where a transport needs the target to serve a request, a process that waits must make calls that do so and that
-//! return at once. That is what `shmem_long_test` is for, since programs poll with it. Its result is not used: the
-//! value of its constants differs between implementations. In Open MPI 4.1 it serves nobody, so there the recorder calls
-//! `opal_progress`, on which all of Open MPI's calls rely. `shmem_quiet` serves requests too, but waits for partners.
+//! return at once. `shmem_long_test` is meant for that, since programs poll with it. Its result is not used, because
+//! the values of its constants differ between implementations. In Open MPI 4.1 it makes no progress, so there the
+//! recorder calls `opal_progress`, on which all of Open MPI's calls rely. `shmem_quiet` makes progress too, but waits
+//! for partners.
 //!
 //! # Memory
 //! The memory is allocated when the recording starts, for as many partners as the process has in the tree (a kilobyte
-//! each, 4 for 4 processes, 40 for a million), and kept until the runtime ends. Allocating or freeing it
-//! later would be a collective call, from which nobody could return if one process does not come. At the start
-//! there is no other way: all processes are inside the call that starts OpenSHMEM, and wait for each other.
+//! each, 4 for 4 processes, 40 for a million), and kept until the runtime ends. Allocating or freeing it later would be
+//! a collective call, which would never return if one process did not make it. At the start this is safe: all processes
+//! are inside the call that initialises OpenSHMEM, and wait for each other.
 
 use core::ffi::{c_int, c_long, c_void};
 use std::io;
@@ -32,58 +33,59 @@ use dwell_unify::unify::{Upcalls, rounds};
 
 use super::real;
 
-/// Words of a piece.
+/// Number of words in a piece.
 const WORDS: usize = 128;
 /// Bytes of the message in a word.
 const BYTES: usize = 6;
 /// Bytes of the message in a piece.
 const PIECE: usize = WORDS * BYTES;
-/// Bytes of the length of a message, which stands before it.
+/// Bytes of the length of a message, which precedes it.
 const HEAD: usize = size_of::<u64>();
-/// The lowest bit of the tag in a word.
+/// Position of the lowest bit of the tag in a word.
 const TAG: u32 = 8 * BYTES as u32;
-/// Bits of a tag that number the pieces of a step.
+/// Number of bits of a tag that hold the number of the piece within a step.
 const NUMBER: u32 = 14;
 
-/// Symmetric memory that one partner of a process writes to, and nobody else.
+/// Symmetric memory that exactly one partner of a process writes to.
 #[repr(C)]
 struct Slot {
     /// A piece of a message from the partner.
     words: [u64; WORDS],
-    /// The tag of the last piece that the partner has taken from this process.
+    /// Tag of the last piece that the partner has taken from this process.
     taken: u64,
-    /// The last number that the partner told: twice the number, and in the lowest bit which of two turns it is.
+    /// Last number that the partner sent in each step: twice the number, plus a lowest bit that alternates, so that
+    /// equal numbers in succession differ.
     told: [u64; Step::COUNT],
-    /// Not 0 once the partner takes part in nothing any more.
+    /// Not 0 once the partner has left the recording.
     gone: u64,
 }
 
-/// What a process remembers of a partner. One index is for messages from the partner with the lower rank to the one
-/// with the higher rank, and another for the way back.
+/// Counters that a process keeps for a partner. One index is for messages from the partner with the lower rank to the
+/// one with the higher rank, and another for the opposite direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
-    /// Pieces sent to the partner and received from it in this step.
+    /// Number of pieces sent to the partner and received from it in this step.
     sent: u64,
     received: u64,
-    /// Numbers told to the partner in this step, and the last value that the partner told.
+    /// Count of the numbers sent to the partner in this step, and the last value received from it in each step.
     tells: u64,
     heard: [u64; Step::COUNT],
 }
 
 impl Counters {
-    /// The tag of a piece: the step, and the number of the piece within it. It is never 0, and differs from
-    /// that of the piece before and from those of other steps.
+    /// Counts a piece and returns its tag: the step, and the number of the piece within it. The tag is never 0, and
+    /// differs from that of the previous piece and from those of other steps.
     fn next(count: &mut u64, step: Step) -> u64 {
         *count += 1;
         ((step as u64) << NUMBER) | (*count % (1 << NUMBER))
     }
 }
 
-/// What is kept between two uses of the mailbox.
+/// State that is kept between two uses of the mailbox.
 struct Kept {
     slots: *mut Slot,
     counters: Vec<Counters>,
-    /// The step that the counters belong to.
+    /// Step to which the counters belong.
     step: Option<Step>,
 }
 
@@ -92,7 +94,7 @@ unsafe impl Send for Kept {}
 
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
-/// Messages between the recorders of all processes.
+/// Connection to the recorders of all other processes.
 pub(super) struct Mailbox {
     rank: u64,
     size: u64,
@@ -104,12 +106,12 @@ pub(super) struct Mailbox {
     progress: Progress,
 }
 
-/// The call that serves requests of other processes.
+/// Call that makes progress for requests of other processes.
 #[derive(Clone, Copy)]
 enum Progress {
-    /// `shmem_long_test`.
+    /// The function `shmem_long_test`.
     Test(unsafe extern "C-unwind" fn(*mut c_long, c_int, c_long) -> c_int),
-    /// `opal_progress`, or `shmem_quiet` of a runtime before OpenSHMEM 1.4, which has no test.
+    /// The function `opal_progress`, or `shmem_quiet` of a runtime before OpenSHMEM 1.4, which has no test.
     Plain(unsafe extern "C-unwind" fn()),
 }
 
@@ -127,10 +129,10 @@ impl Progress {
         }
     }
 
-    /// Serves requests of others. `word` is in symmetric memory and has this value.
+    /// Makes progress for requests of other processes. `word` is in symmetric memory and has this value.
     ///
     /// # Safety
-    /// The runtime is between its start and its end.
+    /// The runtime is initialised and not finalised.
     unsafe fn call(self, word: *mut u64, value: u64) {
         // SAFETY: as promised, and 1 is a comparison in every implementation.
         unsafe {
@@ -161,14 +163,14 @@ impl Mailbox {
         Ok(mailbox)
     }
 
-    /// The slot between this process and a partner, for what `from` writes at `to`. A process has one partner at a
-    /// distance in each direction, so partners never share a slot.
+    /// Returns the index of the slot that `from` writes at `to`. A process has one partner at each distance in each
+    /// direction, so partners never share a slot.
     fn index(from: u64, to: u64) -> usize {
         let distance = from.abs_diff(to).max(1).ilog2() as usize;
         2 * distance + usize::from(from < to)
     }
 
-    /// The slot that a partner writes to, at this process, and what this process remembers of the partner.
+    /// Returns the slot at this process that a partner writes to, and the counters for the partner.
     fn incoming(&mut self, partner: u64) -> io::Result<(*mut Slot, &mut Counters)> {
         let index = Self::index(partner, self.rank);
         let counters = self.kept.counters.get_mut(index).ok_or_else(no_partner)?;
@@ -176,7 +178,7 @@ impl Mailbox {
         Ok((unsafe { self.kept.slots.add(index) }, counters))
     }
 
-    /// The slot that this process writes to, at a partner: its address here, which is symmetric.
+    /// Returns the slot at a partner that this process writes to: its address here, which is symmetric.
     fn outgoing(&self, partner: u64) -> io::Result<*mut Slot> {
         let index = Self::index(self.rank, partner);
         self.kept.counters.get(index).ok_or_else(no_partner)?;
@@ -189,7 +191,8 @@ impl Mailbox {
         unsafe { (self.p)(at.cast(), value.cast_signed(), partner as c_int) };
     }
 
-    /// Waits until a word that a partner writes satisfies a condition, and returns it.
+    /// Waits until a word that a partner writes satisfies a condition, and returns the word. Fails if the partner has
+    /// left or the deadline has passed.
     fn wait(
         &self,
         partner: u64,
@@ -231,8 +234,8 @@ impl Mailbox {
         self.wait(to, slot, taken, |taken| taken == tag).map(drop)
     }
 
-    /// Receives one piece. How many bytes of the message it has is `known`, or a number in its first bytes says how many
-    /// follow there and in later pieces.
+    /// Receives one piece. `known` is the number of bytes of the message in it; if it is `None`, the piece begins with
+    /// the length of the message.
     fn receive_piece(&mut self, from: u64, known: Option<usize>) -> io::Result<Vec<u8>> {
         let step = self.patience.step();
         let place = self.outgoing(from)?;
@@ -266,7 +269,7 @@ impl Mailbox {
     }
 }
 
-/// The length of a message, from its first bytes.
+/// Returns the length of a message, from its first bytes.
 fn length_in(bytes: &[u8]) -> usize {
     let mut length = [0; HEAD];
     length.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
@@ -277,7 +280,7 @@ fn no_partner() -> io::Error {
     io::Error::other("processes that are no neighbours in the tree cannot talk")
 }
 
-/// A word of a piece: up to six bytes below the tag.
+/// Returns a word of a piece: up to six bytes below the tag.
 fn word(tag: u64, bytes: &[u8]) -> u64 {
     let mut value = [0; 8];
     value.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
@@ -285,7 +288,7 @@ fn word(tag: u64, bytes: &[u8]) -> u64 {
 }
 
 impl Kept {
-    /// Allocates the slots. All processes do so together.
+    /// Allocates the slots. All processes must call this together.
     fn allocate(size: u64) -> io::Result<Self> {
         let malloc = real!("shmem_malloc": fn(usize) -> *mut c_void)?;
         let barrier = real!("shmem_barrier_all": fn())?;
@@ -298,7 +301,7 @@ impl Kept {
                 return Err(io::Error::other("no symmetric memory is left"));
             }
             slots.write_bytes(0, count);
-            // Nobody writes before the zeros are there.
+            // No process may write before all slots are zero.
             barrier();
             slots
         };
@@ -351,7 +354,7 @@ impl Upcalls for Mailbox {
         Ok(bytes)
     }
 
-    /// The number is a single word, and only the process that hears it waits for its arrival.
+    /// Sends a number as a single word. Only the receiver waits for its arrival.
     fn tell(&mut self, to: u64, number: u64) -> io::Result<()> {
         let step = self.patience.step();
         let place = self.outgoing(to)?;
@@ -399,7 +402,7 @@ impl Upcalls for Mailbox {
 }
 
 impl Drop for Mailbox {
-    /// Keeps the memory for the next time.
+    /// Keeps the memory and the counters for the next use.
     fn drop(&mut self) {
         let Kept { slots, counters, step } = &mut self.kept;
         let (slots, counters, step) = (*slots, std::mem::take(counters), *step);
