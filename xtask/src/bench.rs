@@ -1,8 +1,7 @@
-//! `cargo xtask bench`: measured against the tools that exist.
+//! `cargo xtask bench`: benchmarks against existing tools.
 //!
-//! A claim of speed is a ratio to something people know, taken in one run on one
-//! machine. [`harness`] does the measuring; each other module here knows one
-//! comparison.
+//! A claim of speed is a ratio to something people know, taken in one run on one machine. [`harness`] does the
+//! measuring; each other module here makes one comparison.
 
 mod analyze;
 mod harness;
@@ -26,35 +25,36 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Benchmark {
-    /// The search for waits, against bare reading
+    /// The search for wait states, compared with merely reading the archive
     Analyze(analyze::Options),
-    /// Reading and writing OTF2 archives, against libotf2
+    /// Reading and writing OTF2 archives, compared with libotf2
     Otf2(otf2::Options),
-    /// What measuring costs the program that is measured
+    /// Overhead of recording, for single calls and for whole programs
     Overhead(overhead::Options),
-    /// A little of everything, without goals: see that it all works
+    /// A little of everything without goals, to see that it works
     Smoke,
 }
 
 impl Options {
-    /// Small enough for continuous integration, whose machines are too noisy
-    /// for goals: it shows that everything runs and that the answers agree.
+    /// Returns options small enough for continuous integration, whose machines are too noisy for goals. Such a run
+    /// shows that everything works and that the contestants compute the same.
     pub(crate) fn smoke() -> Options {
         Options { benchmark: Benchmark::Smoke }
     }
 }
 
-/// How what is measured is built.
+/// Profile with which the measured programs are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Build {
-    /// As users have it.
+    /// The release profile, which users have.
     Release,
-    /// As tests have it, which is built already where they ran.
+    /// The profile of tests, which is built already after tests ran.
     Dev,
 }
 
 impl Build {
-    /// Builds a program of a crate, given as cargo wants it: `--bin` or `--example`, and its name.
+    /// Builds a program of a crate and returns its path. `target` selects it as cargo does: `--bin` or `--example`, and
+    /// a name.
     fn program(self, workspace: &Workspace, package: &str, target: [&str; 2]) -> Result<PathBuf> {
         let mut build = process::cargo(&workspace.root);
         build.args(["build", "-p", package]).args(target);

@@ -29,13 +29,13 @@ use crate::{bench, deny, fuzz, tidy, truth, web};
 /// Seconds for each fuzz target: enough to see that it still works.
 const FUZZ_SECONDS: u32 = 3;
 
-/// Without an operating system: what the event encoder must build for.
+/// Target without an operating system, for which the event encoder must build.
 const BARE_TARGET: &str = "x86_64-unknown-none";
 
 /// Options of `cargo xtask ci`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Leave out what needs minutes: packages, cargo-deny, the release build, fuzzing, benchmarks
+    /// Leave out steps that take minutes: packages, cargo-deny, the release build, fuzzing, benchmarks
     #[arg(long)]
     quick: bool,
     /// Fail if known vulnerabilities of dependencies could not be looked up, as a release must
@@ -43,22 +43,22 @@ pub(crate) struct Options {
     require_advisories: bool,
 }
 
-/// A run of steps.
+/// State of a run through the steps.
 struct Run<'a> {
     workspace: &'a Workspace,
     quick: bool,
     require_advisories: bool,
-    /// The installation of packages, until it has ended.
+    /// Installation of packages in the background, until it has ended.
     install: Option<install::Background>,
-    /// What each step took.
+    /// Name and duration of each step so far.
     times: Vec<(&'static str, Duration)>,
-    /// Lines for the end, where they are seen.
+    /// Lines to print at the end, where they are seen.
     last_lines: Vec<String>,
 }
 
 struct Step {
     name: &'static str,
-    /// Whether `--quick` runs it too.
+    /// Set if `--quick` runs the step too.
     quick: bool,
     run: fn(&mut Run<'_>) -> Result<()>,
 }
@@ -82,10 +82,11 @@ const STEPS: &[Step] = &[
     Step { name: "bench-smoke", quick: false, run: |it| bench_smoke(it.workspace) },
 ];
 
-/// The fuzz crate needs its own flags and a C++ compiler: see `cargo xtask fuzz`.
+/// Arguments that select all crates except the fuzz crate, which needs its own flags and a C++ compiler: see `cargo
+/// xtask fuzz`.
 const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "dwell-fuzz"];
 
-/// Runs the steps and prints what each took, also when one failed.
+/// Runs the steps and prints the duration of each, even if one failed.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let began = Instant::now();
     let install = if options.quick { None } else { Some(install::Background::start(workspace)?) };
@@ -155,37 +156,38 @@ fn no_std(workspace: &Workspace) -> Result<()> {
     process::run(&mut command)
 }
 
-/// Whether the standard library of a target is installed, with or without rustup.
+/// Returns `true` if the standard library of a target is installed, with or without rustup.
 fn has_target(target: &str) -> bool {
     let mut rustc = Command::new("rustc");
     rustc.args(["--print", "target-libdir", "--target", target]);
     process::output(&mut rustc).is_ok_and(|directory| Path::new(directory.trim()).is_dir())
 }
 
-/// What a user builds, as tests have it.
+/// Builds the command and the library in the profile of tests.
 fn build(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).arg("build").args(SHIPPED))?;
     let program = workspace.target.join("debug/dwell");
     linkage::check(Path::new(&workspace.relative(&program)))
 }
 
-/// The command and the library that it preloads.
+/// Arguments that select the command and the library that it preloads.
 const SHIPPED: [&str; 4] = ["-p", "dwell", "-p", "dwell-preload"];
 
-/// Licences, origins and vulnerabilities of dependencies. The last line of a run says what is known of the latter.
+/// Checks licences, origins and vulnerabilities of dependencies. The last line of a run says whether vulnerabilities
+/// could be looked up.
 fn deny(run: &mut Run<'_>) -> Result<()> {
     run.last_lines.push(deny::check(run.workspace, run.require_advisories)?);
     Ok(())
 }
 
-/// Everything, without optimisation and with checks for overflow.
+/// Runs all tests, without optimisation and with overflow checks.
 fn test(run: &mut Run<'_>) -> Result<()> {
     run.test(|command| command.arg("test").args(ALL_BUT_FUZZ))
 }
 
-/// The recorder as users have it. What stands between a program and its runtime depends on optimisation more than
-/// anything else: stubs in assembly, inlined hooks, fences for the compiler. The command that starts it and reads what it
-/// wrote is the one that was tested before; `cargo xtask proofs` has that optimised too.
+/// Tests the recorder in the release profile. The code between a program and its runtime depends on optimisation more
+/// than any other: stubs in assembly, inlined hooks, compiler fences. The command that starts it and reads its output
+/// is the one that was tested before; `cargo xtask proofs` tests that optimised too.
 fn test_release(run: &mut Run<'_>) -> Result<()> {
     run.test(|command| {
         command.args([
@@ -221,7 +223,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Sets the variables by which tests find the tools of others, and by which they may not do without.
+    /// Sets the variables by which tests find external tools, and those that make missing tools an error.
     fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if !self.quick {
             command.envs(NEEDS.iter().map(|need| (format!("DWELL_REQUIRE_{}", need.0), "1")));

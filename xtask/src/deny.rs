@@ -1,9 +1,8 @@
-//! `cargo xtask deny`: licences, origins and known vulnerabilities of dependencies, judged by cargo-deny.
+//! `cargo xtask deny`: licences, origins and known vulnerabilities of dependencies, checked by cargo-deny.
 //!
 //! `deny.toml` says what is allowed. Licences, bans and sources need no network and are always checked. Advisories need
-//! the database of `RustSec`, which is a git repository: where it cannot be reached nothing is known, and then exactly
-//! that is said, because an "ok" that nobody looked for would be worse than no check. A release asks for it with
-//! `--require-advisories`.
+//! the database of `RustSec`, which is a git repository. Where it cannot be reached, the result says so, because an
+//! "ok" without a check would be worse than no check. A release requires it with `--require-advisories`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -17,16 +16,16 @@ use clap::Args;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// The version that is installed, so that everybody has the same judge.
+/// Version of cargo-deny, fixed so that all machines agree.
 const VERSION: &str = "0.20.2";
 
-/// The database, as cargo-deny knows it.
+/// Address of the advisory database, as cargo-deny knows it.
 const DATABASE: &str = "https://github.com/RustSec/advisory-db";
 
-/// A variable that names another place of the database: the URL or the path of a git repository.
+/// Environment variable that names another place of the database: the URL or the path of a git repository.
 const ELSEWHERE: &str = "DWELL_ADVISORY_DB";
 
-/// How long the database may take to come. Some machines drop packets rather than refuse them.
+/// Time limit for fetching the database. Some machines drop packets rather than refuse them.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Options of `cargo xtask deny`.
@@ -37,14 +36,14 @@ pub(crate) struct Options {
     require_advisories: bool,
 }
 
-/// Checks everything.
+/// Checks everything and prints whether advisories were checked.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     println!("{}", check(workspace, options.require_advisories)?);
     Ok(())
 }
 
-/// Checks licences, bans and sources, and advisories if their database can be had. Returns a line that says what is
-/// known of advisories; fails instead if they are required and not known.
+/// Checks licences, bans and sources, and advisories if their database can be fetched. Returns a line that says whether
+/// advisories were checked. Fails if they are required and the database cannot be fetched.
 pub(crate) fn check(workspace: &Workspace, require_advisories: bool) -> Result<String> {
     let tool = install(workspace)?;
     // For all systems, where a build brings those of one.
@@ -66,7 +65,7 @@ pub(crate) fn check(workspace: &Workspace, require_advisories: bool) -> Result<S
     Ok(format!("advisories checked: none concerns Dwell, by the database of {day}"))
 }
 
-/// The path of cargo-deny, which is built from crates.io where it is missing.
+/// Returns the path of cargo-deny, which is built from crates.io if it is missing.
 fn install(workspace: &Workspace) -> Result<PathBuf> {
     let place = workspace.target.join("tools");
     let own = place.join("bin/cargo-deny");
@@ -83,7 +82,7 @@ fn install(workspace: &Workspace) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Brings the database here.
+/// Fetches the advisory database.
 fn fetch(tool: &Path) -> Result<()> {
     let mut fetch = Command::new(tool);
     fetch.args(["fetch", "db"]);
@@ -117,15 +116,15 @@ fn fetch(tool: &Path) -> Result<()> {
     bail!("{}", reason_of(&said))
 }
 
-/// Why the database could not be fetched, by what was said: the line in which git gives up, or else the last.
+/// Extracts from the output of git why the database could not be fetched: its fatal error, or else the last line.
 fn reason_of(said: &str) -> &str {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let fatal = lines.clone().find(|line| line.starts_with("fatal:"));
     fatal.or_else(|| lines.next_back()).unwrap_or("the database could not be fetched")
 }
 
-/// Variables by which git takes the database from another place. `known` is the number of settings that variables hold
-/// already.
+/// Returns environment variables that make git take the database from another place. `known` is the number of settings
+/// that the environment holds already.
 fn instead_of_database(place: &OsStr, known: usize) -> [(String, OsString); 3] {
     let mut key = OsString::from("url.");
     key.push(place);
@@ -137,7 +136,7 @@ fn instead_of_database(place: &OsStr, known: usize) -> [(String, OsString); 3] {
     ]
 }
 
-/// The day of the last change of the database that was fetched.
+/// Returns the date of the last commit of the fetched database.
 fn day_of_database() -> Option<String> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;

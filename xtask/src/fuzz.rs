@@ -1,13 +1,11 @@
-//! `cargo xtask fuzz`: damaged input must never hurt.
+//! `cargo xtask fuzz`: fuzzing of everything that reads untrusted input.
 //!
-//! cargo-fuzz needs a nightly compiler for its sanitizers. Coverage alone does
-//! not: LLVM's pass can be asked for on stable, and with debug assertions and
-//! overflow checks on, safe Rust turns its mistakes into panics, which is what a
-//! fuzzer looks for. So this builds the targets itself.
+//! cargo-fuzz needs a nightly compiler for its sanitizers. Coverage alone does not: LLVM's pass is available on stable,
+//! and with debug assertions and overflow checks on, safe Rust turns its mistakes into panics, which a fuzzer finds. So
+//! this command builds the targets itself.
 //!
-//! The kept corpus (`fuzz/corpus`, tracked) is only read. What a run finds goes
-//! to a scratch corpus in the target directory; `--keep` merges from there those
-//! inputs that reach new code.
+//! The kept corpus (`fuzz/corpus`, tracked by git) is only read. New inputs go to a scratch corpus in the target
+//! directory; `--keep` merges those of them that reach new code into the kept corpus.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,7 +21,7 @@ use clap::Args;
 use crate::process;
 use crate::workspace::{Package, Workspace};
 
-/// What makes stable rustc write the coverage that libFuzzer reads.
+/// Flags that make stable rustc emit the coverage that libFuzzer reads.
 const RUSTFLAGS: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -36,7 +34,7 @@ const RUSTFLAGS: &[&str] = &[
     "-Coverflow-checks=on",
 ];
 
-/// Lines of a log shown when its target failed.
+/// Number of lines of a log that are shown when its target failed.
 const SHOWN_LINES: usize = 40;
 
 /// Options of `cargo xtask fuzz`.
@@ -59,7 +57,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// All targets, one after another, for a short time.
+    /// Returns options that fuzz all targets one after another for a short time.
     pub(crate) fn smoke(seconds: u32) -> Options {
         Options { targets: Vec::new(), seconds, jobs: 1, keep: false, quick_build: true }
     }
@@ -89,7 +87,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The targets asked for, or all.
+/// Returns the targets that were asked for, or all.
 fn choose(package: &Package, wanted: &[String]) -> Result<Vec<String>> {
     let mut known: Vec<&str> = package
         .targets
@@ -111,7 +109,7 @@ fn choose(package: &Package, wanted: &[String]) -> Result<Vec<String>> {
     }
 }
 
-/// Builds the targets and gives the directory of the programs.
+/// Builds the targets and returns the directory of the programs.
 fn build(workspace: &Workspace, names: &[String], quick: bool) -> Result<PathBuf> {
     let host = host()?;
     let target = PathBuf::from(workspace.relative(&workspace.target.join("fuzz")));
@@ -127,7 +125,7 @@ fn build(workspace: &Workspace, names: &[String], quick: bool) -> Result<PathBuf
     Ok(target.join(host).join("release"))
 }
 
-/// The triple of this machine.
+/// Returns the target triple of this machine.
 fn host() -> Result<String> {
     let version = process::output(Command::new("rustc").arg("-vV"))?;
     version
@@ -137,7 +135,7 @@ fn host() -> Result<String> {
         .ok_or_else(|| anyhow!("rustc -vV names no host"))
 }
 
-/// One fuzz target and its places.
+/// A fuzz target with its directories and files.
 struct Target {
     name: String,
     program: PathBuf,
@@ -230,7 +228,7 @@ fn entries(directory: &Path) -> Result<BTreeSet<PathBuf>> {
     listing.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// Fuzzes all targets, `jobs` at a time; results come in the order of targets.
+/// Fuzzes all targets, `jobs` at a time. Results are in the order of the targets.
 fn fuzz_all(targets: &[Target], options: &Options) -> Result<Vec<Summary>> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
@@ -257,7 +255,7 @@ fn take(next: &AtomicUsize, end: usize) -> Option<usize> {
     (index < end).then_some(index)
 }
 
-/// What one target's run came to.
+/// Result of fuzzing one target.
 struct Summary {
     name: String,
     executions: Option<u64>,
@@ -273,7 +271,7 @@ impl Summary {
     }
 }
 
-/// A number among libFuzzer's final statistics.
+/// Reads a number from the final statistics of libFuzzer.
 fn statistic(log: &str, name: &str) -> Option<u64> {
     let start = format!("stat::{name}:");
     log.lines()

@@ -1,8 +1,7 @@
-//! Every piece of automation of the project, as one Rust program.
+//! All automation of the project, as one Rust program.
 //!
-//! What a person types and what continuous integration runs is the same code,
-//! so neither can drift from the other, and no step depends on the dialect of a
-//! shell. One file a subcommand; this one only reads the command line.
+//! People and continuous integration run the same code, so neither can drift from the other, and no step depends on the
+//! dialect of a shell. Each subcommand has a file; this one only parses the command line.
 
 mod bench;
 mod ci;
@@ -33,7 +32,7 @@ struct Arguments {
     task: Task,
 }
 
-/// One variant a subcommand.
+/// Subcommands, one variant each.
 #[derive(Subcommand)]
 enum Task {
     /// Check the structure of the project: dependencies between crates, files
@@ -44,26 +43,25 @@ enum Task {
     Ci(ci::Options),
     /// Install the packages that tests need
     Install,
-    /// Run what takes too long for every change: all random archives, and the tests of a release build
+    /// Run the proofs that take too long for every change: all random archives, and the tests of a release build
     Proofs,
     /// Measure the doc comments: words, vague beginnings, labels
     Prose(prose::Options),
     /// Fuzz the readers of untrusted input
     Fuzz(fuzz::Options),
-    /// Measure against the tools that exist
+    /// Measure speed and overhead, compared with existing tools
     Bench(bench::Options),
     /// Analyse a fixed set of archives with the code of two commits, and compare the results
     Same(same::Options),
     /// Measure SRUMMA and SOR, and print the tables of the book
     Tables(tables::Options),
-    /// Hold programs that know their own waits against what Dwell finds in them
+    /// Compare the waits that test programs measure themselves with those that Dwell finds
     Truth(truth::Options),
-    /// Build the page of the explorer; --check holds the committed one against it, --test looks at it
+    /// Build the page of the explorer; --check compares it with the committed one, --test tests it in a browser
     Web(web::Options),
 }
 
-/// Prints the error itself: a backtrace through this program helps nobody whose
-/// test failed.
+/// Runs the subcommand. An error is printed without a backtrace, which would only show this program.
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments.task) {

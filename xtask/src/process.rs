@@ -1,8 +1,7 @@
 //! Running other programs.
 //!
-//! Every task here is mostly a list of programs to run. They share three wishes:
-//! the reader sees what was run, a failure names the command, and nothing runs
-//! in a directory other than the one that was meant.
+//! Every task here is mostly a list of programs to run. All of them are shown before they run, a failure names the
+//! command, and every command runs in the directory that was intended.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// A command for the cargo that runs this program, in the directory `root`.
+/// Returns a command for the cargo that runs this program, in the directory `root`.
 pub(crate) fn cargo(root: &Path) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -18,7 +17,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
     command
 }
 
-/// Shows the command, runs it with our terminal, and fails when it fails.
+/// Shows a command and runs it with the terminal of this program. Fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", display(command));
     let status = command.status().with_context(|| format!("cannot run `{}`", display(command)))?;
@@ -28,7 +27,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs the command silently and gives what it wrote to standard output.
+/// Runs a command silently and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -42,7 +41,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("`{}` wrote something other than UTF-8", display(command)))
 }
 
-/// Whether the command runs and succeeds; its output is thrown away.
+/// Returns `true` if a command runs and succeeds. Its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -52,20 +51,20 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Whether a program of this name lies on the search path.
+/// Returns `true` if a program of this name is on the search path.
 pub(crate) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// The command as a person would type it.
+/// Returns a command as a person would type it.
 pub(crate) fn display(command: &Command) -> String {
     let mut words = vec![program_name(command.get_program())];
     words.extend(command.get_args().map(quote));
     words.join(" ")
 }
 
-/// The path of cargo itself only distracts; every other program is shown whole.
+/// Returns the name of a program as it is shown: cargo without its path, every other program in full.
 fn program_name(program: &OsStr) -> String {
     match Path::new(program).file_name() {
         Some(name) if name == "cargo" => "cargo".to_owned(),

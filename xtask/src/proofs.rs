@@ -1,4 +1,4 @@
-//! `cargo xtask proofs`: what takes too long for every change, and of which CI runs a sample.
+//! `cargo xtask proofs`: checks that take too long for every change, of which continuous integration runs a sample.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::ci::linkage;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// Holds the search for waits against exhaustive searches of all random archives, recovers runs that are killed
-/// and damaged at random, and tests the library and the program as users have them: CI has them without
-/// optimisation.
+/// Compares the search for wait states with exhaustive searches of all random archives, recovers runs that were killed
+/// and damaged at random, and tests the library and the command in the release profile, of which continuous integration
+/// tests only the library.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let root = &workspace.root;
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;

@@ -12,7 +12,8 @@ use anyhow::{Result, bail};
 use crate::tidy::sources;
 use crate::workspace::Workspace;
 
-/// Words with which a sentence only names its subject, and leaves the reader to find out what is said of it.
+/// Words with which a sentence only names its subject, and leaves the reader to find out what it says about the
+/// subject.
 const VAGUE: &[&str] = &["What", "Who", "Whom", "Whose", "Whether", "How"];
 
 /// Doc comments on public items with this many words or fewer are labels.
@@ -27,16 +28,16 @@ const LEAST_MEAN: f64 = 21.0;
 /// Options of `cargo xtask prose`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Print every doc comment that is vague or a label, of files whose path begins with this
+    /// Print the vague doc comments and labels in files whose path begins with this
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = "")]
     list: Option<String>,
-    /// Print so many doc comments, chosen at random
+    /// Print this many doc comments, chosen at random
     #[arg(long, value_name = "COUNT")]
     sample: Option<usize>,
-    /// The seed of the choice
+    /// Seed of the choice
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Measure the Rust files of another project, instead of this one
+    /// Measure the Rust files of another project instead of this one
     #[arg(long, value_name = "DIR")]
     of: Option<PathBuf>,
     /// Fail if a figure misses its goal
@@ -44,7 +45,7 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// One doc comment.
+/// A doc comment and its place.
 #[derive(Debug, PartialEq, Eq)]
 struct Comment {
     path: String,
@@ -68,7 +69,7 @@ impl Comment {
     }
 }
 
-/// Sums over the doc comments of one crate, or of all.
+/// Figures of the doc comments of one crate, or of all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     comments: usize,
@@ -112,7 +113,7 @@ impl Figures {
     }
 }
 
-/// Runs the subcommand.
+/// Measures all doc comments and prints the figures, and the comments that were asked for.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let root = options.of.as_ref().unwrap_or(&workspace.root);
     let mut comments = Vec::new();
@@ -155,7 +156,7 @@ fn print(comment: &Comment) {
     println!("{}:{}{public}: {}", comment.path, comment.line, comment.text);
 }
 
-/// The folder of the crate that a file belongs to.
+/// Returns the folder of the crate to which a file belongs.
 fn crate_of(path: &str) -> String {
     let mut parts = path.split('/');
     match (parts.next(), parts.next()) {
@@ -165,7 +166,7 @@ fn crate_of(path: &str) -> String {
     }
 }
 
-/// The doc comments of a file.
+/// Returns the doc comments of a file.
 fn scan(path: &str, text: &str) -> Vec<Comment> {
     let mut found = Vec::new();
     let mut open: Option<(usize, Vec<&str>)> = None;

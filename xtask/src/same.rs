@@ -16,10 +16,10 @@ use serde_json::Value;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// The recorded archives, one in each folder.
+/// Directory of the recorded archives, one folder for each.
 const RECORDED: &str = "tests/data/archives";
 
-/// The synthetic archives: a name, and the arguments of `dwell synth`.
+/// Synthetic archives: a name, and the arguments of `dwell synth`.
 const SYNTHETIC: &[(&str, &[&str])] = &[
     ("srumma", &["srumma", "--ranks", "16"]),
     ("sor", &["sor", "--ranks", "16"]),
@@ -35,14 +35,14 @@ const SYNTHETIC: &[(&str, &[&str])] = &[
 pub(crate) struct Options {
     /// The commit to compare with
     old: String,
-    /// The commit to compare; the working tree if not given
+    /// The commit to compare; the working tree if it is not given
     new: Option<String>,
 }
 
-/// The results of one archive: the name of a file, and its bytes.
+/// Results of one archive: the bytes of each file, by its name.
 type Results = BTreeMap<&'static str, Vec<u8>>;
 
-/// Runs the subcommand.
+/// Analyses all archives with both versions and prints the differences. Fails if there are any.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let folder = workspace.target.join("same");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -68,7 +68,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The program `dwell` of a commit. It is built once and kept.
+/// Returns the path of `dwell` of a commit, which is built once and kept.
 fn built(workspace: &Workspace, folder: &Path, commit: &str) -> Result<PathBuf> {
     let mut git = Command::new("git");
     git.current_dir(&workspace.root).args([
@@ -99,7 +99,7 @@ fn built(workspace: &Workspace, folder: &Path, commit: &str) -> Result<PathBuf> 
     copied.map(|_| program)
 }
 
-/// The archives of the set, by name.
+/// Returns the archives of the set, by name.
 fn archives(
     workspace: &Workspace,
     folder: &Path,
@@ -133,7 +133,7 @@ fn clear(path: &Path) -> Result<()> {
     }
 }
 
-/// Analyses a copy of an archive, always at the same place, since results name it.
+/// Analyses a copy of an archive. The copy is always at the same path, because results contain it.
 fn results(folder: &Path, dwell: &Path, archive: &Path) -> Result<Results> {
     let copy = folder.join("archive");
     clear(&copy)?;
@@ -171,7 +171,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where two results differ: one line a place.
+/// Lists the places at which two results differ.
 fn compare(old: &Results, new: &Results) -> Vec<String> {
     let mut found = Vec::new();
     for (name, old) in old {
@@ -188,7 +188,7 @@ fn compare(old: &Results, new: &Results) -> Vec<String> {
     found
 }
 
-/// The first line, or byte, that is not the same.
+/// Describes the first line, or byte, that differs.
 fn first_difference(old: &[u8], new: &[u8]) -> String {
     let at = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
@@ -200,7 +200,7 @@ fn first_difference(old: &[u8], new: &[u8]) -> String {
     }
 }
 
-/// Adds the paths of values that differ.
+/// Adds the paths of the values that differ between two JSON documents.
 fn differ(path: &str, old: &Value, new: &Value, found: &mut Vec<String>) {
     match (old, new) {
         (Value::Object(a), Value::Object(b)) => {

@@ -1,15 +1,14 @@
-//! `cargo xtask tables`: two well-known one-sided programs, measured, as tables for the book.
+//! `cargo xtask tables`: measurements of two well-known one-sided programs, as tables for the book.
 //!
-//! SRUMMA and SOR are the benchmarks on which Wait for Progress was first studied. This runs
-//! `examples/srumma` and `examples/sor` under `dwell run`, for several numbers of processes, on a
-//! transport where the target has to help and on one where it has not, and puts together what
-//! `dwell analyze` finds.
+//! SRUMMA and SOR are the benchmarks on which Wait for Progress was first studied. This command runs `examples/srumma`
+//! and `examples/sor` under `dwell run`, for several numbers of processes, on a transport that needs the target to make
+//! progress and on one that does not, and collects the results of `dwell analyze`.
 //!
-//! Both are there over ARMCI as well: `examples/ga-dgemm`, since `GA_Dgemm` is SRUMMA, and
-//! `examples/armci-sor`; measured if they are named.
+//! Both exist over ARMCI as well: `examples/ga-dgemm`, since `GA_Dgemm` is SRUMMA, and `examples/armci-sor`. They are
+//! measured if they are named.
 //!
-//! SRUMMA multiplies matrices of one size whatever the number of processes (strong scaling), SOR gives
-//! each process a block of one size (weak scaling).
+//! SRUMMA multiplies matrices of one size whatever the number of processes (strong scaling). SOR gives each process a
+//! block of one size (weak scaling).
 //!
 //! `NWChem` is measured if it is named: see [`nwchem`].
 
@@ -35,18 +34,18 @@ const LIMIT: &str = "300";
 /// Options of `cargo xtask tables`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The program; SRUMMA and SOR if none is named
+    /// Program to measure [default: SRUMMA and SOR]
     program: Option<Program>,
     /// Numbers of processes [default: 2,4; smoke 2]
     #[arg(long, value_delimiter = ',', value_name = "N")]
     processes: Vec<u32>,
-    /// Who serves a get: the target's library, or nobody needs to
+    /// Transports: in software the target must make progress for a get, in hardware it need not
     #[arg(long, value_delimiter = ',', default_value = "software,hardware")]
     transports: Vec<Transport>,
-    /// Percent that processes with odd numbers compute longer than the others
+    /// Percentage by which processes with odd numbers compute longer than the others
     #[arg(long, value_delimiter = ',', default_value = "0", value_name = "PERCENT")]
     imbalance: Vec<u32>,
-    /// Only see that everything works: small and short
+    /// Only check that everything works: small and short runs
     #[arg(long)]
     smoke: bool,
     /// Take `dwell` and `libdwell.so` from this directory instead of building
@@ -63,7 +62,7 @@ pub(crate) enum Program {
     GaDgemm,
     /// SOR over ARMCI
     ArmciSor,
-    /// Chemistry, by MPI
+    /// Chemistry, with MPI
     Nwchem,
 }
 
@@ -78,7 +77,7 @@ impl Program {
         }
     }
 
-    /// What it communicates with.
+    /// Returns the interface with which the program communicates.
     pub(crate) fn layer(self) -> Layer {
         match self {
             Program::Srumma | Program::Sor => Layer { name: "shmem", title: "OpenSHMEM" },
@@ -87,7 +86,7 @@ impl Program {
         }
     }
 
-    /// The tables of a program: the arguments that each is about.
+    /// Returns the variants of a program, each given by its arguments and shown as a table.
     fn variants(self, smoke: bool) -> &'static [&'static str] {
         match (self, smoke) {
             (Program::Srumma, false) => &["512 16 6", "--blocking 512 16 6"],
@@ -103,26 +102,26 @@ impl Program {
     }
 }
 
-/// A layer, as reports and people call it.
+/// A programming interface, by its name in metrics and by its title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layer {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
 }
 
-/// What carries the gets.
+/// Kind of transport that performs the gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Transport {
-    /// A get waits until its target enters the library: TCP, or a component of Open MPI that sends
-    /// messages.
+    /// A transport on which a get waits until its target enters the library: TCP, or a component of Open MPI that sends
+    /// messages
     Software,
-    /// What the runtime chooses; on one node that is shared memory.
+    /// The transport that the runtime chooses, which is shared memory on one node
     Hardware,
 }
 
 impl Transport {
-    /// Options of the launcher. Without one of them some releases of Open MPI 4.1 crash at the end of
-    /// OpenSHMEM and in one-sided operations, Dwell or not.
+    /// Returns options of the launcher. Without one of them some releases of Open MPI 4.1 crash at the end of OpenSHMEM
+    /// and in one-sided operations, with Dwell or without.
     fn arguments(self, layer: Layer) -> &'static [&'static str] {
         match (self, layer.name) {
             (Transport::Software, "shmem") => &["-mca", "osc", "^rdma", "-x", "UCX_TLS=tcp,self"],
@@ -139,7 +138,7 @@ impl Transport {
     }
 }
 
-/// Builds, runs, analyses, and prints a table for each variant of each program.
+/// Builds, runs and analyses the programs, and prints a table for each variant.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let processes: &[u32] = match (options.processes.as_slice(), options.smoke) {
         ([], true) => &[2],
@@ -176,7 +175,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// One run to make.
+/// A run to measure.
 struct Case {
     program: Program,
     arguments: &'static str,
@@ -185,7 +184,7 @@ struct Case {
     imbalance: u32,
 }
 
-/// A directory that goes away with its value.
+/// A directory that is removed when the value is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -194,9 +193,9 @@ impl Drop for Folder {
     }
 }
 
-/// What is needed to measure.
+/// Programs and directories of the measurement.
 struct Tools {
-    /// Holds the programs, and the traces while they are there.
+    /// Directory of the programs, and of traces while they exist.
     folder: Folder,
     dwell: PathBuf,
     library: PathBuf,
@@ -222,8 +221,8 @@ impl Tools {
         Ok(Tools { folder, dwell, library })
     }
 
-    /// Runs a program, analyses the trace and reads the report. The programs check their results, so
-    /// a wrong one is an error here.
+    /// Runs a program, analyses the trace and reads the report. The programs check their results and fail if they are
+    /// wrong.
     fn measure(&self, case: &Case) -> Result<Row> {
         let trace = Folder(self.folder.0.join("trace"));
         let seconds = self.launch(case, &trace.0)?;
@@ -246,7 +245,7 @@ impl Tools {
         Ok(Row::new(case, seconds, analysis, findings, &metrics, per_process))
     }
 
-    /// Runs a program under Dwell and gives the seconds that its work took, by its own clock.
+    /// Runs a program under Dwell and returns the seconds that its work took, by its own clock.
     fn launch(&self, case: &Case, trace: &Path) -> Result<f64> {
         let layer = case.program.layer();
         let launcher = if layer.name == "shmem" { "oshrun" } else { "mpirun.openmpi" };
@@ -320,10 +319,10 @@ pub(crate) fn compile(program: Program, folder: &Path, dwell: &Path) -> Result<(
         .with_context(|| format!("what it needs is in `apt-get install {packages}`"))
 }
 
-/// The upper bound of Wait for Progress; before it stands the name of the layer.
+/// Name of the upper bound of Wait for Progress, without the prefix of the layer.
 const AT_MOST: &str = "wait_for_progress_upper_bound";
 
-/// The lower bound, by the kind of call and the number of targets.
+/// Names of the lower bounds, by the kind of call and the number of targets.
 const AT_LEAST: &[&str] = &[
     "rma_comm_wait_for_progress",
     "rma_comm_wait_for_progress_multi",
@@ -331,10 +330,10 @@ const AT_LEAST: &[&str] = &[
     "rma_sync_wait_for_progress_multi",
 ];
 
-/// Metrics by name, summed up over all processes. A report leaves out what is 0.
+/// Values of metrics by name, summed over all processes. Reports leave out metrics that are 0.
 type Metrics = BTreeMap<String, f64>;
 
-/// Reads `dwell report --metrics --json`. Something of the layer must have been recorded.
+/// Parses `dwell report --metrics --json`. Fails if no call of the layer was recorded.
 fn metrics(json: &str, layer: &str) -> Result<Metrics> {
     let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
     let rows = report["metrics"].as_array().context("the report has no metrics")?;
@@ -348,7 +347,7 @@ fn metrics(json: &str, layer: &str) -> Result<Metrics> {
     Ok(metrics)
 }
 
-/// How a metric is spread over processes.
+/// Distribution of a metric over processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Spread {
     least: f64,
@@ -356,7 +355,7 @@ struct Spread {
     most: f64,
 }
 
-/// Reads `dwell report --locations --metric … --json`.
+/// Parses `dwell report --locations --metric … --json`.
 fn spread(json: &str) -> Result<Spread> {
     let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
     let rows = report["spread"].as_array().context("the report has no spread")?;
@@ -368,7 +367,7 @@ fn spread(json: &str) -> Result<Spread> {
     Ok(Spread { least: statistic("min")?, mean: statistic("mean")?, most: statistic("max")? })
 }
 
-/// What is needed of `findings.json`.
+/// The parts of `findings.json` that the tables need.
 struct Findings {
     /// Seconds from the first event to the last.
     length: f64,
@@ -391,28 +390,28 @@ fn findings(json: &str) -> Result<Findings> {
     })
 }
 
-/// What is known of one run. Seconds are sums over all processes, but for the first two; calls that
-/// start, end and allocate are in none of them.
+/// Results of one run. Seconds are sums over all processes except for `seconds` and `analysis`. Calls that initialise,
+/// finalise and allocate are not included.
 #[derive(Debug, Default)]
 struct Row {
     processes: u32,
     transport: &'static str,
     imbalance: u32,
-    /// Of the work of the program, from its begin to its end.
+    /// Time of the program's work, from its beginning to its end.
     seconds: f64,
-    /// That `dwell analyze` took.
+    /// Time that `dwell analyze` took.
     analysis: f64,
     gets: f64,
-    /// Inside and outside calls.
+    /// Time inside and outside of calls.
     all: f64,
     calls: f64,
-    /// In gets and in the calls that complete them.
+    /// Time in gets and in the calls that complete them.
     one_sided: f64,
     progress_at_least: f64,
     progress_at_most: f64,
     unconfirmed: f64,
     barrier_waits: f64,
-    /// Of `progress_at_most`.
+    /// Distribution of `progress_at_most` over processes.
     per_process: Spread,
     not_computed: Vec<String>,
 }
@@ -453,14 +452,14 @@ impl Row {
         }
     }
 
-    /// Bounds of Wait for Progress as percent of something.
+    /// Formats the bounds of Wait for Progress as percentages of a time.
     fn progress_percent(&self, of: f64) -> String {
         let percent = |part: f64| if of > 0.0 { 100.0 * part / of } else { 0.0 };
         bounds(percent(self.progress_at_least), percent(self.progress_at_most), 1)
     }
 }
 
-/// Two bounds, or one number if they do not differ in the digits that are shown.
+/// Formats two bounds, or one number if both look the same with this many digits.
 fn bounds(at_least: f64, at_most: f64, digits: usize) -> String {
     let [low, high] = [at_least, at_most].map(|value| format!("{value:.digits$}"));
     if low == high { low } else { format!("{low} to {high}") }

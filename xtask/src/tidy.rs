@@ -1,9 +1,8 @@
-//! `cargo xtask tidy`: the structure of the project, held by a program.
+//! `cargo xtask tidy`: checks of the structure of the project.
 //!
-//! A rule that nobody checks is a wish. Each rule of `ARCHITECTURE.md` that a
-//! program can check is a module here, and each reports how much it looked at,
-//! so that a check which silently looks at nothing is seen. Licences and origins
-//! of dependencies are cargo-deny's: see [`crate::deny`].
+//! Each rule of `ARCHITECTURE.md` that a program can check is a module here. Each check reports how much it examined,
+//! so that a check which silently examines nothing is noticed. cargo-deny checks licences and origins of dependencies:
+//! see [`crate::deny`].
 
 mod architecture;
 mod dependencies;
@@ -45,7 +44,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// What one check found.
+/// Result of one check.
 #[derive(Debug)]
 pub(crate) struct Check {
     name: &'static str,
@@ -54,7 +53,7 @@ pub(crate) struct Check {
     problems: Vec<Problem>,
 }
 
-/// One violation, and where to go to mend it.
+/// A violation of a rule, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     file: String,
@@ -63,24 +62,24 @@ pub(crate) struct Problem {
 }
 
 impl Check {
-    /// A check that looked at `count` things.
+    /// Creates the result of a check that examined `count` objects.
     fn done(name: &'static str, count: usize, what: &'static str, problems: Vec<Problem>) -> Check {
         Check { name, count, what, problems }
     }
 
-    /// How many problems there are.
+    /// Returns the number of problems.
     fn problems(&self) -> usize {
         self.problems.len()
     }
 }
 
 impl Problem {
-    /// A problem on one line, counted from 1.
+    /// Creates a problem on one line, counted from 1.
     fn at(file: &str, line: usize, message: impl Into<String>) -> Problem {
         Problem { file: file.to_owned(), line: Some(line), message: message.into() }
     }
 
-    /// A problem of a whole file or directory.
+    /// Creates a problem of a whole file or directory.
     fn of(file: &str, message: impl Into<String>) -> Problem {
         Problem { file: file.to_owned(), line: None, message: message.into() }
     }

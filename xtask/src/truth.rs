@@ -1,14 +1,14 @@
-//! `cargo xtask truth`: programs that know their own waits, held against what Dwell finds in them.
+//! `cargo xtask truth`: compares the waits that programs measure themselves with those that Dwell finds in them.
 //!
-//! The programs of `tests/programs/truth` read the clock around each call that waits, and tell each other past the
-//! runtime when they do what others wait for. So each knows how long it waited, in which line and for whom, however
-//! busy the machine is. They are recorded on real runtimes and analysed; for each line that waits a row of a table says what
-//! the program knows and what Dwell found: see [`judge`]. A row fails if the truth lies outside of the bounds, or
-//! if the line or the culprit is wrong.
+//! The programs of `tests/programs/truth` read the clock around each call that waits, and tell each other, outside of
+//! the runtime, when they do what others wait for. So each program knows how long it waited, in which line and for
+//! which process, however busy the machine is. They are recorded on real runtimes and analysed. For each line that
+//! waits, a row of a table shows what the program measured and what Dwell found: see [`judge`]. A row fails if the true
+//! time lies outside of the bounds, or if the line or the culprit is wrong.
 //!
-//! A row that fails is run again, up to [`ATTEMPTS`] times in all: a process that loses its core between a call and
-//! its reading of the clock is wrong about itself. What is known to fail stands in [`known`], with the reason; a row of it
-//! that passes in every attempt fails the command as well, so that the list stays true.
+//! A row that fails is run again, up to [`ATTEMPTS`] times in all, because a process that loses its core between a call
+//! and its reading of the clock is wrong about itself. Rows that are known to fail are listed in [`known`], with the
+//! reason. If one of them passes in every attempt, the command fails as well, so that the list stays true.
 
 mod judge;
 mod known;
@@ -29,21 +29,21 @@ use self::runtimes::Tools;
 use crate::process::{self, cargo};
 use crate::workspace::Workspace;
 
-/// How often a row is tried.
+/// Largest number of attempts for a row.
 const ATTEMPTS: usize = 6;
 
-/// Of the archives of targets that come and go, at least this many in a hundred have the truth within the bounds.
+/// Percentage of the archives with targets that come and go in which the true time must lie within the bounds.
 const VISITS_PERCENT: usize = 95;
 
 /// Options of `cargo xtask truth`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Run only what has all of these in its runtime, program or modes
+    /// Run only programs whose title contains all of these words: runtime, program, modes
     names: Vec<String>,
     /// Run the small part that continuous integration runs
     #[arg(long)]
     sample: bool,
-    /// Print what would run
+    /// Print the selected runs and do not run them
     #[arg(long)]
     list: bool,
     /// Try each row only once
@@ -52,7 +52,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What continuous integration runs.
+    /// Returns the options of continuous integration.
     pub(crate) fn sample() -> Options {
         Options { names: Vec::new(), sample: true, list: false, once: false }
     }
@@ -63,13 +63,14 @@ impl Options {
     }
 }
 
-/// Rows by what became of them.
+/// Number of rows by their outcome.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
     known: usize,
     failed: Vec<String>,
-    /// Archives of targets that come and go, and those of them in which the truth lies within the bounds.
+    /// Number of archives with targets that come and go; the next field counts those with the true time within the
+    /// bounds.
     visits: usize,
     visits_within: usize,
 }
@@ -97,7 +98,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     tally.conclude(began)
 }
 
-/// Runs a program, again where rows failed, and prints its rows.
+/// Runs a program, several times if rows fail, and prints its rows.
 fn measure(tools: &Tools, run: &Run, options: &Options, tally: &mut Tally) -> Result<()> {
     println!("\n{}", run.title());
     let attempts = if options.once || run.kind == Kind::Visits { 1 } else { ATTEMPTS };
@@ -205,7 +206,7 @@ impl Tally {
     }
 }
 
-/// The folder of the programs.
+/// Returns the directory of the programs.
 fn sources() -> PathBuf {
     PathBuf::from("tests/programs/truth")
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask web`: the page of the explorer.
 //!
-//! What it builds is committed as part of `dwell-serve`, so that nobody needs Node to build Dwell. The tools are
-//! pinned by `web/package-lock.json`, so that everybody builds the same bytes, and `--check` holds the
-//! committed page against a new one.
+//! The built page is committed as part of `dwell-serve`, so that building Dwell does not need Node.
+//! `web/package-lock.json` fixes the versions of the tools, so that all machines build the same bytes, and `--check`
+//! compares the committed page with a new one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,16 +21,16 @@ const PAGE: &str = "crates/dwell-serve/page";
 /// Options of `cargo xtask web`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Fail if the committed page is not what is built from `web/`
+    /// Fail if the committed page differs from what `web/` builds
     #[arg(long)]
     check: bool,
-    /// Look at every view in a browser
+    /// Test every view in a browser
     #[arg(long)]
     test: bool,
-    /// With --test: only a sample, as continuous integration has time for
+    /// With --test: test only a sample, as continuous integration does
     #[arg(long, requires = "test")]
     sample: bool,
-    /// With --test: make the pictures of the book anew
+    /// With --test: take the screenshots of the book anew
     #[arg(long, requires = "test")]
     pictures: bool,
     /// Measure on a report of 294,912 locations, which takes 4 GB of disk
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     scale: bool,
 }
 
-/// Builds the page, and does what else is asked for.
+/// Builds the page, and tests and measures it if the options say so.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     install(workspace)?;
     if options.check || !(options.test || options.scale) {
@@ -53,13 +53,13 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What continuous integration does: the page is what `web/` makes, and works in a browser.
+/// Does what continuous integration needs: checks that the page is what `web/` builds, and that it works in a browser.
 pub(crate) fn check_and_sample(workspace: &Workspace) -> Result<()> {
     let options = Options { check: true, test: true, sample: true, pictures: false, scale: false };
     run(workspace, &options)
 }
 
-/// A program of Node: that of the machine, or what `cargo xtask ci` installed where there is none.
+/// Returns a command for a program of Node: that of the machine, or the one that `cargo xtask ci` installed.
 fn tool(workspace: &Workspace, name: &str) -> Command {
     let own = workspace.target.join("node/bin");
     let mut command = Command::new(name);
@@ -72,7 +72,7 @@ fn tool(workspace: &Workspace, name: &str) -> Command {
     command
 }
 
-/// Installs the pinned packages, unless just these are there.
+/// Installs the pinned packages, unless exactly these are installed.
 fn install(workspace: &Workspace) -> Result<()> {
     if !process::succeeds(tool(workspace, "npm").arg("--version")) {
         bail!("the page is built with Node: install it with npm, 20 or later");
@@ -133,7 +133,7 @@ fn test(workspace: &Workspace, sample: bool, pictures: bool) -> Result<()> {
     process::run(&mut node)
 }
 
-/// Speed where it is hard.
+/// Measures the speed of the page on a very large report.
 fn scale(workspace: &Workspace) -> Result<()> {
     process::run(cargo(&workspace.root).args(["build", "--release", "-p", "dwell"]))?;
     let mut node = tool(workspace, "node");

@@ -1,7 +1,7 @@
-//! What cargo knows about this workspace.
+//! The cargo workspace and its packages.
 //!
-//! Manifests are read by cargo alone: `cargo metadata` has resolved inheritance,
-//! renames and globs, which a second reader of TOML would get subtly wrong.
+//! Only cargo reads manifests: `cargo metadata` resolves inheritance, renames and globs, which a second parser of TOML
+//! would get subtly wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -13,33 +13,33 @@ use crate::process;
 /// The workspace and its own crates.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    /// The directory of the root manifest.
+    /// Directory of the root manifest.
     pub(crate) root: PathBuf,
-    /// Where cargo puts what it builds.
+    /// Directory of build results.
     pub(crate) target: PathBuf,
-    /// The crates of this workspace.
+    /// Crates of this workspace, by name.
     pub(crate) members: Vec<Package>,
 }
 
 /// One crate of the workspace.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// Its name in the registry.
+    /// Name of the package in the registry.
     pub(crate) name: String,
-    /// Its `Cargo.toml`.
+    /// Path of its `Cargo.toml`.
     pub(crate) manifest: PathBuf,
-    /// What it asks for.
+    /// Dependencies of all kinds.
     pub(crate) dependencies: Vec<Dependency>,
-    /// What is built from it.
+    /// Targets that cargo builds from it.
     pub(crate) targets: Vec<Target>,
 }
 
-/// One line of a package's dependency tables.
+/// A dependency of a package.
 #[derive(Debug, Clone)]
 pub(crate) struct Dependency {
-    /// The package asked for, under its own name.
+    /// Name of the package that is depended on, before any renaming.
     pub(crate) name: String,
-    /// The table it stands in.
+    /// Table of the manifest that contains it.
     pub(crate) kind: DependencyKind,
 }
 
@@ -54,14 +54,14 @@ pub(crate) enum DependencyKind {
     Dev,
 }
 
-/// One thing built from a package.
+/// A target that cargo builds from a package.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Its name.
+    /// Name of the target.
     pub(crate) name: String,
-    /// Whether it is a program.
+    /// Set if the target is a program.
     pub(crate) is_bin: bool,
-    /// Its root source file.
+    /// Path of its root source file.
     pub(crate) source: PathBuf,
 }
 
@@ -77,12 +77,12 @@ impl Workspace {
         Workspace::from_metadata(&metadata).context("cannot understand cargo metadata")
     }
 
-    /// The workspace member of this name.
+    /// Returns the workspace member of this name.
     pub(crate) fn member(&self, name: &str) -> Option<&Package> {
         self.members.iter().find(|package| package.name == name)
     }
 
-    /// A path as people name it: relative to the root.
+    /// Returns a path relative to the root, as messages show it.
     pub(crate) fn relative(&self, path: &Path) -> String {
         let shown = path.strip_prefix(&self.root).unwrap_or(path);
         shown.display().to_string()
@@ -105,7 +105,7 @@ impl Workspace {
 }
 
 impl Package {
-    /// The directory of the manifest.
+    /// Returns the directory of the manifest.
     pub(crate) fn directory(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new(""))
     }

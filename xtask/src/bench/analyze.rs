@@ -1,9 +1,8 @@
-//! `cargo xtask bench analyze`: the search for waits, beside bare reading of the same archive.
+//! `cargo xtask bench analyze`: the search for wait states, compared with merely reading the same archive.
 //!
-//! Archives are made by `dwell synth`: `sor` has blocking gets, `srumma` non-blocking ones, `ring`
-//! messages. The analysis is the example `replay` of `dwell-analyze`, bare reading the example `bench`
-//! of `otf2` and, since it holds all files open at once and so cannot open many, libotf2 on an archive of
-//! fewer locations.
+//! `dwell synth` makes the archives: `sor` has blocking gets, `srumma` non-blocking ones, `ring` messages. The example
+//! `replay` of `dwell-analyze` performs the analysis, and the example `bench` of `otf2` only reads. libotf2 opens all
+//! files at the same time and so cannot read many; it is compared on an archive of fewer locations.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,18 +17,18 @@ use super::otf2;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The goals of the project, in millions of gets a second.
+/// Goals in millions of gets per second.
 const GOALS: [(&str, f64); 2] = [("blocking gets", 11.0), ("non-blocking gets", 8.0)];
-/// The analysis takes at most this many times as long as bare reading.
+/// Factor by which the analysis may take longer than reading.
 const RATIO: f64 = 3.0;
-/// Gets of a rank in an iteration of `sor`, nearly, and in a round of `srumma` for each block.
+/// Approximate number of gets of a rank in an iteration of `sor`, and number of rounds of `srumma`.
 const SOR_GETS: u64 = 8;
 const SRUMMA_ROUNDS: u64 = 3;
 
 /// Options of `cargo xtask bench analyze`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Locations of the large archives
+    /// Number of locations in the large archives
     #[arg(long, default_value_t = 32_768)]
     ranks: u64,
     /// Gets in each of the large archives, in millions
@@ -49,13 +48,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Small and without goals: see [`super::Options::smoke`].
+    /// Returns options for a small run without goals: see [`super::Options::smoke`].
     pub(crate) fn smoke() -> Options {
         Options { ranks: 64, gets: 0.02, memory: 64, rounds: 1, no_goals: true, build: Build::Dev }
     }
 }
 
-/// Makes the archives, measures, and judges.
+/// Makes the archives, measures, and fails if a goal is missed.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.rounds == 0 || options.ranks < 2 {
         bail!("at least one round and two ranks are needed");
@@ -109,7 +108,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The programs, and where their archives go.
+/// Programs to run, and the directory of their archives.
 struct Bench {
     dwell: PathBuf,
     replay: PathBuf,
@@ -118,7 +117,7 @@ struct Bench {
     directory: PathBuf,
 }
 
-/// An archive that was made.
+/// A synthetic archive and its size.
 struct Made {
     kind: &'static str,
     directory: PathBuf,
@@ -157,7 +156,7 @@ impl Bench {
         })
     }
 
-    /// Makes an archive with about so many gets, or messages, of each rank.
+    /// Makes an archive with about `each` gets, or messages, for each rank.
     fn archive(&self, name: &str, kind: &'static str, ranks: u64, each: f64) -> Result<Made> {
         let directory = self.directory.join(name);
         if directory.exists() {
@@ -215,7 +214,8 @@ impl Bench {
         command
     }
 
-    /// One, four and sixteen times the events with one budget: memory stays, time grows as the events.
+    /// Analyses archives with 1, 4 and 16 times as many events within the same memory. Memory must stay within the
+    /// budget, and time must grow no faster than the number of events. Returns the goals that were missed.
     fn growth(&self, ranks: u64, each: f64, memory: u64, rounds: usize) -> Result<Vec<String>> {
         let mut archives = Vec::new();
         for factor in [1_u32, 4, 16] {

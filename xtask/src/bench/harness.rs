@@ -1,11 +1,9 @@
 //! Fair comparison of programs.
 //!
-//! Machines drift: clocks change, neighbours wake up. So the contestants of a
-//! group run alternately, A B A B …, after one warm-up each, and a ratio is taken
-//! between medians of runs that lived through the same minutes. The range of the
-//! ratios of single rounds says how far to trust it. Contestants that do not
-//! report the same number of events and, where they have one, the same checksum
-//! did different work: that is an error, not a result.
+//! Machines drift: clock rates change, other programs start. So the contestants of a group run alternately, A B A B …,
+//! after one warm-up each, and a ratio is taken between medians of runs from the same minutes. The range of the ratios
+//! of single rounds says how far to trust it. Contestants that do not report the same number of events and, where they
+//! have one, the same checksum did different work; that is an error and not a result.
 
 use std::fmt;
 use std::fs;
@@ -16,21 +14,21 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
-/// What one run of a contestant reports.
+/// Report of one run of a contestant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
-    /// How many events it handled.
+    /// Number of events that the run handled.
     pub(crate) events: u64,
-    /// The time it took, by its own clock.
+    /// Time of the run by the contestant's own clock.
     pub(crate) time: Duration,
-    /// What it computed from the events, if that is the same for all contestants.
+    /// Checksum over the events, if it is comparable between contestants.
     pub(crate) checksum: Option<u64>,
-    /// The most memory that it held, in bytes, if it says so.
+    /// Largest amount of memory in use, in bytes, if the contestant reports it.
     pub(crate) peak: Option<u64>,
 }
 
 impl Sample {
-    /// Reads the line `events=<n> seconds=<s>`, with `checksum=<hex>` and `peak=<bytes>` if they are there.
+    /// Parses the line `events=<n> seconds=<s>`, with optional `checksum=<hex>` and `peak=<bytes>`.
     pub(crate) fn parse(output: &str) -> Result<Sample> {
         let field = |name: &str| {
             let mut words = output.split_whitespace();
@@ -49,10 +47,10 @@ impl Sample {
     }
 }
 
-/// What runs a contestant once.
+/// Function that runs a contestant once.
 type Run = Box<dyn FnMut() -> Result<Sample>>;
 
-/// One side of a comparison.
+/// One of the programs or functions that are compared.
 pub(crate) struct Contestant {
     name: &'static str,
     how: String,
@@ -60,7 +58,7 @@ pub(crate) struct Contestant {
 }
 
 impl Contestant {
-    /// A contestant that is a closure; `how` tells the reader what it does.
+    /// Creates a contestant from a closure. `how` tells the reader what it does.
     pub(crate) fn new(
         name: &'static str,
         how: String,
@@ -70,7 +68,7 @@ impl Contestant {
         Contestant { name, how, run }
     }
 
-    /// A contestant that is a program which prints its sample.
+    /// Creates a contestant from a program that prints its sample.
     pub(crate) fn command(name: &'static str, mut command: Command) -> Contestant {
         let how = format!("$ {}", process::display(&command));
         Contestant::new(name, how, move || {
@@ -80,18 +78,18 @@ impl Contestant {
     }
 }
 
-/// Contestants that do the same work. The first is what the others are held against.
+/// Contestants that do the same work. The first is the reference for the others.
 pub(crate) struct Group {
-    /// What the work is.
+    /// Description of the work.
     pub(crate) title: &'static str,
-    /// How many times as fast as the first the others should be.
+    /// Factor by which the others should be faster than the first.
     pub(crate) goal: f64,
-    /// Who takes part.
+    /// The contestants, in the order in which they run.
     pub(crate) contestants: Vec<Contestant>,
 }
 
 impl Group {
-    /// Warms up, then runs everyone in turn for so many rounds.
+    /// Runs every contestant once to warm up, and then all of them in turn for a number of rounds.
     pub(crate) fn measure(mut self, rounds: usize) -> Result<Comparison> {
         for contestant in &mut self.contestants {
             sample(contestant)?;
@@ -120,7 +118,7 @@ fn sample(contestant: &mut Contestant) -> Result<Sample> {
     (contestant.run)().with_context(|| format!("contestant `{}`", contestant.name))
 }
 
-/// A contestant and what it did.
+/// A contestant and its samples.
 #[derive(Debug)]
 struct Measured {
     name: &'static str,
@@ -138,7 +136,7 @@ impl Measured {
     }
 }
 
-/// The outcome of a group.
+/// Result of a group.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     title: &'static str,
@@ -149,7 +147,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Refuses contestants that did different work.
+    /// Collects the results. Fails if the contestants did different work.
     fn new(title: &'static str, goal: f64, results: Vec<Measured>) -> Result<Comparison> {
         let first = results
             .iter()
@@ -175,28 +173,28 @@ impl Comparison {
         Ok(Comparison { title, goal, events: first.events, checksum, results })
     }
 
-    /// Whether everyone reached the goal against the first.
+    /// Returns `true` if all others are faster than the first by the factor of the goal.
     pub(crate) fn meets_goal(&self) -> bool {
         self.ratios().iter().all(|ratio| ratio.of_medians >= self.goal)
     }
 
-    /// Median time of the last contestant, in seconds.
+    /// Returns the median time of the last contestant, in seconds.
     pub(crate) fn median_of_last(&self) -> f64 {
         self.results.last().map_or(f64::NAN, Measured::median)
     }
 
-    /// Shortest time of the last contestant, in seconds.
+    /// Returns the shortest time of the last contestant, in seconds.
     pub(crate) fn fastest_of_last(&self) -> f64 {
         let seconds = self.results.last().map(Measured::seconds).unwrap_or_default();
         seconds.into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// What was compared.
+    /// Returns the description of the work.
     pub(crate) fn title(&self) -> &'static str {
         self.title
     }
 
-    /// How everyone but the first compares with the first.
+    /// Returns the ratio of each contestant but the first to the first.
     fn ratios(&self) -> Vec<Ratio> {
         let Some((first, others)) = self.results.split_first() else {
             return Vec::new();
@@ -205,7 +203,7 @@ impl Comparison {
     }
 }
 
-/// How many times as fast one is as another.
+/// Factor by which one contestant is faster than another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Ratio {
     of_medians: f64,
@@ -214,7 +212,7 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// Compares times of the same rounds; more is faster than `reference`.
+    /// Compares times of the same rounds. A ratio above 1 means faster than `reference`.
     fn between(reference: &[f64], other: &[f64]) -> Ratio {
         let rounds = reference.iter().zip(other).map(|(a, b)| a / b);
         Ratio {
@@ -225,7 +223,7 @@ impl Ratio {
     }
 }
 
-/// The middle value, or the mean of the two middle ones; not a number if empty.
+/// Returns the median, which is the mean of the two middle values for an even count, or NaN for no values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -272,7 +270,7 @@ impl Comparison {
     }
 }
 
-/// Where and when a benchmark ran: without it a number means nothing.
+/// Describes the machine and the time of a benchmark, without which its numbers mean nothing.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -288,8 +286,8 @@ fn cpu_model(information: &str) -> &str {
         .map_or("unknown processor", |(_, model)| model.trim())
 }
 
-/// Seconds since 1970 as a date and time in UTC. The year is taken to start in
-/// March, so that the leap day comes last and the months follow one formula.
+/// Formats seconds since 1970 as date and time in UTC. The computation lets the year start in March, so that the leap
+/// day comes last and the months follow one formula.
 fn iso_date(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     let days = days + 719_468; // from 0000-03-01

@@ -17,10 +17,10 @@ use super::harness::{self, Contestant, Group};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Enough locations that two threads can share the work evenly.
+/// Number of locations, enough for two threads to share the work evenly.
 const LOCATIONS: u64 = 8;
 
-/// Any number will do; a fixed one makes runs comparable.
+/// Seed of random events. It is fixed, so that runs are comparable.
 const SEED: &str = "20240229";
 
 /// Options of `cargo xtask bench otf2`.
@@ -43,7 +43,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Small and without goals: see [`super::Options::smoke`].
+    /// Returns options for a small run without goals: see [`super::Options::smoke`].
     pub(crate) fn smoke() -> Options {
         Options {
             events: 40_000,
@@ -55,7 +55,7 @@ impl Options {
     }
 }
 
-/// Builds both programs, writes the archives, measures, and judges.
+/// Builds both programs, writes the archives, measures, and fails if a goal is missed.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.rounds == 0 || options.events < LOCATIONS {
         bail!("at least one round and {LOCATIONS} events are needed");
@@ -78,7 +78,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The two programs, and where their archives go.
+/// The two programs, and the directory of their archives.
 struct Programs {
     libotf2: PathBuf,
     ours: PathBuf,
@@ -110,7 +110,7 @@ impl Programs {
         Ok(groups)
     }
 
-    /// Writes an archive anew, so that none outlives a change of the C program.
+    /// Writes an archive, replacing an old one that another version of the C program may have written.
     fn archive(&self, kind: &str, events: u64) -> Result<PathBuf> {
         let directory = self.directory.join(kind);
         if directory.exists() {

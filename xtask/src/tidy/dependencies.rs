@@ -1,9 +1,8 @@
-//! Which crate may use which.
+//! Allowed dependencies between crates.
 //!
-//! Data flows one way through Dwell, and the crates follow it: nothing on the
-//! right is known to anything on its left. Cargo stops circles only; this table
-//! stops the convenient shortcut that turns layers into a lump. It is the table
-//! of `ARCHITECTURE.md`, and [`super::architecture`] keeps the two equal.
+//! Data flows one way through Dwell, and so do the dependencies of its crates: nothing on the left knows anything on
+//! its right. Cargo only rejects cycles; this table rejects the convenient shortcut that turns layers into a lump. It
+//! is the table of `ARCHITECTURE.md`, and [`super::architecture`] keeps the two equal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,16 +12,16 @@ use anyhow::{Context, Result};
 use super::{Check, Problem};
 use crate::workspace::{Dependency, DependencyKind, Package, Workspace};
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The package.
+    /// Name of the package.
     pub(crate) name: &'static str,
-    /// The workspace crates it may use.
+    /// Workspace crates that the package may use.
     pub(crate) may_use: MayUse,
 }
 
-/// The third column of the table.
+/// Content of the third column of the table.
 #[derive(Debug)]
 pub(crate) enum MayUse {
     /// These crates only.
@@ -33,7 +32,7 @@ pub(crate) enum MayUse {
 
 use MayUse::{AllBut, Only};
 
-/// The crates of the design, also those whose first code has not arrived yet.
+/// The crates of the design, including those that have no code yet.
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Row] = &[
     Row { name: "otf2", may_use: Only(&[]) },
@@ -57,24 +56,24 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "xtask", may_use: Only(&[]) },
 ];
 
-/// What is no part of the product, so that "all" does not mean it.
+/// Crates that are not part of the product, so that "all" does not include them.
 const TOOLING: &[&str] = &["dwell-fuzz", "xtask"];
 
-/// Tests of every crate may take their input from here.
+/// Crate from which tests of every crate may take their input.
 const FOR_TESTS: &str = "dwell-synth";
 
-/// Crates that are published alone and keep their dependencies few:
-/// the external packages each may use outside of tests.
+/// Crates that are published on their own and keep their dependencies few, with the external packages that each may use
+/// outside of tests.
 const EXTERNALS: &[(&str, &[&str])] =
     &[("otf2", &[]), ("cubex", &["flate2", "memmap2", "quick-xml"])];
 
-/// The row of a crate.
+/// Returns the row of a crate.
 pub(crate) fn row(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)
 }
 
 impl Row {
-    /// The third column, spelt out.
+    /// Returns the crates that the third column allows.
     pub(crate) fn allowed(&self) -> BTreeSet<&'static str> {
         match self.may_use {
             Only(names) => names.iter().copied().collect(),
@@ -82,7 +81,7 @@ impl Row {
         }
     }
 
-    /// "All but these" for this row.
+    /// Returns all crates of the product except this one and those named.
     pub(crate) fn all_but(&self, names: &[&str]) -> BTreeSet<&'static str> {
         TABLE
             .iter()
@@ -104,7 +103,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Check> {
     Ok(Check::done("dependencies", count, "crates", problems))
 }
 
-/// Checks that crates published alone bring nothing along.
+/// Checks that crates which are published on their own use only the listed external packages.
 pub(crate) fn check_externals(workspace: &Workspace) -> Check {
     let mut problems = Vec::new();
     let mut count = 0;
@@ -124,7 +123,7 @@ pub(crate) fn check_externals(workspace: &Workspace) -> Check {
     Check::done("external dependencies", count, "crates", problems)
 }
 
-/// Dependencies outside of tests that the list does not name.
+/// Iterates over the dependencies outside of tests that the list does not name.
 fn foreign<'a>(package: &'a Package, allowed: &'a [&str]) -> impl Iterator<Item = &'a Dependency> {
     package
         .dependencies
@@ -133,7 +132,7 @@ fn foreign<'a>(package: &'a Package, allowed: &'a [&str]) -> impl Iterator<Item 
         .filter(|dependency| !allowed.contains(&dependency.name.as_str()))
 }
 
-/// A violation: the dependency at fault, if it is one, and what to say.
+/// A violation: the dependency that causes it, if any, and a message.
 type Violation = (Option<String>, String);
 
 fn violations(package: &Package, is_member: impl Fn(&str) -> bool) -> Vec<Violation> {
@@ -176,7 +175,7 @@ fn located(workspace: &Workspace, package: &Package, found: &[Violation]) -> Res
         .collect())
 }
 
-/// The line on which a manifest asks for `name`, as far as a plain look can tell.
+/// Returns the line on which a manifest names a dependency, as far as a plain text search can tell.
 fn line_of(manifest: &str, name: &str) -> Option<usize> {
     let asks = |line: &str| {
         line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', ' ', '=']))

@@ -1,8 +1,7 @@
-//! Fuzz targets that run.
+//! Checks that fuzz targets can run.
 //!
-//! A target that is not declared is never built, and one without a corpus spends
-//! its short time in continuous integration on learning the magic bytes. Both
-//! look exactly like a target that finds nothing.
+//! A target that is not declared is never built, and one without a corpus spends its short time in continuous
+//! integration on learning the magic bytes. Both look exactly like a target that finds nothing.
 
 use std::fs;
 use std::path::Path;

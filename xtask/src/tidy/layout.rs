@@ -1,8 +1,7 @@
-//! Where crates lie and how they are linted.
+//! Directories of crates, and their lints.
 //!
-//! A folder is named as its crate, so that a name in the code is a place on
-//! disk; and lints are written once, in the root manifest, so that no crate can
-//! be laxer than its neighbours without saying so.
+//! A folder has the name of its crate, so that a name in the code is a place on disk. Lints are declared once, in the
+//! root manifest, so that no crate can be laxer than others without saying so.
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use anyhow::{Context, Result};
 use super::{Check, Problem};
 use crate::workspace::{Package, Workspace};
 
-/// Checks that every folder under `crates/` is named as its package.
+/// Checks that every folder under `crates/` has the name of its package.
 pub(crate) fn check_names(workspace: &Workspace) -> Check {
     let crates = workspace.root.join("crates");
     let inside: Vec<&Package> = workspace
@@ -31,7 +30,7 @@ pub(crate) fn check_names(workspace: &Workspace) -> Check {
     Check::done("folder names", inside.len(), "crates", problems)
 }
 
-/// Checks that every crate takes its lints from the workspace.
+/// Checks that every crate inherits its lints from the workspace.
 pub(crate) fn check_lints(workspace: &Workspace) -> Result<Check> {
     let mut problems = Vec::new();
     for package in &workspace.members {
@@ -46,7 +45,7 @@ pub(crate) fn check_lints(workspace: &Workspace) -> Result<Check> {
     Ok(Check::done("lints", count, "crates", problems))
 }
 
-/// Looks for the table and the key as everybody writes them.
+/// Returns `true` if a manifest inherits lints, in one of the two usual spellings.
 fn inherits_lints(manifest: &str) -> bool {
     let mut table = "";
     for line in manifest.lines().map(str::trim) {

@@ -12,16 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources::SourceFile;
 use super::{Check, Problem};
 
-/// The most files that may import each other in a circle.
+/// Largest number of files that may import each other in a circle.
 const LARGEST: usize = 3;
 
-/// Circles that are larger, with the number of their files now. A circle may shrink and not grow.
+/// Crates with larger circles, and their present size. A circle may shrink but not grow.
 const LARGER: &[(&str, usize)] = &[("dwell-measure", 9)];
 
-/// Crates whose folders have an order: a folder imports itself, those before it and modules outside of all of them.
+/// Crates whose folders have an order. A folder may import itself, the folders before it, and modules outside of all of
+/// them.
 const STOREYS: &[(&str, &[&str])] = &[];
 
-/// The modules of one crate, by the path from its root (`engine::shard`; the root is empty), and what they import.
+/// The modules of a crate with their imports, by path from its root (`engine::shard`; the root is empty).
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Checks circles and storeys of all crates.
@@ -54,7 +55,8 @@ pub(crate) fn check(files: &[SourceFile]) -> Check {
     Check::done("imports between modules", count, "modules", problems)
 }
 
-/// The crate of a source file and its path of modules; `None` for files that are not part of a library or program.
+/// Returns the crate of a source file and its module path, or `None` for files that are not part of a library or
+/// program.
 fn place(path: &str) -> Option<(&str, String)> {
     let (name, inside) = match path.strip_prefix("crates/") {
         Some(rest) => rest.split_once("/src/")?,
@@ -87,7 +89,7 @@ fn graph(modules: &[(String, &SourceFile)]) -> Graph {
     graph
 }
 
-/// The longest part of an imported path that is a module of the crate.
+/// Returns the longest prefix of an imported path that is a module of the crate.
 fn resolve(module: &str, path: &[String], names: &BTreeSet<&str>) -> Option<String> {
     let mut base: Vec<&str> = module.split("::").filter(|it| !it.is_empty()).collect();
     let mut rest = path;
@@ -108,7 +110,7 @@ fn resolve(module: &str, path: &[String], names: &BTreeSet<&str>) -> Option<Stri
     })
 }
 
-/// Every path in a file that begins at the crate, its parent or itself, with groups in braces taken apart.
+/// Returns every path in a file that begins with `crate`, `super` or `self`, with groups in braces expanded.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     // What a comment mentions is not imported.
@@ -127,7 +129,7 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The next `crate::`, `super::` or `self::` from a place on.
+/// Finds the next `crate::`, `super::` or `self::` at or after a position.
 fn next_anchor(code: &str, from: usize) -> Option<(usize, &'static str)> {
     let of = |word: &'static str| {
         let rest = code.get(from..)?;
@@ -137,7 +139,7 @@ fn next_anchor(code: &str, from: usize) -> Option<(usize, &'static str)> {
     ["crate", "super", "self"].into_iter().filter_map(of).min()
 }
 
-/// Reads `::a::{b, c::d}` behind a prefix; adds the paths, and returns how many bytes were read.
+/// Parses `::a::{b, c::d}` after a prefix. Adds the paths and returns the number of bytes read.
 fn take(code: &str, prefix: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let mut read = 0;
     let depth = prefix.len();
@@ -184,7 +186,7 @@ fn word(text: &str) -> &str {
     &text[..end]
 }
 
-/// Sets of modules that import each other, by Tarjan's algorithm, without those of one module.
+/// Returns the sets of modules that import each other, by Tarjan's algorithm, without sets of one module.
 fn circles(graph: &Graph) -> Vec<Vec<String>> {
     let mut search = Search::new(graph);
     for module in graph.keys() {
@@ -236,7 +238,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Imports from a folder of a folder that comes after it.
+/// Iterates over the imports of a folder from a folder that comes after it.
 fn climbs<'a>(graph: &'a Graph, storeys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     let storey = |module: &str| {
         let folder = module.split("::").next().unwrap_or_default();

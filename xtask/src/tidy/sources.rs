@@ -1,8 +1,7 @@
-//! Rules over the text of the repository.
+//! Rules about the text of the repository.
 //!
-//! They cover what git tracks and what it would track next (new files that are
-//! not ignored), so that a person sees a problem before the commit and a fresh
-//! clone sees the same.
+//! They cover the files that git tracks and those that it would track next (new files that are not ignored), so that a
+//! person sees a problem before the commit and a fresh clone sees the same.
 
 use std::fs;
 use std::path::Path;
@@ -13,22 +12,22 @@ use anyhow::Result;
 use super::{Check, Problem};
 use crate::process;
 
-/// Above this a file of Rust is a room that wants a wall.
+/// Largest number of lines of a Rust file. A longer one should be split.
 const LONGEST: usize = 1_000;
 
-/// Longer files, each with its reason. Keep it short.
+/// Longer files, each with its reason. This list should stay short.
 const LONGER: &[(&str, &str)] = &[];
 
-/// Files that are compared byte for byte or fed to parsers as they are: what
-/// looks like untidy whitespace there is content.
+/// Directories of files that are compared byte for byte or fed to parsers as they are. Untidy whitespace is content
+/// there.
 const VERBATIM: &[&str] = &["corpus", "golden", "page"];
 
-/// One tracked file.
+/// A tracked file.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    /// Its path from the root, with slashes.
+    /// Path from the root, with slashes.
     pub(crate) path: String,
-    /// Its content, if that is text.
+    /// Content of the file, or `None` if it is not text.
     pub(crate) text: Option<String>,
 }
 
@@ -45,7 +44,7 @@ pub(crate) fn tracked(root: &Path) -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-/// A file that git lists may be deleted or a link to a directory: no content then.
+/// Reads a file. Returns `None` if git lists it but it is deleted or a link to a directory.
 fn read(root: &Path, path: &str) -> Option<SourceFile> {
     let bytes = fs::read(root.join(path)).ok()?;
     let text = String::from_utf8(bytes).ok();
@@ -62,7 +61,7 @@ impl SourceFile {
     }
 }
 
-/// Checks that no file of Rust is too long to be read.
+/// Checks that no Rust file is too long.
 pub(crate) fn check_lengths(files: &[SourceFile]) -> Check {
     let rust: Vec<_> = files.iter().filter(|file| file.is_rust()).collect();
     let problems = rust
@@ -77,7 +76,7 @@ pub(crate) fn check_lengths(files: &[SourceFile]) -> Check {
     Check::done("file lengths", rust.len(), "files of Rust", problems)
 }
 
-/// Checks ends of lines and of files, and tabs in Rust.
+/// Checks ends of lines and of files, and tabs in Rust files.
 pub(crate) fn check_whitespace(files: &[SourceFile]) -> Check {
     let mut problems = Vec::new();
     let mut count = 0;
@@ -132,18 +131,19 @@ pub(crate) fn check_private_paths(files: &[SourceFile]) -> Check {
     Check::done("private paths", count, "text files", problems)
 }
 
-/// Put together here so that this file does not hold what it looks for.
+/// Returns the paths to look for, assembled here so that this file does not contain them.
 fn private_paths() -> [String; 2] {
     ["work", "root"].map(|name| format!("/{name}/"))
 }
 
-/// How a path begins that leads from the directory of a crate out of the repository, put together likewise.
+/// Returns the beginnings of paths that lead from the directory of a crate out of the repository, put together so that this
+/// file does not contain them.
 fn outside() -> [String; 2] {
     let up = "../".repeat(3);
     [format!("join(\"{up}"), format!("\"/{up}")]
 }
 
-/// Whether the line holds the absolute path, not merely a longer relative one.
+/// Returns `true` if a line contains the absolute path, and not merely a longer relative one.
 fn names_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = &line[..at];
@@ -151,12 +151,12 @@ fn names_path(line: &str, path: &str) -> bool {
     })
 }
 
-/// Whether what follows goes on with a path that began before.
+/// Returns `true` if the text before a match ends in the middle of a path.
 fn continues_path(before: &str) -> bool {
     before.ends_with(|c: char| c.is_alphanumeric() || "._-~*})>".contains(c))
 }
 
-/// Whether a flag such as `-I` stands right before, as compilers take paths.
+/// Returns `true` if the text before a match ends with a flag such as `-I`, to which compilers attach paths.
 fn ends_with_flag(before: &str) -> bool {
     let word = before.rsplit([' ', '"', '\'', '=', ',']).next();
     word.is_some_and(|word| word.len() == 2 && word.starts_with('-'))

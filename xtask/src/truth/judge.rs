@@ -1,7 +1,7 @@
-//! What a program knows of its waits against what Dwell found.
+//! Comparison of the waits that a program measured itself with those that Dwell found.
 //!
-//! A row is one line of a program with one pattern. Its truth is the sum of all waits there, over all processes; Dwell's
-//! bounds are the sums over all findings of the pattern in that line.
+//! A row is one line of a program with one pattern. The true time is the sum of all waits there, over all processes;
+//! Dwell's bounds are the sums over all findings of the pattern in that line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,20 +11,20 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The truth may lie outside of the bounds by this part of it, or by [`SLACK`].
+/// Fraction of the true time by which it may lie outside of the bounds; [`SLACK`] is the same in seconds.
 const PART: f64 = 0.02;
 const SLACK: f64 = 2e-3;
-/// Seconds that a call may take between the readings of the clock and what is recorded.
+/// Seconds that may pass between a clock reading of the program and the recorded time.
 const READING: f64 = 50e-6;
-/// A culprit with at least this part of the truth has to be named.
+/// Fraction of the true time from which on a culprit must be named.
 const SHARE: f64 = 0.2;
-/// A finding of at least this part of the time has to be known to a balanced program.
+/// Fraction of the time from which on a balanced program must know of a finding.
 const NOTABLE: f64 = 0.01;
 
-/// Heads of the columns; times are in milliseconds.
+/// Headings of the columns. Times are in milliseconds.
 pub(super) const HEAD: &str = "mode                      line pattern                 truth ms        dwell ms         culprit truth / dwell    verdict";
 
-/// A wait that a program knows of.
+/// A wait that a program measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Truth {
     mode: String,
@@ -34,17 +34,17 @@ pub(super) struct Truth {
     seconds: f64,
 }
 
-/// A row.
+/// Identity of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     line: u64,
     pattern: String,
-    /// The mode, or `*` if several come to the line.
+    /// Mode of the program, or `*` if several modes reach the line.
     mode: String,
 }
 
 impl Key {
-    /// The name by which known failures are found.
+    /// Returns the name by which known failures are found.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.mode, self.pattern)
     }
@@ -56,18 +56,18 @@ impl fmt::Display for Key {
     }
 }
 
-/// What is said of a row.
+/// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Passes,
-    /// Nothing was found in the line.
+    /// Dwell found nothing in the line.
     Missed,
-    /// The line waits, by another pattern.
+    /// Dwell found a wait in the line, but of another pattern.
     WrongPattern,
     BelowBounds,
     AboveBounds,
     WrongCulprit,
-    /// The program does not know of it.
+    /// Dwell found a wait that the program does not know of.
     Unknown,
 }
 
@@ -96,12 +96,12 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Whether the row is about a wait for progress.
+    /// Returns `true` if the row is about a wait for progress.
     pub(super) fn is_progress(&self) -> bool {
         self.key.pattern == "wait_for_progress"
     }
 
-    /// Whether the program waited there at all, so that Dwell can be wrong about it.
+    /// Returns `true` if the program waited there at all, so that Dwell can be wrong about it.
     pub(super) fn waits(&self) -> bool {
         self.truth > SLACK
     }
@@ -135,7 +135,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Reads what the processes of a run know.
+/// Reads the waits that the processes of a run measured.
 pub(super) fn truths(folder: &Path) -> Result<Vec<Truth>> {
     let mut truths = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -161,23 +161,23 @@ fn truth(line: &str) -> Option<Truth> {
     Some(Truth { mode, pattern, line, culprit, seconds: nanoseconds as f64 / 1e9 })
 }
 
-/// What Dwell found of one pattern in one line.
+/// Findings of one pattern in one line.
 #[derive(Clone, Debug, Default)]
 struct Found {
     low: f64,
     high: f64,
-    /// The longest first.
+    /// Processes that were waited for and for how long, the longest first.
     targets: Vec<(i64, f64)>,
-    /// Other patterns were found in the line.
+    /// Set if findings of other patterns are in the line.
     others: bool,
-    /// The last call on the way there.
+    /// Last call on the call path.
     call: String,
 }
 
 /// Findings of an archive, by line and pattern.
 struct Findings {
     found: BTreeMap<(u64, String), Found>,
-    /// The time of all processes, in seconds.
+    /// Time of all processes, in seconds.
     time: f64,
 }
 
@@ -224,20 +224,21 @@ fn is_completion(pattern: &str) -> bool {
     pattern.ends_with("_completion")
 }
 
-/// The pattern of a finding as programs know it: they do not tell one target from several.
+/// Returns the pattern of a finding as programs name it: they do not distinguish one target from several.
 fn pattern(finding: &Value) -> String {
     let name = finding["pattern"].as_str().unwrap_or("");
     name.trim_end_matches("_multi").trim_end_matches("_wrong_order").to_owned()
 }
 
-/// The number of a process in a name such as `PE 3`; images count from 1.
+/// Returns the number of a process from a name such as `PE 3`. Images count from 1.
 fn process(name: &str) -> Option<i64> {
     let (kind, number) = name.rsplit_once(' ')?;
     let number: i64 = number.parse().ok()?;
     Some(if kind.contains("image") { number - 1 } else { number })
 }
 
-/// Judges every line that a program knows of; of a balanced one also what it does not know of.
+/// Judges every line with a wait that a program measured. For a balanced program it also judges findings that the
+/// program does not know of.
 pub(super) fn judge(truths: &[Truth], findings: &str, balanced: bool) -> Result<Vec<Row>> {
     let findings = Findings::parse(findings)?;
     let mut lines: BTreeMap<(u64, &str), Vec<&Truth>> = BTreeMap::new();
@@ -311,8 +312,8 @@ fn verdict(truth: f64, slack: f64, culprits: &[(i64, f64)], found: &Found) -> Ve
     Verdict::Passes
 }
 
-/// Whether Dwell names everybody with a share of the truth, and first who has the most of it, unless others have
-/// nearly as much.
+/// Returns `true` if Dwell names every process with a large share of the true time, and names first the one with the
+/// largest share or one with nearly as much.
 fn blames(truth: f64, slack: f64, culprits: &[(i64, f64)], targets: &[(i64, f64)]) -> bool {
     let Some(&(_, most)) = culprits.first() else { return true };
     let named = |who: i64| targets.iter().any(|it| it.0 == who && it.1 > 0.0);

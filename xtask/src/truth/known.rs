@@ -1,17 +1,17 @@
-//! Rows that are known to fail, and why.
+//! Rows that are known to fail, with reasons.
 
 use super::judge::{Row, Verdict};
 use super::programs::Run;
 
-/// A row that fails.
+/// A row that is known to fail.
 struct Known {
-    /// The runtime, or nothing for all.
+    /// Name of the runtime, or an empty string for all.
     runtime: &'static str,
-    /// What the name of the row begins with: the mode, and perhaps the pattern.
+    /// Beginning of the name of the row: the mode, and possibly the pattern.
     row: &'static str,
-    /// One line, for the table.
+    /// Reason in one line, for the table.
     reason: &'static str,
-    /// Whether it passes now and then, so that a pass says nothing.
+    /// Set if the row passes now and then, so that a pass proves nothing.
     at_times: bool,
 }
 
@@ -29,12 +29,12 @@ const KNOWN: &[Known] = &[
     at_times("mpich", "lock_queue lock_contention", "a lock counts as held until MPI_Win_unlock ends, and is given back in it"),
 ];
 
-/// Why a row is known to fail; `None` if it has to pass.
+/// Returns why a row is known to fail, or `None` if it must pass.
 pub(super) fn reason(run: &Run, row: &Row) -> Option<&'static str> {
     find(run, row).map(|it| it.reason)
 }
 
-/// Whether it says nothing that a row that is known to fail passes.
+/// Returns `true` for a row that is known to fail but may pass now and then.
 pub(super) fn may_pass(run: &Run, row: &Row) -> bool {
     find(run, row).is_some_and(|it| it.at_times)
 }

@@ -1,21 +1,21 @@
-//! Which programs run on which runtimes, and how.
+//! The programs, the runtimes on which they run, and their arguments.
 
 use super::runtimes::Runtime::{
     self, Both, Coarrays, Mpich, Pt2pt, ShmemSm, ShmemTcp, Sm, Tcp, Ucx,
 };
 
-/// What is asked of a run.
+/// Requirement on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Each line that waits, with the right bounds and culprit.
+    /// Every line that waits must be found, with the right bounds and culprit.
     Waits,
-    /// The same of targets that come and go, in most archives.
+    /// As [`Self::Waits`] for targets that come and go, but only in most archives.
     Visits,
-    /// Each line that waits, and nothing else.
+    /// Every line that waits must be found, and nothing else.
     Balanced,
 }
 
-/// One recorded run.
+/// A run that is recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) runtime: Runtime,
@@ -23,14 +23,14 @@ pub(super) struct Run {
     pub(super) processes: u32,
     pub(super) modes: &'static [&'static str],
     pub(super) kind: Kind,
-    /// All processes share one core.
+    /// Set if all processes share one core.
     pub(super) one_core: bool,
-    /// Continuous integration runs it.
+    /// Set if continuous integration makes this run.
     pub(super) sample: bool,
 }
 
 impl Run {
-    /// The run in words.
+    /// Returns a description of the run.
     pub(super) fn title(&self) -> String {
         let core = if self.one_core { ", one core" } else { "" };
         let Run { program, processes, .. } = self;
@@ -41,7 +41,7 @@ impl Run {
         )
     }
 
-    /// A name for its files.
+    /// Returns a name for the files of the run.
     pub(super) fn folder(&self) -> String {
         let core = if self.one_core { "-1" } else { "" };
         let Run { program, processes, .. } = self;
@@ -179,7 +179,7 @@ const MIXED_MPI_MODES: &[&str] = &[
     "late_in_turn",
 ];
 
-/// Everything that is run.
+/// All runs.
 #[rustfmt::skip]
 pub(super) const RUNS: &[Run] = &[
     // OpenSHMEM.

@@ -1,4 +1,4 @@
-//! How programs are compiled for a runtime, recorded on it, and analysed.
+//! Compiling programs for a runtime, recording them on it, and analysing the result.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,19 +10,20 @@ use super::programs::Run;
 use super::sources;
 use crate::process;
 
-/// Seconds after which a program is taken to hang.
+/// Seconds after which a program counts as hung.
 const LIMIT: &str = "30";
 
-/// UCX would take messages over shared memory all the same.
+/// Launcher for messages over TCP. UCX has to be excluded, because it would send them over shared memory.
 const TCP: &[&str] =
     &["mpirun.openmpi", "-mca", "pml", "ob1", "-mca", "btl", "self,tcp", "-mca", "osc", "pt2pt"];
 
-/// A runtime with a transport.
+/// A runtime together with a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
-    /// OpenSHMEM of Open MPI over TCP: targets have to enter the library.
+    /// OpenSHMEM of Open MPI over TCP, where targets must enter the library.
     ShmemTcp,
-    /// OpenSHMEM of Open MPI over shared memory: the heap needs nobody, static data need the target.
+    /// OpenSHMEM of Open MPI over shared memory, where accesses to static data need the target and those to the heap do
+    /// not.
     ShmemSm,
     /// Open MPI, one-sided communication over messages.
     Pt2pt,
@@ -32,7 +33,7 @@ pub(super) enum Runtime {
     Sm,
     /// Open MPI, one-sided communication over UCX.
     Ucx,
-    /// MPICH.
+    /// MPICH with its default transport.
     Mpich,
     /// Coarrays over Open MPI, one-sided communication over messages.
     Coarrays,
@@ -64,7 +65,7 @@ impl Runtime {
         }
     }
 
-    /// The launcher and its options but for the number of processes.
+    /// Returns the launcher and its options, without the number of processes.
     fn launcher(self) -> &'static [&'static str] {
         match self {
             Self::ShmemTcp => &["oshrun", "-mca", "osc", "^rdma", "-x", "UCX_TLS=tcp,self"],
@@ -80,11 +81,11 @@ impl Runtime {
     }
 }
 
-/// What is needed to record.
+/// Programs and directories that recording needs.
 pub(super) struct Tools {
     dwell: PathBuf,
     library: PathBuf,
-    /// Holds programs and archives.
+    /// Directory of programs and archives.
     pub(super) folder: PathBuf,
 }
 
@@ -96,7 +97,7 @@ impl Tools {
         Ok(Tools { dwell: built.join("dwell"), library: built.join("libdwell.so"), folder })
     }
 
-    /// Compiles the program of a run, unless it is newer than its sources, and gives its path.
+    /// Compiles the program of a run, unless it is newer than its sources, and returns its path.
     fn compile(&self, run: &Run) -> Result<PathBuf> {
         let program = self.folder.join(format!("bin/{}.{}", run.program, run.runtime.compiler()));
         if is_newer(&program, &sources())? {
@@ -119,7 +120,8 @@ impl Tools {
         Ok(program)
     }
 
-    /// Records the program into `experiment` of a folder; what it knows goes to `truth.<process>` beside it.
+    /// Records the program into `experiment` in a folder. The program writes its own measurements to `truth.<process>`
+    /// there.
     pub(super) fn record(&self, run: &Run, folder: &Path) -> Result<()> {
         let program = self.compile(run)?;
         let mut command = Command::new("timeout");
@@ -155,7 +157,7 @@ impl Tools {
         Ok(())
     }
 
-    /// Analyses what was recorded into a folder.
+    /// Analyses the recording in a folder.
     pub(super) fn analyze(&self, folder: &Path) -> Result<()> {
         let mut command = Command::new(&self.dwell);
         command.arg("analyze").arg(folder.join("experiment"));
@@ -165,7 +167,7 @@ impl Tools {
     }
 }
 
-/// Whether a program is newer than all files of a folder.
+/// Returns `true` if a program is newer than all files of a folder.
 fn is_newer(program: &Path, folder: &Path) -> Result<bool> {
     let Ok(built) = program.metadata().and_then(|it| it.modified()) else { return Ok(false) };
     for entry in fs::read_dir(folder)? {

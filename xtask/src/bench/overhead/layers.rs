@@ -1,4 +1,4 @@
-//! What measuring costs whole programs of each layer, by their own clocks.
+//! Overhead of recording on whole programs of each layer, by their own clocks.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use super::{Bench, Folder, Interval, Spread, Way, recorded_calls};
 use crate::process;
 use crate::tables::{self, Program};
 
-/// Name, title of its layer, launcher, and arguments that make it take a second or so.
+/// Name of a program, its layer, its launcher, and arguments with which it runs for about a second.
 type Case = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 const CASES: &[Case] = &[
@@ -21,7 +21,7 @@ const CASES: &[Case] = &[
     ("halo", "coarrays, MPI", "mpirun.openmpi", &["neighbours", "200"]),
 ];
 
-/// Measures all programs in pairs and prints the rows of the book's table.
+/// Measures all programs in pairs and prints the rows of a table in the book.
 pub(super) fn run(bench: &Bench, rounds: usize, smoke: bool) -> Result<()> {
     compile(bench)?;
     println!(

@@ -1,4 +1,4 @@
-//! What measuring costs programs of MPI: single calls on Open MPI and on MPICH, and `NWChem`.
+//! Overhead of recording on programs of MPI: single calls on Open MPI and on MPICH, and `NWChem`.
 
 use std::fs;
 use std::path::Path;
@@ -11,21 +11,21 @@ use super::{GOAL_OFF, recorded_calls};
 use crate::process;
 use crate::tables::nwchem::energy;
 
-/// An input that takes about a minute: of a short run the start and the end would be the most.
+/// Input that takes about a minute. In a shorter run the start and the end would take most of the time.
 const WATER: &str = "water7.nw";
-/// Nanoseconds that recording may add to a get with its flush.
+/// Goal for the nanoseconds that recording adds to a get with its flush.
 const GOAL_GET: f64 = 180.0;
-/// What that goal is for.
+/// Name of the measurement to which [`GOAL_GET`] applies.
 const GET: &str = "MPI_Get+MPI_Win_flush";
 
-/// Compiler, launcher, and options of the launcher. One-sided operations of some releases of Open MPI 4.1
-/// crash without these, Dwell or not.
+/// Compiler, launcher, and options of the launcher for each library. Without the options, one-sided operations of some
+/// releases of Open MPI 4.1 crash, with Dwell or without.
 const LIBRARIES: &[(&str, &str, &[&str])] = &[
     ("mpicc.openmpi", "mpirun.openmpi", &["-mca", "osc", "^rdma"]),
     ("mpicc.mpich", "mpirun.mpich", &[]),
 ];
 
-/// The cost of single calls, on each library that is there.
+/// Measures the cost of single calls on each library that is installed.
 pub(super) fn calls(bench: &Bench, rounds: usize, rows: bool) -> Result<()> {
     for &(compiler, launcher, options) in LIBRARIES {
         if !process::is_on_path(compiler) {
@@ -61,7 +61,7 @@ pub(super) fn calls(bench: &Bench, rounds: usize, rows: bool) -> Result<()> {
     Ok(())
 }
 
-/// A launcher for two processes, up to their program.
+/// Returns the command line that launches two processes, up to the name of their program.
 fn launch(bench: &Bench, way: Way, launcher: &str, options: &[&str], trace: &Path) -> Command {
     let mut command = Command::new(launcher);
     command.args(["-np", "2"]).args(options);
@@ -74,8 +74,8 @@ fn launch(bench: &Bench, way: Way, launcher: &str, options: &[&str], trace: &Pat
     command
 }
 
-/// How much longer whole runs of `NWChem` take, in pairs. It has no clock of its own that is fine enough,
-/// so start and end are included.
+/// Measures in pairs how much longer whole runs of `NWChem` take. The program's own clock is too coarse, so start and
+/// end are included.
 pub(super) fn nwchem(bench: &Bench, rounds: usize) -> Result<()> {
     let (_, launcher, options) = LIBRARIES[0];
     if !process::is_on_path("nwchem.openmpi") {
