@@ -1,6 +1,6 @@
-//! What `dwell run` is to do: flags, environment and a file, in that order of strength.
+//! Settings of `dwell run`, from flags, the environment and a file, in that order of precedence.
 //!
-//! The flags are made from the table of settings that the recorder has, so a setting is described once.
+//! The flags are generated from the recorder's table of settings, so a setting is described once.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -10,9 +10,9 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use dwell_measure::settings::{Kind, Setting, TABLE, read_filter};
 
-/// The file that is read if none is named.
+/// Configuration file that is read if no other is named.
 pub(crate) const FILE: &str = "dwell.toml";
-/// The variable that names another.
+/// Environment variable that names a configuration file.
 pub(crate) const VARIABLE: &str = "DWELL_CONFIG";
 
 /// Settings given as flags.
@@ -75,7 +75,7 @@ impl FromArgMatches for Flags {
     }
 }
 
-/// Who said what a setting is.
+/// Origin of the value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Flag,
@@ -84,7 +84,7 @@ enum Source {
     Default,
 }
 
-/// What every setting is, and who said so.
+/// Values of all settings, and their origins.
 #[derive(Debug)]
 pub(crate) struct Config {
     file: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Puts together what flags, environment and file say. `file` is the one that a flag names.
+    /// Collects the settings from flags, environment and file. `file` is the one that a flag names.
     pub(crate) fn gather(flags: &Flags, file: Option<&Path>) -> Result<Self> {
         let named =
             file.map(Path::to_path_buf).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
@@ -121,7 +121,7 @@ impl Config {
         Ok(Self { file, values })
     }
 
-    /// Looks at what settings refer to, before a program is started with them.
+    /// Checks the files to which settings refer, before a program is started.
     pub(crate) fn check(&self) -> Result<()> {
         for (setting, value, _) in &self.values {
             if setting.kind == Kind::Filter && !value.is_empty() {
@@ -131,13 +131,13 @@ impl Config {
         Ok(())
     }
 
-    /// Variables for the program that is started: the recorder in it reads these.
+    /// Iterates over the environment variables for the program, from which the recorder in it reads the settings.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (String, &str)> {
         let said = self.values.iter().filter(|(.., source)| *source != Source::Default);
         said.map(|(setting, value, _)| (setting.variable(), value.as_str()))
     }
 
-    /// All settings as the text of a configuration file.
+    /// Returns all settings as the text of a configuration file.
     pub(crate) fn list(&self) -> String {
         let mut text =
             String::from("# Settings of dwell run: flag before environment before file.\n");
@@ -164,7 +164,7 @@ impl Config {
     }
 }
 
-/// Paths stay what they were when the program changes its directory. Those in a file are beside it.
+/// Makes paths absolute, because the program may change its directory. Paths in a file are relative to that file.
 fn absolute(setting: &Setting, value: String, file: Option<&Path>) -> Result<String> {
     if !setting.kind.is_path() {
         return Ok(value);
@@ -176,7 +176,7 @@ fn absolute(setting: &Setting, value: String, file: Option<&Path>) -> Result<Str
         .map_err(|path| anyhow!("{}: the path is not UTF-8", Path::new(&path).display()))
 }
 
-/// The settings in a file.
+/// Reads the settings in a file.
 fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
     let text = fs::read_to_string(file)?;
     let table: toml::Table = text
@@ -194,14 +194,14 @@ fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
     Ok(list)
 }
 
-/// An error of the file in one line.
+/// Returns an error of the file in one line, with its line number.
 fn where_and_why(text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(0, |span| span.start);
     let line = text.get(..at).unwrap_or_default().lines().count().max(1);
     format!("line {line}: {}", error.message())
 }
 
-/// A value as it would stand in the environment.
+/// Returns a value as it would be written in the environment, or `None` for tables and dates.
 fn as_text(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),

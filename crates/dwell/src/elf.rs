@@ -1,4 +1,4 @@
-//! What a program file says about how it can be measured.
+//! Examines program files: whether and how they can be measured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use anyhow::{Context, Result};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
 
-/// What a file is.
+/// Kind of a program file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// A program that loads libraries, with the functions that it wants from them.
+    /// A dynamically linked program, with the symbols that it needs from libraries.
     Dynamic {
         /// Libraries that it names itself.
         libraries: Vec<String>,
-        /// Functions and variables from elsewhere.
+        /// Functions and variables that it imports.
         imports: Vec<String>,
-        /// Functions that are linked into it, as far as it still says so.
+        /// Functions that are linked into it, as far as its symbol table still lists them.
         defines: Vec<String>,
     },
-    /// A program that loads nothing: a preloaded library never gets in.
+    /// A statically linked program, into which no library can be preloaded.
     Static,
-    /// A program that the loader of another C library starts, which `libdwell.so` is not built for.
+    /// A program for the loader of another C library, for which `libdwell.so` is not built.
     OtherLibc(&'static str),
-    /// A script; what it starts can be measured.
+    /// A script. Programs that it starts can be measured.
     Script(String),
-    /// Something else.
+    /// A file that is neither a 64-bit ELF program nor a script.
     Other,
 }
 
-/// Looks into a file.
+/// Examines a file.
 pub(crate) fn inspect(path: &Path) -> Result<Program> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     if let Some(line) = bytes.strip_prefix(b"#!") {
@@ -59,20 +59,21 @@ pub(crate) fn inspect(path: &Path) -> Result<Program> {
 }
 
 impl Program {
-    /// Whether the library of coarrays is a part of the program itself, as the wrapper `caf` links it. Its functions are
-    /// then found in the program, before those of a preloaded library.
+    /// Returns `true` if the coarray library is linked into the program itself, as the wrapper `caf` does. Its
+    /// functions are then found in the program, before those of a preloaded library.
     pub(crate) fn contains_coarrays(&self) -> bool {
         let Self::Dynamic { defines, .. } = self else { return false };
         defines.iter().any(|name| name == "_gfortran_caf_init")
     }
 }
 
-/// What to do about a program that [contains coarrays](Program::contains_coarrays).
+/// Advice on a program that [contains coarrays](Program::contains_coarrays).
 pub(crate) const COARRAYS_INSIDE: &str = "the library of coarrays is linked into it statically: only its calls of MPI will be recorded, not \
      those of coarrays. Link the shared library instead: gfortran -fcoarray=lib ... -lcaf_openmpi";
 
-/// Name of the C library whose loader this is, by the name of its file, if it is none that `libdwell.so` can be
-/// loaded by. Loaders of unknown names are taken for glibc's, which some distributions install elsewhere.
+/// Returns the name of the C library to which a loader belongs, by its file name, if that is one into which
+/// `libdwell.so` cannot be loaded. Unknown loaders are assumed to be glibc's, which some distributions install
+/// elsewhere.
 fn other_libc(loader: &[u8]) -> Option<&'static str> {
     let file = loader.rsplit(|byte| *byte == b'/').next()?;
     let known: [(&[u8], &str); 3] =
@@ -80,7 +81,7 @@ fn other_libc(loader: &[u8]) -> Option<&'static str> {
     known.into_iter().find(|(start, _)| file.starts_with(start)).map(|(_, name)| name)
 }
 
-/// Libraries that a program names.
+/// Returns the libraries that a program names.
 fn needed(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Vec<String> {
     let endian = file.endian();
     let Ok(Some((dynamic, strings))) =
@@ -100,7 +101,7 @@ fn needed(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The file of a command, as a shell would find it.
+/// Returns the file of a command, as a shell would find it.
 pub(crate) fn which(command: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(PathBuf::from(command)).filter(|path| path.exists());

@@ -1,9 +1,8 @@
-//! Numbers and texts as people read them.
+//! Formatting of numbers and texts for people.
 
 pub(crate) use dwell_model::units::{bytes, grouped, number, seconds};
 
-/// A text of at most `width` characters: if it is longer, its beginning is left out, because the end
-/// of a call path tells more.
+/// Shortens a text to at most `width` characters. The beginning is left out, because the end of a call path tells more.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -13,7 +12,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     std::iter::once('…').chain(text.chars().skip(length - keep)).collect()
 }
 
-/// A text in lines of at most `width` characters, broken between words, but not between a number and its unit.
+/// Wraps a text to lines of at most `width` characters, between words, but not between a number and its unit.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

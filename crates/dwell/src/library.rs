@@ -1,4 +1,4 @@
-//! Where the library is that `dwell run` preloads, and whether it works here.
+//! Finds the library that `dwell run` preloads, and checks whether it works on this machine.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +9,7 @@ use anyhow::{Context, Result, bail};
 
 const NAME: &str = "libdwell.so";
 
-/// Finds the library: where `DWELL_LIBRARY` says, beside the program `dwell`, or where an installation
-/// has it.
+/// Finds the library: at the path in `DWELL_LIBRARY`, beside the program `dwell`, or where an installation has it.
 pub(crate) fn find() -> Result<PathBuf> {
     if let Some(path) = env::var_os("DWELL_LIBRARY") {
         let path = PathBuf::from(path);
@@ -35,17 +34,18 @@ pub(crate) fn find() -> Result<PathBuf> {
     }
 }
 
-/// Directories that a program's own directory may be deep, for [`preload_name`].
+/// Largest depth of a program's directory for which [`preload_name`] works.
 const DEPTH: usize = 32;
 
-/// The name by which `LD_PRELOAD` asks for the library at this path.
+/// Returns the name of the library at this path for `LD_PRELOAD`.
 ///
-/// Everything that a measured program or script starts inherits `LD_PRELOAD`, and musl's loader ends a program
-/// into which it cannot load a library that it found. So the name begins with `$ORIGIN`, which glibc's loader
-/// replaces by the directory of the program and musl's does not know; behind it come enough parents to arrive
-/// at the root. musl's loader looks for a directory that is called `$ORIGIN`, finds none, and goes on.
+/// Everything that a measured program or script starts inherits `LD_PRELOAD`, and musl's loader ends a program if it
+/// finds a library that it cannot load. So the name begins with `$ORIGIN`, which glibc's loader replaces by the
+/// directory of the program and musl's does not know, followed by enough parent directories to reach the root. musl's
+/// loader looks for a directory that is called `$ORIGIN`, finds none, and continues.
 ///
-/// `None` where glibc's loader could not replace it, because there is no `/proc` to see the program in.
+/// Returns `None` where glibc's loader could not replace `$ORIGIN`, because there is no `/proc` in which to see the
+/// program.
 pub(crate) fn preload_name(path: &Path) -> Option<OsString> {
     env::current_exe().ok()?;
     let mut name = OsString::from("$ORIGIN");
@@ -54,7 +54,7 @@ pub(crate) fn preload_name(path: &Path) -> Option<OsString> {
     Some(name)
 }
 
-/// Loads the library as a program would, and says why not if it cannot be.
+/// Loads the library as a program would. Fails with the reason if that is not possible.
 #[allow(unsafe_code)]
 pub(crate) fn check(path: &Path) -> Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;

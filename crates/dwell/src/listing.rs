@@ -1,4 +1,4 @@
-//! Tables for people and programs: one content, printed as text, JSON or CSV.
+//! Tables that are printed as text, JSON or CSV.
 
 use std::io::{self, BufWriter, Write};
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use crate::format;
 use crate::terminal::{self, visible};
 
-/// What a cell holds.
+/// Content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Text(String),
-    /// A value with its unit, which the format writes as suits it.
+    /// A value with its unit, which the output format decides how to write.
     Value(f64, Unit),
-    /// A part of a whole: 1 is all of it.
+    /// A fraction of a whole, where 1 is all of it.
     Share(f64),
     Count(u64),
     Nothing,
@@ -63,7 +63,7 @@ impl Cell {
         }
     }
 
-    /// The same for programs: plain numbers in basic units.
+    /// Returns the cell for programs: plain numbers in basic units.
     fn plain(&self) -> Value {
         match self {
             Self::Text(text) => json!(text),
@@ -81,22 +81,22 @@ impl Cell {
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Listing {
-    /// Key of the table for programs.
+    /// Key of the table in JSON.
     pub(crate) key: &'static str,
-    /// What a person reads above it.
+    /// Title above the table in text.
     pub(crate) title: String,
-    /// Keys of the columns; people see them above the columns.
+    /// Keys of the columns, which are also their headings.
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Cell>>,
-    /// What a person reads below it.
+    /// Text below the table.
     pub(crate) note: String,
-    /// The columns speak for themselves: no line above them.
+    /// Set if the columns need no headings.
     pub(crate) headless: bool,
 }
 
 impl Listing {
-    /// The table as text, no line wider than `width`: the last column is cut if need be. Columns without
-    /// anything in them are left out.
+    /// Writes the table as text with no line wider than `width`; the last column is cut if necessary. Empty columns are
+    /// left out.
     pub(crate) fn write_text(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
         if !self.title.is_empty() {
             writeln!(output, "{}", console::style(visible(&self.title)).bold())?;
@@ -157,7 +157,7 @@ impl Listing {
         Ok(())
     }
 
-    /// The rows as objects.
+    /// Returns the rows as JSON objects.
     pub(crate) fn to_json(&self) -> Value {
         let row = |row: &Vec<Cell>| {
             let pairs = self.columns.iter().zip(row);
@@ -166,7 +166,7 @@ impl Listing {
         Value::Array(self.rows.iter().map(row).collect())
     }
 
-    /// The rows as comma-separated values, with the keys of the columns in the first line.
+    /// Writes the rows as comma-separated values, with the keys of the columns in the first line.
     pub(crate) fn write_csv(&self, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "{}", self.columns.join(","))?;
         for row in &self.rows {
@@ -188,7 +188,7 @@ fn csv(value: &Value) -> String {
     }
 }
 
-/// How tables are printed.
+/// Output format of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     #[default]
@@ -197,7 +197,7 @@ pub(crate) enum Style {
     Csv,
 }
 
-/// Prints tables, one below the other; as JSON they are one object.
+/// Prints tables, one below the other. As JSON they form one object.
 pub(crate) fn print(listings: &[Listing], style: Style, width: usize) -> io::Result<()> {
     let mut output = BufWriter::new(io::stdout().lock());
     let written = write(listings, style, width, &mut output);
@@ -241,7 +241,7 @@ fn write(
     Ok(())
 }
 
-/// Columns to print in: of the terminal, or 100 where there is none.
+/// Returns the width of the terminal in columns, or 100 without a terminal.
 pub(crate) fn width() -> usize {
     let from_environment = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     from_environment.unwrap_or_else(|| {

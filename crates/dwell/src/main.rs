@@ -1,4 +1,4 @@
-//! The command line of Dwell: one file a subcommand, glue only.
+//! The command line of Dwell: one file for each subcommand, and only glue code.
 
 // All text goes through `terminal`, which shows what a terminal would obey, and does not panic.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,4 +1,4 @@
-//! Files that a person names to write results to.
+//! Files for results that a user names on the command line.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use dwell_files::NewFile;
 
-/// Refuses a name under which something stands that is no regular file. A link may lead to a file that nobody
-/// meant to be overwritten; a device such as `/dev/stdout` must not be replaced by a file.
+/// Refuses a path at which there is something other than a regular file. A link may lead to a file that should not be
+/// overwritten; a device such as `/dev/stdout` must not be replaced by a file.
 pub(crate) fn check(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_symlink() => {
@@ -24,19 +24,19 @@ pub(crate) fn check(path: &Path) -> Result<()> {
     }
 }
 
-/// Begins such a file.
+/// Creates a file for results at a path that passes [`check`].
 pub(crate) fn create(path: &Path) -> Result<NewFile> {
     check(path)?;
     dwell_files::create(path).with_context(|| cannot(path))
 }
 
-/// Writes such a file.
+/// Writes a file of results at a path that passes [`check`].
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     check(path)?;
     dwell_files::write(path, bytes).with_context(|| cannot(path))
 }
 
-/// What is said of a file that cannot be written.
+/// Returns the message for a file that cannot be written.
 pub(crate) fn cannot(path: &Path) -> String {
     format!("{}: cannot be written", path.display())
 }

@@ -1,4 +1,4 @@
-//! `profile.cubex`, made from what the recorder left by the first command that looks at it.
+//! The report `profile.cubex`, which the first command that needs it makes from the recorder's files.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,8 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Profile>> {
     Ok(Some(profile))
 }
 
-/// Makes the report of an experiment directory that has rows and no report of them.
+/// Makes the report of an experiment directory that has a profile. Returns `None` if it has none, and does nothing if
+/// the report exists already.
 pub(crate) fn make(directory: &Path) -> Result<Option<PathBuf>> {
     if !directory.join(PROFILE).is_dir() {
         return Ok(None);

@@ -1,11 +1,11 @@
-//! Progress of long work: a bar on a terminal, nothing elsewhere.
+//! Progress bars for long work, on a terminal only.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar that counts up to `total`, with rate and time left. It is drawn on standard error, only if
-/// that is a terminal, and only once the work has taken a moment.
+/// Creates a bar that counts up to `total`, with rate and remaining time. It is drawn on standard error, only if that
+/// is a terminal, and only once the work has taken a moment.
 pub(crate) fn bar(total: u64, unit: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
     let template =

@@ -1,4 +1,4 @@
-//! Which run is meant where none is named: the newest one here.
+//! The default run of commands that are given none: the newest one in the current directory.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -6,13 +6,13 @@ use std::{env, fs};
 
 use anyhow::{Context, bail};
 
-/// The anchor of the archive of a run.
+/// Name of the anchor file of a run's archive.
 const ANCHOR: &str = "traces.otf2";
 
-/// What is there of a run until it has ended.
+/// Name of the directory that a run has until it has ended.
 const UNFINISHED: &str = "open";
 
-/// The run that was named, or the newest one here.
+/// Returns the run that was named, or the newest one in the current directory.
 pub(crate) fn or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     match named {
         Some(path) => Ok(path.to_owned()),
@@ -20,7 +20,7 @@ pub(crate) fn or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The same, of those that have ended.
+/// Returns a run like [`or_latest`]. Fails if the run has not ended, with advice to recover it.
 pub(crate) fn ended_or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = or_latest(named)?;
     if path.join(UNFINISHED).is_dir() && !path.join(ANCHOR).exists() {
@@ -30,7 +30,7 @@ pub(crate) fn ended_or_latest(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// The newest run in a directory.
+/// Returns the newest run in a directory.
 fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;
     let place = || directory.display().to_string();

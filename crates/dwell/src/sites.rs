@@ -1,7 +1,6 @@
-//! Call sites of an archive, resolved by the first command that looks at it.
+//! Resolution of the call sites of an archive, by the first command that reads it.
 //!
-//! A measured program has better things to do than to read debug information, so its archive names call
-//! sites by address.
+//! A measured program does not read debug information, so its archive identifies call sites by address.
 
 use std::path::Path;
 
@@ -9,8 +8,8 @@ use dwell_symbols::{Options, resolve_archive};
 
 use crate::terminal::{note, visible};
 
-/// Finds functions and lines of call sites that are known by address only. What cannot be found is
-/// told; the archive is of use without.
+/// Finds functions and lines of call sites that are known by address only. Failures are reported and do no harm: the
+/// archive can be used without.
 pub(crate) fn resolve(directory: &Path) {
     let resolved = match resolve_archive(directory, &Options::new()) {
         Ok(resolved) => resolved,

@@ -1,12 +1,12 @@
-//! Where text meets the terminal: the only place that writes to standard output and standard error.
+//! Output to the terminal: the only place that writes to standard output and standard error.
 //!
-//! Names come from archives and reports of strangers, so nothing that a terminal would obey is printed as it is, also into
-//! a pipe, which may end at a terminal. Commands show single names with [`visible`], so that a name is never more than a
-//! part of its line; everything else is caught here. JSON stays JSON: such characters are written as escapes, which
-//! mean the same.
+//! Names come from archives and reports of unknown origin, so nothing that a terminal would interpret is printed as it
+//! is, not even into a pipe, which may end at a terminal. Commands show single names with [`visible`], so that a name
+//! never exceeds its part of the line; everything else is caught here. In JSON such characters are written as escapes,
+//! which mean the same.
 //!
-//! A reader that has seen enough, such as `head`, closes the pipe. That is no error: what else there is to do is done,
-//! and the exit code says how that went.
+//! A reader that has seen enough, such as `head`, closes the pipe. That is no error: the command completes the rest of
+//! its work, and the exit code reports how that went.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use dwell_model::text::{self, visible_lines};
 use serde::Serialize;
 
-/// A name as it is shown.
+/// Returns a name with control characters made visible.
 pub(crate) fn visible(name: &str) -> Cow<'_, str> {
     match name.chars().any(text::is_obeyed) {
         true => Cow::Owned(text::visible(name).to_string()),
@@ -23,7 +23,7 @@ pub(crate) fn visible(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of a name, which may not be UTF-8, as they are shown.
+/// Returns the bytes of a name, which may not be UTF-8, with control characters made visible.
 pub(crate) fn visible_bytes(name: &[u8]) -> Cow<'_, [u8]> {
     if name.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(name);
@@ -42,7 +42,7 @@ pub(crate) fn visible_bytes(name: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(shown)
 }
 
-/// Makes JSON visible that stands in a buffer from a place on.
+/// Escapes control characters in the JSON at the end of a buffer, from `from` on.
 pub(crate) fn visible_json(buffer: &mut Vec<u8>, from: usize) {
     let json = buffer.get(from..).unwrap_or_default();
     // JSON has escapes for the others already.
@@ -62,7 +62,7 @@ pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
     unless_closed(output.write_all(text.as_bytes()).and_then(|()| output.flush()))
 }
 
-/// Prints a value as JSON, and the end of the line.
+/// Prints a value as JSON, followed by a newline.
 pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     visible_json(&mut text, 0);
@@ -71,13 +71,13 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     unless_closed(output.write_all(&text).and_then(|()| output.flush()))
 }
 
-/// Says something on standard error. That nobody listens is no reason to stop.
+/// Prints a line on standard error. Failures are ignored, because there is nowhere to report them.
 pub(crate) fn say(text: impl fmt::Display) {
     let text = format!("{}\n", visible_lines(&text.to_string()));
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Takes a closed pipe for the end of the output, not for an error.
+/// Treats a closed pipe as the end of the output and not as an error.
 pub(crate) fn unless_closed(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -92,7 +92,7 @@ macro_rules! line {
     };
 }
 
-/// Says a line on standard error, as everything there under the name of the program.
+/// Prints a line on standard error, with the name of the program in front.
 macro_rules! note {
     ($($argument:tt)*) => {
         $crate::terminal::say(format_args!("dwell: {}", format_args!($($argument)*)))

@@ -1,7 +1,7 @@
-//! The command line as a person meets it: help texts, exit codes, messages.
+//! The command line as users see it: help texts, exit codes, messages.
 //!
-//! `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell --test cli` writes the expected texts anew; look at the
-//! difference before committing it.
+//! `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell --test cli` writes the expected texts anew; look at the difference before
+//! committing it.
 
 mod support;
 
@@ -37,7 +37,7 @@ fn help_says_what_each_command_does() {
     }
 }
 
-/// An archive to look at.
+/// Makes a small archive and returns its directory.
 fn srumma(directory: &Path) -> PathBuf {
     let archive = directory.join("srumma");
     let output = dwell(&["synth", "srumma", "-o", path(&archive), "--ranks", "6", "--blocks", "5"]);
@@ -116,7 +116,7 @@ fn errors_say_what_where_and_what_to_do() {
     assert!(text(&again.stderr).contains("there is an archive already"));
 }
 
-/// `head` closes the pipe when it has seen enough: that is not an error.
+/// `head` closes the pipe when it has seen enough, which is not an error.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let directory = tempfile::tempdir().unwrap();

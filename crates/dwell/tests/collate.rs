@@ -1,5 +1,5 @@
-//! A profile becomes the same report by every road: put together by the processes, in blocks of any size, or left as
-//! files that `dwell` finds. A sample of `examples/profile_scale`.
+//! A profile becomes the same report whichever way it is collated: by the processes, in blocks of any size, or from
+//! files that `dwell` finds. This is a sample of `examples/profile_scale`.
 
 #[path = "../examples/profile_scale/simulated.rs"]
 mod simulated;
@@ -28,7 +28,7 @@ impl Watch for Counted {
     }
 }
 
-/// Makes the report of an experiment.
+/// Makes the report of an experiment and returns its bytes.
 fn report(directory: &Path) -> Vec<u8> {
     let output = support::command("100").args(["report", path(directory)]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -1,5 +1,5 @@
-//! Settings of `dwell run`: which of flag, environment and file wins, and what is said when one is wrong.
-//! Manual pages and completions, which are made from the same descriptions.
+//! Settings of `dwell run`: precedence of flag, environment and file, and messages about wrong values. Also manual
+//! pages and completions, which are made from the same descriptions.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The line of a setting in the list of them.
+/// Returns the line of a setting in the list of settings.
 fn listed(output: &Output, name: &str) -> String {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let list = text(&output.stdout);
@@ -42,7 +42,7 @@ fn flags_before_environment_before_file() {
     assert_eq!(list(&variable, &["--max-size", "3G"]), "max-size = \"3G\"");
 }
 
-/// What is listed is a file that means the same.
+/// The list of settings is a file with the same meaning.
 #[test]
 fn the_list_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn mistakes_say_what_where_and_what_to_do() {
     assert!(text(&output.stderr).contains("a size such as 64M is wanted"), "{output:?}");
 }
 
-/// The commands, as the help text has them.
+/// Returns the names of the commands from the help text.
 fn commands() -> Vec<String> {
     let help = text(&dwell(Path::new("."), &[], &["--help"]).stdout);
     let list = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();

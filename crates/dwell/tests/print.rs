@@ -27,7 +27,7 @@ fn dwell(archive: &Path, args: &[&str]) -> Output {
     command.output().expect("the binary of this crate runs")
 }
 
-/// What `dwell print` says about a sound archive.
+/// Returns the output of `dwell print` for a sound archive.
 fn printed(archive: &Path, args: &[&str]) -> Vec<u8> {
     let output = dwell(archive, args);
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -35,7 +35,7 @@ fn printed(archive: &Path, args: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// What `otf2-print` says, or `None` if there is none.
+/// Returns the output of `otf2-print`, or `None` if it is not installed.
 fn otf2_print(archive: &Path, args: &[&str]) -> Option<Vec<u8>> {
     let mut command = Command::new("otf2-print");
     // Dates are those of the local time zone there, and of UTC here.
@@ -50,7 +50,7 @@ fn otf2_print(archive: &Path, args: &[&str]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// Lines, without the banner and blank lines.
+/// Splits output into lines, without the banner and blank lines.
 fn lines(text: &[u8]) -> Vec<String> {
     let lines = text.split(|&b| b == b'\n').map(|line| line.escape_ascii().to_string());
     lines.filter(|line| !line.is_empty() && line != "=== OTF2-PRINT ===").collect()
@@ -70,7 +70,7 @@ fn compare(archive: &Path, theirs: &[&str], ours: &[&str]) -> Option<usize> {
     Some(found.len())
 }
 
-/// A directory that goes away.
+/// A directory that is removed when the value is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -90,20 +90,20 @@ impl Drop for Scratch {
     }
 }
 
-/// The archive with every record, and how many events it has.
+/// Writes the archive with every record. Returns its directory and the number of its events.
 fn everything(name: &str) -> (Scratch, u64) {
     let scratch = Scratch::new(name);
     let events = everything::write(&scratch.0).expect("the archive can be written");
     (scratch, events)
 }
 
-/// Archives that Score-P wrote.
+/// Returns the archives that Score-P wrote.
 fn measured() -> Vec<PathBuf> {
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reference");
     ["mpi_waits", "shmem_ops", "shmem_ops_tcp"].iter().map(|name| reference.join(name)).collect()
 }
 
-/// What to ask either program for.
+/// Options for the same section of both programs.
 const SECTIONS: &[(&[&str], &[&str])] = &[
     (&[], &[]),
     (&["-G"], &["-d"]),
@@ -255,7 +255,7 @@ fn text_and_json_have_the_same_records() {
     }
 }
 
-/// The archive with every record, with something done to one of its files.
+/// Writes the archive with every record and damages one of its files.
 fn damaged(name: &str, file: &str, harm: impl FnOnce(&Path)) -> (Scratch, u64) {
     let (scratch, events) = everything(name);
     harm(&scratch.0.join(file));
@@ -267,7 +267,7 @@ fn cut(path: &Path) {
     fs::write(path, &bytes[..bytes.len() / 2]).expect("the file can be written");
 }
 
-/// Prints and checks the exit code and what is said. Returns the lines of output.
+/// Runs `dwell print` and checks exit code and messages. Returns the lines of output.
 fn check(archive: &Path, args: &[&str], code: i32, says: &str) -> Vec<String> {
     let output = dwell(archive, args);
     let complaint = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! `dwell report` and `dwell compare` as a person and a build server meet them.
+//! `dwell report` and `dwell compare` as users and build servers see them.
 
 #[allow(dead_code)] // Other tests use all of it.
 #[path = "../../../tests/needs.rs"]
@@ -22,7 +22,7 @@ fn synth(file: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
-/// A report by another tool.
+/// Returns the path of a report of another tool.
 fn reference(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reference").join(name)
 }
@@ -79,7 +79,7 @@ fn the_summary_of_a_scalasca_report() {
     golden("report-scout-tree.txt", &text(&tree.stdout));
 }
 
-/// The figures that Scalasca itself gives, summed up over everything.
+/// The values equal those that Scalasca itself reports, summed over everything.
 #[test]
 fn metrics_equal_what_scalasca_says() {
     let file = reference("mpi_waits/scout.cubex");
@@ -106,7 +106,7 @@ fn metrics_equal_what_scalasca_says() {
     }
 }
 
-/// Prints the own value of each call path, greatest first, as pyCubexR reads it.
+/// Python program that prints the exclusive value of each call path, largest first, as pyCubexR reads it.
 const PYTHON: &str = r#"
 import json, sys, warnings
 from pycubexr import CubexParser

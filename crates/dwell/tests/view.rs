@@ -1,5 +1,5 @@
-//! `dwell view` as a person and a browser meet it: every number is that of `dwell report`, and the address is
-//! nobody else's.
+//! `dwell view` as users and browsers see it: every number is that of `dwell report`, and only this user can use the
+//! address.
 
 mod support;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::{dwell, golden, path, text};
 
-/// A server, ended with the test.
+/// A server that ends with the test.
 struct Viewing {
     child: Child,
     host: String,
@@ -80,13 +80,13 @@ fn near(a: &Value, b: &Value, what: &str) {
     assert!((a - b).abs() <= 1e-9 * a.abs().max(b.abs()) + 1e-15, "{what}: {a} and {b}");
 }
 
-/// Numbers that look random.
+/// Returns a pseudo-random number below a limit.
 fn draw(state: &mut u64, below: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % below
 }
 
-/// Compares random selections.
+/// Compares random selections of the page with the report.
 fn compare(file: &Path, seed: u64) {
     let viewing = Viewing::of(&[path(file)]);
     let metrics = viewing.ask("runs/0/metrics");

@@ -24,7 +24,7 @@ use simulated::{Simulated, Watch};
 
 const PROCESSES: u64 = 294_912;
 
-/// What a network might do, for the estimate, in nanoseconds: for a message, for a byte.
+/// Assumed costs of a network in nanoseconds, for the estimate: for a message, and for a byte.
 const LATENCY: f64 = 2000.0;
 const BYTE: f64 = 1.0;
 
@@ -58,14 +58,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One round.
+/// Figures of one round of the tree.
 #[derive(Default)]
 struct Round {
     messages: u64,
     bytes: u64,
     longest: u64,
     at_rank_0: u64,
-    /// Nanoseconds to take a message in, without those of writing.
+    /// Nanoseconds to take in a message, without those of writing.
     take: Vec<u32>,
 }
 
@@ -74,13 +74,13 @@ struct Figures {
     rounds: Vec<Round>,
     parts: u64,
     part: Vec<u32>,
-    /// Nanoseconds to make a block, and to write the file.
+    /// Nanoseconds to make a block, and to write its file.
     make: Vec<u32>,
     write: Vec<u32>,
     blocks: u64,
     largest: u64,
     bytes: u64,
-    /// Nanoseconds of what was written during the take that is under way.
+    /// Nanoseconds of writing during the message that is being taken in.
     inside: u64,
 }
 
@@ -92,7 +92,7 @@ fn short(nanoseconds: u64) -> u32 {
     u32::try_from(nanoseconds).unwrap_or(u32::MAX)
 }
 
-/// Other programs on the machine do not disturb it.
+/// Returns the median, which other programs on the machine hardly disturb, or 0 for no values.
 fn median(values: &[u32]) -> f64 {
     let mut values = values.to_vec();
     let middle = values.len() / 2;

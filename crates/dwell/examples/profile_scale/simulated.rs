@@ -1,9 +1,9 @@
-//! The profile of a program that never ran: a multigrid solver on a torus, over OpenSHMEM.
+//! The profile of a simulated program: a multigrid solver on a torus, over OpenSHMEM.
 //!
-//! Eight levels are nested, each with four functions that call the runtime from six places. Coarse levels are
-//! computed by fewer processes, by an eighth each, so paths differ, and so does the order in which a process met
-//! things, which is what it numbers them by. Every process gets from and puts to its six neighbours. Four
-//! processes share a node.
+//! Eight levels are nested, each with four functions that call the runtime from six places. Coarse levels are computed
+//! by fewer processes, by an eighth each, so call paths differ between processes. So does the order in which a process
+//! met regions and call sites, and with it their local numbers. Every process gets from and puts to its six neighbours.
+//! Four processes share a node.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ use otf2::{def, map};
 
 const ON_A_NODE: u64 = 4;
 const LEVELS: u32 = 8;
-/// From here on a level has an eighth of the processes of the one before.
+/// Level from which on each has an eighth of the processes of the one before.
 const COARSE: u32 = 4;
 const FUNCTIONS: [&str; 5] = ["cycle", "smooth", "residual", "restrict", "prolong"];
 const CALLS: [&str; 6] = [
@@ -39,7 +39,7 @@ const CALLS: [&str; 6] = [
 ];
 const OTHERS: [&str; 4] = ["shmem_init", "shmem_malloc", "shmem_free", "shmem_finalize"];
 
-/// What a path counts: its place among the counts of a row, and that of its bytes.
+/// For each call of the runtime the index of its operations among the counts of a row, and that of its bytes.
 const COUNTED: [Option<(usize, Option<usize>)>; 6] =
     [Some((1, Some(4))), Some((0, Some(3))), Some((1, Some(4))), None, None, Some((9, None))];
 
@@ -54,11 +54,11 @@ struct Step {
     parent: Option<usize>,
     region: usize,
     level: u32,
-    /// Its place among the calls of the runtime.
+    /// Index among the calls of the runtime; `None` for a function of the program.
     call: Option<usize>,
 }
 
-/// The run.
+/// The simulated run.
 pub(crate) struct Simulated {
     pub(crate) size: u64,
     regions: Vec<Region>,
@@ -105,7 +105,7 @@ impl Simulated {
         Self { size, regions, steps }
     }
 
-    /// How many call paths there are.
+    /// Returns the number of call paths.
     pub(crate) fn paths(&self) -> usize {
         self.steps.len()
     }
@@ -114,21 +114,21 @@ impl Simulated {
         rank.is_multiple_of(8_u64.pow(level.saturating_sub(COARSE)))
     }
 
-    /// The number of a process for a region: it met those of the program before all, the others in an order of
-    /// its own.
+    /// Returns the local number of a region on a process. The program itself has number 0 everywhere; the order of the
+    /// others differs between processes.
     fn region(&self, rank: u64, region: usize) -> u32 {
         let others = self.regions.len() - 1;
         let turn = mix(rank) as usize % others;
         if region == 0 { 0 } else { 1 + ((region - 1 + turn) % others) as u32 }
     }
 
-    /// Likewise for the place that a path is called from.
+    /// Returns the local number of the call site of a path on a process, or `None` for the program itself.
     fn site(&self, rank: u64, step: usize) -> Option<u32> {
         let turn = mix(rank + 7) as usize % self.steps.len();
         (step > 0).then(|| ((step + turn) % self.steps.len()) as u32)
     }
 
-    /// What a process has defined, by its own numbers.
+    /// Returns the definitions of a process, with its local numbers.
     pub(crate) fn definitions(&self, rank: u64) -> (Shared, Process) {
         let mut shared = Shared::default();
         let node = rank / ON_A_NODE;
@@ -167,12 +167,12 @@ impl Simulated {
         (shared, process)
     }
 
-    /// The number that would be that of the program's place, if it was called from one.
+    /// Returns the local number that the call site of the program itself would have.
     fn unused(&self, rank: u64) -> u32 {
         (mix(rank + 7) as usize % self.steps.len()) as u32
     }
 
-    /// The rows that its thread has in the end.
+    /// Returns the rows of the profile of a process's only thread.
     pub(crate) fn rows(&self, rank: u64) -> Vec<u8> {
         let mut records: Vec<Words> = vec![[0; 16]];
         let mut numbers = vec![0_u32; self.steps.len()];
@@ -221,7 +221,7 @@ impl Simulated {
         records.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// The neighbours on a torus that is as near to a cube as may be.
+    /// Returns the neighbours on a torus that is as close to a cube as possible.
     fn neighbours(&self, rank: u64) -> [u64; 6] {
         let side = (1..=self.size).take_while(|side| side.pow(3) <= self.size).last().unwrap_or(1);
         let [x, y, z] = [1, side, side * side];
@@ -229,7 +229,7 @@ impl Simulated {
             .map(|distance| (rank + distance) % self.size)
     }
 
-    /// The definitions of the run, from those of all processes.
+    /// Unifies the definitions of all processes.
     pub(crate) fn unify(&self) -> Global {
         let mut offline = Offline::default();
         for rank in 0..self.size {
@@ -239,7 +239,7 @@ impl Simulated {
         offline.finish()
     }
 
-    /// The rows of a process on their way; its only location has the number of its rank.
+    /// Returns the rows of a process in the form in which it sends them. Its only location has the number of its rank.
     pub(crate) fn part(&self, rank: u64, rows: &[u8], maps: &Maps) -> Vec<u8> {
         let translate = |space, id: u32| {
             let map = match space {
@@ -252,7 +252,7 @@ impl Simulated {
         part(LocationRef(rank), rows, translate).expect("rows of a profile")
     }
 
-    /// Makes the archive that the profile belongs to.
+    /// Writes the archive to which the profile belongs.
     pub(crate) fn complete(&self, global: &Global, directory: &Path) -> otf2::Result<()> {
         let mut options = assemble::options(1 << 20, global.locations());
         options.properties = assemble::properties(global, "complete");
@@ -260,8 +260,7 @@ impl Simulated {
         assemble::complete(global, directory, options, 0)
     }
 
-    /// Leaves what a killed run leaves, once it is recovered: the rows of each location for themselves, and its
-    /// mapping tables.
+    /// Writes what a killed run leaves after recovery: a file of rows for each location, and its mapping tables.
     pub(crate) fn leave(&self, global: &mut Global, directory: &Path) -> io::Result<()> {
         let folder = directory.join(PROFILE);
         fs::create_dir_all(&folder)?;
@@ -288,8 +287,8 @@ impl Simulated {
         Ok(())
     }
 
-    /// Puts the profiles of all processes together: every step of the tree, one process after the other, depth
-    /// first. `watch` sees what happens, `enough` bytes are a block.
+    /// Collates the profiles of all processes: every step of the tree, one process after the other, depth first.
+    /// `watch` observes the steps. Blocks are written from `enough` bytes on.
     pub(crate) fn collate(
         &self,
         global: &mut Global,
@@ -303,7 +302,7 @@ impl Simulated {
         heap.check()
     }
 
-    /// What a process has after so many rounds.
+    /// Returns the profiles that a process holds after this many rounds.
     fn gather(
         &self,
         global: &mut Global,
@@ -338,24 +337,24 @@ impl Simulated {
     }
 }
 
-/// Who watches a collation.
+/// Observer of a collation.
 pub(crate) trait Watch: Sized {
-    /// A process makes a part of its rows.
+    /// Observes that a process makes the part of its rows.
     fn part(&mut self, work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         work()
     }
 
-    /// A message of a round arrives at a process.
+    /// Observes that a message of a round arrives at a process.
     fn message(&mut self, _round: u32, _to: u64, _bytes: usize) {}
 
-    /// It is taken in, and what is enough is written.
+    /// Observes that a message is taken in and that blocks are written.
     fn take(&mut self, _round: u32, work: impl FnOnce(&mut Self) -> bool) -> bool {
         work(self)
     }
 
-    /// A block is written.
+    /// Observes that a block is written.
     fn write(&mut self, block: &[u8], work: impl FnOnce() -> io::Result<()>) -> io::Result<()>;
 
-    /// How many were.
+    /// Returns the number of blocks written so far.
     fn written(&self) -> u64;
 }

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     junit: bool,
 }
 
-/// A share: `0.05` or `5%`.
+/// Parses a fraction: `0.05` or `5%`.
 fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent, 0.01),
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if worse.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The metrics to compare.
+/// Returns the metrics to compare: those that were named, or time and its waits.
 fn metrics(args: &Args, before: &Query, after: &Query) -> anyhow::Result<Vec<String>> {
     for name in &args.metric {
         if before.meta().find_metric(name).is_none() && after.meta().find_metric(name).is_none() {
@@ -173,7 +173,7 @@ fn listings(comparison: &Comparison, worse: &[&Difference], top: usize) -> Vec<L
     vec![totals, differences]
 }
 
-/// What is worse first, then by the size of the difference.
+/// Returns the differences to show: call paths that got worse first, then by the size of the difference.
 fn ranked<'c>(comparison: &'c Comparison, worse: &[&Difference]) -> Vec<&'c Difference> {
     let mut all: Vec<&Difference> = comparison.differences.iter().collect();
     all.sort_by(|a, b| {
@@ -213,7 +213,7 @@ fn markdown(comparison: &Comparison, worse: &[&Difference], top: usize) -> Strin
     text
 }
 
-/// A test for each metric, so that a build server shows which got worse.
+/// Returns JUnit XML with a test for each metric, so that a build server shows which metric got worse.
 fn junit(comparison: &Comparison, worse: &[&Difference]) -> String {
     let escape = |text: &str| {
         visible(text)

@@ -1,4 +1,4 @@
-//! `dwell completions`: what makes a shell complete commands and options.
+//! `dwell completions`: scripts with which a shell completes commands and options.
 
 use std::process::ExitCode;
 

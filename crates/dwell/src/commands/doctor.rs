@@ -1,4 +1,4 @@
-//! `dwell doctor`: what this machine has, and what will be measured.
+//! `dwell doctor`: checks of this machine, and of the calls of a program that will be recorded.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl Checks {
         }
     }
 
-    /// Whether traces survive a kill when they are written here.
+    /// Checks whether traces that are written to the current directory survive a kill.
     fn space(&mut self) {
         let here = env::current_dir().unwrap_or_default();
         let path = here.join(format!(".dwell-doctor-{}", std::process::id()));
@@ -174,7 +174,7 @@ impl Checks {
 }
 
 impl Checks {
-    /// Runtimes that are part of the program itself.
+    /// Reports runtimes that are linked into the program itself.
     fn linked(&mut self, program: &str, imports: &[String], defines: &[String]) {
         let hooks = imports.iter().filter(|name| name.starts_with("dwell_entry_")).count();
         if hooks > 0 {
@@ -195,7 +195,7 @@ impl Checks {
     }
 }
 
-/// Whether a function of a shared library is recorded, by its name in C or Fortran.
+/// Returns `true` if calls of a function in a shared library are recorded, by its name in C or Fortran.
 fn is_hooked(name: &str) -> bool {
     let fortran = |row: &Row| {
         let known = name.strip_suffix('_').and_then(|name| name.get(..row.name().len()));
@@ -207,14 +207,14 @@ fn is_hooked(name: &str) -> bool {
         || name.starts_with("mpi_") && mpi::TABLE.rows.iter().any(fortran)
 }
 
-/// Whether a function is left alone on purpose.
+/// Returns `true` if a function is deliberately not hooked.
 fn is_left(name: &str) -> bool {
     let lists = [caf::NOT_HOOKED, shmem::NOT_HOOKED];
     // What Fortran calls and no row has only asks, as in C.
     name.starts_with("mpi_") || lists.into_iter().flatten().any(|(listed, _)| *listed == name)
 }
 
-/// Runtimes and launchers that are installed.
+/// Lists the installed runtimes and launchers.
 fn runtimes(text: &mut String) {
     let commands = [
         ("oshrun", "OpenSHMEM of Open MPI"),
@@ -273,7 +273,7 @@ fn components(info: &Path, framework: &str) -> String {
     names.join(", ")
 }
 
-/// The first number with a point in what a launcher says of its version.
+/// Returns the first number with a point in the version output of a launcher.
 fn version(said: &str) -> Option<String> {
     let numbers = said.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let is_version =
@@ -281,7 +281,7 @@ fn version(said: &str) -> Option<String> {
     numbers.map(|word| word.trim_matches('.')).find(is_version).map(str::to_owned)
 }
 
-/// The program that measures which calls progress.
+/// Source of the program that measures which calls make progress.
 const PROBE: &str = include_str!("../../../../examples/progress-probe/progress-probe.c");
 
 fn probe(options: &str) -> Result<()> {

@@ -1,4 +1,4 @@
-//! `dwell export`: a run in a form that others can open.
+//! `dwell export`: a run as one file that others can open.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `dwell info`: what an archive holds, from reading all of it.
+//! `dwell info`: contents and soundness of an archive, from reading all of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     threads: usize,
 }
 
-/// Everything that is told about an archive.
+/// All information about an archive that is printed.
 #[derive(Debug, Serialize)]
 struct Info {
     archive: PathBuf,
@@ -61,7 +61,7 @@ struct Info {
     events: u64,
     events_with_attributes: u64,
     unknown_records: u64,
-    /// Times of the first and the last event, corrected, in ticks.
+    /// Times of the first and the last event in ticks, after clock correction.
     first_time: Option<u64>,
     last_time: Option<u64>,
     span_seconds: Option<f64>,
@@ -80,7 +80,7 @@ struct Clock {
     ticks_per_second: u64,
     global_offset: u64,
     length_ticks: u64,
-    /// Nanoseconds since 1970 UTC of the global offset.
+    /// Real time of the global offset, in nanoseconds since 1970 UTC.
     realtime_ns: Option<u64>,
 }
 
@@ -91,12 +91,12 @@ struct Bytes {
     total: u64,
 }
 
-/// Damage is listed up to here; the rest is only counted.
+/// Largest number of damages that are listed. The rest is only counted.
 const LISTED_DAMAGE: usize = 20;
 
-/// What was counted at some locations.
+/// Counts of some locations.
 struct Tally {
-    /// By the number of the record.
+    /// Number of records, by their record id.
     records: [u64; 256],
     with_attributes: u64,
     times: Option<(u64, u64)>,
@@ -142,7 +142,7 @@ impl Tally {
         }
     }
 
-    /// Adds what was counted at other, later locations.
+    /// Adds the counts of other, later locations.
     fn join(mut self, other: Self) -> Self {
         self.records.iter_mut().zip(other.records).for_each(|(sum, part)| *sum += part);
         self.with_attributes += other.with_attributes;
@@ -158,7 +158,7 @@ impl Tally {
         self
     }
 
-    /// Reads all events, and goes on behind damage with the next chunk.
+    /// Reads all events of a location. After damage it continues with the next chunk.
     fn read(&mut self, reader: &mut EventReader) {
         loop {
             match reader.visit(self) {
@@ -322,7 +322,7 @@ fn summarise(
     })
 }
 
-/// Functions that were called and not recorded, or not always, as their regions say.
+/// Returns the functions that were called and not recorded, or not always, as the descriptions of their regions say.
 fn left_out(definitions: &Definitions) -> Vec<String> {
     let text = |id| definitions.string(id).map(|text| text.to_string()).unwrap_or_default();
     let regions = definitions.iter().filter_map(|definition| match definition {
@@ -355,7 +355,7 @@ fn count_markers(archive: &Archive, tally: &mut Tally) -> u64 {
     count
 }
 
-/// The same for a person.
+/// Prints the information as text.
 fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     let mut row = |name: &str, value: String| writeln!(output, "{name:<14} {}", visible(&value));

@@ -1,4 +1,4 @@
-//! `dwell link-flags`: what to add to the link line of a program whose runtime is linked statically.
+//! `dwell link-flags`: linker flags for a program whose runtime is linked statically.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Functions that the archives of the runtime define.
+/// Returns the functions that the archives of the runtime define.
 fn defined(args: &Args, compiler: &str) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     let mut files = args.library.clone();
@@ -93,7 +93,7 @@ fn defined(args: &Args, compiler: &str) -> Result<BTreeSet<String>> {
     Ok(all)
 }
 
-/// Where the compiler finds an archive.
+/// Asks the compiler for the path of an archive.
 fn find(compiler: &str, name: &str) -> Option<PathBuf> {
     let wanted = format!("-print-file-name=lib{name}.a");
     let output = Command::new(compiler).arg(wanted).output().ok()?;
@@ -102,7 +102,7 @@ fn find(compiler: &str, name: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path).filter(|path| path.is_file())
 }
 
-/// The user's cache.
+/// Returns the cache directory of the user.
 fn cache() -> Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
@@ -111,7 +111,7 @@ fn cache() -> Result<PathBuf> {
         .join("dwell"))
 }
 
-/// Compiles hooks. Several may do so at once: each writes its own files, and the last wins.
+/// Compiles hooks. Several processes may do so at once: each writes its own files, and the last one wins.
 fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> {
     let scratch = Scratch::inside(folder).with_context(|| folder.display().to_string())?;
     let own = |end: &str| scratch.path().join(format!("{name}.{end}"));

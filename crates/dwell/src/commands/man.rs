@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args, command: clap::Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes pages as new files, which replace those that are there.
+/// Writes manual pages as new files, which replace existing ones.
 fn write(command: clap::Command, directory: &Path) -> io::Result<()> {
     let scratch = Scratch::inside(directory)?;
     clap_mangen::generate_to(command, scratch.path())?;

@@ -1,4 +1,4 @@
-//! `dwell recover`: an archive from what a killed run left.
+//! `dwell recover`: makes an archive from the files of a killed run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

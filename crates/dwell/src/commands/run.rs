@@ -1,4 +1,4 @@
-//! `dwell run`: a program, measured.
+//! `dwell run`: runs a program and records it.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -95,8 +95,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Err(error).with_context(|| name.into_owned())
 }
 
-/// The value of `LD_PRELOAD`: the library, then those that were asked for already. A program into which the
-/// library cannot be loaded gets it too, since it may start others, unless it would end because of it.
+/// Returns the value of `LD_PRELOAD`: the library, followed by the libraries that the variable lists already. A program
+/// into which the library cannot be loaded gets it too, because it may start others, unless it would be ended by it.
 fn preload(library: &Path, loadable: bool) -> Option<OsString> {
     let plain = || loadable.then(|| library.into());
     let mut preload = library::preload_name(library).or_else(plain)?;
@@ -109,13 +109,13 @@ fn preload(library: &Path, loadable: bool) -> Option<OsString> {
 
 const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
-/// The value of `ASAN_OPTIONS`: what is set already, and that the runtime of AddressSanitizer need not be the first
-/// library. A program that is linked with the shared runtime ends itself otherwise.
+/// Returns the value of `ASAN_OPTIONS`: the present options, and one that lets the runtime of AddressSanitizer not be
+/// the first library. A program that is linked with the shared runtime would otherwise end itself.
 ///
-/// The runtime must come before the C library, and does: `libdwell.so` replaces no function of that. To preload it
-/// before `libdwell.so` instead would put everything that the program starts under AddressSanitizer, and would need
-/// a look at each program, while this also serves those that a script or a launcher starts. The variable is for
-/// that runtime alone.
+/// The runtime must come before the C library, and it does: `libdwell.so` replaces no function of that. Preloading the
+/// runtime before `libdwell.so` instead would put everything that the program starts under AddressSanitizer, and each
+/// program would have to be examined. This variable also serves programs that a script or a launcher starts. Only that
+/// runtime reads it.
 fn asan_options() -> OsString {
     let mut options = env::var_os(ASAN_OPTIONS).unwrap_or_default();
     if !options.is_empty() {

@@ -1,4 +1,4 @@
-//! `dwell synth`: archives and reports whose content is known.
+//! `dwell synth`: archives and reports with known content.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Makes the archive on the given number of threads, and says what was made.
+/// Makes the archive on the given number of threads, and prints its size.
 fn make(
     common: &Common,
     generate: impl FnOnce(&Path, Progress<'_>) -> otf2::Result<Truth> + Send,

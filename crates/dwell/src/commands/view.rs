@@ -59,7 +59,7 @@ pub(crate) struct Args {
     idle: u64,
 }
 
-/// Whose source may be shown.
+/// Directories whose source files may be shown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sources {
     /// Show source from this directory and those below it, and from no others; may be given several times. Without
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What a person should know about the address.
+/// Returns the text that explains the address.
 fn about(listen: &Listen, at_terminal: bool) -> String {
     let risk = match listen {
         Listen::Socket(path) => {
@@ -126,7 +126,7 @@ fn about(listen: &Listen, at_terminal: bool) -> String {
     format!("{risk}The address works once{another}. Ctrl+C ends.\n")
 }
 
-/// Opens what a path means, and says what to do if it was not analysed.
+/// Opens the report or archive at a path. Fails with advice if the archive was not analysed.
 pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
     if path.is_dir() && path.join("traces.otf2").exists() && !path.join("trace.cubex").exists() {
         match report::find(path) {
@@ -148,7 +148,7 @@ pub(crate) fn open(path: &Path, sources: &Sources) -> anyhow::Result<Run> {
     Ok(run)
 }
 
-/// Prints another address for each Enter.
+/// Prints another address each time Enter is pressed.
 fn answer_enter(addresses: &Addresses) {
     for line in io::stdin().lines() {
         if line.is_err() {
@@ -160,8 +160,8 @@ fn answer_enter(addresses: &Addresses) {
     }
 }
 
-/// Opens a browser, if there is one. The address is a secret, and others can see arguments of processes: so
-/// the browser is given a file that only we can read, which leads there.
+/// Opens a browser, if there is one. The address is a secret, and other users can see the arguments of processes, so
+/// the browser gets a file that only this user can read and that redirects to the address.
 fn open_browser(address: &str) {
     let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
     if !display && cfg!(not(target_os = "macos")) {

@@ -1,4 +1,4 @@
-//! Damaged reports: every command says so in its exit code and in words.
+//! Damaged reports: every command reports them by its exit code and in words.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Links that somebody put where Dwell writes: they are replaced or refused, never written through.
+//! Links that someone placed where Dwell writes are replaced or refused, never written through.
 
 use std::fs;
 use std::os::unix::fs::symlink;

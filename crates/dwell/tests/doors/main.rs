@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use support::{path, text};
 
-/// A directory of the user's, with a small archive in `run` and a file that no command may touch.
+/// Directory of a user, with a small archive in `run` and a file that no command may touch.
 struct Home(tempfile::TempDir);
 
 const MINE: &str = "what only its owner may change\n";
@@ -29,7 +29,7 @@ impl Home {
         Self(home)
     }
 
-    /// With an archive that has waits in it.
+    /// Creates the directory with an archive that contains waits.
     fn with_archive() -> Self {
         let home = Self::new();
         let made = home.dwell(&["synth", "sor", "-o", "run", "--ranks", "4", "--iterations", "2"]);
@@ -64,7 +64,7 @@ impl Home {
         fs::read_to_string(self.path("victim")).unwrap()
     }
 
-    /// Puts a link to the file of the user's under a name.
+    /// Creates a link to the user's file under a name.
     fn plant(&self, name: &str) {
         let place = self.path(name);
         let _ = fs::remove_file(&place);

@@ -30,7 +30,7 @@ fn report(path: &Path, files: &[&str]) {
     writer.finish().unwrap();
 }
 
-/// The answers in an exported page.
+/// Returns the answers in an exported page.
 fn answers(page: &Path) -> Value {
     let html = fs::read_to_string(page).unwrap();
     let (_, data) = html.split_once("id=\"dwell-data\">").unwrap();
@@ -41,7 +41,7 @@ fn answers(page: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Exports, and gives for each file of the report its source, or nothing and why.
+/// Exports a report. Returns for each of its files the source, or why it is not shown.
 fn exported(home: &Home, files: &[&str], more: &[&str]) -> (Vec<Result<String, String>>, String) {
     report(&home.path("case/run/trace.cubex"), files);
     let page = home.path("page.html");

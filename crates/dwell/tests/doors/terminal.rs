@@ -1,4 +1,4 @@
-//! Names that speak to the terminal: they are shown, and nothing is obeyed.
+//! Names with control sequences of terminals are shown, and the terminal obeys none of them.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,14 @@ use otf2::write::{ArchiveWriter, Options};
 
 use crate::{Home, said};
 
-/// Sets the title, clears the screen, begins a line, reverses what follows, and is a control of eight bits.
+/// A name that sets the title, clears the screen, begins a line, reverses what follows, and has a control of eight
+/// bits.
 const NAME: &str = "solve\u{1b}]0;owned\u{7}\u{1b}[2J\nfake line\r\u{202e}esrever\u{9b}31m\u{2066}";
 
-/// What is shown of the beginning of the name.
+/// Beginning of the name as it is shown.
 const SHOWN: &str = r"solve\u{1b}]0;owned\u{7}\u{1b}[2J\u{a}fake line";
 
-/// Whether a text has something in it that a terminal obeys.
+/// Returns `true` if a text contains nothing that a terminal would interpret.
 fn is_quiet(text: &str) -> bool {
     text.chars().all(|it| {
         it == '\n'
@@ -34,7 +35,7 @@ fn quiet(home: &Home, args: &[&str]) -> String {
     text
 }
 
-/// An archive in which everything that has a name has that name.
+/// Writes an archive in which everything that has a name has that name.
 fn archive(directory: &Path) {
     let options = Options {
         machine: NAME.into(),
@@ -136,7 +137,7 @@ fn names_of_an_archive_are_shown_and_not_obeyed() {
     }
 }
 
-/// A report in which everything that has a name has that name, and whose time is that much.
+/// Writes a report in which everything that has a name has that name, with this time.
 fn report(path: &Path, time: u64) {
     // The writer drops what XML does not allow, and a stranger puts it back.
     let name = &NAME.replace('\u{1b}', "~").replace('\u{7}', "^");
@@ -213,7 +214,7 @@ fn names_of_files_in_messages_are_not_obeyed() {
     quiet(&home, &["report", "--tree", "x\u{1b}", &format!("{name}.cubex")]);
 }
 
-/// Puts other names of the same length into the definitions of an archive.
+/// Replaces names in the definitions of an archive by others of the same length.
 fn rename(definitions: &Path, names: &[(&[u8], &[u8])]) {
     let mut bytes = fs::read(definitions).unwrap();
     for (from, to) in names {

@@ -28,9 +28,9 @@ use otf2::value::IoProperty;
 use otf2::write::{ArchiveWriter, DefWriter, Options};
 use otf2::{Attribute, AttributeValue, List, MetricValue, Str, marker, snapshot};
 
-/// Enough rounds for every constant of the largest enumeration in definitions: region roles.
+/// Number of rounds that covers every constant of the largest enumeration in definitions: region roles.
 const ROUNDS: usize = 40;
-/// The same for events: paradigms.
+/// Number of rounds that covers every constant of the largest enumeration in events: paradigms.
 const EVENT_ROUNDS: usize = 26;
 
 /// Locations of the archive: not dense, as those of Score-P are not.
@@ -52,7 +52,7 @@ fn pick<T: Copy>(pool: &[T], round: usize) -> T {
     pool[round % pool.len()]
 }
 
-/// Every constant of an enumeration in turn, then one of no meaning.
+/// Returns each constant of an enumeration in turn, then one without a meaning.
 macro_rules! constant {
     ($enum:ident, $round:expr) => {{
         let round = $round % ($enum::ALL.len() + 1);
@@ -60,7 +60,7 @@ macro_rules! constant {
     }};
 }
 
-/// Sets of bits: none, each, several, and some of no meaning.
+/// Returns bit sets: none, each bit, several bits, and bits without a meaning.
 fn bits(round: usize) -> u32 {
     match round % 16 {
         0 => 0,
@@ -75,7 +75,7 @@ fn leak<T: Clone>(items: &[T]) -> List<'static, T> {
     List::from(&*Box::leak(items.to_vec().into_boxed_slice()))
 }
 
-/// References that hold, one of nothing and one undefined.
+/// Returns valid references, one to nothing, and the undefined one.
 macro_rules! reference {
     ($id:ident, $round:expr, $count:expr) => {
         pick(&[$id(0), $id(1), $id($count - 1), $id(7_777), $id::UNDEFINED], $round)
@@ -121,7 +121,7 @@ fn real(round: usize) -> f64 {
     )
 }
 
-/// A value of each type.
+/// Returns a value of each type in turn.
 fn typed(round: usize) -> AttributeValue {
     use AttributeValue as V;
     let which = round % 26;
@@ -156,7 +156,7 @@ fn typed(round: usize) -> AttributeValue {
     }
 }
 
-/// As [`typed`], but what definitions refer to must be there.
+/// Returns a value of each type like [`typed`], but only references to definitions that exist.
 fn typed_now(round: usize) -> AttributeValue {
     match typed(round) {
         AttributeValue::String(_) => AttributeValue::String(string(round)),
@@ -164,7 +164,7 @@ fn typed_now(round: usize) -> AttributeValue {
     }
 }
 
-/// Every event once, with the values of a round.
+/// Returns every event once, with the values of a round.
 fn events(r: usize) -> Vec<Event<'static>> {
     let region = reference!(RegionRef, r, 40);
     let communicator = reference!(CommRef, r, 5);
@@ -397,7 +397,7 @@ fn events(r: usize) -> Vec<Event<'static>> {
     ]
 }
 
-/// Attributes for an event: none, one, or one of each type.
+/// Returns attributes for an event: none, one, or one of each type.
 fn attributes(round: usize) -> Vec<Attribute> {
     let count = match round % 8 {
         0 => 25,

@@ -14,7 +14,7 @@ use crate::needs;
 use crate::trace::{Trace, said};
 use crate::trial::Program;
 
-/// Open MPI and a lab, if there is ARMCI.
+/// Returns Open MPI and a lab, if ARMCI is installed.
 pub(crate) fn open() -> Option<(Mpi, Lab)> {
     let there = ["libarmci-openmpi.a", "libga-openmpi.a"]
         .iter()
@@ -54,8 +54,8 @@ fn compile(
     name
 }
 
-/// Runs a program that was linked without hooks, with them, and measured: it does the same, and the trace has
-/// what it says of itself.
+/// Runs a program that was linked without hooks, with hooks, and measured. All three print the same, and the trace
+/// contains the calls that the program counted.
 pub(crate) fn same_and_counted(
     mpi: &Mpi,
     lab: &Lab,
@@ -108,7 +108,7 @@ fn programs_do_the_same_and_are_counted() {
     }
 }
 
-/// The values of a tree of calls: depth, seconds inclusive and own, name.
+/// Returns the values of a tree of calls: depth, name, and inclusive and exclusive seconds.
 fn tree(lab: &Lab) -> Vec<(usize, String, f64, f64)> {
     let experiment = lab.experiment();
     let command = ["report", "--tree", "time", "--top", "1000", "--json"].map(OsStr::new);

@@ -1,5 +1,5 @@
-//! Programs that write without end, under a budget for the whole run and under one for memory: kept to the byte,
-//! the archive is sound, what is missing is counted and said.
+//! Programs that write without end, under a budget for the whole run and under one for memory. The budgets are kept to
+//! the byte, the archive is sound, and missing calls are counted and reported.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use crate::trace::Trace;
 const PROCESSES: u32 = 2;
 const THREADS: u64 = 5;
 
-/// Calls of each process of `mpi_endless` that are not in a loop, and those in loops of each thread.
+/// Number of calls of each process of `mpi_endless` outside of loops, and in the loops of each thread.
 struct Calls {
     beside: u64,
     each: u64,
@@ -26,7 +26,7 @@ impl Calls {
     }
 }
 
-/// The program, with so many calls of each thread, and flags of `dwell run` before it.
+/// Runs the program with this many calls of each thread, and with flags of `dwell run`.
 fn run(mpi: &Mpi, lab: &Lab, program: &Path, each: u64, flags: &[&str]) -> Run {
     let (threads, each) = (THREADS.to_string(), each.to_string());
     let flags: Vec<&OsStr> = flags.iter().map(OsStr::new).collect();
@@ -36,7 +36,7 @@ fn run(mpi: &Mpi, lab: &Lab, program: &Path, each: u64, flags: &[&str]) -> Run {
     run
 }
 
-/// How many calls it makes, from a run without a budget.
+/// Returns the number of calls of the program, from a run without a budget.
 fn calls(mpi: &Mpi, lab: &Lab, program: &Path, each: u64) -> Calls {
     run(mpi, lab, program, 1, &[]);
     let made = Trace::read(&lab.experiment()).counts;
@@ -44,7 +44,7 @@ fn calls(mpi: &Mpi, lab: &Lab, program: &Path, each: u64) -> Calls {
     Calls { beside: made / u64::from(PROCESSES) - THREADS, each }
 }
 
-/// Memory that each process says it has.
+/// Returns the memory that each process reports.
 fn memory(run: &Run) -> BTreeMap<u64, u64> {
     let line = |line: &str| {
         let words: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -54,7 +54,7 @@ fn memory(run: &Run) -> BTreeMap<u64, u64> {
     run.stdout.lines().map(line).collect()
 }
 
-/// What `dwell analyze` and `dwell info` say, once otf2-print has read the archive without a word.
+/// Returns the output of `dwell analyze` and `dwell info`, after otf2-print has read the archive without a message.
 fn said(lab: &Lab) -> (String, String) {
     let experiment = lab.experiment();
     lab.accepted_by_otf2_print(&experiment);
@@ -70,7 +70,7 @@ fn recorded(lab: &Lab) -> u64 {
     Trace::read(&lab.experiment()).counts.values().map(|count| count.calls).sum()
 }
 
-/// The number before some words in what a run said.
+/// Returns the number before these words in the output of a run.
 fn number(run: &Run, words: &str) -> u64 {
     let said = messages(run);
     let number = said.iter().find_map(|line| {

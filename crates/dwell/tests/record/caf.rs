@@ -17,7 +17,7 @@ use crate::needs;
 use crate::trace::{Trace, said};
 use crate::trial::{DELAY, Program};
 
-/// Open MPI and a lab, if there are coarrays.
+/// Returns Open MPI and a lab, if coarrays are installed.
 fn open() -> Option<(Mpi, Lab)> {
     let library = Path::new("/usr/lib/x86_64-linux-gnu/libcaf_openmpi.so");
     if !library.exists() {
@@ -44,7 +44,8 @@ fn compile_all(lab: &Lab, sources: &[&str], options: &[&str]) -> PathBuf {
     program
 }
 
-/// Runs a program without Dwell and with it: it does the same, and the trace has what it says of itself.
+/// Runs a program without Dwell and with it. Both print the same, and the trace contains the calls that the program
+/// counted.
 fn same_and_counted(mpi: &Mpi, lab: &Lab, images: u32, command: &[&OsStr]) {
     let plain = mpi.run(lab, images, command);
     assert_eq!(plain.code, Some(0), "{command:?} {plain:?}");
@@ -76,7 +77,7 @@ fn a_halo_with_four_ways_to_synchronise() {
     same_and_counted(&mpi, &lab, 4, &command);
 }
 
-/// The wrapper `caf` links the static library, whose functions cannot be hooked. Dwell says so, and what to do.
+/// The wrapper `caf` links the static library, whose functions cannot be hooked. Dwell says so and gives advice.
 #[test]
 fn a_static_library_of_coarrays_is_named() {
     let Some((mpi, lab)) = open() else { return };
@@ -175,7 +176,7 @@ fn waits_are_found_at_the_layer_of_the_source() {
     trials.at_once("get", "wait_for_progress", "_gfortran_caf_get");
 }
 
-/// An image that has to serve others, and does not.
+/// An image that computes makes no progress for gets of other images.
 #[test]
 fn an_image_that_computes_serves_nobody() {
     let Some((mpi, lab)) = open() else { return };
@@ -204,7 +205,7 @@ fn sync_all_is_matched_after_sync_images_of_some_images() {
     assert!(!left_out.contains("collectives"), "{left_out}");
 }
 
-/// At MPI, which is below, if that is asked for; and then nowhere else.
+/// Waits are found in MPI below, and nowhere else, if an option asks for that.
 #[test]
 fn waits_are_found_at_mpi_if_asked_for() {
     let Some((mpi, lab)) = open() else { return };
@@ -214,7 +215,7 @@ fn waits_are_found_at_mpi_if_asked_for() {
     assert!((seconds - expected).abs() <= 0.15 * expected, "{seconds} of {expected}");
 }
 
-/// Findings of the recorded run if waits are judged at calls of MPI.
+/// Returns the findings of the recorded run, with waits judged at calls of MPI.
 fn at_mpi(lab: &Lab) -> Value {
     let experiment = lab.experiment();
     let command = ["analyze", "--layer", "mpi", "--json"].map(OsStr::new);
@@ -223,7 +224,7 @@ fn at_mpi(lab: &Lab) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Seconds that a process waited in barriers of MPI below the functions of the program whose names begin so.
+/// Returns the seconds that a process waited in barriers of MPI below functions of the program with this prefix.
 fn waited_in_barriers(found: &Value, functions: &str, waiter: &str) -> f64 {
     let barriers = found["findings"].as_array().unwrap().iter();
     let mut seconds = 0.0;

@@ -19,7 +19,7 @@ use crate::lab::Lab;
 use crate::mpi::Mpi;
 use crate::trace::Trace;
 
-/// Messages that were received before they were sent, and by how much at most.
+/// Messages that were received before they were sent, and the largest violation.
 #[derive(Debug, Default)]
 pub(crate) struct Violations {
     pub(crate) messages: usize,
@@ -27,33 +27,33 @@ pub(crate) struct Violations {
     pub(crate) largest: u64,
 }
 
-/// Calls that sent and received, by sender and receiver: enter and leave.
+/// Enter and leave times of calls that sent and received, by sender and receiver.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     sent: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
     received: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
 }
 
-/// How wrong clocks are, times the rank.
+/// Error of the clocks, multiplied by the rank.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Skew {
-    /// Nanoseconds.
+    /// Offset in nanoseconds.
     pub(crate) offset: i128,
-    /// Parts in a thousand million that they gain.
+    /// Drift in parts per thousand million.
     pub(crate) drift: i128,
-    /// How long they gain before they lose as long, nanoseconds; 0 is always.
+    /// Nanoseconds after which the drift changes its sign; 0 for never.
     pub(crate) turn: i128,
-    /// Nanoseconds by which the system's clock is ahead before the recorder makes it wrong.
+    /// Nanoseconds by which the system's clock is ahead before the recorder adds its error.
     pub(crate) ahead: i128,
 }
 
 impl Skew {
-    /// As the recorder is told.
+    /// Returns the value of the variable that tells the recorder about the error.
     pub(crate) fn variable(self) -> OsString {
         format!("DWELL_TEST_SKEW={},{},{}", self.offset, self.drift, self.turn).into()
     }
 
-    /// What the clock of a process shows at a time.
+    /// Returns the reading of the clock of a process at a true time.
     fn shown(self, rank: u64, time: u64) -> u64 {
         let Self { offset, drift, turn, ahead } = self;
         let rank = i128::from(rank);
@@ -62,7 +62,7 @@ impl Skew {
         (time + rank * offset + since * (rank * drift) / 1_000_000_000) as u64
     }
 
-    /// The time at which a clock showed that.
+    /// Returns the true time at which the clock of a process had a reading.
     fn truth(self, rank: u64, shown: u64) -> u64 {
         // Clocks rise, so half of what is left is wrong.
         let (mut low, mut high) = (0, 2 * shown);
@@ -78,18 +78,18 @@ impl Skew {
     }
 }
 
-/// What a time means.
+/// Interpretation of the times in a trace.
 #[derive(Clone, Copy)]
 pub(crate) enum Times {
-    /// As every reader has it.
+    /// Corrected, as every reader sees them.
     Corrected,
-    /// As it was written.
+    /// Uncorrected, as they were written.
     Written,
-    /// As it was, by a clock that is right.
+    /// True times, computed from the error that was injected.
     True(Skew),
 }
 
-/// A location's records, its rank and their times, in the order they were written.
+/// Calls `then` with rank, time and event for the records of each location, in the order in which they were written.
 pub(crate) fn each(trace: &Trace, times: Times, mut then: impl FnMut(u64, u64, &Event<'_>)) {
     for (location, rank) in trace.locations() {
         let tables = trace.archive.local_tables(location);
@@ -109,7 +109,7 @@ pub(crate) fn each(trace: &Trace, times: Times, mut then: impl FnMut(u64, u64, &
     }
 }
 
-/// Calls of some functions by rank: enter and leave.
+/// Returns enter and leave times of calls of some functions, by rank.
 fn calls(trace: &Trace, times: Times, functions: &[&str]) -> BTreeMap<u64, Vec<(u64, u64)>> {
     let mut all: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
     each(trace, times, |rank, time, event| match event {
@@ -143,7 +143,7 @@ impl Messages {
         all
     }
 
-    /// Each message: its send and its receive.
+    /// Iterates over the messages: enter and leave times of the send and of the receive.
     fn pairs(&self) -> impl Iterator<Item = ((u64, u64), (u64, u64))> {
         self.sent.iter().flat_map(|(pair, sends)| {
             let receives = &self.received[pair];
@@ -152,7 +152,7 @@ impl Messages {
         })
     }
 
-    /// Those that were received before they were sent.
+    /// Finds the messages that were received before they were sent.
     pub(crate) fn violations(&self) -> Violations {
         let mut found = Violations::default();
         for ((_, sent), (_, received)) in self.pairs() {
@@ -163,7 +163,7 @@ impl Messages {
         found
     }
 
-    /// How long receives waited for sends that began later, in seconds.
+    /// Returns the seconds that receives waited for sends that began later.
     pub(crate) fn late(&self) -> f64 {
         let wait = |((begin, _), (enter, leave)): ((u64, u64), (u64, u64))| {
             begin.min(leave).saturating_sub(enter)
@@ -172,7 +172,7 @@ impl Messages {
     }
 }
 
-/// Waits that the analysis finds, in seconds, by pattern.
+/// Returns the waits that the analysis finds, in seconds by pattern.
 pub(crate) fn waits(lab: &Lab) -> BTreeMap<String, f64> {
     let output = lab.dwell(&["analyze".as_ref(), lab.experiment().as_os_str(), "--json".as_ref()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -185,13 +185,13 @@ pub(crate) fn waits(lab: &Lab) -> BTreeMap<String, f64> {
     sums
 }
 
-/// A number among the properties of an archive.
+/// Returns a number from the properties of an archive.
 pub(crate) fn property(trace: &Trace, name: &str) -> u64 {
     let value = trace.archive.anchor().property(name);
     value.unwrap_or_else(|| panic!("{name} is missing")).parse().unwrap()
 }
 
-/// What is added to the clock of a location, as the archive says it.
+/// Returns the clock offsets of a location, as the archive contains them.
 fn offsets(trace: &Trace, location: LocationRef) -> Vec<(u64, i64)> {
     let mut reader = trace.archive.local_definitions(location).unwrap().unwrap();
     let mut all = Vec::new();
@@ -203,7 +203,8 @@ fn offsets(trace: &Trace, location: LocationRef) -> Vec<(u64, i64)> {
     all
 }
 
-/// Whether there was a measurement in every half of a turn. A machine that stands still for so long shows nothing.
+/// Returns `true` if the clocks were compared in every half period of the drift. A machine that pauses for that long
+/// proves nothing.
 pub(crate) fn is_followed(trace: &Trace, skew: Skew) -> bool {
     let gaps = |location| {
         let all = offsets(trace, location);
@@ -217,8 +218,8 @@ pub(crate) fn is_followed(trace: &Trace, skew: Skew) -> bool {
     followed
 }
 
-/// How far times of a trace are from the truth at most, if clocks are corrected by some of the offsets. The
-/// program and the call that starts its runtime began before anything could be measured.
+/// Returns the largest difference between times of a trace and true times, if clocks are corrected by the offsets that
+/// `keep` selects. The program and the call that starts its runtime began before clocks could be compared.
 pub(crate) fn furthest(trace: &Trace, skew: Skew, keep: impl Fn(usize, usize) -> bool) -> u64 {
     let mut furthest = 0;
     for (location, rank) in trace.locations() {
@@ -242,7 +243,8 @@ pub(crate) fn furthest(trace: &Trace, skew: Skew, keep: impl Fn(usize, usize) ->
     furthest
 }
 
-/// A clock that gains and loses by turns is followed by measuring it in between, in barriers and the like.
+/// A clock whose drift changes its sign is followed by comparing clocks during the run, in barriers and other
+/// collectives.
 #[test]
 fn clocks_that_do_not_drift_evenly_are_followed() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
@@ -276,8 +278,8 @@ fn clocks_that_do_not_drift_evenly_are_followed() {
     assert!((found - right).abs() <= doubt, "{found} and {right}, in doubt {doubt}");
 }
 
-/// Processes meet, here on a duplicate of the world, whatever each of them records: nothing for now, every seventh
-/// call, until there is no room, until the disk is full, no thread at all.
+/// Processes compare clocks, here on a duplicate of `MPI_COMM_WORLD`, whatever each of them records: nothing for now,
+/// every seventh call, until the budget is used up, until the disk is full, no thread at all.
 #[test]
 fn processes_meet_whatever_they_record() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
@@ -309,7 +311,7 @@ fn processes_meet_whatever_they_record() {
     assert!(met.is_some_and(|times| times >= 3), "{met:?}, {run:?}");
 }
 
-/// However often it is asked for, comparing clocks takes a small part of the run, where processes share cores as well.
+/// Comparing clocks takes a small part of the run however often it is asked for, even where processes share cores.
 #[test]
 fn comparing_clocks_takes_a_small_part_of_the_run() {
     let Some(mpi) = Mpi::named("mpicc.mpich") else { return };
@@ -336,7 +338,7 @@ fn comparing_clocks_takes_a_small_part_of_the_run() {
     }
 }
 
-/// How long who came first waited for who came last, in seconds: at barriers, and for a flag.
+/// Returns how long the first process waited for the last, in seconds: at barriers, and for a flag.
 fn one_sided(trace: &Trace, times: Times) -> (f64, f64) {
     let barriers = calls(trace, times, &["shmem_barrier_all", "shmem_finalize"]);
     let (at_0, at_1) = (barriers[&0].iter(), barriers[&1].iter());
@@ -351,7 +353,7 @@ fn one_sided(trace: &Trace, times: Times) -> (f64, f64) {
     (waited as f64 / 1e9, late.sum::<u64>() as f64 / 1e9)
 }
 
-/// One-sided: waits for signals and at barriers are as long as by clocks that are right.
+/// Waits for signals and at barriers of OpenSHMEM are as long as with correct clocks.
 #[test]
 fn waits_of_openshmem_by_clocks_that_differ() {
     let Some(lab) = Lab::open() else { return };

@@ -1,4 +1,4 @@
-//! The archive has the cores that each process may use, and the analysis says where there are too few.
+//! The archive contains the cores that each process may use, and the analysis reports where there are too few.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,14 +11,14 @@ use otf2::{Archive, AttributeValue, Definition};
 use crate::lab::Lab;
 use crate::mpi::Mpi;
 
-/// The cores that this process may use.
+/// Returns the cores that this process may use.
 fn own() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     list.unwrap().trim().to_owned()
 }
 
-/// The cores of each process in an archive, in their order.
+/// Returns the cores of each process in an archive, in order.
 fn recorded(experiment: &Path) -> Vec<String> {
     let defs = Archive::open(experiment).unwrap().definitions().unwrap();
     let text = |id| defs.string(id).unwrap().to_string();

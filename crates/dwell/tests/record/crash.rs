@@ -1,4 +1,4 @@
-//! Every way to die leaves a trace with everything up to the death.
+//! Whichever way a process dies, the trace contains everything up to its death.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use crate::lab::{Lab, Run};
 use crate::trace::{Counts, Trace, said};
 
-/// What every process said it had done, in its file `said.<rank>`.
+/// Returns the calls that every process reported in its file `said.<rank>`.
 pub(crate) fn done(lab: &Lab, processes: u64) -> Counts {
     let mut all = Counts::new();
     for rank in 0..processes {
@@ -16,8 +16,8 @@ pub(crate) fn done(lab: &Lab, processes: u64) -> Counts {
     all
 }
 
-/// Recovers an experiment and holds the trace against what the processes said: everything that was
-/// complete is there, and at most `more` calls of each function that were under way.
+/// Recovers an experiment and compares the trace with the reports of the processes. Everything that was complete is
+/// there, and at most `more` calls of each function that were in progress.
 pub(crate) fn recovered(lab: &Lab, processes: u64, more: u64, run: &Run) -> Trace {
     let experiment = lab.experiment();
     if !experiment.join("traces.otf2").exists() {
@@ -97,7 +97,7 @@ fn exit_without_finalise() {
     die("exit", |code| code == Some(6));
 }
 
-/// The launcher is told to stop, as at the end of a job's time.
+/// Stops the launcher by a signal, as at the end of a job's time limit.
 fn killed_by_launcher(mode: &str) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);

@@ -19,7 +19,7 @@ use crate::faults::Small;
 use crate::lab::Lab;
 use crate::trace::Trace;
 
-/// A small generator, the same on every machine.
+/// A small random number generator with the same sequence on every machine.
 struct Random(u64);
 
 impl Random {
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Kills all processes of a program at once, as far as one can.
+/// Kills all processes of a program at nearly the same time.
 fn kill(lab: &Lab) {
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let program = fs::read_link(entry.path().join("exe"));
@@ -46,9 +46,8 @@ fn kill(lab: &Lab) {
     }
 }
 
-/// Runs `die busy`, kills it at a random moment, recovers it, and holds the trace against what the processes
-/// said. Half of the recoveries are killed as well and started again. Returns whether there were counts to
-/// compare.
+/// Runs `die busy`, kills it at a random time, recovers it, and compares the trace with the reports of the processes.
+/// Half of the recoveries are killed as well and started again. Returns `false` if no process had reported counts.
 fn killed_at_random(lab: &Lab, program: &Path, seed: u64) -> bool {
     let mut random = Random::new(seed);
     let experiment = lab.experiment();
@@ -156,7 +155,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Events that the program made, and not recovery. Regions must nest, and times must not go back.
+/// Returns the number of events that the program made, without those that recovery added. Checks that regions nest and
+/// that times do not decrease.
 fn events(directory: &Path) -> Result<u64, String> {
     let archive = Archive::open(directory).map_err(|error| error.to_string())?;
     let definitions = archive.definitions().map_err(|error| error.to_string())?;
@@ -192,7 +192,7 @@ fn events(directory: &Path) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Does one of the things to a directory that happen to files.
+/// Damages a file of a directory in a random way. Returns a description.
 fn damage(open: &Path, random: &mut Random) -> String {
     let mut names: Vec<_> =
         fs::read_dir(open).unwrap().flatten().map(|it| it.file_name()).collect();
@@ -363,7 +363,7 @@ fn a_closed_pipe_is_no_reason_to_stop() {
     assert!(text.contains("recovered from damaged files: "), "{text}");
 }
 
-/// Calls in a trace, and those that its properties say are lost.
+/// Returns the number of calls in a trace, and of those that its properties report as lost.
 fn recorded_and_lost(directory: &Path) -> (u64, u64) {
     let trace = Trace::read(directory);
     let recorded = trace.counts.values().map(|count| count.calls).sum();
@@ -372,12 +372,12 @@ fn recorded_and_lost(directory: &Path) -> (u64, u64) {
     (recorded, lost.unwrap_or_else(|| panic!("{:?}", trace.archive.anchor().properties)))
 }
 
-/// All calls that the processes said they made.
+/// Returns the number of calls that the processes reported.
 fn said(lab: &Lab) -> u64 {
     done(lab, 2).values().map(|count| count.calls).sum()
 }
 
-/// A kill after the budget was used up: the archive says why it ends there, and how much is missing.
+/// A run is killed after its budget was used up. The archive contains why recording ended, and how much is missing.
 #[test]
 fn why_recording_stopped_survives_a_kill() {
     let Some(lab) = Lab::open() else { return };
@@ -395,7 +395,7 @@ fn why_recording_stopped_survives_a_kill() {
     assert!(text.contains(&format!("{lost} calls are lost: the size given by")), "{text}");
 }
 
-/// A full disk: calls are counted that come after, and a kill does not change that.
+/// Calls after the disk was full are counted, even if the run is killed later.
 #[test]
 fn calls_after_a_full_disk_are_counted() {
     let Some(lab) = Lab::open() else { return };
@@ -426,7 +426,7 @@ fn calls_after_a_full_disk_are_counted() {
     }
 }
 
-/// Scratch directories of two runs of one name are different, and recovery takes those of one run only.
+/// Two runs of the same name have different scratch directories, and recovery uses those of one run only.
 #[test]
 fn scratch_directories_of_two_runs_do_not_meet() {
     let Some(lab) = Lab::open() else { return };

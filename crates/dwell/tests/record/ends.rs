@@ -1,5 +1,5 @@
-//! Ends at which processes do not come together: the program ends as it does without Dwell, and nothing of what it
-//! did is lost.
+//! Programs whose processes do not all reach the end of the recording. They end as they do without Dwell, and no events
+//! are lost.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,8 +9,8 @@ use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, lines};
 use crate::trace::Trace;
 
-/// Runs `ends.c` without and with Dwell, which may wait three seconds for other processes. Exit codes and lines are the same.
-/// `transports` are those that UCX may use: over TCP a process that waits has to serve the requests of others.
+/// Runs `ends.c` without and with Dwell, which may wait three seconds for other processes. Exit codes and lines must be
+/// the same. `transports` are those that UCX may use: over TCP a process that waits must make progress for others.
 fn ends(lab: &Lab, transports: &str, pes: u32, mode: &str, seconds: &str) -> Run {
     let program = lab.compile("tests/programs/ends.c", &["-w"]);
     let command = [program.as_os_str(), mode.as_ref(), seconds.as_ref()];
@@ -23,7 +23,7 @@ fn ends(lab: &Lab, transports: &str, pes: u32, mode: &str, seconds: &str) -> Run
     measured
 }
 
-/// Holds the calls in an archive against those that `ends.c` makes.
+/// Compares the calls in an archive with those that `ends.c` makes.
 fn has_all_calls(lab: &Lab, pes: u64) {
     lab.accepted_by_otf2_print(&lab.experiment());
     let trace = Trace::read(&lab.experiment());

@@ -1,4 +1,4 @@
-//! The events are right.
+//! Correctness of the recorded events.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use otf2::enums::CollectiveOp;
 use crate::lab::Lab;
 use crate::trace::{Trace, said};
 
-/// Calls and bytes of the trace are those that the program counted.
+/// Checks that calls and bytes of the trace are those that the program counted.
 fn as_counted(lab: &Lab, pes: u32, command: &[&OsStr]) -> Trace {
     let run = lab.measured(pes, &[], command);
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -59,8 +59,8 @@ fn every_family_counts() {
     sequences(&trace);
 }
 
-/// Record sequences: every operation has its own id, completion stands at its place, locks are asked
-/// for before they are obtained, collectives are numbered.
+/// Checks sequences of records: every operation has its own id, completions are where they belong, locks are requested
+/// before they are acquired, and collectives have sequence numbers.
 fn sequences(trace: &Trace) {
     let mut remote_completions = 0;
     let mut locks = [0; 3];

@@ -1,4 +1,4 @@
-//! Whatever goes wrong for the recorder, the program goes on, and one message says what happened.
+//! Whatever goes wrong in the recorder, the program continues, and one message says what happened.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::lab::{Lab, Run};
 use crate::needs;
 use crate::trace::Trace;
 
-/// The program with many ways to be difficult.
+/// Compiles the program with many modes that are difficult for a recorder.
 fn faults(lab: &Lab) -> PathBuf {
     let source = |name: &str| format!("{}/../../tests/programs/{name}", env!("CARGO_MANIFEST_DIR"));
     let words = |what: &str| {
@@ -43,12 +43,12 @@ fn faults(lab: &Lab) -> PathBuf {
     program
 }
 
-/// What Dwell said.
+/// Returns the messages of Dwell.
 pub(crate) fn messages(run: &Run) -> Vec<&str> {
     run.stderr.lines().filter(|line| line.starts_with("dwell:")).collect()
 }
 
-/// Runs a mode of that program both ways.
+/// Runs a mode of that program without and with Dwell.
 fn mode(mode: &str) {
     let Some(lab) = Lab::open() else { return };
     let program = faults(&lab);
@@ -111,7 +111,7 @@ fn hooks_inside_an_allocator() {
     lab.accepted_by_otf2_print(&lab.experiment());
 }
 
-/// Runs heat, which must not notice, and returns what Dwell said.
+/// Runs heat, which must not be affected, and returns its output with the messages of Dwell.
 fn heat(lab: &Lab, wrapper: &[&OsStr], options: &[&str]) -> Run {
     let heat = lab.compile("examples/heat/heat.c", &[]);
     let [n, steps] = ["64", "6000"].map(OsStr::new);
@@ -188,7 +188,7 @@ fn disk_full_in_the_midst() {
     assert!(trace.counts.values().map(|count| count.calls).sum::<u64>() > 1000);
 }
 
-/// A directory below one of a name that long, with parts as long as file systems allow.
+/// Creates a directory with a path of this length, whose components are as long as file systems allow.
 fn long_path(lab: &Lab, length: usize) -> PathBuf {
     let mut path = lab.path("long");
     while path.as_os_str().len() < length {
@@ -278,7 +278,7 @@ fn directory_with_something_in_it() {
     assert!(said[0].contains("not empty"), "{said:?}");
 }
 
-/// A script that lowers a limit before it starts what it is given.
+/// Writes a script that lowers a limit and then starts its arguments.
 pub(crate) fn limited(lab: &Lab, limit: &str) -> PathBuf {
     let script = lab.path("limited.sh");
     fs::write(&script, format!("#!/bin/bash\nulimit {limit}\nexec \"$@\"\n")).unwrap();
@@ -314,7 +314,7 @@ fn scripts_and_their_helpers() {
     assert_eq!(trace.locations().len(), 2);
 }
 
-/// A program run by `dwell run` without a launcher.
+/// Runs a program with `dwell run` and without a launcher.
 pub(crate) fn alone(lab: &Lab, program: &[&OsStr]) -> Run {
     let output = lab.dwell(&[&[OsStr::new("run")], program].concat());
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -373,7 +373,7 @@ fn a_program_that_is_not_there() {
     assert_eq!(run.stderr, "dwell: ./no-such-program: there is no such program\n");
 }
 
-/// The library asks for no newer C library than is stated in the book, and links no runtime.
+/// The library needs no newer C library than the book says, and links no runtime.
 #[test]
 fn what_the_library_needs() {
     let Some(lab) = Lab::open() else { return };

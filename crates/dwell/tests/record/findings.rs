@@ -1,5 +1,5 @@
-//! What findings of real programs say: how many calls waited, the worst of them, what the partner did meanwhile, what
-//! to do, and which of two calls on one line it is.
+//! Content of the findings of real programs: the number of calls that waited, the worst of them, what the partner did
+//! meanwhile, the advice, and which of two calls on one line waited.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::lab::Lab;
 
-/// Everything that `dwell analyze` found.
+/// Returns all findings of `dwell analyze`.
 fn analyzed(lab: &Lab) -> Value {
     let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");

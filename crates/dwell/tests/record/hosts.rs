@@ -19,16 +19,16 @@ use crate::mpi::Mpi;
 use crate::needs;
 use crate::trace::Trace;
 
-/// Seconds by which the clock of each host is ahead of the one before.
+/// Seconds by which the clock of each host is ahead of the previous one.
 const APART: u64 = 1000;
 
-/// Hosts that are there until this is dropped.
+/// Hosts that exist until the value is dropped.
 struct Hosts {
     names: Vec<String>,
     bridge: String,
-    /// Runs a command on a host.
+    /// Script that runs a command on a host.
     agent: PathBuf,
-    /// The address of this machine among them.
+    /// Address of this machine in their network.
     here: String,
 }
 
@@ -38,7 +38,7 @@ fn ip(words: &str) -> bool {
 }
 
 impl Hosts {
-    /// So many hosts, if this user may make them.
+    /// Creates this many hosts, or returns `None` if the user is not allowed to.
     fn open(lab: &Lab, count: usize) -> Option<Self> {
         // Several tests of one process, and several processes, have hosts at once.
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -71,7 +71,7 @@ impl Hosts {
         made.then_some(hosts)
     }
 
-    /// Runs a program with a process on each of them, measured.
+    /// Records a program with one process on each host.
     fn measured(&self, lab: &Lab, mpi: &Mpi, variables: &[&OsStr], command: &[&OsStr]) -> Run {
         let experiment = lab.experiment();
         let _ = fs::remove_dir_all(&experiment);
@@ -100,7 +100,7 @@ fn clocks_can_be_set_apart() -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// A script that launchers call as they would a remote shell: options, a host, a command.
+/// Writes a script that launchers call like a remote shell: options, a host, a command.
 fn agent(lab: &Lab, names: &[String]) -> PathBuf {
     let ahead: String = (0..)
         .zip(names)
@@ -118,7 +118,7 @@ fn agent(lab: &Lab, names: &[String]) -> PathBuf {
     script
 }
 
-/// The hosts that an archive names.
+/// Returns the hosts that an archive names.
 fn named(trace: &Trace) -> Vec<String> {
     let names = trace.definitions.iter().filter_map(|definition| match definition {
         Definition::SystemTreeNode(node) => trace.definitions.string(node.name),
@@ -130,7 +130,8 @@ fn named(trace: &Trace) -> Vec<String> {
     names
 }
 
-/// Clocks are apart by minutes, and gain and lose in turn: what the archive says of them holds.
+/// Clocks differ by minutes, and their drift changes its sign. The correction in the archive holds within its stated
+/// error.
 #[test]
 fn clocks_that_are_far_apart_and_turn() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };
@@ -167,8 +168,8 @@ fn clocks_that_are_far_apart_and_turn() {
     lab.accepted_by_otf2_print(&lab.experiment());
 }
 
-/// Nothing is made wrong by the recorder: clocks that the system has set apart, read by the counter, under every
-/// launcher.
+/// The recorder injects no error here. The system has set the clocks apart, and they are read by the time stamp
+/// counter, under every launcher.
 #[test]
 fn clocks_that_the_system_has_set_apart() {
     let lab = Lab::bare();

@@ -11,13 +11,13 @@ use crate::mpi_families::steady;
 use crate::trace::{Trace, said};
 use crate::trial::{Program, Trials};
 
-/// Operations that may need their target.
+/// Modes with operations that may need their target.
 const SERVED: &[&str] = &["get", "rget", "atomic"];
 
-/// Waits that every library has.
+/// Modes with waits that every library has.
 const ALIKE: &[&str] = &["recv", "ssend", "barrier", "fence", "lock"];
 
-/// libfabric's TCP, in which the target serves operations in software.
+/// Variables for libfabric's TCP provider, where the target makes progress in software.
 const OVER_TCP: &[(&str, &str)] = &[("I_MPI_FABRICS", "ofi"), ("FI_PROVIDER", "tcp")];
 
 fn trials(mpi: &Mpi, modes: &[&str]) -> Trials {
@@ -30,7 +30,7 @@ fn trials(mpi: &Mpi, modes: &[&str]) -> Trials {
     Program { lab: &lab, source, waiter: "Rank 1", run: &run }.trials(modes)
 }
 
-/// Waits that do not depend on the transport are found as with every other library.
+/// Checks that waits which do not depend on the transport are found as with every other library.
 fn find_what_every_library_has(trials: &Trials) {
     trials.find("recv", "late_sender", "MPI_Recv", "Rank 0");
     trials.find("ssend", "late_receiver", "MPI_Ssend", "Rank 0");
@@ -59,7 +59,7 @@ fn over_shared_memory_the_target_is_not_needed() {
     trials.at_once("atomic", "wait_for_progress", "MPI_Win_flush");
 }
 
-/// Intel's `libmpi_abi` follows a draft of the ABI of the standard.
+/// Returns Intel MPI with its `libmpi_abi`, which follows a draft of the standard ABI.
 fn with_the_abi_of_the_standard() -> Option<Mpi> {
     Mpi::intel().map(|mpi| mpi.compiled_with(&["-mpi-abi"]))
 }
@@ -85,8 +85,8 @@ fn the_abi_of_the_standard_is_recorded() {
     assert!(info.contains("draft of the standard ABI"), "{info}");
 }
 
-/// In the draft, `MPI_ERRORS_RETURN` and `MPI_ERRORS_ABORT` have each other's number: an error inside the recorder
-/// would end the program.
+/// In the draft, `MPI_ERRORS_RETURN` and `MPI_ERRORS_ABORT` have each other's values, so an error inside the recorder
+/// would abort the program.
 #[test]
 fn errors_of_the_recorder_are_returned_with_the_draft_of_the_abi() {
     let Some(draft) = with_the_abi_of_the_standard() else { return };

@@ -9,16 +9,16 @@ use std::{env, fs};
 
 use crate::needs;
 
-/// Programs run one after the other: each has as many processes as there are cores, or more.
+/// Lets programs run one after another, because each has as many processes as there are cores, or more.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A place to work in, and the library to measure with.
+/// A working directory, and the library to measure with.
 pub(crate) struct Lab {
     folder: tempfile::TempDir,
     library: PathBuf,
 }
 
-/// What a run gave.
+/// Output and exit code of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -34,7 +34,7 @@ fn has(command: &str) -> bool {
     Command::new(command).arg("--version").stdout(Stdio::null()).status().is_ok()
 }
 
-/// Whether a tool is there. If it must be and is not, the test fails.
+/// Returns `true` if a tool is installed. Fails if the tool is required and missing.
 pub(crate) fn have(tool: &str, need: &str) -> bool {
     let there = has(tool);
     if !there {
@@ -44,7 +44,7 @@ pub(crate) fn have(tool: &str, need: &str) -> bool {
 }
 
 impl Lab {
-    /// A lab, if OpenSHMEM is installed.
+    /// Creates a lab, if OpenSHMEM is installed.
     pub(crate) fn open() -> Option<Self> {
         if !have("oshcc", "SHMEM") {
             return None;
@@ -52,17 +52,17 @@ impl Lab {
         Some(Self { folder: tempfile::tempdir().unwrap(), library: library() })
     }
 
-    /// A lab for programs of any runtime.
+    /// Creates a lab for programs of any runtime.
     pub(crate) fn bare() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), library: library() }
     }
 
-    /// A lab whose library panics where it is asked to.
+    /// Creates a lab whose library panics on request.
     pub(crate) fn with_faults() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), library: library_with_faults() }
     }
 
-    /// The root of the repository.
+    /// Returns the root of the repository.
     pub(crate) fn repository() -> PathBuf {
         repository()
     }
@@ -92,8 +92,8 @@ impl Lab {
         self.oshrun_until(pes, options, command, |_| false)
     }
 
-    /// The same, and kills the launcher's process group as soon as `enough` says so of what was
-    /// printed.
+    /// Runs a command like [`Lab::oshrun`], and kills the launcher's process group as soon as `enough` returns `true`
+    /// for the output so far.
     pub(crate) fn oshrun_until(
         &self,
         pes: u32,
@@ -111,13 +111,13 @@ impl Lab {
         self.launch(launcher, enough)
     }
 
-    /// Runs a launcher, with a limit of a minute, and kills its process group as soon as `enough` says so
-    /// of what was printed.
+    /// Runs a launcher with a limit of a minute, and kills its process group as soon as `enough` returns `true` for the
+    /// output so far.
     pub(crate) fn launch(&self, launcher: Command, enough: impl Fn(&str) -> bool) -> Run {
         self.launch_until(launcher, "TERM", enough)
     }
 
-    /// The same, with another signal first.
+    /// Runs a launcher like [`Lab::launch`], but sends another signal first.
     pub(crate) fn launch_until(
         &self,
         mut launcher: Command,
@@ -172,13 +172,13 @@ impl Lab {
         }
     }
 
-    /// Runs a program without and with Dwell, in the directory `experiment`.
+    /// Runs a program without and with Dwell, which records into the directory `experiment`.
     pub(crate) fn both(&self, pes: u32, options: &[&str], command: &[&OsStr]) -> (Run, Run) {
         let plain = self.oshrun(pes, options, command);
         (plain, self.measured(pes, options, command))
     }
 
-    /// Runs a program with Dwell, in the directory `experiment`, which is made anew.
+    /// Runs a program with Dwell, which records into the directory `experiment`. An old one is removed.
     pub(crate) fn measured(&self, pes: u32, options: &[&str], command: &[&OsStr]) -> Run {
         let experiment = self.path("experiment");
         let _ = fs::remove_dir_all(&experiment);
@@ -187,12 +187,12 @@ impl Lab {
         self.oshrun(pes, options, &whole)
     }
 
-    /// The directory that [`Lab::measured`] records to.
+    /// Returns the directory into which [`Lab::measured`] records.
     pub(crate) fn experiment(&self) -> PathBuf {
         self.path("experiment")
     }
 
-    /// The command line of Dwell.
+    /// Runs the command `dwell` with these arguments.
     pub(crate) fn dwell(&self, arguments: &[&OsStr]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_dwell"))
             .args(arguments)
@@ -202,7 +202,7 @@ impl Lab {
             .unwrap()
     }
 
-    /// Checks that otf2-print reads an archive without a word.
+    /// Checks that otf2-print reads an archive without a message.
     pub(crate) fn accepted_by_otf2_print(&self, directory: &Path) {
         if !have("otf2-print", "OTF2") {
             return;
@@ -234,21 +234,21 @@ fn signal(process: u32, name: &str) {
     let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
 }
 
-/// The library with the options of this test, or optimised as users have it if `DWELL_TEST_LIBRARY=release`. Of all that
-/// is tested here the library depends on optimisation most, and it is built in a fraction of the time that the command
+/// Returns the library in the profile of this test, or the release profile if `DWELL_TEST_LIBRARY=release`. The library
+/// depends on optimisation most of all that is tested here, and takes a fraction of the time to build that the command
 /// takes.
 fn library() -> PathBuf {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     build_once(&BUILT, "", &[])
 }
 
-/// The library that panics where it is asked to, apart from the one that people use.
+/// Returns the library that panics on request, which is built separately from the usual one.
 fn library_with_faults() -> PathBuf {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     build_once(&BUILT, "faults", &["--features", "test-faults"])
 }
 
-/// Builds a library in a folder of the directory for targets, and tells where it is.
+/// Builds a library in a folder of the target directory, and returns its path.
 fn build_once(built: &Mutex<Option<PathBuf>>, within: &str, options: &[&str]) -> PathBuf {
     let mut built = built.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(path) = &*built {

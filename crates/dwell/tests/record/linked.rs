@@ -13,8 +13,8 @@ use crate::lab::{Lab, Run, have};
 use crate::mpi::{Mpi, lines};
 use crate::trace::Trace;
 
-/// Runs `command` on two ranks without and with Dwell, with `ASAN_OPTIONS` as given, and checks that nothing
-/// but the line of Dwell differs.
+/// Runs `command` on two ranks without and with Dwell, with this `ASAN_OPTIONS`, and checks that only the line of Dwell
+/// differs.
 fn sanitized(mpi: &Mpi, lab: &Lab, options: &str, command: &[&OsStr]) -> (Run, Run) {
     let variable = OsString::from(format!("ASAN_OPTIONS={options}"));
     let before = [OsStr::new("env"), variable.as_os_str()];
@@ -28,7 +28,7 @@ fn sanitized(mpi: &Mpi, lab: &Lab, options: &str, command: &[&OsStr]) -> (Run, R
     (plain, measured)
 }
 
-/// Number of calls in the experiment of this lab.
+/// Returns the number of calls in the experiment of a lab.
 fn calls(lab: &Lab) -> u64 {
     Trace::read(&lab.experiment()).counts.values().map(|count| count.calls).sum()
 }
@@ -63,7 +63,7 @@ fn a_program_with_address_sanitizer_is_recorded() {
     }
 }
 
-/// The options that are set already stay in force: the exit code is the one that they ask for.
+/// Options that are set already stay in force: the exit code is the one that they demand.
 #[test]
 fn address_sanitizer_still_finds_errors_in_a_measured_program() {
     for mpi in Mpi::of_the_system() {
@@ -78,8 +78,8 @@ fn address_sanitizer_still_finds_errors_in_a_measured_program() {
     }
 }
 
-/// Leaks are reported at exit and change the exit code, so the recorder must not add any. What MPICH leaks is the same
-/// each time; what Open MPI leaks depends on the length of names that it makes.
+/// Leaks are reported at exit and change the exit code, so the recorder must not add any. MPICH leaks the same each
+/// time; the leaks of Open MPI depend on the length of names that it creates.
 #[test]
 fn the_recorder_leaks_nothing_that_address_sanitizer_would_report() {
     let Some(mpi) = Mpi::named("mpicc.mpich") else { return };
@@ -94,7 +94,7 @@ fn the_recorder_leaks_nothing_that_address_sanitizer_would_report() {
     assert_eq!(leaks(&plain), leaks(&measured), "{}", measured.stderr);
 }
 
-/// `dwell run` sees a script only, and starts it all the same so that its children can be recorded.
+/// `dwell run` sees only a script, and starts it so that its children can be recorded.
 #[test]
 fn a_script_that_starts_a_program_with_address_sanitizer() {
     for mpi in Mpi::of_the_system() {
@@ -107,7 +107,7 @@ fn a_script_that_starts_a_program_with_address_sanitizer() {
     }
 }
 
-/// A program that musl's loader starts, if there is a compiler for it.
+/// Compiles a program for musl, if there is a compiler for it.
 fn musl(lab: &Lab) -> Option<PathBuf> {
     if !have("musl-gcc", "MUSL") {
         return None;

@@ -17,7 +17,7 @@ use std::{env, fs};
 use crate::lab::{Lab, Run};
 use crate::needs;
 
-/// One MPI library.
+/// An MPI library.
 #[derive(Clone, Debug)]
 pub(crate) struct Mpi {
     compiler: PathBuf,
@@ -25,15 +25,15 @@ pub(crate) struct Mpi {
     options: &'static [&'static str],
     /// Options of the compiler.
     flags: &'static [&'static str],
-    /// Variables for the launcher, which hands them on to the processes.
+    /// Variables for the launcher, which passes them to the processes.
     variables: &'static [(&'static str, &'static str)],
 }
 
-/// Intel MPI over shared memory, where no operation needs its target.
+/// Variables for Intel MPI over shared memory, where no operation needs its target.
 const OVER_SHARED_MEMORY: &[(&str, &str)] = &[("I_MPI_FABRICS", "shm")];
 
 impl Mpi {
-    /// Every library that is there.
+    /// Returns every library that is installed.
     pub(crate) fn all() -> Vec<Self> {
         let known = [("mpicc.openmpi", "mpirun.openmpi"), ("mpicc.mpich", "mpirun.mpich")];
         let known = known.map(|(compiler, launcher)| Self::new(compiler.into(), launcher.into()));
@@ -50,8 +50,8 @@ impl Mpi {
         found
     }
 
-    /// Those that the system has. How processes die and what goes wrong does not depend on the ABI, so
-    /// they stand for all.
+    /// Returns the libraries of the system. The ways in which processes die and things go wrong do not depend on the
+    /// ABI, so these stand for all.
     pub(crate) fn of_the_system() -> Vec<Self> {
         Self::all().into_iter().filter(|mpi| mpi.compiler.components().count() == 1).collect()
     }
@@ -65,7 +65,7 @@ impl Mpi {
         Self { compiler, launcher, options, flags: &[], variables }
     }
 
-    /// Intel MPI, if it is listed. Where `DWELL_REQUIRE_INTEL_MPI=1` it must be.
+    /// Returns Intel MPI, if it is listed. With `DWELL_REQUIRE_INTEL_MPI=1` it must be.
     pub(crate) fn intel() -> Option<Self> {
         let found = Self::all().into_iter().find(|mpi| mpi.variables == OVER_SHARED_MEMORY);
         if found.is_none() {
@@ -74,34 +74,34 @@ impl Mpi {
         found
     }
 
-    /// The same, compiled with further options.
+    /// Returns this library with further options for its compiler.
     pub(crate) fn compiled_with(self, flags: &'static [&'static str]) -> Self {
         Self { flags, ..self }
     }
 
-    /// The same, started with other variables.
+    /// Returns this library with other variables for its launcher.
     pub(crate) fn started_with(self, variables: &'static [(&'static str, &'static str)]) -> Self {
         Self { variables, ..self }
     }
 
-    /// The same, with other options of its launcher.
+    /// Returns this library with other options for its launcher.
     pub(crate) fn with(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
     }
 
-    /// Its compiler for C.
+    /// Returns its compiler for C.
     pub(crate) fn compiler(&self) -> &Path {
         &self.compiler
     }
 
-    /// Its compiler for Fortran, if it has one.
+    /// Returns its compiler for Fortran, if it has one.
     pub(crate) fn fortran(&self) -> Option<PathBuf> {
         let name = self.compiler.file_name()?.to_str()?;
         let path = self.compiler.with_file_name(name.replace("mpicc", "mpifort"));
         Command::new(&path).arg("-v").output().is_ok().then_some(path)
     }
 
-    /// A name for what belongs to it.
+    /// Returns a name for files that belong to this library.
     pub(crate) fn name(&self) -> String {
         self.compiler.to_string_lossy().replace('/', "_") + &self.flags.concat()
     }
@@ -111,7 +111,7 @@ impl Mpi {
         self.try_compile(lab, source, options).unwrap_or_else(|| panic!("{self:?}: {source}"))
     }
 
-    /// The same for a program that many tests use: compiled once, and copied.
+    /// Compiles a program like [`Mpi::compile`], but only once for all tests, and copies it.
     pub(crate) fn compile_once(&self, lab: &Lab, source: &str) -> PathBuf {
         static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(self.program(source));
@@ -127,13 +127,13 @@ impl Mpi {
         program
     }
 
-    /// The name of a compiled program.
+    /// Returns the file name of a compiled program.
     fn program(&self, source: &str) -> String {
         let stem = Path::new(source).file_stem().unwrap().to_string_lossy();
         format!("{stem}{}", self.name())
     }
 
-    /// The same, if the library is not too old for it.
+    /// Compiles a program like [`Mpi::compile`]. Returns `None` if the library is too old for it.
     pub(crate) fn try_compile(&self, lab: &Lab, source: &str, options: &[&str]) -> Option<PathBuf> {
         let program = lab.path(&self.program(source));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
@@ -150,7 +150,7 @@ impl Mpi {
         output.status.success().then_some(program)
     }
 
-    /// Runs a command on so many processes.
+    /// Runs a command on this many processes.
     pub(crate) fn run(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
         lab.launch(self.launcher(ranks, command), |_| false)
     }
@@ -162,8 +162,8 @@ impl Mpi {
         launcher
     }
 
-    /// Its launcher, for a process on each of these hosts. `agent` is a script that runs a command there, as a
-    /// remote shell would; `here` is the address of this host among them.
+    /// Returns its launcher for one process on each of these hosts. `agent` is a script that runs a command there like
+    /// a remote shell; `here` is the address of this machine in their network.
     pub(crate) fn across(&self, hosts: &[String], agent: &Path, here: &str) -> Command {
         let mut launcher = Command::new(&self.launcher);
         launcher.args(["-n", &hosts.len().to_string()]).args(self.options);
@@ -183,12 +183,12 @@ impl Mpi {
         launcher
     }
 
-    /// The library of this name, if it is there.
+    /// Returns the library with this compiler, if it is installed.
     pub(crate) fn named(compiler: &str) -> Option<Self> {
         Self::all().into_iter().find(|mpi| mpi.compiler.as_os_str() == compiler)
     }
 
-    /// Compiles a library of the repository that stands between a program and MPI.
+    /// Compiles a library of the repository that intercepts MPI.
     pub(crate) fn compile_tool(&self, lab: &Lab, source: &str) -> PathBuf {
         let program = self.compile(lab, source, &["-shared", "-fPIC"]);
         let library = program.with_extension("so");
@@ -196,7 +196,7 @@ impl Mpi {
         library
     }
 
-    /// Measured, with another tool between Dwell and MPI.
+    /// Records a program with another tool between Dwell and MPI.
     pub(crate) fn measured_over(
         &self,
         lab: &Lab,
@@ -210,7 +210,7 @@ impl Mpi {
         lab.launch(self.measuring(lab, ranks, &before, command), |_| false)
     }
 
-    /// Measured, with variables set for the processes.
+    /// Records a program with variables set for its processes.
     pub(crate) fn measured_with(
         &self,
         lab: &Lab,
@@ -222,12 +222,12 @@ impl Mpi {
         lab.launch(self.measuring(lab, ranks, &before, command), |_| false)
     }
 
-    /// Measured, in a directory that is made anew.
+    /// Records a program into a directory that is created anew.
     pub(crate) fn measured(&self, lab: &Lab, ranks: u32, command: &[&OsStr]) -> Run {
         lab.launch(self.measuring(lab, ranks, &[], command), |_| false)
     }
 
-    /// The same, until something is printed; then the launcher gets a signal.
+    /// Records a program until it prints something, and then sends its launcher a signal.
     pub(crate) fn measured_until(
         &self,
         lab: &Lab,
@@ -249,13 +249,13 @@ impl Mpi {
     }
 }
 
-/// Copies a program, by another process: a program that some process has open for writing cannot be
-/// started, and one of ours that starts in this moment would have it open.
+/// Copies a program, in another process. A program that some process has open for writing cannot be started, and a
+/// child of this process that starts meanwhile would have it open.
 fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").args([from, to]).status().unwrap().success());
 }
 
-/// Checks that a trace can be analysed without a complaint.
+/// Checks that a trace can be analysed without a warning.
 pub(crate) fn analysed(lab: &Lab, experiment: &Path) {
     let output = lab.dwell(&[OsStr::new("analyze"), experiment.as_os_str()]);
     let said = [output.stdout, output.stderr].concat();
@@ -265,7 +265,7 @@ pub(crate) fn analysed(lab: &Lab, experiment: &Path) {
     crate::sums::hold(experiment);
 }
 
-/// Lines in any order, since those of different processes come as they come.
+/// Returns the lines of a text, sorted, because lines of different processes come in any order.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort_unstable();

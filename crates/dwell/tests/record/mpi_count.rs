@@ -1,4 +1,4 @@
-//! Another tool below Dwell, which counts by itself: both see the same calls and bytes.
+//! Another tool below Dwell, which counts independently: both see the same calls and bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,10 @@ use crate::lab::Lab;
 use crate::mpi::Mpi;
 use crate::trace::{Counts, Trace, said};
 
-/// The other tool.
+/// Source of the other tool.
 const SOURCE: &str = "tests/programs/mpi_count.c";
 
-/// What the tool below counted: calls with bytes, and calls of which it does not know the bytes.
+/// Counts of the tool below: calls with bytes, and calls whose bytes it does not know.
 #[derive(Debug, Default)]
 struct Counted {
     bytes: Counts,
@@ -35,7 +35,7 @@ impl Counted {
     }
 }
 
-/// Holds a trace against what was counted below, and returns how many functions that were.
+/// Compares a trace with the counts of the tool below. Returns the number of functions.
 fn agrees(trace: &Trace, counted: &Counted) -> usize {
     for (key, count) in &counted.bytes {
         assert_eq!(trace.counts.get(key), Some(count), "{key:?}");
@@ -46,12 +46,13 @@ fn agrees(trace: &Trace, counted: &Counted) -> usize {
     counted.bytes.len() + counted.calls.len()
 }
 
-/// Reads what the tool below counted in a run, and holds the trace of the run against it.
+/// Reads the counts of the tool below in a run, and compares the trace of the run with them. Returns the number of
+/// functions.
 pub(crate) fn held_against_the_trace(lab: &Lab, ranks: u32) -> usize {
     agrees(&Trace::read(&lab.experiment()), &Counted::read(lab, ranks))
 }
 
-/// The tool, compiled for a library.
+/// Compiles the tool for a library.
 pub(crate) fn tool(mpi: &Mpi, lab: &Lab) -> std::path::PathBuf {
     mpi.compile_tool(lab, SOURCE)
 }

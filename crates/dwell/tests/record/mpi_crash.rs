@@ -1,4 +1,4 @@
-//! Every way to die leaves a trace with everything up to the death, under every MPI.
+//! Whichever way a process dies, the trace contains everything up to its death, with every MPI library.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,14 +8,14 @@ use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed};
 
 const RANKS: u32 = 2;
-/// Iterations of a program before it dies.
+/// Number of iterations of a program before it dies.
 const ITERATIONS: &str = "40";
 
-/// How often a death is tried. MPICH's launcher reports now the end of a rank, now that of one it killed
-/// itself, also without Dwell, so that two runs alone say nothing. The trace has to be right every time.
+/// Number of attempts. MPICH's launcher reports sometimes the exit code of the dead rank and sometimes that of one it
+/// killed itself, also without Dwell, so two runs prove nothing. The trace must be right every time.
 const TRIES: u32 = 12;
 
-/// A measured run ends with a code that is expected and that a run without Dwell ended with as well.
+/// Checks that a measured run ends with an exit code that is expected and that a run without Dwell has had as well.
 fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     for mpi in Mpi::of_the_system() {
         let mut bare = BTreeSet::new();
@@ -31,7 +31,7 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     }
 }
 
-/// Without and with Dwell.
+/// Runs a mode without and with Dwell.
 fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     let lab = Lab::bare();
     let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
@@ -95,7 +95,7 @@ fn error_that_is_fatal() {
     die("fatal", |code| code != Some(0));
 }
 
-/// The launcher is told to stop, as at the end of a job's time or by someone at the terminal.
+/// Stops the launcher by a signal, as at the end of a job's time limit or by a user at the terminal.
 fn stopped(mode: &str, signal: &str) {
     for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();

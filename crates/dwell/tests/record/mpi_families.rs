@@ -7,7 +7,7 @@ use crate::lab::Lab;
 use crate::mpi::{Mpi, lines};
 use crate::trace::{Counts, Trace, said};
 
-/// Functions whose calls depend on time: what they print may differ from run to run.
+/// Functions whose calls depend on time, so that their output may differ from run to run.
 const POLLING: &[&str] = &[
     "MPI_Test=",
     "MPI_Testall=",
@@ -19,13 +19,13 @@ const POLLING: &[&str] = &[
     "MPI_Win_test=",
 ];
 
-/// Lines of a run that do not depend on how often it polled, in any order.
+/// Returns the lines of a run that do not depend on polling, sorted.
 pub(crate) fn steady(text: &str) -> Vec<String> {
     let polls = |line: &String| POLLING.iter().any(|name| line.contains(name));
     lines(text).into_iter().filter(|line| !polls(line)).collect()
 }
 
-/// A partitioned receive is counted apart: libraries differ in what its status says.
+/// Removes partitioned receives from counts, because libraries differ in the content of their status.
 fn without_parts(counts: Counts) -> Counts {
     let apart = |name: &str| name == "MPI_Waitall" || name == "MPI_Wait";
     counts.into_iter().filter(|((_, name), _)| !apart(name)).collect()

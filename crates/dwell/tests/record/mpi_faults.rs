@@ -1,5 +1,4 @@
-//! What is hard on a recorder of MPI does not show in the program, and what goes wrong for the recorder
-//! does not either.
+//! Programs of MPI that are difficult to record run as without Dwell, whatever goes wrong in the recorder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,7 +11,7 @@ use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::trace::Trace;
 
-/// Runs modes of the program both ways, in one start.
+/// Runs modes of the program without and with Dwell, all in one run each.
 fn modes(mpi: &Mpi, lab: &Lab, modes: &[&str]) -> (Run, Trace) {
     let program = mpi.compile_once(lab, "tests/programs/mpi_faults.cpp");
     let modes = modes.iter().map(OsStr::new);
@@ -45,7 +44,8 @@ fn ways_in_and_out_of_calls() {
     }
 }
 
-/// The recorder opens a file in the first call of a thread, which is a cancellation point; the call is none.
+/// The recorder opens a file in the first call of a thread. That would be a cancellation point, which the call itself
+/// is not.
 #[test]
 fn a_thread_that_is_to_be_cancelled() {
     for mpi in Mpi::of_the_system() {
@@ -61,8 +61,8 @@ fn a_thread_that_is_to_be_cancelled() {
     }
 }
 
-/// Calls inside of callbacks are the library's in the eyes of the recorder. What they make and give back
-/// is nevertheless told apart.
+/// The recorder treats calls inside of callbacks as those of the library. Objects that they create and free are
+/// nevertheless distinguished.
 #[test]
 fn callbacks_that_call_mpi() {
     for mpi in Mpi::of_the_system() {
@@ -83,7 +83,7 @@ fn callbacks_that_call_mpi() {
     }
 }
 
-/// The program sees the same errors, and messages that came or went are recorded, and no others.
+/// The program sees the same errors. Messages that arrived or left are recorded, and no others.
 #[test]
 fn errors_that_are_returned() {
     for mpi in Mpi::of_the_system() {
@@ -124,7 +124,7 @@ fn sixteen_threads() {
     }
 }
 
-/// No space, no directory, few descriptors: the program does not notice.
+/// Without space, directory or descriptors for the recorder the program is not affected.
 #[test]
 fn a_recorder_in_trouble() {
     for mpi in Mpi::of_the_system() {
@@ -170,7 +170,7 @@ fn a_recorder_in_trouble() {
     }
 }
 
-/// A program that starts another. Not every library can under every launcher.
+/// A program that spawns another. Not every library can do that under every launcher.
 #[test]
 fn a_program_that_starts_another() {
     for mpi in Mpi::of_the_system() {

@@ -1,5 +1,4 @@
-//! MPI from Fortran, by each of its three interfaces: each call is recorded once, whichever way it goes
-//! into the library.
+//! MPI from Fortran, by each of its three interfaces: each call is recorded once, whichever way it enters the library.
 
 use std::process::Command;
 

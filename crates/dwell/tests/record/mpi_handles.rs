@@ -1,4 +1,4 @@
-//! Handles are used again by the library: what they stand for is told apart, and is not kept for ever.
+//! Libraries reuse handles: the objects behind them are distinguished, and are not kept forever.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,13 +10,14 @@ use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed, lines};
 use crate::trace::{Trace, said};
 
-/// Kibibytes by which a process grew.
+/// Returns the KiB by which a process grew.
 fn growth(run: &Run) -> i64 {
     let words = run.stderr.lines().filter_map(|line| line.strip_prefix("resident "));
     words.filter_map(|word| word.trim().parse::<i64>().ok()).max().unwrap_or(0)
 }
 
-/// Members of every communicator, of both sides where there are two; `None` for those of one alone.
+/// Returns the number of members of every communicator, of both sides for inter-communicators; `None` for those of one
+/// process.
 fn sizes(trace: &Trace) -> BTreeMap<CommRef, Option<usize>> {
     let size = |group| trace.definitions.group(group).unwrap().members.len();
     let of = |definition| match definition {
@@ -27,7 +28,7 @@ fn sizes(trace: &Trace) -> BTreeMap<CommRef, Option<usize>> {
     trace.definitions.iter().filter_map(of).collect()
 }
 
-/// Every collective has exactly the members of its communicator.
+/// Checks that every collective has exactly the members of its communicator.
 fn each_has_its_members(trace: &Trace) {
     const SEQUENCE: u32 = 3;
     let mut came: BTreeMap<(CommRef, u64), Vec<u64>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! How MPI starts and ends: by sessions, with threads, beside OpenSHMEM, from Python.
+//! Ways to start and end MPI: by sessions, with threads, beside OpenSHMEM, from Python.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -82,8 +82,8 @@ fn beside_openshmem() {
     }
 }
 
-/// MPI comes by `dlopen`. `DWELL_MPI4PY` names a Python that has mpi4py, to be used with each library
-/// whose launcher starts it.
+/// MPI is loaded by `dlopen`. `DWELL_MPI4PY` names a Python that has mpi4py, to be used with each library whose
+/// launcher starts it.
 #[test]
 fn python() {
     let Some(python) = std::env::var_os("DWELL_MPI4PY") else {

@@ -14,7 +14,7 @@ use crate::trial::{Program, Trials};
 const OPEN_MPI: &str = "mpicc.openmpi";
 const MPICH: &str = "mpicc.mpich";
 
-/// What every library does alike.
+/// Modes that behave alike with every library.
 const ALIKE: &[&str] = &[
     "recv",
     "irecv",
@@ -39,10 +39,10 @@ const ALIKE: &[&str] = &[
     "lock",
 ];
 
-/// What needs its target, on some transports.
+/// Modes whose operations need their target on some transports.
 const SERVED: &[&str] = &["get", "rget", "first_rget", "atomic"];
 
-/// Waits among three ranks.
+/// Modes with three ranks.
 const AMONG_THREE: &[&str] = &[
     "neighbours",
     "graph",
@@ -53,7 +53,7 @@ const AMONG_THREE: &[&str] = &[
     "other_later",
 ];
 
-/// One library, and how it is started: two ranks.
+/// Runs modes with a library and options of its launcher, on two ranks.
 fn trials(compiler: &str, options: &'static [&'static str], modes: &[&str]) -> Option<Trials> {
     trials_of(2, compiler, options, modes)
 }
@@ -75,28 +75,29 @@ fn trials_of(
     Some(program.trials(modes))
 }
 
-/// Open MPI on shared memory: no operation needs its target.
+/// Returns trials with Open MPI on shared memory, where no operation needs its target.
 fn open_mpi() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     let modes = [ALIKE, SERVED].concat();
     TRIALS.get_or_init(|| trials(OPEN_MPI, &["-mca", "osc", "^rdma"], &modes)).as_ref()
 }
 
-/// Open MPI with operations made of messages, which their target has to serve.
+/// Returns trials with Open MPI whose one-sided operations are made of messages and need their target.
 fn open_mpi_in_software() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     let modes = [&["lock"], SERVED].concat();
     TRIALS.get_or_init(|| trials(OPEN_MPI, &["-mca", "osc", "pt2pt"], &modes)).as_ref()
 }
 
-/// Debian's MPICH, whose operations their target has to serve. It has partitioned messages, Open MPI 4 has none.
+/// Returns trials with Debian's MPICH, whose one-sided operations need their target. It has partitioned messages, which
+/// Open MPI 4 lacks.
 fn mpich() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     let modes = [ALIKE, SERVED, &["partitioned"]].concat();
     TRIALS.get_or_init(|| trials(MPICH, &[], &modes)).as_ref()
 }
 
-/// Three ranks, on both libraries.
+/// Returns trials with three ranks, on both libraries.
 fn three() -> impl Iterator<Item = &'static Trials> {
     static OPEN: OnceLock<Option<Trials>> = OnceLock::new();
     static OTHER: OnceLock<Option<Trials>> = OnceLock::new();
@@ -184,7 +185,7 @@ fn epochs() {
     }
 }
 
-/// Libraries differ in where they wait for a lock: some only where they have to have it.
+/// Libraries differ in where they wait for a lock: some wait only when they must hold it.
 #[test]
 fn locks() {
     for trials in both().chain(open_mpi_in_software()) {
@@ -202,8 +203,7 @@ fn progress_in_software() {
     }
 }
 
-/// Open MPI's component pt2pt waits in the first operation with a request until it has the lock; MPICH and shared
-/// memory do not.
+/// Open MPI's component pt2pt waits for the lock in the first operation with a request; MPICH and shared memory do not.
 #[test]
 fn operations_that_wait_for_their_lock() {
     if let Some(trials) = open_mpi_in_software() {

@@ -1,12 +1,12 @@
-//! Programs with names that nobody expects.
+//! Programs with unusual names.
 
 use std::ffi::OsStr;
 use std::fs;
 
 use crate::lab::Lab;
 
-/// A name as long as file systems allow that speaks to the terminal: the directory is named after it, and the line at
-/// the end of the run names the directory.
+/// A name as long as file systems allow, with control sequences of terminals. The directory is named after it, and the
+/// line at the end of the run names the directory.
 #[test]
 fn a_program_with_a_long_and_evil_name_is_recorded() {
     let Some(lab) = Lab::open() else { return };

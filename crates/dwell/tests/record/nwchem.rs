@@ -16,7 +16,7 @@ use crate::trace::Trace;
 
 const PROGRAM: &str = "nwchem.openmpi";
 
-/// A lab with the input, and the MPI that the program is for.
+/// Returns a lab with the input, and the MPI library for which the program was built.
 fn open() -> Option<(Lab, Mpi)> {
     let path = env::var_os("PATH").unwrap_or_default();
     let there = |folder: PathBuf| folder.join(PROGRAM).is_file();
@@ -35,7 +35,7 @@ fn command() -> [&'static OsStr; 2] {
     [PROGRAM, "h2o.nw"].map(OsStr::new)
 }
 
-/// The total energy as it was printed, in hartree.
+/// Returns the total energy in hartree, as it was printed.
 fn energy(run: &Run) -> String {
     assert_eq!(run.code, Some(0), "{run:?}");
     let energy = run.stdout.lines().find_map(|line| {
@@ -53,8 +53,8 @@ fn one_process_computes_the_same_energy_to_the_last_digit() {
     assert_eq!(energy(&plain), energy(&measured));
 }
 
-/// Several processes take tasks as they come. So the order of sums differs from run to run, and with it
-/// the last three digits of twelve, without Dwell as well.
+/// Several processes take tasks in varying order. So the order of additions differs from run to run, and with it the
+/// last three digits of twelve, without Dwell as well.
 #[test]
 fn two_processes_compute_the_same_energy() {
     let Some((lab, mpi)) = open() else { return };

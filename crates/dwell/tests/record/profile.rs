@@ -1,5 +1,4 @@
-//! The profile of a run is what its trace says, value by value; it survives a kill; and it tells how large
-//! the trace is.
+//! The profile of a run equals its trace, value by value; it survives a kill; and it predicts the size of the trace.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +12,7 @@ use crate::lab::Lab;
 use crate::mpi::Mpi;
 use crate::trace::Trace;
 
-/// A call path, as text: regions and the lines that they are called from.
+/// Returns a call path as text: regions and the lines from which they are called.
 fn path(meta: &Meta, cnode: CnodeId) -> String {
     let mut steps = Vec::new();
     let mut at = Some(cnode);
@@ -26,7 +25,7 @@ fn path(meta: &Meta, cnode: CnodeId) -> String {
     steps.join("/")
 }
 
-/// Every value of a report: by metric, call path and location. Paths that look alike are one.
+/// Returns every value of a report by metric, call path and location. Values of paths with equal text are added.
 pub(crate) fn values(file: &Path) -> BTreeMap<(String, String, usize), f64> {
     let report = Report::open(file).unwrap();
     let meta = report.meta();
@@ -54,10 +53,10 @@ pub(crate) fn values(file: &Path) -> BTreeMap<(String, String, usize), f64> {
     all
 }
 
-/// What is held against the events themselves.
+/// Metrics that are compared with the events themselves.
 const EXTREMES: [&str; 2] = ["min_time", "max_time"];
 
-/// Holds the profile of the last run against its trace. Returns how many values were equal.
+/// Compares the profile of the last run with its trace. Returns the number of equal values.
 pub(crate) fn profile_is_trace(lab: &Lab) -> usize {
     let experiment = lab.experiment();
     for command in ["analyze", "report"] {
@@ -103,7 +102,7 @@ pub(crate) fn profile_is_trace(lab: &Lab) -> usize {
     compared
 }
 
-/// The shortest and the longest call of each function at each location, found in the events.
+/// Compares the shortest and the longest call of each function at each location with the events.
 fn extremes(lab: &Lab, profile: &BTreeMap<(String, String, usize), f64>) {
     let trace = Trace::read(&lab.experiment());
     let mut found: BTreeMap<(String, usize), (u64, u64)> = BTreeMap::new();
@@ -164,13 +163,13 @@ fn extremes(lab: &Lab, profile: &BTreeMap<(String, String, usize), f64>) {
     }
 }
 
-/// The function that a call path ends in. Files have slashes too.
+/// Returns the last function of a call path. File names contain slashes too.
 fn step_name(path: &str) -> &str {
     let last = path.rmatch_indices('@').next().map_or(path.len(), |it| it.0);
     path[..last].rsplit('/').next().unwrap_or_default()
 }
 
-/// By the clock of the system, whose samples correct nothing.
+/// Flags that record both, by the system's clock, whose samples correct nothing.
 const BOTH: [&str; 3] = ["--profile", "--trace", "--clock=system"];
 
 #[test]
@@ -314,7 +313,7 @@ fn a_score_is_near_the_trace() {
     }
 }
 
-/// Holds the size that is estimated from the profile of the last run against that of its trace.
+/// Compares the size that is estimated from the profile of the last run with that of its trace.
 pub(crate) fn near_the_trace(lab: &Lab, program: &str) -> u64 {
     let (estimate, real) = (score(lab, &[])["bytes"].as_f64().unwrap(), written(lab));
     let ratio = estimate / real as f64;
@@ -323,7 +322,7 @@ pub(crate) fn near_the_trace(lab: &Lab, program: &str) -> u64 {
     real
 }
 
-/// What `dwell score` says of the last run.
+/// Returns the output of `dwell score` for the last run.
 fn score(lab: &Lab, more: &[&OsStr]) -> serde_json::Value {
     let experiment = lab.experiment();
     let command = [OsStr::new("score"), experiment.as_os_str(), OsStr::new("--json")];
@@ -332,14 +331,14 @@ fn score(lab: &Lab, more: &[&OsStr]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Bytes of the event files of the last run.
+/// Returns the size of the event files of the last run.
 fn written(lab: &Lab) -> u64 {
     let files = fs::read_dir(lab.experiment().join("traces")).unwrap().flatten();
     let events = files.filter(|it| it.path().extension() == Some(OsStr::new("evt")));
     events.map(|it| it.metadata().unwrap().len()).sum()
 }
 
-/// A filter that is to halve a trace does.
+/// Checks that a filter which should halve a trace does so.
 fn halved(lab: &Lab, program: &Path, arguments: &[&OsStr], real: u64) {
     let (filter, half) = (lab.path("score.filter"), (real / 2).to_string());
     let flags =

@@ -1,4 +1,4 @@
-//! The program's own behaviour is unchanged.
+//! The behaviour of programs is unchanged.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::lab::{Lab, have};
 use crate::needs;
 
-/// Runs a program both ways and compares what it printed, line by line but in any order, since lines
-/// of different PEs come as they come.
+/// Runs a program without and with Dwell and compares the output, line by line but in any order, because lines of
+/// different PEs come in any order.
 fn unchanged(lab: &Lab, pes: u32, command: &[&OsStr]) {
     let (plain, measured) = lab.both(pes, &[], command);
     let lines = |text: &str| {
@@ -73,7 +73,7 @@ fn every_family_in_fortran() {
     unchanged(&lab, 2, &[program.as_os_str()]);
 }
 
-/// The runtime comes by `dlopen`. `DWELL_SHMEM4PY` names a Python that has shmem4py.
+/// The runtime is loaded by `dlopen`. `DWELL_SHMEM4PY` names a Python that has shmem4py.
 #[test]
 fn python() {
     let Some(lab) = Lab::open() else { return };

@@ -1,5 +1,5 @@
-//! What is recorded of what is called: filters, groups, windows, pauses. What is left out leaves no trace,
-//! everything else is as it would be, and the archive and the analysis say what is missing.
+//! Selection of calls to record: filters, groups, windows, pauses. Excluded calls leave no events, everything else is
+//! unchanged, and the archive and the analysis report what is missing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use crate::lab::{Lab, have};
 use crate::mpi::Mpi;
 use crate::trace::{Count, Counts, Trace};
 
-/// Runs heat, and returns what is in its trace.
+/// Runs heat and returns its trace.
 fn heat(lab: &Lab, flags: &[&str]) -> Trace {
     let program = lab.path("heat");
     if !program.exists() {
@@ -27,7 +27,7 @@ fn heat(lab: &Lab, flags: &[&str]) -> Trace {
     Trace::read(&lab.experiment())
 }
 
-/// The counts of functions that fit.
+/// Returns the counts of functions whose names satisfy a condition.
 fn only(counts: &Counts, fits: impl Fn(&str) -> bool) -> Counts {
     counts
         .iter()
@@ -36,7 +36,7 @@ fn only(counts: &Counts, fits: impl Fn(&str) -> bool) -> Counts {
         .collect()
 }
 
-/// Numbers of collectives at a location, in order, with the function.
+/// Returns sequence numbers of collectives at each location, in order, with the function.
 fn numbers(trace: &Trace) -> BTreeMap<u64, Vec<(String, u64)>> {
     let mut all: BTreeMap<u64, Vec<(String, u64)>> = BTreeMap::new();
     for (location, pe) in trace.locations() {
@@ -59,7 +59,7 @@ fn numbers(trace: &Trace) -> BTreeMap<u64, Vec<(String, u64)>> {
     all
 }
 
-/// What the analysis says.
+/// Returns the output of the analysis.
 fn analysed(lab: &Lab) -> String {
     let output = lab.dwell(&[OsStr::new("analyze"), lab.experiment().as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -124,7 +124,7 @@ fn groups_and_every_nth_call() {
     assert!(analysed(&lab).contains("not recorded, as was asked"));
 }
 
-/// Stretches of time in which a location recorded nothing.
+/// Returns the periods in which a location recorded nothing.
 fn gaps(trace: &Trace) -> Vec<(u64, u64)> {
     let mut gaps = Vec::new();
     for (location, _) in trace.locations() {
@@ -266,7 +266,7 @@ fn a_filter_on_mpi() {
     }
 }
 
-/// Messages have no numbers, but those that were not recorded are counted.
+/// Messages have no sequence numbers, but those that were not recorded are counted.
 #[test]
 fn messages_are_told_apart_after_a_pause() {
     let Some(mpi) = Mpi::of_the_system().into_iter().next() else { return };

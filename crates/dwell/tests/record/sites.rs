@@ -10,7 +10,8 @@ use otf2::{AttributeValue, Definition, Event};
 use crate::lab::Lab;
 use crate::trace::Trace;
 
-/// A site: the function called, the line, the function it is in and what that was inlined into.
+/// A call site: the called function, the line, the function that contains it, and the function into which that was
+/// inlined.
 type Site = (String, u32, String, String);
 
 #[test]
@@ -31,7 +32,7 @@ fn sites_are_lines_of_the_source() {
     }
 }
 
-/// What the program says: `site NAME line=L function=F inlined_in=C called=S calls=N`.
+/// Parses the output of the program: `site NAME line=L function=F inlined_in=C called=S calls=N`.
 fn said(text: &str) -> BTreeMap<Site, u64> {
     let mut sites = BTreeMap::new();
     for line in text.lines().filter(|line| line.starts_with("site ")) {
@@ -47,7 +48,7 @@ fn said(text: &str) -> BTreeMap<Site, u64> {
     sites
 }
 
-/// What the trace says.
+/// Returns the call sites in a trace.
 fn recorded(trace: &Trace, location: otf2::id::LocationRef) -> BTreeMap<Site, u64> {
     let definitions = &trace.definitions;
     let text = |id: StringRef| definitions.string(id).map(|text| text.to_string()).unwrap();

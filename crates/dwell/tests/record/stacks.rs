@@ -11,7 +11,7 @@ use crate::faults::messages;
 use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, lines};
 
-/// What the smallest threads have that a system allows, and what the recorder may take of a stack.
+/// Stack size of the smallest threads that a system allows, and the part of it that the recorder may use.
 const SMALL: &str = if cfg!(debug_assertions) { "32768" } else { "16384" };
 const TAKES: u64 = if cfg!(debug_assertions) { 32 * 1024 } else { 4 * 1024 };
 
@@ -40,7 +40,7 @@ fn threads_with_small_stacks() {
     }
 }
 
-/// A program whose first thread has little stack: what starts and ends a recording needs more.
+/// Runs a program whose main thread has a small stack, which starting and ending a recording exceed.
 fn small_main(lab: &Lab, program: &Path, run: &dyn Fn(&[&OsStr]) -> Run) {
     let script = lab.path("small.sh");
     let text = format!("#!/bin/sh\nulimit -s 128\nexec {}\n", program.display());
@@ -72,7 +72,7 @@ fn a_small_stack_on_openshmem() {
     small_main(&lab, &program, &|command| lab.oshrun(2, &[], command));
 }
 
-/// Bytes of stack that each call has used, by its place in the program.
+/// Returns the bytes of stack that each call used, by its place in the program.
 fn used(run: &Run) -> BTreeMap<String, u64> {
     let call = |line: &str| {
         let mut words = line.rsplitn(2, ' ');

@@ -15,7 +15,7 @@ pub(crate) fn hold(experiment: &Path) {
     parts::analyze(&Archive::open(experiment).unwrap(), &Options::default());
 }
 
-/// Checks this, and that the time of all calls is that of the profile, for a run that ended as it should.
+/// Checks the same as [`hold`], and that the time of all calls is that of the profile, for a run that ended regularly.
 pub(crate) fn hold_with_profile(experiment: &Path) {
     let archive = Archive::open(experiment).unwrap();
     let analysis = parts::analyze(&archive, &Options::default());

@@ -1,4 +1,4 @@
-//! What a trace says, in the words of the test programs: calls and bytes of each function.
+//! Content of a trace in the form in which the test programs report it: calls and bytes of each function.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,17 +16,17 @@ pub(crate) struct Count {
     pub(crate) bytes: u64,
 }
 
-/// What each function did at each PE.
+/// Counts of each function at each PE.
 pub(crate) type Counts = BTreeMap<(u64, String), Count>;
 
-/// Everything about an archive that tests look at.
+/// An archive, with everything that tests examine.
 pub(crate) struct Trace {
     pub(crate) archive: Archive,
     pub(crate) definitions: Definitions,
-    /// Names that were looked up.
+    /// Cache of names.
     names: RefCell<HashMap<RegionRef, String>>,
     pub(crate) counts: Counts,
-    /// Events that carry the mark of a region that was cut.
+    /// Number of events that carry the mark of a region that was cut.
     pub(crate) cut: u64,
 }
 
@@ -42,7 +42,7 @@ impl Trace {
         trace
     }
 
-    /// Every location, with the PE it belongs to.
+    /// Returns every location with its PE.
     pub(crate) fn locations(&self) -> Vec<(LocationRef, u64)> {
         let locations = self.definitions.locations();
         locations.map(|location| (location.id, u64::from(location.location_group.0))).collect()
@@ -57,7 +57,7 @@ impl Trace {
         name.clone()
     }
 
-    /// Number of members of a window.
+    /// Returns the number of members of a window.
     fn size(&self, win: RmaWinRef) -> u64 {
         let definitions = &self.definitions;
         let comm = definitions.rma_win(win).expect("every window is defined").comm;
@@ -122,7 +122,7 @@ impl Trace {
     }
 }
 
-/// What a program said about itself: lines `count pe=0 shmem_long_put=100 bytes=6400`.
+/// Parses the counts that a program printed: lines `count pe=0 shmem_long_put=100 bytes=6400`.
 pub(crate) fn said(text: &str) -> Counts {
     let mut counts = Counts::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("count pe=")) {

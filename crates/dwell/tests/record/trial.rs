@@ -11,52 +11,52 @@ use serde_json::Value;
 
 use crate::lab::{Lab, Run};
 
-/// Seconds by which someone is late.
+/// Seconds by which a process is late.
 pub(crate) const DELAY: f64 = 0.15;
 
-/// How often.
+/// Number of times that each wait is injected.
 const ROUNDS: usize = 5;
 
-/// What a finding may differ from what the program measured: 5 % of the delay.
+/// Allowed difference between a finding and what the program measured: 5 % of the delay.
 const ALLOWED: f64 = 0.05 * DELAY;
 
-/// What may be left of it where there is no delay: who has to wait for a core now and then is late by
-/// itself, by about a slice of the scheduler.
+/// Largest wait in seconds without a delay. A process that has to wait for a core is late by itself, by about a time
+/// slice of the scheduler.
 const NOTHING: f64 = 0.015;
 
-/// What an operation takes at most that needs nobody at its target, and is found at most for it. Such a
-/// get takes 0.01 ms.
+/// Largest duration in seconds of an operation that does not need its target, and of waits found in it. Such a get
+/// takes 0.01 ms.
 const AT_ONCE: f64 = 0.001;
 
 /// A program whose second process waits.
 pub(crate) struct Program<'a> {
     pub(crate) lab: &'a Lab,
-    /// Its source, where a line `WAIT(mode, …)` is the one to wait on. It goes by `delays.h`.
+    /// Source file, in which the line `WAIT(mode, …)` is the one that waits. It uses `delays.h`.
     pub(crate) source: &'static str,
-    /// Who waits, in the words of its runtime.
+    /// Name of the process that waits, as its runtime names it.
     pub(crate) waiter: &'static str,
-    /// Runs it with these words, measured.
+    /// Runs the program with these arguments and records it.
     pub(crate) run: &'a dyn Fn(&[&OsStr]) -> Run,
 }
 
-/// What one start of the program gave.
+/// Results of one run of the program.
 pub(crate) struct Trial {
     pub(crate) findings: Value,
-    /// The sums of the report.
+    /// Sums of the report, by metric.
     metrics: BTreeMap<String, f64>,
-    /// What the waiter must have waited, by mode and round.
+    /// Seconds that the process must have waited, by mode and round.
     pub(crate) expected: BTreeMap<(String, usize), f64>,
     source: &'static str,
     waiter: &'static str,
 }
 
-/// The same with and without delay.
+/// Results with and without delay.
 pub(crate) struct Trials {
     pub(crate) late: Trial,
     on_time: Trial,
 }
 
-/// Seconds of a round: what is sure, what is possible, what the program measured.
+/// Seconds of a round: the lower bound, the upper bound, and what the program measured.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     sure: f64,
@@ -65,9 +65,10 @@ struct Round {
 }
 
 impl Round {
-    /// How far what was found is from what the program measured. Of two bounds the upper one counts, if the lower one
-    /// is not above. Where targets come and go, as they do if they share a core, the upper bound counts gaps that the
-    /// lower one leaves out: within a tenth of each other, the nearer of the two counts.
+    /// Returns the difference between the finding and what the program measured. Of two bounds the upper one counts, if
+    /// the lower one is not above the measurement. Where targets come and go, as they do if they share a core, the
+    /// upper bound counts gaps that the lower one leaves out; within a tenth of each other, the nearer of the two
+    /// counts.
     fn error(&self) -> f64 {
         let above = (self.sure - self.expected).max(0.0);
         let (upper, lower) =
@@ -84,7 +85,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 impl Program<'_> {
-    /// Starts the program with this delay, and analyses it.
+    /// Runs the program with this delay, and analyses it.
     pub(crate) fn trial(&self, delay: f64, modes: &[&str]) -> Trial {
         let delay = (delay * 1e3).to_string();
         let mut words = vec![OsStr::new(&delay)];
@@ -128,22 +129,22 @@ impl Program<'_> {
         Trial { findings, metrics, expected, source: self.source, waiter: self.waiter }
     }
 
-    /// With and without delay.
+    /// Runs the program with and without delay.
     pub(crate) fn trials(&self, modes: &[&str]) -> Trials {
         Trials { late: self.trial(DELAY, modes), on_time: self.trial(0.0, modes) }
     }
 }
 
 impl Trial {
-    /// The line of the source on which a mode waits.
+    /// Returns the line of the source on which a mode waits.
     fn line(&self, mode: &str) -> u64 {
         let mark = format!("WAIT({mode}, ");
         let at = self.source.lines().position(|line| line.starts_with(&mark));
         at.unwrap_or_else(|| panic!("no {mark}")) as u64 + 1
     }
 
-    /// What a pattern says of the rounds of a mode: at the waiter, in calls of these functions (separated
-    /// by bars) from the line of the mode, and that all of a long wait is blamed on `blamed`.
+    /// Returns the findings of a pattern for the rounds of a mode: at the waiting process, in calls of these functions
+    /// (separated by bars) from the line of the mode. Checks that all of a long wait is attributed to `blamed`.
     fn rounds(&self, mode: &str, pattern: &str, functions: &str, blamed: &str) -> Vec<Round> {
         let round = |round: usize| {
             let caller = format!("{mode}_{round}");
@@ -175,7 +176,7 @@ impl Trial {
         (0..ROUNDS).map(round).collect()
     }
 
-    /// The delay is found.
+    /// Checks that the delay is found.
     pub(crate) fn find(&self, mode: &str, pattern: &str, functions: &str, blamed: &str) {
         let rounds = self.rounds(mode, pattern, functions, blamed);
         let injected = median(rounds.iter().map(|it| it.expected).collect());
@@ -186,7 +187,7 @@ impl Trial {
 }
 
 impl Trials {
-    /// The delay is found, and nothing without it.
+    /// Checks that the delay is found, and that nothing is found without it.
     pub(crate) fn find(&self, mode: &str, pattern: &str, functions: &str, blamed: &str) {
         self.late.find(mode, pattern, functions, blamed);
         // Who shares its core with others waits anyway, by the program's own clock, but never for so long.
@@ -197,7 +198,7 @@ impl Trials {
         assert!(right, "{mode}, {pattern}, without a delay: {rounds:?}");
     }
 
-    /// All of the delay has a cause that is shown with its pattern in the report, as a metric of its own.
+    /// Checks that all of the delay has a cause that the report shows as a metric of its own.
     pub(crate) fn find_cause(&self, mode: &str, metric: &str) {
         let sum = |trial: &Trial| {
             let rounds = (0..ROUNDS).map(|round| trial.expected[&(mode.to_owned(), round)]);
@@ -211,14 +212,14 @@ impl Trials {
         assert!(found <= expected + NOTHING, "{mode}, {metric}: {found} of {expected}");
     }
 
-    /// The delay is there, but not for this.
+    /// Checks that the delay is not attributed to this pattern.
     pub(crate) fn do_not_find(&self, mode: &str, pattern: &str, functions: &str) {
         let rounds = self.late.rounds(mode, pattern, functions, "nobody");
         let found = median(rounds.iter().map(|it| it.possible).collect());
         assert!(found <= AT_ONCE, "{mode}, {pattern}: {rounds:?}");
     }
 
-    /// The operation needed nobody, and none is blamed.
+    /// Checks that the operation did not need its target, and that no process is blamed.
     pub(crate) fn at_once(&self, mode: &str, pattern: &str, functions: &str) {
         let rounds = self.late.rounds(mode, pattern, functions, "nobody");
         let took = median(rounds.iter().map(|it| it.expected).collect());

@@ -1,4 +1,4 @@
-//! UCX below OpenSHMEM, if it is asked for.
+//! UCX below OpenSHMEM, recorded if a setting asks for it.
 
 use std::ffi::OsStr;
 

@@ -10,10 +10,10 @@ use otf2::{AttributeValue, Definition, Event};
 use crate::lab::Lab;
 use crate::trace::Trace;
 
-/// There are more processes than cores, and one that waits must let the others run.
+/// Options that make a waiting process yield, because there are more processes than cores.
 const YIELD: [&str; 3] = ["-mca", "mpi_yield_when_idle", "1"];
 
-/// Measures a program and checks what holds for all programs.
+/// Records a program and checks what must hold for all programs.
 fn record(lab: &Lab, pes: u32, command: &[&OsStr]) -> (Trace, String) {
     let run = lab.measured(pes, &YIELD, command);
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -33,7 +33,7 @@ fn record(lab: &Lab, pes: u32, command: &[&OsStr]) -> (Trace, String) {
     (trace, run.stdout)
 }
 
-/// What events refer to through the tables of their locations is there.
+/// Checks that everything to which events refer through the mapping tables of their locations is defined.
 fn references_are_defined(trace: &Trace) {
     let definitions = &trace.definitions;
     for (location, _) in trace.locations() {
@@ -60,7 +60,7 @@ fn references_are_defined(trace: &Trace) {
     }
 }
 
-/// The members of all groups of one type.
+/// Returns the members of all groups of one type.
 fn groups(trace: &Trace, kind: GroupType) -> Vec<Vec<u64>> {
     let definitions = &trace.definitions;
     let groups = definitions.iter().filter_map(|definition| match definition {
@@ -76,8 +76,8 @@ fn world(pes: u32) -> Vec<u64> {
     (0..pes.into()).collect()
 }
 
-/// The definitions that do not depend on the number of processes, with their ids: functions, call
-/// sites, attributes, paradigms.
+/// Returns the definitions that do not depend on the number of processes, with their ids: functions, call sites,
+/// attributes, paradigms.
 fn common(trace: &Trace) -> Vec<String> {
     let definitions = &trace.definitions;
     let text = |id: StringRef| definitions.string(id).expect("every string is defined");
@@ -116,7 +116,7 @@ fn heat(lab: &Lab, program: &OsStr, pes: u32) -> Vec<String> {
     common(&trace)
 }
 
-/// The definitions of runs of `heat` on so many processes, compared with those on four.
+/// Compares the definitions of `heat` on these numbers of processes with those on four.
 fn the_same_as_on_four(others: &[u32]) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("examples/heat/heat.c", &[]);

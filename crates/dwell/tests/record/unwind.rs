@@ -16,7 +16,7 @@ fn source(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Compiles a program as others do: optimised, without frame pointers.
+/// Compiles a program in the usual way: optimised, without frame pointers.
 fn compile(lab: &Lab, compiler: &Path, name: &str, options: &[&str], output: &str) -> PathBuf {
     let program = lab.path(output);
     let mut command = Command::new(compiler);
@@ -29,7 +29,7 @@ fn compile(lab: &Lab, compiler: &Path, name: &str, options: &[&str], output: &st
     program
 }
 
-/// How often each call path was called, over all locations, in the analysis of the last run.
+/// Returns the number of visits of each call path, over all locations, in the analysis of the last run.
 fn visits(lab: &Lab) -> BTreeMap<String, f64> {
     let mut visits = BTreeMap::new();
     for ((name, path, _), value) in values(&lab.experiment().join("trace.cubex")) {
@@ -42,7 +42,7 @@ fn visits(lab: &Lab) -> BTreeMap<String, f64> {
     visits
 }
 
-/// Runs a program without Dwell and with it, and returns the call paths.
+/// Runs a program without and with Dwell, and returns the visits of its call paths.
 fn measured(mpi: &Mpi, lab: &Lab, program: &Path, flags: &[&str]) -> BTreeMap<String, f64> {
     let plain = mpi.run(lab, 2, &[program.as_os_str()]);
     assert_eq!(plain.code, Some(0), "{plain:?}");

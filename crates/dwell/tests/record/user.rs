@@ -1,4 +1,4 @@
-//! The program's own code: instrumented functions, named regions, phases, parameters and counters, from C, C++ and
+//! Code of the program: instrumented functions, named regions, phases, parameters and counters, from C, C++ and
 //! Fortran.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ fn folder(path: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Names are found by the analysis: then the trace has what the program says of itself.
+/// Analyses the run, which resolves names, and checks that the trace contains what the program reported.
 fn counted(lab: &Lab, plain: &Run, measured: &Run) {
     assert_eq!(measured.code, Some(0), "{measured:?}");
     assert_eq!(lines(&plain.stdout), lines(&measured.stdout));
@@ -74,7 +74,7 @@ fn regions_of_fortran() {
     counted(&lab, &plain, &measured);
 }
 
-/// A table of `dwell report`, as rows of columns.
+/// Returns a table of `dwell report` as rows.
 fn report(lab: &Lab, arguments: &[&str]) -> Vec<Value> {
     let experiment = lab.experiment();
     let mut command = vec![OsStr::new("report"), experiment.as_os_str(), OsStr::new("--json")];
@@ -86,7 +86,7 @@ fn report(lab: &Lab, arguments: &[&str]) -> Vec<Value> {
     table.unwrap().clone()
 }
 
-/// Values of a metric in the analysis of the trace, by the last steps of the call path, over all locations.
+/// Returns the values of a metric in the analysis of the trace, by the last steps of the call path, over all locations.
 fn sums(lab: &Lab, metric: &str) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for ((name, path, _), value) in values(&lab.experiment().join("trace.cubex")) {

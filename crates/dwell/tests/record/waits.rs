@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::lab::Lab;
 use crate::trial::{DELAY, Program, Trial, Trials};
 
-/// A transport on which a target must be in the library to serve others.
+/// Options for a transport on which a target must be in the library to make progress.
 const SOFTWARE: &[&str] = &["-x", "UCX_TLS=tcp,self"];
 
 fn lab() -> Option<Lab> {
@@ -17,7 +17,7 @@ fn lab() -> Option<Lab> {
     Some(lab)
 }
 
-/// Does something with the program, on so many PEs.
+/// Calls `then` with the program, on this many PEs.
 fn program<T>(lab: &Lab, pes: u32, options: &[&str], then: impl FnOnce(&Program<'_>) -> T) -> T {
     let path = lab.path("delays");
     let run = |words: &[&OsStr]| lab.measured(pes, options, &[&[path.as_os_str()], words].concat());
@@ -30,7 +30,7 @@ fn trials(pes: u32, options: &[&str], modes: &[&str]) -> Option<Trials> {
     Some(program(&lab, pes, options, |program| program.trials(modes)))
 }
 
-/// On shared memory, 2 PEs.
+/// Returns trials on shared memory with 2 PEs.
 fn shared() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     let modes = [
@@ -55,14 +55,14 @@ fn shared() -> Option<&'static Trials> {
     TRIALS.get_or_init(|| trials(2, &[], &modes)).as_ref()
 }
 
-/// On TCP, where a target has to be in the library, 2 PEs.
+/// Returns trials on TCP, where a target must be in the library, with 2 PEs.
 fn software() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     let modes = ["put_barrier", "empty_get", "get", "nbi", "atomic", "second_put", "deaf"];
     TRIALS.get_or_init(|| trials(2, SOFTWARE, &modes)).as_ref()
 }
 
-/// On TCP, 3 PEs.
+/// Returns trials on TCP with 3 PEs.
 fn three() -> Option<&'static Trials> {
     static TRIALS: OnceLock<Option<Trials>> = OnceLock::new();
     TRIALS.get_or_init(|| trials(3, SOFTWARE, &["multi_get", "multi_put"])).as_ref()
@@ -132,14 +132,14 @@ fn progress_on_shared_memory_needs_no_target() {
     trials.at_once("second_put", "wait_for_progress", "shmem_quiet");
 }
 
-/// Gets from the symmetric heap show that they need nobody, and say nothing about static data.
+/// Gets from the symmetric heap show that they do not need their target, and prove nothing about static data.
 #[test]
 fn progress_of_static_data_on_shared_memory() {
     let Some(trials) = shared() else { return };
     trials.find("static_get", "wait_for_progress", "shmem_long_get", "PE 0");
 }
 
-/// Gets of 0 bytes need nobody, and say nothing about others.
+/// Gets of 0 bytes do not need their target, and prove nothing about others.
 #[test]
 fn progress_after_empty_gets() {
     let Some(trials) = software() else { return };

@@ -23,7 +23,7 @@ struct Stage {
 
 const SOURCE: &str = "tests/programs/guarded.c";
 
-/// Sets the variable for the last process, and becomes the command.
+/// Shell script that sets the variable for the last process and then becomes the command.
 const ASK: &str = r#"rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 if [ "$rank" = 1 ]; then export DWELL_TEST_PANIC="$1"; fi
 shift; exec "$@""#;
@@ -67,7 +67,7 @@ impl Stage {
         }
     }
 
-    /// Runs the program measured, with a panic at the pass of an entry.
+    /// Records the program with a panic at a pass of an entry.
     fn with_panic(&self, entry: Entry, pass: u32) -> Run {
         let experiment = self.lab.experiment();
         let _ = std::fs::remove_dir_all(&experiment);
@@ -78,7 +78,7 @@ impl Stage {
         self.run(&[&shell[..], &dwell, &what].concat())
     }
 
-    /// The program does not notice, and the reason can be found.
+    /// Checks that the program is not affected, and that the reason can be found.
     fn check(&self, entry: Entry, pass: u32) {
         let run = self.with_panic(entry, pass);
         let told = format!("{} pass {pass} {:?}: {run:?}", entry.name(), self.mpi);
@@ -113,12 +113,13 @@ impl Stage {
     }
 }
 
-/// Lines of the program. MPICH's transport warns there of messages of the recorder that nobody waits for any more.
+/// Returns the lines of the program. MPICH's transport warns there of messages of the recorder that no process receives
+/// any more.
 fn program_said(run: &Run) -> Vec<String> {
     lines(&run.stdout).into_iter().filter(|line| !line.contains(" UCX  WARN ")).collect()
 }
 
-/// At which passes of an entry the recorder panics.
+/// Returns the passes of an entry at which the recorder panics.
 fn passes(entry: Entry) -> &'static [u32] {
     match entry {
         Entry::Start | Entry::StartTogether | Entry::Begin | Entry::Finish => &[1],
@@ -145,8 +146,8 @@ fn whole(stage: &Stage) {
     }
 }
 
-/// A measured program in Rust has a copy of the standard library of its own: its panics, hooks and messages are as
-/// without Dwell, and those of the recorder are silent.
+/// A measured program in Rust has its own copy of the standard library. Its panics, hooks and messages are as without
+/// Dwell, and those of the recorder are silent.
 #[test]
 fn a_program_in_rust_keeps_its_panics() {
     for mpi in Mpi::of_the_system() {

@@ -1,11 +1,11 @@
-//! What the tests of the command line share.
+//! Functions that the tests of the command line share.
 
 #![allow(dead_code)] // Each test program uses a part of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The program, as it behaves in a pipe of that many columns.
+/// Returns the command `dwell`, for output of this many columns that is not a terminal.
 pub(crate) fn command(columns: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
     command.env("COLUMNS", columns).env_remove("NO_COLOR");
@@ -24,8 +24,8 @@ pub(crate) fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Holds a text against the golden file of that name. `DWELL_UPDATE_GOLDEN=1` writes it anew; look at
-/// the difference before committing it.
+/// Compares a text with the golden file of that name. `DWELL_UPDATE_GOLDEN=1` writes it anew; look at the difference
+/// before committing it.
 pub(crate) fn golden(name: &str, actual: &str) {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("DWELL_UPDATE_GOLDEN").is_some() {

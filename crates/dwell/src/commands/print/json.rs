@@ -1,9 +1,8 @@
-//! Records as JSON, one object a line.
+//! Records as JSON, one object per line.
 //!
-//! The first key says what family a record is of, its value which record. Then come the fields
-//! under their names in the record: references as numbers, or `null` for none; constants by name, or
-//! as numbers if they have none; bit sets as lists. Nothing is resolved: who wants names prints the
-//! definitions too.
+//! The first key names the family of a record, and its value the record. The fields follow under their names in the
+//! record: references as numbers, or `null` for none; constants by name, or as numbers if they have none; bit sets as
+//! lists. No references are resolved: a program that needs names prints the definitions too.
 
 use otf2::enums::{CollectiveRoot, Named, Type};
 use otf2::id::{AttributeRef, Id, LocationRef};
@@ -36,7 +35,7 @@ fn line(out: &mut Vec<u8>, object: &impl Serialize) {
     }
 }
 
-/// A record: some entries, its fields, and its attributes if its family has them.
+/// A record as JSON: leading entries, its fields, and its attributes if its family has them.
 struct Object<'a, F> {
     family: &'static str,
     record: &'static str,
@@ -153,7 +152,7 @@ fn string<S: Serializer>(serializer: S, text: Str<'_>) -> Result<S::Ok, S::Error
     }
 }
 
-/// An object with the type and the value.
+/// Serialises an object with the type and the value.
 fn typed<S: Serializer>(
     serializer: S,
     first: Option<(&'static str, Value<'_>)>,
@@ -186,7 +185,7 @@ impl Serialize for Listed<'_> {
     }
 }
 
-/// The anchor as JSON.
+/// Contents of the anchor file as JSON.
 #[derive(Serialize)]
 struct AnchorLine<'a> {
     anchor: &'static str,

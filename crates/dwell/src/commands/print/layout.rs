@@ -1,10 +1,9 @@
-//! What the line of each record says, as a table.
+//! The line of each record, as a table.
 //!
-//! The titles and labels are those of `otf2-print`, because people's scripts look for them. A field
-//! stands in braces, by its name in the record. [`text`](super::text) says how a field of each kind
-//! looks.
+//! The titles and labels are those of `otf2-print`, because scripts look for them. A field stands in braces, by its
+//! name in the record. [`text`](super::text) defines how a field of each kind looks.
 
-/// Name of a record in this project, its title in the first column, and the text behind the columns.
+/// Name of a record in this project, its title in the first column, and the text after the columns.
 pub(super) type Row = (&'static str, &'static str, &'static str);
 
 /// Rows of events. Snapshot records of the same name look the same.
@@ -379,7 +378,7 @@ pub(super) const DEFINITIONS: &[Row] = &[
     ),
 ];
 
-/// Lists: the field, what one element and what several are called, and how the list is framed.
+/// Lists: the field, the labels for one and for several elements, and the frame around the list.
 pub(super) const LISTS: &[(&str, &str, &str, Frame)] = &[
     ("values", "Value", "Values", Frame::Counted),
     ("program_arguments", "Argument", "Arguments", Frame::Counted),
@@ -390,7 +389,7 @@ pub(super) const LISTS: &[(&str, &str, &str, Frame)] = &[
     ("coordinates", "Coordinate", "Coordinates", Frame::Tuple),
 ];
 
-/// How a list stands in its line.
+/// Frame around a list in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// `2 Members: a, b`, and `0 Members` without a colon.
@@ -401,7 +400,7 @@ pub(super) enum Frame {
     Tuple,
 }
 
-/// A row taken apart: pieces of text, each with the field behind it.
+/// A parsed row: pieces of text, each with the field that follows it.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) title: &'static str,
@@ -409,7 +408,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of a record; one without a row shows its name only.
+    /// Returns the layout of a record. A record without a row shows only its name.
     pub(super) fn of(rows: &[Row], record: &'static str) -> Self {
         let (_, title, mut rest) =
             rows.iter().copied().find(|row| row.0 == record).unwrap_or((record, record, ""));
@@ -426,7 +425,7 @@ impl Layout {
     }
 }
 
-/// The title of a record.
+/// Returns the title of a record, or `None` if no row has it.
 pub(super) fn title(record: &str) -> Option<&'static str> {
     EVENTS.iter().chain(DEFINITIONS).find(|row| row.0 == record).map(|row| row.1)
 }

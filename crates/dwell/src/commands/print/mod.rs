@@ -1,8 +1,7 @@
-//! `dwell print`: an archive as text that people and scripts read.
+//! `dwell print`: an archive as text for people and scripts.
 //!
-//! The text is that of `otf2-print`, line by line, without its banner, so that scripts written for
-//! it go on working; JSON lines are for programs. What is damaged is said on standard error, and all
-//! that can be read is printed.
+//! The text is that of `otf2-print`, line by line, without its banner, so that existing scripts work; JSON lines are
+//! for programs. Damage is reported on standard error, and everything that can be read is printed.
 
 mod json;
 mod layout;
@@ -38,7 +37,7 @@ Examples:
 Exit status: 0 if all is well, 1 if the archive is damaged and what can be read was printed, 2 if \
 nothing can be done.";
 
-/// Arguments.
+/// Arguments of `dwell print`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -114,7 +113,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// How records look.
+/// Output format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// The lines of otf2-print.
@@ -124,7 +123,7 @@ enum Format {
     Json,
 }
 
-/// A part of the output.
+/// A section of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Anchor,
@@ -135,13 +134,13 @@ enum Section {
     Markers,
 }
 
-/// Gives records their look. Printers append to memory, which cannot fail.
+/// Formatter of records. It appends to memory, which cannot fail.
 trait Printer {
-    /// What stands above the records of a section.
+    /// Writes the heading of a section.
     fn section(&mut self, line: &mut Vec<u8>, section: Section);
     fn anchor(&mut self, line: &mut Vec<u8>, anchor: &Anchor);
     fn definition(&mut self, line: &mut Vec<u8>, names: &Names, definition: &Definition<'_>);
-    /// A definition of a location: a mapping table or clock offset.
+    /// Writes a definition of a location: a mapping table or clock offset.
     fn local_definition(
         &mut self,
         line: &mut Vec<u8>,

@@ -1,8 +1,8 @@
-//! What ids are called: the tables behind `Region: "main" <3>` and `Remote: 1 ("PE 1" <1>)`.
+//! Names of definitions by their ids: the tables behind `Region: "main" <3>` and `Remote: 1 ("PE 1" <1>)`.
 //!
-//! They grow definition by definition, in the order of the file. So a definition that refers to a
-//! later one shows it as invalid, as `otf2-print` does. Most things are called by a string of the
-//! archive; some names are put together here.
+//! They grow definition by definition, in the order of the file. So a definition that refers to a later one shows it as
+//! invalid, as `otf2-print` does. Most definitions have a string of the archive as their name; some names are composed
+//! here.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +17,7 @@ use otf2::id::{
 use super::number;
 use crate::terminal::visible_bytes;
 
-/// Finds things by id. Ids usually run 0, 1, 2 …, and then need no hashing.
+/// Map from ids to values. Ids usually run 0, 1, 2 …, and then need no hashing.
 #[derive(Debug)]
 struct Table<T> {
     dense: Vec<T>,
@@ -48,28 +48,28 @@ impl<T> Table<T> {
     }
 }
 
-/// What something is called.
+/// Name of a definition.
 #[derive(Debug)]
 enum Name {
-    /// It has no name: its number must do.
+    /// The definition has no name and is shown by its number.
     None,
-    /// A string of the archive.
+    /// The name is a string of the archive.
     String(StringRef),
-    /// Text that no string of the archive is.
+    /// The name is composed of several strings.
     Own(Box<[u8]>),
 }
 
-/// A group, as far as ranks need it.
+/// Members of a group, as far as ranks need them.
 #[derive(Debug)]
 struct Members {
     kind: GroupType,
     global: bool,
     members: Box<[u64]>,
-    /// The group that says which locations the ranks are.
+    /// Group that maps the ranks to locations.
     locations: Option<u64>,
 }
 
-/// Whose ranks are meant.
+/// Object whose ranks a record refers to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Team {
     #[default]
@@ -79,30 +79,30 @@ pub(super) enum Team {
     Topology(u64),
 }
 
-/// The names of an archive, and what else of its definitions is needed to print records.
+/// Names of the definitions of an archive, and other definitions that are needed to print records.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     strings: Table<Box<[u8]>>,
     names: HashMap<RefKind, Table<Name>>,
     paradigms: Table<Name>,
     groups: Table<Members>,
-    /// The group of locations of each paradigm, by its code.
+    /// Group of locations of each paradigm, by the code of the paradigm.
     paradigm_locations: Table<u64>,
-    /// One group, or the two of an inter-communicator.
+    /// Group of each communicator, or both groups of an inter-communicator.
     comms: Table<(Option<u64>, Option<u64>)>,
     wins: Table<CommRef>,
     topologies: Table<CommRef>,
     metrics: Table<Box<[u64]>>,
-    /// Locations, in the order of the file.
+    /// Locations in the order of the file.
     pub(super) locations: Vec<LocationRef>,
-    /// Those that are said to have no events.
+    /// Locations whose definition says that they have no events.
     pub(super) silent: BTreeSet<LocationRef>,
-    /// The clock of the trace.
+    /// Clock of the trace.
     pub(super) clock: Option<ClockProperties>,
 }
 
 impl Names {
-    /// Takes in a definition.
+    /// Adds a definition.
     pub(super) fn add(&mut self, definition: &Definition<'_>) {
         self.add_details(definition);
         let Some((kind, id)) = definition.key() else {
@@ -210,7 +210,7 @@ impl Names {
         }
     }
 
-    /// A group, if it is one whose members have ranks.
+    /// Returns the id of a group if its members have ranks.
     fn ranks(&self, group: GroupRef) -> Option<u64> {
         let found = self.groups.get(group.raw())?;
         matches!(found.kind, GroupType::CommGroup | GroupType::CommSelf).then_some(group.raw())
@@ -235,7 +235,7 @@ impl Names {
         }
     }
 
-    /// The bare name of a definition.
+    /// Returns the name of a definition without quotes and id.
     fn raw(&self, kind: RefKind, id: u64) -> Option<&[u8]> {
         self.raw_name(self.find(kind, id)?)
     }
@@ -257,7 +257,7 @@ impl Names {
         }
     }
 
-    /// Writes `"name" <id>`.
+    /// Writes `"name" <id>`, or that the id is invalid.
     pub(super) fn reference(&self, out: &mut Vec<u8>, kind: RefKind, id: u64) {
         match self.find(kind, id) {
             Some(name) => self.label(out, name, id),
@@ -265,7 +265,8 @@ impl Names {
         }
     }
 
-    /// As [`reference`](Self::reference), for a field that has the width of no certain kind.
+    /// Writes a reference like [`reference`](Self::reference), for a field whose type does not tell whether it is
+    /// undefined. The largest value is shown as undefined.
     pub(super) fn wide_reference(&self, out: &mut Vec<u8>, kind: RefKind, id: u64) {
         match id {
             u64::MAX => out.extend_from_slice(b"UNDEFINED"),
@@ -273,13 +274,14 @@ impl Names {
         }
     }
 
-    /// As [`reference`](Self::reference), for a number of 32 bits that may mean nothing.
+    /// Writes a reference like [`reference`](Self::reference), for a field of 32 bits whose largest value means
+    /// undefined.
     pub(super) fn narrow_reference(&self, out: &mut Vec<u8>, kind: RefKind, id: u64) {
         let id = if id == u64::from(u32::MAX) { u64::MAX } else { id };
         self.wide_reference(out, kind, id);
     }
 
-    /// Writes what a paradigm is called: by its definition, or else by its constant.
+    /// Writes the name of a paradigm: from its definition, or else that of its constant.
     pub(super) fn paradigm(&self, out: &mut Vec<u8>, code: u32, constant: Option<&str>) {
         match (self.paradigms.get(u64::from(code)), constant) {
             (Some(name), _) => self.label(out, name, u64::from(code)),
@@ -288,24 +290,24 @@ impl Names {
         }
     }
 
-    /// Members of a metric class or instance.
+    /// Returns the members of a metric class or instance.
     pub(super) fn metric_members(&self, metric: MetricRef) -> &[u64] {
         self.metrics.get(metric.raw()).map(|members| &**members).unwrap_or_default()
     }
 
-    /// The location with this rank among all of a paradigm.
+    /// Returns the location with this rank among all locations of a paradigm.
     pub(super) fn paradigm_location(&self, paradigm: u32, rank: u64) -> Option<u64> {
         let group = self.groups.get(*self.paradigm_locations.get(u64::from(paradigm))?)?;
         group.members.get(usize::try_from(rank).ok()?).copied()
     }
 
-    /// Writes `rank ("name" <location>)`; `at` is the location whose record speaks of the rank.
+    /// Writes `rank ("name" <location>)`. `at` is the location whose record contains the rank.
     pub(super) fn rank(&self, out: &mut Vec<u8>, team: Team, at: Option<LocationRef>, rank: u32) {
         let location = self.rank_location(team, at, rank);
         self.rank_at(out, u64::from(rank), location);
     }
 
-    /// Writes `rank ("name" <location>)`, or that there is no such rank.
+    /// Writes `rank ("name" <location>)`, or that the rank is invalid.
     pub(super) fn rank_at(&self, out: &mut Vec<u8>, rank: u64, location: Option<u64>) {
         number::unsigned(out, rank);
         out.extend_from_slice(b" (");
@@ -340,7 +342,7 @@ impl Names {
         locations.get(global).copied()
     }
 
-    /// Whether a location is a member of a group of ranks.
+    /// Returns `true` if a location is a member of a group of ranks.
     fn holds(&self, group: &Members, location: LocationRef) -> bool {
         let Some(locations) = group.locations.and_then(|id| self.groups.get(id)) else {
             return false;
@@ -353,7 +355,7 @@ impl Names {
 }
 
 impl Team {
-    /// The team that a reference names, if it names one.
+    /// Returns the object to whose ranks a reference points, or `None` for other references.
     pub(super) fn from_ref(kind: RefKind, id: u64) -> Option<Self> {
         match kind {
             CommRef::KIND => Some(Self::Comm(id)),

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-/// Writes a number. `write!` does too, but takes several times as long, and most of a trace is
-/// numbers.
+/// Writes a number. This is several times as fast as `write!`, and most of a trace is numbers.
 pub(super) fn unsigned(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -18,14 +17,14 @@ pub(super) fn unsigned(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Writes what stands for a value without a meaning.
+/// Writes the text that stands for an invalid value.
 pub(super) fn invalid(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(b"INVALID <");
     unsigned(out, number);
     out.push(b'>');
 }
 
-/// Fills up with spaces so that the text from `start` on takes `width` bytes, and stands right.
+/// Inserts spaces before the text from `start` on, so that it takes `width` bytes and is right-aligned.
 pub(super) fn pad_left(out: &mut Vec<u8>, start: usize, width: usize) {
     let length = out.len() - start;
     if let Some(spaces) = width.checked_sub(length).filter(|&spaces| spaces > 0) {
@@ -34,13 +33,13 @@ pub(super) fn pad_left(out: &mut Vec<u8>, start: usize, width: usize) {
     }
 }
 
-/// Fills up with spaces so that the text from `start` on takes `width` bytes, and stands left.
+/// Appends spaces to the text from `start` on, so that it takes `width` bytes and is left-aligned.
 pub(super) fn pad_right(out: &mut Vec<u8>, start: usize, width: usize) {
     let end = (start + width).max(out.len());
     out.resize(end, b' ');
 }
 
-/// Writes a real number as `%g` does: six digits that count, no zeros behind them.
+/// Writes a floating-point number as `%g` does: six significant digits, without trailing zeros.
 pub(super) fn general(out: &mut Vec<u8>, number: f64) {
     if !number.is_finite() {
         let sign = if number.is_sign_negative() { "-" } else { "" };
@@ -66,7 +65,7 @@ fn without_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// Writes a moment, in nanoseconds since 1970, as a date of UTC.
+/// Writes a time, in nanoseconds since 1970, as a date in UTC.
 pub(super) fn date(out: &mut Vec<u8>, nanoseconds: u64) {
     let seconds = nanoseconds / 1_000_000_000;
     let (days, second) = (seconds / 86_400, seconds % 86_400);

@@ -1,4 +1,4 @@
-//! Reads the parts of an archive that are asked for, and hands their records to a printer.
+//! Reads the selected parts of an archive and passes their records to a printer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,10 +16,10 @@ use super::select::{self, Kinds, Window};
 use super::{Args, Printer, Section};
 use crate::terminal;
 
-/// Memory for the windows of all event files that are merged.
+/// Memory in bytes for the read buffers of all event files that are merged.
 const MEMORY: usize = 256 << 20;
 
-/// One run of the command.
+/// State of one invocation of the command.
 pub(super) struct Session<'a, W> {
     archive: Archive,
     args: &'a Args,
@@ -27,9 +27,9 @@ pub(super) struct Session<'a, W> {
     kinds: Kinds,
     names: Names,
     out: W,
-    /// The line being put together.
+    /// Line that is being assembled.
     line: Vec<u8>,
-    /// Records that the section may still print.
+    /// Number of records that the current section may still print.
     left: u64,
     damaged: bool,
 }
@@ -54,7 +54,7 @@ impl<'a, W: Write> Session<'a, W> {
         })
     }
 
-    /// Prints everything. Returns whether the archive is sound.
+    /// Prints everything that was asked for. Returns `false` if the archive is damaged.
     pub(super) fn print(mut self) -> Result<bool> {
         let Args { definitions, anchor, mappings, clock_offsets, markers, snapshots, all, .. } =
             *self.args;
@@ -122,7 +122,7 @@ impl<'a, W: Write> Session<'a, W> {
         terminal::note!("warning: {error}");
     }
 
-    /// Whether a record may be printed; counts it.
+    /// Returns `true` if a record of this kind may be printed, and counts it.
     fn admit(&mut self, kind: &str) -> bool {
         let admitted = self.left > 0 && self.kinds.contains(kind);
         self.left -= u64::from(admitted);
@@ -281,7 +281,7 @@ impl<'a, W: Write> Session<'a, W> {
         Ok(())
     }
 
-    /// Time and text of the next snapshot record that is asked for.
+    /// Returns time and text of the next snapshot record that was asked for.
     fn snapshot(
         &mut self,
         location: LocationRef,

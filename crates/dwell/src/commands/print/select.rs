@@ -1,4 +1,4 @@
-//! Which records are asked for: locations, times and kinds, as they are written on the command line.
+//! Selection of records by locations, times and kinds, as written on the command line.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use otf2::{Definition, Event};
 
 use super::layout;
 
-/// Some locations: `3`, or `0-3`.
+/// A range of locations: `3`, or `0-3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ids(RangeInclusive<u64>);
 
@@ -41,7 +41,7 @@ impl FromStr for Ids {
     }
 }
 
-/// The locations among `defined` that are asked for, in the order of the archive; all if nothing is.
+/// Returns the selected locations among `defined` in the order of the archive; all of them if none is selected.
 pub(super) fn locations(
     defined: &[LocationRef],
     asked: &[Ids],
@@ -65,19 +65,19 @@ fn show(range: &RangeInclusive<u64>) -> String {
     }
 }
 
-/// A moment: in ticks of the trace's clock, or counted from the beginning of the trace.
+/// A point in time: in ticks of the trace's clock, or relative to the beginning of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// On the clock of the trace.
+    /// Absolute time in ticks.
     Ticks(u64),
-    /// This many parts of a second after the beginning, with so many parts in a second.
+    /// Time since the beginning of the trace: `count` parts of a second, where a second has `parts` of them.
     After { count: u128, parts: u128 },
 }
 
-/// Units of time, and how many digits they lie below a second. Those that end like others go first.
+/// Units of time and their powers of ten below a second. Units that end like others come first.
 const UNITS: &[(&str, u32)] = &[("ms", 3), ("us", 6), ("µs", 6), ("ns", 9), ("s", 0)];
 
-/// Most digits of a number of seconds: more would not fit the arithmetic.
+/// Largest number of digits of a time, limited by the arithmetic.
 const DIGITS: usize = 18;
 
 impl FromStr for Moment {
@@ -105,7 +105,7 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The first tick that is not before the moment, and the last that is not after it.
+    /// Returns the first tick that is not before the time, and the last that is not after it.
     fn ticks(self, clock: Option<ClockProperties>) -> anyhow::Result<(u64, u64)> {
         let (count, parts) = match self {
             Self::Ticks(ticks) => return Ok((ticks, ticks)),
@@ -122,7 +122,7 @@ impl Moment {
     }
 }
 
-/// The times that are asked for, ends included.
+/// Selected range of times, both ends included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) from: Time,
@@ -148,12 +148,12 @@ impl Window {
     }
 }
 
-/// The kinds of record that are asked for.
+/// Selected kinds of records.
 #[derive(Debug)]
 pub(super) struct Kinds(Option<HashSet<&'static str>>);
 
 impl Kinds {
-    /// All kinds of these names, whichever way they are spelled; all kinds if there are no names.
+    /// Selects the kinds of these names in any spelling, or all kinds if there are no names.
     pub(super) fn new(names: &[String]) -> anyhow::Result<Self> {
         if names.is_empty() {
             return Ok(Self(None));
@@ -183,7 +183,7 @@ fn all_kinds() -> impl Iterator<Item = &'static str> {
     families.into_iter().flatten().map(|kind| kind.1).chain(["Unknown"])
 }
 
-/// A name without what spellings differ in.
+/// Returns a name without the characters in which spellings differ.
 fn plain(name: &str) -> String {
     name.chars().filter(|&c| c != '_' && c != '-').flat_map(char::to_lowercase).collect()
 }

@@ -40,18 +40,18 @@ const RULE: &str =
 pub(super) struct Text {
     layouts: HashMap<&'static str, Layout>,
     fields: Fields,
-    /// Whether anything was printed: a blank line parts sections, but none stands before the first.
+    /// Set once something was printed. Sections are separated by a blank line, but none precedes the first.
     begun: bool,
 }
 
-/// The fields of a record, in the order of the file; lines often want another.
+/// Fields of a record in the order of the file. Lines often need another order.
 #[derive(Debug, Default)]
 struct Fields {
     cells: Vec<(&'static str, Cell)>,
     text: Vec<u8>,
 }
 
-/// A field that is ready to be put into a line, or lacks only what may stand behind it.
+/// A field that is formatted, or one that can be formatted only when later fields are known.
 #[derive(Debug)]
 enum Cell {
     Text(Range<usize>),
@@ -59,27 +59,27 @@ enum Cell {
     Root(CollectiveRoot),
 }
 
-/// What earlier fields of the record say about later ones.
+/// Values of earlier fields of a record that determine how later ones are shown.
 #[derive(Debug, Default)]
 struct Context {
-    /// The location whose record it is.
+    /// Location of the record.
     location: Option<LocationRef>,
-    /// Whose ranks the record speaks of.
+    /// Object to whose ranks the record refers.
     team: Team,
     metric: Option<MetricRef>,
     group_type: Option<GroupType>,
-    /// What the id of a scope refers to.
+    /// Kind of definition to which the id of a scope refers.
     scope: Option<RefKind>,
     paradigm: u32,
     property: Option<ParadigmProperty>,
-    /// The record defines a paradigm, so that its constant must be shown rather than its name.
+    /// Set if the record defines a paradigm, so that the constant is shown rather than its name.
     defines_paradigm: bool,
 }
 
 type Visit<'v> = &'v mut dyn FnMut(&'static str, Value<'_>);
 
 impl Text {
-    /// Writes what stands behind the columns of a line.
+    /// Writes the fields of a record after the columns of its line.
     fn fields(
         &mut self,
         line: &mut Vec<u8>,
@@ -126,7 +126,7 @@ impl Text {
         self.layouts.entry(record).or_insert_with(|| Layout::of(rows, record)).title
     }
 
-    /// A line with a title, a location and a time.
+    /// Writes a line with a title, a location and a time.
     fn stamped(
         &mut self,
         line: &mut Vec<u8>,
@@ -153,7 +153,7 @@ impl Text {
         line.push(b'\n');
     }
 
-    /// The line of a record of a later version.
+    /// Writes the line of a record that a later version of the format introduced.
     fn unknown(line: &mut Vec<u8>, location: LocationRef, time: Time) {
         let _ = writeln!(
             line,
@@ -162,7 +162,7 @@ impl Text {
         );
     }
 
-    /// A line with a title and an id.
+    /// Writes a line with a title and an id.
     fn defined(
         &mut self,
         line: &mut Vec<u8>,
@@ -362,7 +362,7 @@ fn type_name(out: &mut Vec<u8>, of: Type) {
     constant(out, of.code(), of.name());
 }
 
-/// Writes a constant, or that there is none of this code.
+/// Writes the name of a constant, or that the code is invalid.
 fn constant(out: &mut Vec<u8>, code: u32, name: Option<&str>) {
     match name {
         Some(name) => out.extend_from_slice(name.as_bytes()),
@@ -370,7 +370,7 @@ fn constant(out: &mut Vec<u8>, code: u32, name: Option<&str>) {
     }
 }
 
-/// Writes a value whose type is told elsewhere.
+/// Writes a value whose type is shown elsewhere.
 fn typed_value(out: &mut Vec<u8>, names: &Names, value: AttributeValue) {
     let context = Context::default();
     Field { names, context: &context, name: "" }.write(out, value.show());
@@ -413,7 +413,7 @@ fn id_map(out: &mut Vec<u8>, map: IdMapRef<'_>) {
     out.push(end);
 }
 
-/// The bits of a value of the wrong type.
+/// Returns the bits of a value whose type is wrong.
 fn bits(value: AttributeValue) -> u64 {
     match (value, value.show()) {
         (AttributeValue::Float(number), _) => u64::from(number.to_bits()),
@@ -447,7 +447,7 @@ fn marker_scope(scope: MarkerScope) -> Option<RefKind> {
 }
 
 impl Context {
-    /// Remembers what later fields need.
+    /// Stores the values that later fields need.
     fn note(&mut self, field: &'static str, value: &Value<'_>) {
         match *value {
             Value::Ref(RefKind::Metric, id) => {
@@ -491,7 +491,7 @@ impl Context {
     }
 }
 
-/// A field about to be written.
+/// A field that is being written.
 struct Field<'a> {
     names: &'a Names,
     context: &'a Context,
@@ -499,7 +499,7 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Writes the value of the field. Most need only their kind; a few names mean more.
+    /// Writes the value of the field. For most fields its kind decides how; a few names mean more.
     fn write(&self, out: &mut Vec<u8>, value: Value<'_>) {
         match value {
             Value::Unsigned(number) => self.unsigned(out, number),

@@ -1,4 +1,4 @@
-//! `dwell report`: what a report says, for a person first.
+//! `dwell report`: contents of a report as tables.
 
 mod views;
 
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What to do if there is no phase or parameter of a name.
+/// Returns the message for a phase or parameter that the report does not have, with the names that it has.
 fn no_axis(query: &Query, path: &Path, name: &str) -> String {
     let axes = query.axes();
     let names: Vec<&str> = axes.iter().map(|(axis, _)| axis.name()).collect();
@@ -153,10 +153,10 @@ fn no_axis(query: &Query, path: &Path, name: &str) -> String {
     format!("{}: no phase or parameter `{name}`; {hint}", path.display())
 }
 
-/// Names of reports in an experiment directory, the most telling first.
+/// Names of reports in an experiment directory, the most informative first.
 const NAMES: [&str; 4] = ["trace.cubex", "scout.cubex", "summary.cubex", "profile.cubex"];
 
-/// The report that a path means.
+/// Returns the report that a path means: the file itself, or the report in a directory.
 pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.is_dir() {
         return Ok(path.to_owned());
@@ -183,7 +183,7 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The one call path that a text means.
+/// Returns the only call path that a text means. Fails if none or several match.
 fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
     match query.find_paths(text).as_slice() {
         [cnode] => Ok(*cnode),

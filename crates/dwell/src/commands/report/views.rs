@@ -12,7 +12,7 @@ use dwell_report::{
 use crate::format;
 use crate::listing::{Cell, Listing, Unit};
 
-/// Name and unit of a metric.
+/// Returns the name and unit of a metric.
 fn name_and_unit(meta: &Meta, metric: MetricId) -> (String, Unit) {
     meta.metric(metric).map_or_else(
         || ("?".into(), Unit::Other),
@@ -28,12 +28,12 @@ fn call(below: Option<CnodeId>) -> Call {
     below.map_or(Call::All, |cnode| Call::Path(cnode, Flavour::Inclusive))
 }
 
-/// Where a call is in the source.
+/// Returns a cell with the place of a call in the source.
 fn site(query: &Query, cnode: CnodeId) -> Cell {
     query.call_site(cnode).map_or(Cell::Nothing, Cell::from)
 }
 
-/// What a person reads first.
+/// Returns the summary that `dwell report` prints without options.
 pub(super) fn summary(
     query: &Query,
     path: &Path,
@@ -57,7 +57,7 @@ pub(super) fn summary(
     Ok(listings)
 }
 
-/// What the report is of.
+/// Returns general information about the report.
 fn about(query: &Query, path: &Path) -> Listing {
     let meta = query.meta();
     let count = |count: usize| format::grouped(count as u64);
@@ -108,7 +108,7 @@ fn about(query: &Query, path: &Path) -> Listing {
     Listing { key: "report", columns, rows, headless: true, ..Listing::default() }
 }
 
-/// The tree of metrics below time, as far as they matter.
+/// Returns the metrics below time that have a notable share.
 fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Listing> {
     let meta = query.meta();
     let row = |part: &TimePart| {
@@ -137,8 +137,8 @@ fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Li
     })
 }
 
-/// Time by the programming model of the regions it is spent in: what can be said of a report whose
-/// time has no parts.
+/// Returns time by the paradigm of the regions in which it is spent. It replaces the tree of metrics for a report that
+/// does not divide its time.
 fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Vec<Vec<Cell>>> {
     let ranking = query.ranking(time, Flavour::Exclusive, below)?;
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
@@ -158,21 +158,21 @@ fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<
     Ok(sums.into_iter().map(row).collect())
 }
 
-/// Parts of the time below this are not shown in the summary.
+/// Smallest share of the time that the summary shows.
 const LEAST_SHARE: f64 = 0.001;
 
 fn percent(share: f64) -> String {
     format!("{} %", 100.0 * share)
 }
 
-/// A bar of up to ten characters.
+/// Returns a bar of up to ten characters.
 fn bar(share: f64) -> String {
     let eighths = (80.0 * share.clamp(0.0, 1.0)).round() as usize;
     let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     format!("{}{}", "█".repeat(eighths / 8), part[eighths % 8])
 }
 
-/// The largest waits: metric, call path, worst location.
+/// Returns the largest waits: metric, call path, worst location.
 fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> Result<Listing> {
     let meta = query.meta();
     let total = query.value(time, call(below), Part::All)?;
@@ -213,7 +213,7 @@ fn waits(query: &Query, time: MetricId, below: Option<CnodeId>, top: usize) -> R
     })
 }
 
-/// Call paths by their own value of a metric.
+/// Returns call paths ranked by their exclusive value of a metric.
 pub(super) fn ranking(
     query: &Query,
     metric: MetricId,
@@ -248,8 +248,8 @@ pub(super) fn ranking(
     })
 }
 
-/// The call tree with the values of a metric, `depth` levels deep. Only the rows of call paths that are
-/// shown, and of their children, are read.
+/// Returns the call tree with the values of a metric, `depth` levels deep. Only rows of call paths that are shown, and
+/// of their children, are read.
 pub(super) fn tree(
     query: &Query,
     metric: MetricId,
@@ -315,7 +315,7 @@ pub(super) fn tree(
     })
 }
 
-/// How a metric is spread over processes and locations.
+/// Returns the distribution of a metric over processes and locations.
 pub(super) fn locations(
     query: &Query,
     metric: MetricId,
@@ -373,7 +373,7 @@ pub(super) fn locations(
     Ok(vec![summary, worst])
 }
 
-/// All metrics.
+/// Returns all metrics with their values.
 pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> {
     let meta = query.meta();
     let mut rows = Vec::new();
@@ -402,7 +402,7 @@ pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> 
     })
 }
 
-/// What was spent in each instance of a phase, or with each value of a parameter.
+/// Returns time and waits for each instance of a phase, or each value of a parameter.
 pub(super) fn by(
     query: &Query,
     name: &str,
@@ -462,7 +462,7 @@ pub(super) fn by(
     }))
 }
 
-/// The beginnings of the names of metrics of a counter: of the sum, the number of values, the least, the largest.
+/// Prefixes of the names of metrics of a counter: the sum, the number of values, the minimum, the maximum.
 const COUNTER: [&str; 4] = ["counter:", "counter_values:", "counter_least:", "counter_largest:"];
 
 fn counter_names(meta: &Meta) -> impl Iterator<Item = &str> {
@@ -470,7 +470,7 @@ fn counter_names(meta: &Meta) -> impl Iterator<Item = &str> {
     metrics.filter_map(|metric| metric.uniq_name.strip_prefix(COUNTER[0]))
 }
 
-/// The counters of the program.
+/// Returns the counters of the program, or `None` if it has none.
 pub(super) fn counters(query: &Query, below: Option<CnodeId>) -> Result<Option<Listing>> {
     let meta = query.meta();
     let mut rows = Vec::new();

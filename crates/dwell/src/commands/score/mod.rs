@@ -1,7 +1,7 @@
-//! `dwell score`: how large a trace would be, from a profile, and what would make it smaller.
+//! `dwell score`: estimates the size of a trace from a profile, and finds filters that make it smaller.
 //!
-//! The records of every call are written to a scratch chunk by the encoder that the recorder uses, with
-//! numbers as large as they would be on average, and counted in bytes.
+//! The records of every call are written to a scratch chunk by the encoder that the recorder uses, with average values,
+//! and their bytes are counted.
 
 mod ruler;
 
@@ -52,14 +52,14 @@ fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "a size such as 64M is wanted".into())
 }
 
-/// What the calls of one function would take.
+/// Estimated size of the calls of one function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Function {
     name: String,
     visits: u64,
     seconds: f64,
     bytes: u64,
-    /// Whether the filter leaves it out.
+    /// Set if the filter excludes the function.
     left_out: bool,
     #[serde(skip)]
     fixed: bool,
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sums up what calls would take, location by location.
+/// Sums the estimated sizes of calls, location by location.
 struct Scorer {
     ruler: Ruler,
     functions: BTreeMap<String, Function>,
@@ -142,7 +142,7 @@ impl Scorer {
         self.largest = self.largest.max(all);
     }
 
-    /// What it comes to, the largest function first.
+    /// Returns the estimate, the largest function first.
     fn score(self) -> Score {
         let seconds = |it: Function| Function { seconds: it.nanoseconds as f64 / 1e9, ..it };
         let mut functions: Vec<Function> = self.functions.into_values().map(seconds).collect();
@@ -161,8 +161,7 @@ impl Function {
     }
 }
 
-/// Leaves out functions until what stays is small enough: first those that take the most space for the
-/// least time.
+/// Excludes functions until the rest is small enough, first those that take the most space for the least time.
 fn choose(score: &mut Score, most: u64) {
     let mut order: Vec<usize> = (0..score.functions.len()).collect();
     let worth = |it: &Function| it.seconds / it.bytes.max(1) as f64;
@@ -176,7 +175,7 @@ fn choose(score: &mut Score, most: u64) {
     }
 }
 
-/// The text of a filter file.
+/// Returns the text of a filter file.
 fn filter(score: &Score) -> String {
     let mut text = format!(
         "# Made by dwell score: of {} bytes of events, {} stay.\nSCOREP_REGION_NAMES_BEGIN\n",
@@ -192,7 +191,7 @@ fn filter(score: &Score) -> String {
     text + "SCOREP_REGION_NAMES_END\n"
 }
 
-/// What a person reads.
+/// Returns the estimate as a table.
 fn table(score: &Score) -> String {
     let mut text = format!(
         "a trace of this run would take {}, {} of it the largest process\n",

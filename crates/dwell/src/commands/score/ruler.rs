@@ -1,4 +1,4 @@
-//! How many bytes the records of calls take: they are written to a scratch chunk.
+//! Measures the size of records by writing them to a scratch chunk.
 
 use dwell_analyze::Calls;
 use dwell_model::archive::{Meaning, SMALL};
@@ -22,11 +22,12 @@ use otf2::id::{
 use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, List};
 
-/// What the calls of a location have in common.
+/// Average properties of the calls of a location.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Typical {
     operations: u64,
-    /// Operations that a later call completes, and calls that complete some if there are any.
+    /// Number of operations that a later call completes; `completing` counts the calls that complete outstanding
+    /// operations.
     outstanding: u64,
     completing: u64,
 }
@@ -47,27 +48,27 @@ impl Typical {
         self.completing += if meaning.completes_remote { call.visits } else { 0 };
     }
 
-    /// The number of an operation: they are counted from 0, so half of the last is their mean.
+    /// Returns a typical number of an operation. They are counted from 0, so the mean is half of the last.
     fn id(&self) -> u64 {
         self.operations / 2
     }
 
-    /// Of so many calls that may complete something, how many do: no more than there was to complete.
+    /// Returns how many of these calls complete operations: no more than there were operations to complete.
     fn complete(&self, visits: u64) -> u64 {
         let share = self.outstanding as f64 / self.completing.max(1) as f64;
         (visits as f64 * share.min(1.0)) as u64
     }
 }
 
-/// Measures records.
+/// Encoder that measures records.
 pub(super) struct Ruler {
     encoder: Encoder<Vec<u8>>,
     time: u64,
 }
 
-/// An address in the symmetric heap, as most are.
+/// A typical address in the symmetric heap.
 const OFFSET: u64 = 1 << 20;
-/// Numbers of the attributes of the recorder.
+/// Ids of the attributes of the recorder.
 const SITE: AttributeRef = AttributeRef(0);
 const PLACE: AttributeRef = AttributeRef(1);
 const SEQUENCE: AttributeRef = AttributeRef(3);
@@ -93,7 +94,7 @@ impl Ruler {
         (self.encoder.used() - before) as u64
     }
 
-    /// Bytes of the first record at a time.
+    /// Returns the size of a record that is the first at its time.
     fn first(&mut self, event: impl AnyEvent, tag: Option<Attribute>) -> u64 {
         self.time += 1;
         self.written(|out, time| match tag {
@@ -102,7 +103,7 @@ impl Ruler {
         })
     }
 
-    /// Bytes of a record at the time of another.
+    /// Returns the size of a record at the same time as another.
     fn beside(&mut self, event: impl AnyEvent + Copy, tag: Option<Attribute>) -> u64 {
         // After one that has the time of this one.
         self.first(Leave { region: RegionRef(0) }, None);
@@ -112,7 +113,7 @@ impl Ruler {
         })
     }
 
-    /// Bytes of all calls of a path.
+    /// Returns the size of all calls of a call path.
     pub(super) fn calls(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
         let value = [MetricValue::real(0.1)];
         let metric = Metric { metric: MetricRef(0), values: List::from(value.as_slice()) };
@@ -124,7 +125,7 @@ impl Ruler {
         values + self.records(call, typical)
     }
 
-    /// Bytes of all calls of a path but for values of counters.
+    /// Returns the size of all calls of a call path without values of counters.
     fn records(&mut self, call: &Calls<'_>, typical: &Typical) -> u64 {
         let id = typical.id();
         let (region, site) = (RegionRef(call.local.0), call.local.1);
@@ -141,7 +142,7 @@ impl Ruler {
             + self.collectives(&meaning, call)
     }
 
-    /// Records that stand in every call of a function.
+    /// Returns the size of the records that every call of a function has.
     fn each(&mut self, meaning: &Meaning, id: u64) -> u64 {
         let (win, remote) = (RmaWinRef(0), Rank(1));
         let (lock_type, lock_id) = (LockType::Exclusive, LockId(OFFSET));
@@ -166,7 +167,7 @@ impl Ruler {
         }
     }
 
-    /// Records of calls that complete operations of others.
+    /// Returns the size of the records of calls that complete operations of other calls.
     fn completions(&mut self, meaning: &Meaning, call: &Calls<'_>, typical: &Typical) -> u64 {
         if !meaning.completes_remote {
             return 0;
@@ -179,7 +180,7 @@ impl Ruler {
         typical.complete(call.visits) * bytes
     }
 
-    /// Records of one-sided operations.
+    /// Returns the size of the records of one-sided operations.
     fn operations(&mut self, meaning: &Meaning, call: &Calls<'_>, id: u64) -> u64 {
         let [puts, gets, atomics, sent, received, ..] = call.counts;
         let (win, remote, matching_id) = (RmaWinRef(0), Rank(1), MatchingId(id));
@@ -200,7 +201,7 @@ impl Ruler {
             + (puts + gets + atomics) * completion
     }
 
-    /// Records of messages.
+    /// Returns the size of the records of messages.
     fn messages(&mut self, meaning: &Meaning, call: &Calls<'_>, id: u64) -> u64 {
         let [.., sends, receives, sent, received, _] = call.counts;
         let (communicator, request_id, msg_tag) = (CommRef(0), RequestId(id), 1);
@@ -236,7 +237,7 @@ impl Ruler {
         bytes
     }
 
-    /// Records of collectives.
+    /// Returns the size of the records of collectives.
     fn collectives(&mut self, meaning: &Meaning, call: &Calls<'_>) -> u64 {
         let [.., collectives] = call.counts;
         let (collective_op, root) = (CollectiveOp::Allreduce, CollectiveRoot::None);
