@@ -418,6 +418,21 @@ fn notes(run: &Run) -> Vec<Note> {
     for it in list("damage") {
         note("damaged", it.as_str().unwrap_or_default().to_owned());
     }
+    for it in list("inefficient") {
+        let step = it.get("path").and_then(Value::as_array).and_then(|it| it.last());
+        let region = step.and_then(|it| text(it, "region")).unwrap_or_default();
+        let file = step.and_then(|it| text(it, "file")).unwrap_or_default();
+        let line = step.and_then(|it| it.get("line")).and_then(Value::as_u64);
+        let place = match (file.rsplit('/').next(), line) {
+            (Some(file), Some(line)) => format!("{region} at {file}:{line}"),
+            _ => region,
+        };
+        let most = it.get("seconds_at_most").and_then(Value::as_f64).unwrap_or(0.0);
+        let (least, most) = (seconds_text(seconds(it)), seconds_text(most));
+        let why = text(it, "explanation").unwrap_or_default();
+        let remedy = text(it, "remedy").unwrap_or_default();
+        note("inefficient", format!("{place}: {why}. {least} to {most} could be saved. {remedy}"));
+    }
     let large = |it: &&Value| it.get("is_finding").and_then(Value::as_bool) == Some(true);
     for it in list("unexplained").iter().filter(large) {
         let steps = it.get("path").and_then(Value::as_array);

@@ -266,6 +266,14 @@ fn findings_lead_to_their_numbers(archive: &Path) {
             near(&spread["total"], &shown["seconds"], "a finding and the report");
         }
     }
+    let notes = overview["notes"].as_array().unwrap().iter();
+    let notes = notes.filter(|it| it["kind"] == "inefficient");
+    let inefficient = found["inefficient"].as_array().unwrap();
+    assert_eq!(notes.clone().count(), inefficient.len());
+    for (note, found) in notes.zip(inefficient) {
+        let (note, remedy) = (note["text"].as_str().unwrap(), found["remedy"].as_str().unwrap());
+        assert!(note.contains("could be saved") && note.ends_with(remedy), "{note}");
+    }
     near(&overview["time"], &found["time_seconds"], "time");
     let bars = viewing.ask("runs/0/bars");
     let whole: f64 = bars["whole"].as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).sum();
