@@ -23,7 +23,7 @@ pub struct Flow {
     pub operations: f64,
     /// Bytes that the operations transferred.
     pub bytes: f64,
-    /// Seconds that the origin spent in the calls that issued the operations, waits included.
+    /// Seconds that the origin spent in the calls that issued the operations.
     pub seconds: f64,
     /// Seconds that the origin waited for the target, as far as the analysis found wait states.
     pub wait_seconds: f64,

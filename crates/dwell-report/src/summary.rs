@@ -19,7 +19,7 @@ pub struct Summary {
     pub q3: f64,
     /// Largest of the values.
     pub max: f64,
-    /// Arithmetic mean of the values.
+    /// Arithmetic mean of the values: their sum divided by their number.
     pub mean: f64,
     /// Sum of the values, added in the order in which they were given.
     pub sum: f64,

@@ -89,7 +89,8 @@ impl System {
         self.rows.is_empty()
     }
 
-    /// Returns the number of root rows. They have the numbers from 0 on.
+    /// Returns the number of root rows, usually one for the whole machine. They have the numbers from 0 on, and every
+    /// other row has a parent.
     pub fn roots(&self) -> u32 {
         self.roots
     }

@@ -129,7 +129,7 @@ impl Query {
         self.prepare_keeping(KEEP_FROM);
     }
 
-    /// Writes the totals of a large report to a file beside it, so that viewers open it faster. The analysis calls this
+    /// Writes the totals of a large report to a file beside it, so that viewers open it faster. A command calls this
     /// after it has written a report; for small reports nothing happens.
     pub fn keep_totals(&self) {
         if self.file_beside(KEEP_FROM, "totals").is_some() {
