@@ -201,7 +201,7 @@ mod tests {
             [Subscript { listed: 4, words: [0; 3] }, Subscript { listed: 0, words: [0, 2, 2] }];
         let scalar = array(0, &[]);
         let empty = array(1, &[(1, 0)]);
-        // SAFETY: all are what they are said to be.
+        // SAFETY: all addresses are those of the values above.
         unsafe {
             assert_eq!(section(at, 0), 240);
             assert_eq!(section(at, subscripts.as_ptr() as usize), 64);
@@ -226,7 +226,7 @@ mod tests {
         let all = link(1, &[2], [[0; 3]; 2]);
         range.next = &raw const component;
         let other = array(1, &[(1, 7)]);
-        // SAFETY: all are what they are said to be.
+        // SAFETY: all addresses are those of the values above.
         unsafe {
             assert_eq!(referenced((&raw const range) as usize, 0), 20);
             let other = (&raw const other) as usize;
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn blocks_and_vectors() {
         let counts: [c_int; 3] = [8, 5, 2];
-        // SAFETY: as many as is said.
+        // SAFETY: the lists have as many elements as is passed.
         unsafe {
             assert_eq!(block(counts.as_ptr() as usize, 2), 80);
             assert_eq!(block(counts.as_ptr() as usize, 0), 8);
@@ -251,7 +251,7 @@ mod tests {
         let none = core::ptr::null();
         let one = |bytes, pieces| Vector { sources: none, destinations: none, bytes, pieces };
         let list = [one(8, 3), one(4, 2)];
-        // SAFETY: as many as is said.
+        // SAFETY: the lists have as many elements as is passed.
         unsafe {
             assert_eq!(vectors(list.as_ptr() as usize, 2), 32);
             assert_eq!(vectors(list.as_ptr() as usize, -1), 0);

@@ -91,8 +91,8 @@ impl Shape for Complete {
     fn end(state: State, _: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
         let State { call, requests, count, statuses, allocated } = state;
-        // SAFETY: filled in `begin`, in memory that lives as long as the call or as `allocated`. Nobody
-        // else has it.
+        // SAFETY: `begin` filled it, in memory that lives as long as the call or as `allocated`, and no other code
+        // has its address.
         let requests = unsafe { core::slice::from_raw_parts_mut(requests.cast_mut(), count) };
         mpi::end(call, |recorder| {
             let mut complete = |requests: &mut [Known], index: usize, place: usize| {

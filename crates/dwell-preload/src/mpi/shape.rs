@@ -142,8 +142,8 @@ impl<'a> Args<'a> {
     /// Returns an argument that is an address in the program.
     #[inline(always)]
     pub(crate) fn passed(&self, at: Arg) -> Passed {
-        // SAFETY: the words are what the program passed, promises who made them. One that was replaced is the address
-        // of memory of the hook that has the same purpose.
+        // SAFETY: the words are what the program passed, as `Words::new` requires. One that was replaced is the address
+        // of memory of the hook for the same purpose.
         unsafe { Passed::new(self.word(at)) }
     }
 

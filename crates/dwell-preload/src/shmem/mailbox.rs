@@ -89,7 +89,7 @@ struct Kept {
     step: Option<Step>,
 }
 
-// SAFETY: the memory is the process's own, and whoever has the value uses it alone.
+// SAFETY: the memory belongs to this process, and only the owner of the value uses it.
 unsafe impl Send for Kept {}
 
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
