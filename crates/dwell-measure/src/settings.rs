@@ -72,19 +72,19 @@ impl Kind {
     /// What is wanted instead.
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Self::Size => parse_size(text).map(drop).ok_or("a size such as 64M is wanted".into()),
+            Self::Size => parse_size(text).map(drop).ok_or("expected a size such as 64M".into()),
             Self::Directory | Self::Filter => Ok(()),
             Self::Groups => Groups::parse(text).map(drop),
             Self::Duration => parse_duration(text)
                 .map(drop)
-                .ok_or("a time such as 500ms, 10s or 2m is wanted".into()),
+                .ok_or("expected a time such as 500ms, 10s or 2m".into()),
             Self::Count => match text.trim().parse() {
                 Ok(1..=u32::MAX) => Ok(()),
-                _ => Err("a number from 1 on is wanted".into()),
+                _ => Err("expected a number of at least 1".into()),
             },
-            Self::Switch => parse_switch(text).map(drop).ok_or("on or off is wanted".into()),
+            Self::Switch => parse_switch(text).map(drop).ok_or("expected on or off".into()),
             Self::Choice(words) if words.contains(&text.trim()) => Ok(()),
-            Self::Choice(words) => Err(format!("one of {} is wanted", words.join(", "))),
+            Self::Choice(words) => Err(format!("expected one of {}", words.join(", "))),
         }
     }
 
@@ -94,12 +94,12 @@ impl Kind {
     }
 }
 
-const WHERE: &str = "Where to";
-const WHAT: &str = "What";
-const WHICH: &str = "Which calls";
-const WHEN: &str = "When";
-const HOW: &str = "How";
-const HOW_MUCH: &str = "How much";
+const OUTPUT: &str = "Output";
+const EVENTS: &str = "Events";
+const FILTERS: &str = "Filters";
+const TIME_WINDOW: &str = "Time window";
+const MEASUREMENT: &str = "Measurement";
+const LIMITS: &str = "Limits";
 
 /// Everything that can be set.
 pub const TABLE: &[Setting] = &[
@@ -108,87 +108,87 @@ pub const TABLE: &[Setting] = &[
         letter: Some('o'),
         kind: Kind::Directory,
         default: "",
-        section: WHERE,
-        help: "Experiment directory; made if need be, and must be empty. Otherwise dwell-PROGRAM-JOB in \
-               the current directory, with the time if there is no batch job",
+        section: OUTPUT,
+        help: "Experiment directory; it must be empty, and is created if necessary. The default is \
+               dwell-PROGRAM-JOB in the current directory, with the time if there is no batch job",
     },
     Setting {
         name: "scratch",
         letter: None,
         kind: Kind::Directory,
         default: "",
-        section: WHERE,
+        section: OUTPUT,
         help: "Write to this directory of each node while the program runs, and move the files to the \
-               experiment directory at its end. Faster on slow shared file systems; after a crash the \
-               files are to be collected from the nodes",
+               experiment directory at the end. Faster on slow shared file systems; after a crash the files \
+               must be collected from the nodes",
     },
     Setting {
         name: "profile",
         letter: None,
         kind: Kind::Switch,
         default: "off",
-        section: WHAT,
-        help: "Sum up calls by call path while the program runs: visits, time, bytes, operations, \
-               partners. Instead of a trace, unless --trace is given too",
+        section: EVENTS,
+        help: "Sum up calls by call path while the program runs: visits, time, bytes, operations, partners. \
+               Replaces the trace, unless --trace is given too",
     },
     Setting {
         name: "trace",
         letter: None,
         kind: Kind::Switch,
         default: "",
-        section: WHAT,
-        help: "Record every call as events; on, unless --profile is given",
+        section: EVENTS,
+        help: "Record every call as events; this is the default unless --profile is given",
     },
     Setting {
         name: "filter",
         letter: None,
         kind: Kind::Filter,
         default: "",
-        section: WHICH,
-        help: "Leave out the calls that this file excludes; a filter file of Score-P, whose rules for \
-               regions count for calls of runtimes too",
+        section: FILTERS,
+        help: "Filter file in the format of Score-P, which excludes calls; its rules for regions apply to calls \
+               of runtimes too",
     },
     Setting {
         name: "calls",
         letter: None,
         kind: Kind::Groups,
         default: "all",
-        section: WHICH,
-        help: "Groups of calls to record, as in put,get, or to leave out, as in -wait,-other. There are \
-               put, get, atomic, signal, complete, lock, wait, message, request, collective, epoch, \
-               memory, group and other",
+        section: FILTERS,
+        help: "Groups of calls to record, as in put,get, or to exclude, as in -wait,-other. The groups are put, \
+               get, atomic, signal, complete, lock, wait, message, request, collective, epoch, memory, group \
+               and other",
     },
     Setting {
         name: "every",
         letter: None,
         kind: Kind::Count,
         default: "1",
-        section: WHICH,
-        help: "Of each place that calls, record only every Nth call of each thread",
+        section: FILTERS,
+        help: "Record only every Nth call of each call site and thread",
     },
     Setting {
         name: "ucx",
         letter: None,
         kind: Kind::Switch,
         default: "off",
-        section: WHICH,
-        help: "Record calls of UCX as well, inside those of OpenSHMEM and MPI: what a slow put is made of. \
-               Traces become several times as large",
+        section: FILTERS,
+        help: "Also record calls of UCX, inside those of OpenSHMEM and MPI, which show what a slow put consists \
+               of. Traces become several times as large",
     },
     Setting {
         name: "start-after",
         letter: None,
         kind: Kind::Duration,
         default: "",
-        section: WHEN,
-        help: "Begin to record this long after the runtime has started, as in 10s",
+        section: TIME_WINDOW,
+        help: "Start recording this long after the runtime was initialised, as in 10s",
     },
     Setting {
         name: "for",
         letter: None,
         kind: Kind::Duration,
         default: "",
-        section: WHEN,
+        section: TIME_WINDOW,
         help: "Stop recording after this time, counted from --start-after",
     },
     Setting {
@@ -196,78 +196,77 @@ pub const TABLE: &[Setting] = &[
         letter: None,
         kind: Kind::Switch,
         default: "off",
-        section: WHEN,
-        help: "Record nothing before the program says so, by dwell_resume, MPI_Pcontrol(1) or \
-               shmem_pcontrol(1)",
+        section: TIME_WINDOW,
+        help: "Record nothing until the program calls dwell_resume, MPI_Pcontrol(1) or shmem_pcontrol(1)",
     },
     Setting {
         name: "max-size",
         letter: None,
         kind: Kind::Size,
         default: "",
-        section: HOW_MUCH,
-        help: "Stop recording in a process whose events take this much disk, such as 4G",
+        section: LIMITS,
+        help: "Stop recording in a process whose events reach this size on disk, such as 4G",
     },
     Setting {
         name: "max-total",
         letter: None,
         kind: Kind::Size,
         default: "",
-        section: HOW_MUCH,
-        help: "The same for all processes together; each gets an equal part",
+        section: LIMITS,
+        help: "Limit the events of all processes together to this size; each process gets an equal share",
     },
     Setting {
         name: "max-memory",
         letter: None,
         kind: Kind::Size,
         default: "",
-        section: HOW_MUCH,
-        help: "Memory that recording may take in each process; threads beyond it are not recorded",
+        section: LIMITS,
+        help: "Memory that recording may use in each process; threads that would exceed it are not recorded",
     },
     Setting {
         name: "clock",
         letter: None,
         kind: Kind::Choice(&["auto", "counter", "system"]),
         default: "auto",
-        section: HOW,
-        help: "What time is read from: the processor's time stamp counter, CLOCK_MONOTONIC of the system, \
-               or the former where it runs at one rate (auto)",
+        section: MEASUREMENT,
+        help: "Source of time stamps: the processor's time stamp counter, CLOCK_MONOTONIC of the system, or the \
+               counter if its rate is constant (auto)",
     },
     Setting {
         name: "clock-period",
         letter: None,
         kind: Kind::Duration,
         default: "10s",
-        section: HOW,
-        help: "How often clocks of different nodes are compared while the program runs: in barriers and the \
-               like of all processes, about this far apart. 0 is only at the beginning and at the end",
+        section: MEASUREMENT,
+        help: "Compare the clocks of different nodes about this often while the program runs, in barriers and \
+               other collectives of all processes. With 0 they are compared only at the beginning and at the \
+               end",
     },
     Setting {
         name: "peer-timeout",
         letter: None,
         kind: Kind::Duration,
         default: "60s",
-        section: HOW,
-        help: "How long to wait for other processes when the recording starts, when it ends, and when clocks are \
-               compared. After that the program goes on, and dwell recover makes the archive",
+        section: MEASUREMENT,
+        help: "Longest wait for other processes when recording starts, when it ends, and when clocks are \
+               compared. After that the program continues, and dwell recover makes the archive",
     },
     Setting {
         name: "unwind",
         letter: None,
         kind: Kind::Count,
         default: "",
-        section: HOW,
-        help: "Find out through which functions of the program each call came, up to N of them and 64 at \
-               most, and show them in the call tree; for programs whose functions are not instrumented. \
-               Every call costs more",
+        section: MEASUREMENT,
+        help: "Unwind the call stack at each call, up to N functions of the program and at most 64, and show \
+               them in the call tree; for programs whose functions are not instrumented. Every call costs more",
     },
     Setting {
         name: "chunk-size",
         letter: None,
         kind: Kind::Size,
         default: "1M",
-        section: HOW_MUCH,
-        help: "Size of the pieces that event files grow by, 256K to 16M",
+        section: LIMITS,
+        help: "Size of the chunks by which event files grow, 256K to 16M",
     },
 ];
 
@@ -354,7 +353,7 @@ impl Values {
             let given = given.filter(|text| match setting.kind.check(text) {
                 Ok(()) => true,
                 Err(wanted) => {
-                    complaints.push(format!("{variable}={text}: {wanted}; not used"));
+                    complaints.push(format!("{variable}={text}: {wanted}; ignored"));
                     false
                 }
             });
@@ -530,7 +529,7 @@ mod tests {
         assert_eq!(settings.chunk, otf2::chunk::MIN_SIZE);
         assert_eq!(settings.budget(2), u64::MAX);
         assert_eq!(settings.scratch, None);
-        let expected = "DWELL_MAX_SIZE=plenty: a size such as 64M is wanted; not used";
+        let expected = "DWELL_MAX_SIZE=plenty: expected a size such as 64M; ignored";
         assert_eq!(complaints, [expected]);
         for (name, value) in [("CONFIG::OUTPUT", "/tmp/run"), ("CONFIG::CHUNK_SIZE", "1")] {
             let known = settings.effective.iter().find(|known| known.0 == name);

@@ -83,7 +83,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     router
         .route("/api/v1/session", post(session))
         .route("/api/v1/{*question}", get(question))
-        .fallback(|| async { fault(StatusCode::NOT_FOUND, "there is nothing here") })
+        .fallback(|| async { fault(StatusCode::NOT_FOUND, "not found") })
         .layer(middleware::from_fn_with_state(shared.clone(), gate))
         .with_state(shared)
 }
@@ -124,7 +124,10 @@ fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
     let host = text(header::HOST).unwrap_or_default();
     // A foreign name that resolves to this machine is a sign of DNS rebinding.
     if headers.get_all(header::HOST).iter().count() > 1 || !is_known(&shared.hosts, host) {
-        return Some(fault(StatusCode::MISDIRECTED_REQUEST, "this server is not that host"));
+        return Some(fault(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this server does not serve the requested host",
+        ));
     }
     if request.uri().to_string().len() > LONGEST_ADDRESS {
         return Some(fault(StatusCode::URI_TOO_LONG, "the address is too long"));
@@ -137,7 +140,7 @@ fn refuse(shared: &Shared, request: &Request) -> Option<Response> {
     let allowed: &[Method] =
         if is_session { &[Method::POST] } else { &[Method::GET, Method::HEAD] };
     if !allowed.contains(request.method()) {
-        return Some(fault(StatusCode::METHOD_NOT_ALLOWED, "this server only answers questions"));
+        return Some(fault(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed"));
     }
     if !path.starts_with("/api/") || is_session {
         return None;
@@ -191,13 +194,18 @@ fn fault(status: StatusCode, why: &str) -> Response {
 async fn session(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let json_type = request.headers().get(header::CONTENT_TYPE);
     if json_type.is_none_or(|it| it != "application/json") {
-        return fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a code is sent as application/json");
+        return fault(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the code must be sent as application/json",
+        );
     }
     let body = to_bytes(request.into_body(), LONGEST_BODY);
     let body = match tokio::time::timeout(BODY_TIME, body).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => return fault(StatusCode::PAYLOAD_TOO_LARGE, "that is no code"),
-        Err(_) => return fault(StatusCode::REQUEST_TIMEOUT, "the code did not come in time"),
+        Ok(Err(_)) => {
+            return fault(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long for a code");
+        }
+        Err(_) => return fault(StatusCode::REQUEST_TIMEOUT, "the code was not received in time"),
     };
     let value: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let code = value.as_ref().and_then(|it| it.get("code")).and_then(serde_json::Value::as_str);
@@ -210,13 +218,13 @@ async fn session(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             let why = "the code is wrong, or was used before; press Enter where `dwell view` runs for another";
             fault(StatusCode::FORBIDDEN, why)
         }
-        Err(_) => fault(StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random numbers"),
+        Err(_) => fault(StatusCode::INTERNAL_SERVER_ERROR, "the system provides no random numbers"),
     }
 }
 
 async fn question(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Ok(_permit) = shared.working.acquire().await else {
-        return fault(StatusCode::SERVICE_UNAVAILABLE, "the server is ending");
+        return fault(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
     };
     let of = shared.clone();
     let uri = request.uri().clone();
@@ -232,7 +240,7 @@ async fn question(State(shared): State<Arc<Shared>>, request: Request) -> Respon
             ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(bytes))
                 .into_response()
         }
-        Ok(Err(Fault::Unknown)) => fault(StatusCode::NOT_FOUND, "there is no such question"),
+        Ok(Err(Fault::Unknown)) => fault(StatusCode::NOT_FOUND, "unknown query or run"),
         Ok(Err(Fault::Bad(why))) => fault(StatusCode::BAD_REQUEST, &why),
         Ok(Err(Fault::Report(error))) => {
             fault(StatusCode::UNPROCESSABLE_ENTITY, &format!("the report cannot be read: {error}"))

@@ -139,23 +139,24 @@ impl Config {
 
     /// Returns all settings as the text of a configuration file.
     pub(crate) fn list(&self) -> String {
-        let mut text =
-            String::from("# Settings of dwell run: flag before environment before file.\n");
+        let mut text = String::from(
+            "# Settings of dwell run. Flags override the environment, which overrides the file.\n",
+        );
         if let Some(file) = &self.file {
             text += &format!("# File: {}\n", file.display());
         }
         for (setting, value, source) in &self.values {
             let from = match source {
-                Source::Flag => "a flag",
-                Source::Environment => "the environment",
-                Source::File => "the file",
-                Source::Default => "nobody: the default",
+                Source::Flag => "set by a flag",
+                Source::Environment => "set by the environment",
+                Source::File => "set by the file",
+                Source::Default => "default",
             };
             let Setting { name, help, kind, .. } = setting;
             text += &format!("\n# {help}.\n");
             let placeholder = kind.placeholder();
             let variable = setting.variable();
-            text += &format!("# --{name} {placeholder}, {variable}; set by {from}\n");
+            text += &format!("# --{name} {placeholder}, {variable}; {from}\n");
             // What has no value is shown as a comment, to be filled in.
             let comment = if value.is_empty() { "# " } else { "" };
             text += &format!("{comment}{name} = {}\n", toml::Value::String(value.clone()));
@@ -185,9 +186,11 @@ fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
     let mut list = Vec::new();
     for (name, value) in table {
         let Some(setting) = Setting::find(&name) else {
-            bail!("there is no setting {name}; see dwell run --list-config");
+            bail!("unknown setting {name}; see dwell run --list-config");
         };
-        let value = as_text(&value).with_context(|| format!("{name}: a text is wanted"))?;
+        let value = as_text(&value).with_context(|| {
+            format!("{name}: expected a string, a number, true, false or a list")
+        })?;
         setting.kind.check(&value).map_err(|wanted| anyhow!("{name} = {value:?}: {wanted}"))?;
         list.push((setting, value));
     }

@@ -15,7 +15,7 @@ pub(crate) fn find() -> Result<PathBuf> {
         let path = PathBuf::from(path);
         return path.canonicalize().with_context(|| format!("DWELL_LIBRARY={}", path.display()));
     }
-    let program = env::current_exe().context("where is this program?")?;
+    let program = env::current_exe().context("cannot find the path of this program")?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     let places = [
         folder.join(NAME),
@@ -27,8 +27,7 @@ pub(crate) fn find() -> Result<PathBuf> {
     match found {
         Some(path) => Ok(path.canonicalize()?),
         None => bail!(
-            "{NAME} is not beside {}, nor in lib beside its folder; say where it is with \
-             DWELL_LIBRARY=PATH",
+            "{NAME} is neither beside {} nor in ../lib; set DWELL_LIBRARY to its path",
             program.display()
         ),
     }

@@ -31,33 +31,33 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a program and record its calls: put it between the launcher and the program.
+    /// Run a program and record its calls; goes between the launcher and the program.
     Run(commands::run::Args),
     /// Print the definitions and events of an archive.
     Print(commands::print::Args),
-    /// Tell what an archive holds: who wrote it, how much of what, and whether it is sound.
+    /// Show what an archive contains, which tool wrote it, and whether it is sound.
     Info(commands::info::Args),
-    /// Find the waits in an archive: which calls wait, for how long, on whom, why, what to do.
+    /// Find wait states in an archive: which calls wait, how long, for which process, why, and what to do.
     Analyze(commands::analyze::Args),
     /// Show a report: where the time goes, the largest waits, trees, rankings, locations.
     Report(commands::report::Args),
     /// Explore a report in a browser: findings, trees, communication matrix, bars, two runs side by side.
     View(commands::view::Args),
-    /// Put a run into one HTML file that others can open.
+    /// Export a run as one HTML file that others can open.
     Export(commands::export::Args),
     /// Compare two reports; exit code 1 if something got worse.
     Compare(commands::compare::Args),
-    /// Estimate from a profile how large a trace would be, and write a filter that keeps it small.
+    /// Estimate the size of a trace from a profile, and write a filter that keeps it small.
     Score(commands::score::Args),
-    /// Make an archive from what a killed or crashed run left behind.
+    /// Make an archive from the files of a killed or crashed run.
     Recover(commands::recover::Args),
-    /// Tell what this machine has, and what of a program will be measured.
+    /// Check this machine, and which calls of a program will be recorded.
     Doctor(commands::doctor::Args),
-    /// Print what to add to the link line of a program whose runtime is linked statically.
+    /// Print linker flags for a program whose runtime is linked statically.
     LinkFlags(commands::link_flags::Args),
-    /// Make an archive or a report whose content and wait states are known.
+    /// Make a synthetic archive or report with known content and wait states.
     Synth(commands::synth::Args),
-    /// Print what makes a shell complete commands and options.
+    /// Print a completion script for a shell.
     Completions(commands::completions::Args),
     /// Write manual pages of all commands.
     Man(commands::man::Args),

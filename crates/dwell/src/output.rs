@@ -12,10 +12,10 @@ use dwell_files::NewFile;
 pub(crate) fn check(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_symlink() => {
-            bail!("{}: this is a link, which is not followed; name another file", path.display())
+            bail!("{}: this is a link, which is not followed; choose another file", path.display())
         }
         Ok(there) if !there.is_file() => {
-            bail!("{}: this is not a regular file; name another", path.display())
+            bail!("{}: this is not a regular file; choose another", path.display())
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| cannot(path))

@@ -46,7 +46,7 @@ fn latest(directory: &Path) -> anyhow::Result<PathBuf> {
     match newest {
         Some((_, path)) => Ok(path),
         None => bail!(
-            "there is no run here, no `dwell-*` directory with a {ANCHOR}; name one, or make one \
+            "no run in this directory: no `dwell-*` directory with a {ANCHOR}; name a run, or make one \
              with `dwell run`"
         ),
     }
@@ -60,7 +60,7 @@ mod tests {
     fn the_newest_run_is_meant_and_it_must_have_ended() {
         let home = tempfile::tempdir().unwrap();
         let error = latest(home.path()).unwrap_err().to_string();
-        assert!(error.contains("there is no run here"), "{error}");
+        assert!(error.contains("no run in this directory"), "{error}");
         let seconds = |n| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(n);
         let old = home.path().join("dwell-b-old");
         fs::create_dir(&old).unwrap();

@@ -13,7 +13,7 @@ use crate::terminal::{note, visible};
 pub(crate) fn resolve(directory: &Path) {
     let resolved = match resolve_archive(directory, &Options::new()) {
         Ok(resolved) => resolved,
-        Err(error) => return note!("call sites stay addresses: {error}"),
+        Err(error) => return note!("call sites cannot be resolved: {error}"),
     };
     for missing in resolved.incomplete.iter().chain(&resolved.unresolved) {
         let sites = if missing.sites == 1 { "call site" } else { "call sites" };

@@ -78,10 +78,10 @@ fn mistakes_say_what_where_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for (content, expected) in [
-        ("max_size = 3\n", "x.toml: there is no setting max_size; see dwell run --list-config"),
-        ("\nmax-size = \"much\"\n", "max-size = \"much\": a size such as 64M is wanted"),
+        ("max_size = 3\n", "x.toml: unknown setting max_size; see dwell run --list-config"),
+        ("\nmax-size = \"much\"\n", "max-size = \"much\": expected a size such as 64M"),
         ("max-size = 3\n\nscratch 3\n", "x.toml: line 3: "),
-        ("output = { a = 1 }\n", "output: a text is wanted"),
+        ("output = { a = 1 }\n", "output: expected a string, a number, true, false or a list"),
     ] {
         std::fs::write(folder.join("x.toml"), content).unwrap();
         let output = dwell(folder, &[], &["run", "--config", "x.toml", "true"]);
@@ -93,7 +93,7 @@ fn mistakes_say_what_where_and_what_to_do() {
     let output = dwell(folder, &[], &["run", "--config", "nowhere.toml", "true"]);
     assert!(text(&output.stderr).contains("nowhere.toml: No such file"), "{output:?}");
     let output = dwell(folder, &[], &["run", "--max-size", "much", "true"]);
-    assert!(text(&output.stderr).contains("a size such as 64M is wanted"), "{output:?}");
+    assert!(text(&output.stderr).contains("expected a size such as 64M"), "{output:?}");
 }
 
 /// Returns the names of the commands from the help text.

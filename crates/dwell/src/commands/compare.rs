@@ -16,28 +16,28 @@ use crate::terminal::{self, line, visible};
 /// Arguments of `dwell compare`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Call paths are matched by the names of their regions and compared by their own values, without what they \
-call. A call path is worse if it has more time, by more than --threshold of what it had and by more than \
---least of the whole.
+Call paths are matched by the names of their regions and compared by their exclusive values. A call path is \
+worse if its time has grown by more than --threshold of its old value and by more than --least of the whole \
+time.
 
 Exit code: 0 if nothing is worse, 1 if something is, 2 if the reports cannot be compared.
 
 Example: dwell compare before after --threshold 10% --junit > dwell.xml")]
 pub(crate) struct Args {
-    /// The first report: a `.cubex` file, or a directory that holds one.
+    /// The first report: a `.cubex` file, or a directory that contains one.
     before: PathBuf,
-    /// The second report.
+    /// The second report, given like the first.
     after: PathBuf,
-    /// Metrics to compare; time and its waits if not given.
+    /// Metrics to compare; time and its waits by default.
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metric: Vec<String>,
-    /// How much more time makes a call path worse: a share such as 0.05 or 5%.
+    /// Relative increase in time from which on a call path is worse: a fraction such as 0.05 or 5%.
     #[arg(long, default_value = "5%", value_parser = share)]
     threshold: f64,
-    /// How much of the whole time it must be to count.
+    /// Smallest increase that counts, as a fraction of the whole time.
     #[arg(long, default_value = "0.1%", value_parser = share)]
     least: f64,
-    /// How many differences to show at most.
+    /// Largest number of differences to show.
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
     /// Print a Markdown table.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Print JSON.
     #[arg(long, group = "style")]
     json: bool,
-    /// Print JUnit XML: a test for each metric, which fails if a call path is worse.
+    /// Print JUnit XML: one test for each metric, which fails if a call path is worse.
     #[arg(long, group = "style")]
     junit: bool,
 }
@@ -59,7 +59,7 @@ fn share(text: &str) -> Result<f64, String> {
     };
     match number.trim().parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value * scale),
-        _ => Err("give a share such as 0.05 or 5%".into()),
+        _ => Err("expected a fraction such as 0.05 or 5%".into()),
     }
 }
 

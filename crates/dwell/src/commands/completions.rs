@@ -9,12 +9,12 @@ use crate::terminal;
 
 /// Arguments of `dwell completions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Where to put it:\n\n  \
+#[command(after_help = "Usual places:\n\n  \
     dwell completions bash > ~/.local/share/bash-completion/completions/dwell\n  \
     dwell completions zsh > ~/.zfunc/_dwell\n  \
     dwell completions fish > ~/.config/fish/completions/dwell.fish")]
 pub(crate) struct Args {
-    /// The shell.
+    /// Shell for which to print the script.
     shell: Shell,
 }
 

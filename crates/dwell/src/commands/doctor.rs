@@ -19,13 +19,13 @@ use crate::terminal;
 /// Arguments of `dwell doctor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code: 0 if a program can be measured here, 1 if something is in the way."
+    after_help = "Exit code: 0 if programs can be measured on this machine, 1 if a check failed."
 )]
 pub(crate) struct Args {
-    /// A program to look into: which of its calls will be recorded.
+    /// Program to examine: lists which of its calls will be recorded.
     program: Option<String>,
-    /// Measure which calls of OpenSHMEM serve others on this machine. Compiles and runs a small
-    /// program with oshcc and oshrun; takes about half a minute.
+    /// Measure which calls of OpenSHMEM make progress for other PEs on this machine. Compiles and runs a small program
+    /// with oshcc and oshrun; takes about half a minute.
     #[arg(long)]
     probe: bool,
     /// Options for oshrun with --probe, such as "-x UCX_TLS=tcp,self".
@@ -125,19 +125,19 @@ impl Checks {
         match found {
             Program::Static => self.bad(
                 program,
-                "is linked statically: its calls cannot be seen. Link it dynamically.",
+                "is linked statically: its calls cannot be recorded. Link it dynamically.",
             ),
             Program::OtherLibc(libc) => {
                 let text = format!(
-                    "uses the C library {libc}: its calls cannot be seen. Link it with glibc."
+                    "uses the C library {libc}: its calls cannot be recorded. Link it with glibc."
                 );
                 self.bad(program, &text);
             }
             Program::Script(interpreter) => self.line(
                 program,
-                &format!("is a script for {interpreter}: what it starts will be measured"),
+                &format!("is a script for {interpreter}: programs that it starts will be measured"),
             ),
-            Program::Other => self.bad(program, "is no program that this machine can execute"),
+            Program::Other => self.bad(program, "is not a program that this machine can execute"),
             Program::Dynamic { libraries, imports, defines } => {
                 self.calls(program, &libraries, &imports);
                 self.linked(program, &imports, &defines);
@@ -302,7 +302,7 @@ fn compile_and_run(folder: &Path, options: &str) -> Result<()> {
     let mut command = Command::new("oshrun");
     command.args(["-np", "2", "-mca", "osc", "^rdma"]).args(options.split_whitespace());
     if !command.arg(&program).status().context("oshrun")?.success() {
-        bail!("the probe did not run to its end");
+        bail!("the probe failed");
     }
     Ok(())
 }

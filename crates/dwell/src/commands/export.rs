@@ -15,30 +15,30 @@ use crate::terminal::{line, note, visible};
 /// Arguments of `dwell export`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The file is the page of `dwell view` with its data: it opens from a disk or a mail, without a server or a \
-network. It holds the first screens of all views and then details, the largest values first, as long as the \
-data stays below --most; what did not fit says so on the page. Source around calls is in it too, from the \
-directories that --source-path allows; the files are listed.
+The file is the page of `dwell view` with its data. It opens from a disk or an email, without a server or a \
+network. It contains the first screens of all views and then details, the largest values first, until the data \
+reaches --most; the page says what did not fit. It also contains the source lines around calls, from the \
+directories that --source-path allows; the command lists these files.
 
-Exit code: 0 if all is in it, 1 if some of the report is damaged and left out, 2 if it cannot be made.
+Exit code: 0 if everything is included, 1 if damaged parts of the report were left out, 2 if the file cannot \
+be written.
 
 Example: dwell export run --html -o run.html")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that holds one. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest `dwell-*` directory here.
     report: Option<PathBuf>,
     /// Write the explorer as one HTML file.
     #[arg(long, required = true)]
     html: bool,
-    /// The file to write.
+    /// File to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Show another report beside it; may be given several times.
+    /// Include another report for comparison; may be given several times.
     #[arg(long, value_name = "REPORT")]
     compare: Vec<PathBuf>,
     #[command(flatten)]
     sources: view::Sources,
-    /// How much data to put into it, before compression; the file is smaller.
+    /// Largest amount of data in the file before compression.
     #[arg(long, default_value = "32M", value_parser = analyze::size, value_name = "SIZE")]
     most: u64,
 }
@@ -60,13 +60,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     line!("{}: {}", args.output.display(), format::bytes(size as f64))?;
     if exported.left_out > 0 {
         line!(
-            "{} of {} answers did not fit; --most takes more",
+            "{} of {} answers did not fit; increase --most to include them",
             format::grouped(exported.left_out as u64),
             format::grouped((exported.answers + exported.left_out) as u64)
         )?;
     }
     if !exported.sources.is_empty() {
-        line!("source of these files is in it:")?;
+        line!("included source files:")?;
     }
     for file in &exported.sources {
         line!("  {}", visible(&file.to_string_lossy()))?;

@@ -24,8 +24,8 @@ use crate::terminal::{self, visible};
 /// Arguments of `dwell info`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code: 0 if the archive is sound, 1 if something in it is damaged or was when it was recovered, 2 if it \
-    cannot be read at all.\n\nExample: dwell info run/traces.otf2 --json | jq .events"
+    after_help = "Exit code: 0 if the archive is sound, 1 if it is damaged or was damaged when it was recovered, 2 if it cannot \
+    be read at all.\n\nExample: dwell info run/traces.otf2 --json | jq .events"
 )]
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Threads to read with; as many as there are cores if not given.
+    /// Number of threads; as many as there are cores by default.
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     threads: usize,
 }

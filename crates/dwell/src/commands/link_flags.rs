@@ -16,18 +16,18 @@ use crate::terminal::line;
 #[command(after_help = "Anywhere on the link line:\n\n  \
     mpicc -o solver solver.o $(dwell link-flags armci) -larmci\n  \
     mpicc -o scf scf.o $(dwell link-flags ga) $(ga-config --ldflags) $(ga-config --libs)\n\n\
-    The hooks are compiled once, with $CC or cc, and kept. They call what `dwell run` preloads: without it, \
-    the program runs as if it had been linked without them. Programs that use OpenSHMEM, MPI or coarrays from \
-    shared libraries need none of this.")]
+    The hooks are compiled once, with $CC or cc, and kept. They call the library that `dwell run` preloads; \
+    without it, the program runs as if it had been linked without them. Programs that use OpenSHMEM, MPI or \
+    coarrays from shared libraries need no hooks.")]
 pub(crate) struct Args {
-    /// The runtime: armci, or ga for Global Arrays with ARMCI below them.
+    /// Runtime: armci, or ga for Global Arrays over ARMCI.
     #[arg(value_parser = runtime, value_name = "RUNTIME")]
     runtime: Runtime,
-    /// An archive of the runtime, such as /opt/lib/libarmci.a, if it is not where the compiler looks. May be
-    /// given more than once.
+    /// Static library of the runtime, such as /opt/lib/libarmci.a, if the compiler does not find it. May be given
+    /// several times.
     #[arg(long, value_name = "FILE")]
     library: Vec<PathBuf>,
-    /// Where to keep the compiled hooks; otherwise the user's cache.
+    /// Directory for the compiled hooks; the user's cache by default.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ fn defined(args: &Args, compiler: &str) -> Result<BTreeSet<String>> {
             let Some(found) = found else {
                 let names: Vec<_> = names.iter().map(|name| format!("lib{name}.a")).collect();
                 bail!(
-                    "{compiler} finds none of {}; say where it is with --library FILE",
+                    "{compiler} finds none of {}; give its path with --library FILE",
                     names.join(", ")
                 );
             };
@@ -87,7 +87,7 @@ fn defined(args: &Args, compiler: &str) -> Result<BTreeSet<String>> {
     for file in &files {
         let bytes = fs::read(file).with_context(|| file.display().to_string())?;
         let these = functions(&bytes)
-            .with_context(|| format!("{}: this is no archive of objects", file.display()))?;
+            .with_context(|| format!("{}: this is not a static library", file.display()))?;
         all.extend(these);
     }
     Ok(all)
@@ -107,7 +107,7 @@ fn cache() -> Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     Ok(cache
-        .context("there is no HOME; say where to keep the hooks with --output DIR")?
+        .context("HOME is not set; give a directory for the hooks with --output DIR")?
         .join("dwell"))
 }
 

@@ -9,10 +9,10 @@ use dwell_files::Scratch;
 
 /// Arguments of `dwell man`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "One page a command: dwell.1, dwell-run.1 and so on.\n\n\
+#[command(after_help = "One page for each command: dwell.1, dwell-run.1 and so on.\n\n\
     Example: dwell man ~/.local/share/man/man1 && man dwell-run")]
 pub(crate) struct Args {
-    /// Where to write them; made if need be.
+    /// Directory to write to; created if necessary.
     directory: PathBuf,
 }
 

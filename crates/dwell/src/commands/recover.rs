@@ -17,19 +17,17 @@ use crate::terminal::{line, note};
 #[command(
     after_help = "Every event that a process recorded before it died is kept, with its definitions. \
     Calls that were open are ended at the last event of their thread and marked with the attribute \
-    DWELL::CUT. Recovering can be interrupted and started again.\n\n\
-    A file that is not as its process left it is damaged. It is kept as NAME.damaged, events behind the \
-    damage are found again where that is possible, and the archive says what is missing \
+    DWELL::CUT. Recovery can be interrupted and started again.\n\n\
+    A file that differs from what its process wrote is damaged. It is kept as NAME.damaged, events after the \
+    damage are recovered where that is possible, and the archive records what is missing \
     (DWELL::DAMAGED).\n\n\
-    Exit code: 0 if all processes left something and nothing was damaged, 1 if not, 2 if nothing could \
-    be recovered."
+    Exit code: 0 if all processes left files and none was damaged, 1 if not, 2 if nothing could be recovered."
 )]
 pub(crate) struct Args {
     /// The experiment directory. Without it, the newest `dwell-*` directory
     /// here.
     directory: Option<PathBuf>,
-    /// A directory with files of processes that wrote to their nodes, collected from there. May be
-    /// given more than once.
+    /// Directory with files that were collected from the scratch directories of nodes. May be given several times.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
 }
@@ -52,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         note!("{text}");
     }
     if found.lost_events > 0 {
-        note!("{} events are lost for certain", grouped(found.lost_events));
+        note!("at least {} events are lost", grouped(found.lost_events));
     }
     sites::resolve(directory);
     let profile = profile::make(directory)?;

@@ -18,22 +18,21 @@ use crate::library;
 #[command(
     trailing_var_arg = true,
     override_usage = "dwell run [OPTIONS] PROGRAM [ARGUMENT]...\n       dwell run [OPTIONS] --list-config",
-    after_help = "Put it between the launcher and the program:\n\n  \
+    after_help = "Put `dwell run` between the launcher and the program:\n\n  \
     oshrun -np 4 dwell run ./heat 1000 50\n  srun -n 4 dwell run -o run1 ./heat 1000 50\n\n\
-    The program is neither changed nor linked again: a library is loaded before its own libraries and \
-    sees its calls. Its output and exit code are its own. At the end one line on \
-    standard error says where the trace is.\n\n\
-    What can be set by a flag can be set by the environment (DWELL_MAX_SIZE for --max-size) and in a \
-    file; flags win, then the environment. DWELL_LIBRARY is where libdwell.so is, if not beside the \
-    program dwell."
+    The program is neither changed nor relinked: a library is preloaded that intercepts its calls. Its \
+    output and exit code are its own. At the end one line on standard error says where the trace is.\n\n\
+    Every setting can be given by a flag, by the environment (DWELL_MAX_SIZE for --max-size) and in a \
+    file. Flags override the environment, which overrides the file. DWELL_LIBRARY is the path of \
+    libdwell.so, if it is not beside the program dwell."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Read settings from this file; dwell.toml in the current directory if it is not given.
+    /// Read settings from this file; dwell.toml in the current directory by default.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Print all settings, what they are and who set them, as a file that --config reads.
+    /// Print all settings with their values and origins, as a file that --config reads.
     #[arg(long)]
     list_config: bool,
     /// The program and its arguments.
@@ -56,9 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let name = program.to_string_lossy();
     let mut loadable = true;
     match elf::which(&name).map(|path| elf::inspect(&path)) {
-        None => bail!("{name}: there is no such program"),
+        None => bail!("{name}: no such program"),
         Some(Ok(Program::Static)) => crate::terminal::note!(
-            "{name} is linked statically, so its calls cannot be seen; link it dynamically"
+            "{name} is linked statically, so its calls cannot be recorded; link it dynamically"
         ),
         Some(Ok(Program::OtherLibc(libc))) => {
             loadable = false;
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     command.env("DWELL_SEEN", env::temp_dir().join(format!("dwell-seen-{pid}")));
     let error = command.exec();
     if error.kind() == io::ErrorKind::PermissionDenied {
-        return Err(error).with_context(|| format!("{name}: it cannot be executed"));
+        return Err(error).with_context(|| format!("{name}: cannot be executed"));
     }
     Err(error).with_context(|| name.into_owned())
 }

@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Kind {
-    /// A matrix multiplication: non-blocking gets, waits, all-fences, barriers. Its waits are exact.
+    /// A matrix multiplication: non-blocking gets, waits, all-fences, barriers. Its wait states are known exactly.
     #[command(after_help = SRUMMA_HELP)]
     Srumma {
         #[command(flatten)]
@@ -27,52 +27,52 @@ enum Kind {
         /// Pairs of blocks that each rank multiplies in a round; each pair is two gets.
         #[arg(long, default_value_t = 16, value_parser = value_parser!(u64).range(1..=1_000_000))]
         blocks: u64,
-        /// Multiplications, each ended by an all-fence and a barrier.
+        /// Number of multiplications, each ended by an all-fence and a barrier.
         #[arg(long, default_value_t = 2, value_parser = value_parser!(u64).range(1..=100_000))]
         rounds: u64,
     },
-    /// A solver on a grid: halos by blocking gets, reductions. Its waits are exact.
+    /// A solver on a grid: halo exchange by blocking gets, reductions. Its wait states are known exactly.
     #[command(after_help = SOR_HELP)]
     Sor {
         #[command(flatten)]
         common: Common,
-        /// Iterations, each of two exchanges of halos and a reduction.
+        /// Number of iterations, each with two halo exchanges and a reduction.
         #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(1..=1_000_000))]
         iterations: u64,
     },
-    /// The exchange of halos, synchronised in four ways. Its waits are exact.
+    /// A halo exchange, synchronised in four ways. Its wait states are known exactly.
     #[command(after_help = HALO_HELP)]
     Halo {
         #[command(flatten)]
         common: Common,
-        /// Rounds, each of four ways with two exchanges.
+        /// Number of rounds, each with two exchanges in each of the four ways.
         #[arg(long, default_value_t = 4, value_parser = value_parser!(u64).range(1..=100_000))]
         rounds: u64,
     },
-    /// Messages around a ring, sent and received in five ways. Its waits are exact.
+    /// Messages around a ring, sent and received in five ways. Its wait states are known exactly.
     #[command(after_help = RING_HELP)]
     Ring {
         #[command(flatten)]
         common: Common,
-        /// Steps, each in the next of the five ways; after every fourth there is a barrier.
+        /// Number of steps, each in the next of the five ways. A barrier follows every fourth.
         #[arg(long, default_value_t = 20, value_parser = value_parser!(u64).range(1..=1_000_000))]
         steps: u64,
     },
-    /// A legal mix of all operations, for comparing detectors with one another.
+    /// A random mix of all operations, for comparing detectors with one another.
     #[command(after_help = RANDOM_HELP)]
     Random {
         #[command(flatten)]
         common: Common,
-        /// Parts of the run, each ended by a collective.
+        /// Number of segments of the run, each ended by a collective.
         #[arg(long, default_value_t = 8, value_parser = value_parser!(u64).range(1..=1_000_000))]
         segments: u64,
         /// One-sided operations of each rank in a segment.
         #[arg(long, default_value_t = 32, value_parser = value_parser!(u64).range(0..=1_000_000))]
         operations: u64,
     },
-    /// A Cube report of any size, for tests of scale.
+    /// A Cube report of any size, for scaling tests.
     Report {
-        /// The `.cubex` file to make.
+        /// `.cubex` file to write.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Number of locations.
@@ -84,13 +84,13 @@ enum Kind {
         /// Number of metrics.
         #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
         metrics: u32,
-        /// How many of the metrics have values everywhere.
+        /// Number of metrics with values at all call paths and locations.
         #[arg(long, default_value_t = 3)]
         dense: u32,
-        /// Share of call paths at which the other metrics have no values of their own.
+        /// Fraction of call paths without values of the other metrics.
         #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
         sparsity: f64,
-        /// Seed of everything random.
+        /// Seed of the random numbers.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
@@ -109,38 +109,38 @@ nanoseconds. The same options give the same bytes.
 Example: dwell synth sor -o /tmp/sor --ranks 64 --iterations 100";
 
 const HALO_HELP: &str = "\
-The ways are: all together, partners only, notifications, flags. DIR gets `traces.otf2` with its files, \
+The ways are: barriers over all ranks, synchronisation of partners only, notifications, flags. DIR gets `traces.otf2` with its files, \
 and `truth.json` with totals and the severity of each pattern in nanoseconds. The same options give the \
 same bytes.
 
 Example: dwell synth halo -o /tmp/halo --ranks 16";
 
 const RING_HELP: &str = "\
-The ways are: sends that do not wait, sends that wait for the receiver, the same with receives posted \
-before, sends and receives that do not block, receives in the wrong order. DIR gets `traces.otf2` with its \
+The ways are: eager sends, synchronous sends, synchronous sends with receives posted before, non-blocking \
+sends and receives, receives in the wrong order. DIR gets `traces.otf2` with its \
 files, and `truth.json` with totals and the severity of each pattern in nanoseconds. The same options give \
 the same bytes.
 
 Example: dwell synth ring -o /tmp/ring --ranks 16 --steps 100";
 
 const RANDOM_HELP: &str = "\
-DIR gets `traces.otf2` with its files, and `truth.json` with what it holds. All events are kept in \
-memory until they are written: about 80 bytes an event. The same options give the same bytes.
+DIR gets `traces.otf2` with its files, and `truth.json` with its totals. All events are kept in \
+memory until they are written: about 80 bytes per event. The same options give the same bytes.
 
 Example: dwell synth random -o /tmp/random --ranks 8 --seed 7";
 
 #[derive(Debug, ClapArgs)]
 struct Common {
-    /// Directory to make the archive in; it must not hold one already.
+    /// Directory for the archive; it must not contain one already.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Number of ranks.
     #[arg(long, default_value_t = 8, value_parser = value_parser!(u64).range(2..=16_777_216))]
     ranks: u64,
-    /// Seed of everything random.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads to use; as many as there are cores if not given.
+    /// Number of threads; as many as there are cores by default.
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     threads: usize,
 }

@@ -20,11 +20,10 @@ use crate::terminal::{self, line};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints an address that works once, and opens a browser with it. Enter prints another one, for another tab \
-or another person. Only who has such an address sees anything, though others on this machine can reach \
-the port.
+or another person. Other users of this machine can reach the port, but see nothing without such an address.
 
-On a machine far away, take a tunnel: start `dwell view DIR --no-browser --port 8080` there and \
-`ssh -L 8080:127.0.0.1:8080 THERE` here, then open the address. With --socket FILE nobody else can even \
+For a remote machine, use a tunnel: start `dwell view DIR --no-browser --port 8080` there and \
+`ssh -L 8080:127.0.0.1:8080 THERE` here, then open the address. With --socket FILE no other user can even \
 connect: `ssh -L 8080:FILE THERE`.
 
 Examples:
@@ -33,28 +32,27 @@ Examples:
   dwell view before --compare after      two runs side by side in every view
   dwell view scorep_run/profile.cubex    a report of Score-P or Scalasca")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that holds one. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest `dwell-*` directory here.
     report: Option<PathBuf>,
-    /// Show another report beside it; may be given several times.
+    /// Show another report for comparison; may be given several times.
     #[arg(long, value_name = "REPORT")]
     compare: Vec<PathBuf>,
     #[command(flatten)]
     sources: Sources,
-    /// Only print the address.
+    /// Only print the address, and do not open a browser.
     #[arg(long)]
     no_browser: bool,
-    /// Port on 127.0.0.1; one that is free if not given.
+    /// Port on 127.0.0.1; a free one by default.
     #[arg(long, value_name = "PORT", conflicts_with_all = ["socket", "expose_unencrypted_to_network"])]
     port: Option<u16>,
-    /// Listen at this socket in the file system instead, which only you can use.
+    /// Listen on this Unix domain socket instead, to which only you can connect.
     #[arg(long, value_name = "FILE", conflicts_with = "expose_unencrypted_to_network")]
     socket: Option<PathBuf>,
-    /// Listen at this address and port instead. Everybody on the network can then connect, and read along:
-    /// nothing is encrypted.
+    /// Listen on this address and port instead. Everyone on the network can then connect and eavesdrop: nothing is
+    /// encrypted.
     #[arg(long, value_name = "ADDRESS:PORT")]
     expose_unencrypted_to_network: Option<SocketAddr>,
-    /// End after so many minutes without a request; 0 for never.
+    /// End after this many minutes without a request; 0 for never.
     #[arg(long, default_value_t = 240, value_name = "MINUTES")]
     idle: u64,
 }
@@ -62,8 +60,8 @@ pub(crate) struct Args {
 /// Directories whose source files may be shown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sources {
-    /// Show source from this directory and those below it, and from no others; may be given several times. Without
-    /// it, from the directory of the report and the one that the experiment directory is in.
+    /// Show source files below this directory only; may be given several times. The default is the directory of the
+    /// report, and the parent of the experiment directory.
     #[arg(long, value_name = "DIR")]
     source_path: Vec<PathBuf>,
 }
@@ -81,9 +79,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         _ => Listen::Loopback,
     };
     let server = Server::bind(runs, &listen).with_context(|| match &listen {
-        Listen::Socket(path) => format!("cannot listen at {}", path.display()),
-        Listen::Port(port) => format!("cannot listen at port {port}; --port takes another"),
-        Listen::Network(address) => format!("cannot listen at {address}"),
+        Listen::Socket(path) => format!("cannot listen on {}", path.display()),
+        Listen::Port(port) => format!("cannot listen on port {port}; choose another with --port"),
+        Listen::Network(address) => format!("cannot listen on {address}"),
         Listen::Loopback => "cannot listen on 127.0.0.1".into(),
     })?;
     let addresses = server.addresses();
@@ -100,7 +98,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     match server.run((args.idle > 0).then(|| Duration::from_secs(60 * args.idle)))? {
         Ended::Idle => {
-            line!("nobody has asked anything for {} minutes: ended", args.idle)?;
+            line!("no requests for {} minutes: ended", args.idle)?;
             Ok(ExitCode::SUCCESS)
         }
         // What shells say of a program that a signal has ended.
@@ -114,11 +112,11 @@ fn about(listen: &Listen, at_terminal: bool) -> String {
         Listen::Socket(path) => {
             let path = path.display();
             format!(
-                "listens at {path}; next, where the browser is: ssh -L 8080:{path} THIS-MACHINE\n"
+                "listening on {path}; next, where the browser is: ssh -L 8080:{path} THIS-MACHINE\n"
             )
         }
         Listen::Network(_) => {
-            "warning: anybody on the network can read what is shown: it is not encrypted\n".into()
+            "warning: everyone on the network can read what is shown: it is not encrypted\n".into()
         }
         _ => String::new(),
     };

@@ -370,7 +370,7 @@ fn a_program_that_is_not_there() {
     let Some(lab) = Lab::open() else { return };
     let run = alone(&lab, &[OsStr::new("./no-such-program")]);
     assert_eq!(run.code, Some(2));
-    assert_eq!(run.stderr, "dwell: ./no-such-program: there is no such program\n");
+    assert_eq!(run.stderr, "dwell: ./no-such-program: no such program\n");
 }
 
 /// The library needs no newer C library than the book says, and links no runtime.

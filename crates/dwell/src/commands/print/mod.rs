@@ -34,8 +34,8 @@ Examples:
   dwell print run -r RmaPut -r RMA_GET     two kinds of events
   dwell print run --format json | jq .     for programs
 
-Exit status: 0 if all is well, 1 if the archive is damaged and what can be read was printed, 2 if \
-nothing can be done.";
+Exit code: 0 if the archive is sound, 1 if it is damaged and only the readable part was printed, 2 if it \
+cannot be read at all.";
 
 /// Arguments of `dwell print`.
 #[derive(Debug, clap::Args)]
@@ -46,80 +46,80 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR|ANCHOR")]
     archive: Option<PathBuf>,
 
-    /// Print the events; this is what is printed if nothing else is asked for.
-    #[arg(long, help_heading = "What to print")]
+    /// Print the events. This is the default if no other section is given.
+    #[arg(long, help_heading = "Sections")]
     events: bool,
 
     /// Print the global definitions.
-    #[arg(short, long, help_heading = "What to print")]
+    #[arg(short, long, help_heading = "Sections")]
     definitions: bool,
 
-    /// Print what the anchor file says: sizes, counts, who wrote the archive.
-    #[arg(long, help_heading = "What to print")]
+    /// Print the anchor file: sizes, counts, and the tool that wrote the archive.
+    #[arg(long, help_heading = "Sections")]
     anchor: bool,
 
-    /// Print the mapping tables: how the ids of each location become global ones.
-    #[arg(long, help_heading = "What to print")]
+    /// Print the mapping tables from local to global ids of each location.
+    #[arg(long, help_heading = "Sections")]
     mappings: bool,
 
-    /// Print the clock offsets: how the times of each location are corrected.
-    #[arg(long, help_heading = "What to print")]
+    /// Print the clock offsets by which the times of each location are corrected.
+    #[arg(long, help_heading = "Sections")]
     clock_offsets: bool,
 
     /// Print the snapshots.
-    #[arg(long, help_heading = "What to print")]
+    #[arg(long, help_heading = "Sections")]
     snapshots: bool,
 
     /// Print the markers.
-    #[arg(long, help_heading = "What to print")]
+    #[arg(long, help_heading = "Sections")]
     markers: bool,
 
-    /// Print all of these.
-    #[arg(long, help_heading = "What to print")]
+    /// Print all sections.
+    #[arg(long, help_heading = "Sections")]
     all: bool,
 
-    /// Print only what belongs to these locations: ids like 7, ranges like 0-3, commas between them.
+    /// Print only records of these locations: ids such as 7 or ranges such as 0-3, separated by commas.
     #[arg(
         short,
         long = "location",
         value_name = "ID",
         value_delimiter = ',',
-        help_heading = "Which records"
+        help_heading = "Filters"
     )]
     locations: Vec<Ids>,
 
-    /// Print only records from this time on: in ticks, or counted from the beginning, like 0.5s, 250ms, 12us.
-    #[arg(long, value_name = "TIME", help_heading = "Which records")]
+    /// Print only records from this time on: in ticks, or relative to the beginning, such as 0.5s, 250ms or 12us.
+    #[arg(long, value_name = "TIME", help_heading = "Filters")]
     from: Option<Moment>,
 
-    /// Print only records up to this time, given like that of --from.
-    #[arg(long, value_name = "TIME", help_heading = "Which records")]
+    /// Print only records up to this time, given as for --from.
+    #[arg(long, value_name = "TIME", help_heading = "Filters")]
     to: Option<Moment>,
 
-    /// Print only records of this name, like RmaGet or RMA_GET; may be given several times.
-    #[arg(short, long = "record", value_name = "NAME", help_heading = "Which records")]
+    /// Print only records of this type, such as RmaGet or RMA_GET; may be given several times.
+    #[arg(short, long = "record", value_name = "NAME", help_heading = "Filters")]
     records: Vec<String>,
 
-    /// Print at most so many records of each section.
-    #[arg(long, value_name = "N", help_heading = "Which records")]
+    /// Print at most this many records of each section.
+    #[arg(long, value_name = "N", help_heading = "Filters")]
     limit: Option<u64>,
 
-    /// Print the locations one after the other instead of merging them by time.
-    #[arg(long, help_heading = "How to print")]
+    /// Print the locations one after another instead of merging them by time.
+    #[arg(long, help_heading = "Format")]
     by_location: bool,
 
-    /// Print lines of text, or an object of JSON a line.
-    #[arg(long, value_enum, default_value_t, help_heading = "How to print")]
+    /// Print lines of text, or one JSON object per line.
+    #[arg(long, value_enum, default_value_t, help_heading = "Format")]
     format: Format,
 }
 
 /// Output format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// The lines of otf2-print.
+    /// Lines as otf2-print prints them.
     #[default]
     Text,
-    /// One object a line.
+    /// One JSON object per line.
     Json,
 }
 

@@ -23,7 +23,7 @@ impl FromStr for Ids {
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| {
             text.trim().parse::<u64>().map_err(|_| {
-                format!("`{text}` is no location; write ids like 7, or ranges like 0-3")
+                format!("`{text}` is not a location; expected ids such as 7, or ranges such as 0-3")
             })
         };
         let range = match text.split_once('-') {
@@ -86,7 +86,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is no time; write ticks like 8704192655658, or 0.5s, 250ms, 12us, 80ns"
+                "`{text}` is not a time; expected ticks such as 8704192655658, or 0.5s, 250ms, 12us, 80ns"
             )
         };
         let unit = UNITS.iter().find_map(|unit| Some((text.strip_suffix(unit.0)?, unit.1)));
@@ -111,8 +111,9 @@ impl Moment {
             Self::Ticks(ticks) => return Ok((ticks, ticks)),
             Self::After { count, parts } => (count, parts),
         };
-        let clock = clock
-            .context("the archive does not say how fast its clock is; give the times in ticks")?;
+        let clock = clock.context(
+            "the archive does not contain the resolution of its clock; give the times in ticks",
+        )?;
         let ticks = count * u128::from(clock.timer_resolution);
         let at = |ticks: u128| {
             let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
@@ -167,7 +168,7 @@ impl Kinds {
                 plain(kind) == wanted || title.is_some_and(|title| plain(title) == wanted)
             }));
             if kinds.len() == before && !kinds.iter().any(|kind| plain(kind) == wanted) {
-                bail!("there is no record called `{name}`; names are like RmaGet or RMA_GET");
+                bail!("unknown record type `{name}`; names are such as RmaGet or RMA_GET");
             }
         }
         Ok(Self(Some(kinds)))

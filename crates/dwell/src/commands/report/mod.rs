@@ -20,46 +20,45 @@ use crate::terminal::{line, visible};
 /// Arguments of `dwell report`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without --tree, --metric, --locations, --metrics, --by or --counters: a summary. Call paths are regions joined by ` / `; \
---path takes the whole path or its last regions, with @file:line where several calls have the same.
+Without --tree, --metric, --locations, --metrics, --by or --counters, a summary is shown. Call paths are regions joined \
+by ` / `; --path takes the whole path or its last regions, with @file:line where several call sites have the same path.
 
 Examples:
   dwell report run                                    where the time goes, the largest waits
   dwell report run --tree time                        the call tree with its times
-  dwell report run --metric mpi_latesender --top 5    the five call paths with the most of it
-  dwell report run --by step --top 1000               each iteration, if the program says so
-  dwell report run --locations --path MPI_Barrier     how a call is spread over processes
+  dwell report run --metric mpi_latesender --top 5    the five call paths with the largest values
+  dwell report run --by step --top 1000               each iteration, if the program marks them
+  dwell report run --locations --path MPI_Barrier     the distribution of a call over processes
   dwell report run --cut solve --write solve.cubex    a report of one call path")]
 pub(crate) struct Args {
-    /// The report: a `.cubex` file, or a directory that holds one. Without it, the newest `dwell-*` directory
-    /// here.
+    /// The report: a `.cubex` file, or a directory that contains one. Without it, the newest `dwell-*` directory here.
     report: Option<PathBuf>,
     /// Show the call tree with the values of this metric.
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["locations", "metrics"])]
     tree: Option<String>,
-    /// Rank call paths by their own value of this metric; with --locations, show it there.
+    /// Rank call paths by their exclusive value of this metric; with --locations, show its distribution.
     #[arg(long, value_name = "METRIC", conflicts_with = "metrics")]
     metric: Option<String>,
-    /// Show how a metric is spread over locations.
+    /// Show the distribution of a metric over locations.
     #[arg(long, conflicts_with = "metrics")]
     locations: bool,
     /// List all metrics with their values.
     #[arg(long)]
     metrics: bool,
-    /// Show what each instance of this phase took, or each value of this parameter, and how much of it was waiting;
-    /// with --metric, that as well.
+    /// Show time and waits for each instance of this phase, or each value of this parameter; with --metric, its values
+    /// as well.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tree", "locations", "metrics"])]
     by: Option<String>,
     /// Show the counters of the program.
     #[arg(long, conflicts_with_all = ["tree", "locations", "metrics", "metric", "by"])]
     counters: bool,
-    /// Look only at this call path and what it calls.
+    /// Show only this call path and everything below it.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// How many rows to show at most.
+    /// Largest number of rows to show.
     #[arg(long, default_value_t = 10, value_name = "N")]
     top: usize,
-    /// How many levels of the call tree to show.
+    /// Number of levels of the call tree to show.
     #[arg(long, default_value_t = 6, value_name = "N")]
     depth: usize,
     /// Print JSON.
@@ -68,27 +67,27 @@ pub(crate) struct Args {
     /// Print comma-separated values.
     #[arg(long)]
     csv: bool,
-    /// When to use colours.
+    /// Use of colours.
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
-    /// Write a report whose root is this call path, with --write.
+    /// With --write: write a report whose root is this call path.
     #[arg(long, value_name = "PATH", requires = "write", conflicts_with = "merge")]
     cut: Option<String>,
-    /// Write a report in which call paths with the same regions are one, with --write.
+    /// With --write: write a report that merges call paths with the same regions.
     #[arg(long, requires = "write")]
     merge: bool,
-    /// The `.cubex` file to write.
+    /// `.cubex` file to write.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Colour {
-    /// On a terminal.
+    /// Use colours on a terminal.
     Auto,
-    /// Always.
+    /// Always use colours.
     Always,
-    /// Never.
+    /// Never use colours.
     Never,
 }
 
@@ -146,9 +145,10 @@ fn no_axis(query: &Query, path: &Path, name: &str) -> String {
     let axes = query.axes();
     let names: Vec<&str> = axes.iter().map(|(axis, _)| axis.name()).collect();
     let hint = if names.is_empty() {
-        "there is none; DWELL_PHASE_BEGIN and DWELL_PARAMETER_INT of dwell.h make them".to_owned()
+        "the report has none; DWELL_PHASE_BEGIN and DWELL_PARAMETER_INT of dwell.h define them"
+            .to_owned()
     } else {
-        format!("there is {}", names.join(", "))
+        format!("the report has {}", names.join(", "))
     };
     format!("{}: no phase or parameter `{name}`; {hint}", path.display())
 }

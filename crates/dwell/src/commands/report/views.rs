@@ -52,7 +52,7 @@ pub(super) fn summary(
     }
     let mut paths = ranking(query, time, below, top)?;
     paths.key = "call_paths";
-    paths.title = "Call paths with the most time of their own".into();
+    paths.title = "Call paths with the most exclusive time".into();
     listings.push(paths);
     Ok(listings)
 }
@@ -236,7 +236,7 @@ pub(super) fn ranking(
     let more = ranking.paths.len().saturating_sub(top);
     Ok(Listing {
         key: "ranking",
-        title: format!("Call paths by {name}, without what they call"),
+        title: format!("Call paths by exclusive {name}"),
         columns: vec!["value", "share", "imbalance", "site", "call_path"],
         rows,
         note: if more > 0 {
@@ -365,7 +365,7 @@ pub(super) fn locations(
         .collect();
     let worst = Listing {
         key: "locations",
-        title: "Locations with the most".into(),
+        title: "Locations with the largest values".into(),
         columns: vec!["value", "share", "location"],
         rows,
         ..Listing::default()
@@ -396,7 +396,7 @@ pub(super) fn metrics(query: &Query, below: Option<CnodeId>) -> Result<Listing> 
         title: "Metrics".into(),
         columns: vec!["value", "unit", "metric"],
         rows,
-        note: "Summed up over all locations; `computed` ones are for viewers that evaluate them."
+        note: "Sums over all locations; viewers such as Cube evaluate metrics marked `computed`."
             .into(),
         ..Listing::default()
     })
@@ -448,7 +448,9 @@ pub(super) fn by(
         let least = weights.get(top.saturating_sub(1)).copied().unwrap_or(f64::INFINITY);
         rows.retain(|row| row.0 >= least);
         rows.truncate(top);
-        note.push_str(&format!(" {more} more with less are not shown; --top shows more."));
+        note.push_str(&format!(
+            " {more} more with smaller values are not shown; --top shows more."
+        ));
     }
     let with =
         if of_metric.0.is_empty() { String::new() } else { format!(", with {}", of_metric.0) };

@@ -37,10 +37,10 @@ pub(crate) struct Args {
     /// The experiment directory of a run with --profile. Without it, the newest `dwell-*` directory
     /// here.
     directory: Option<PathBuf>,
-    /// How large the trace may be, all processes together.
+    /// Largest size of the trace, all processes together.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
-    /// Write a filter that keeps it below --max-size to this file.
+    /// Write a filter that keeps the trace below --max-size to this file.
     #[arg(long, value_name = "FILE", requires = "max_size")]
     write: Option<PathBuf>,
     /// Print JSON.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "a size such as 64M is wanted".into())
+    parse_size(text).ok_or_else(|| "expected a size such as 64M".into())
 }
 
 /// Estimated size of the calls of one function.
@@ -79,10 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let directory = &runs::ended_or_latest(args.directory.as_deref())?;
     profile::make(directory)?;
     let Some(profile) = profile::read(directory)? else {
-        bail!(
-            "{}: there is no profile here; make one with dwell run --profile",
-            directory.display()
-        );
+        bail!("{}: no profile here; make one with dwell run --profile", directory.display());
     };
     let mut scorer = Scorer::new();
     profile.calls(|calls| scorer.add(calls))?;
@@ -91,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         choose(&mut score, most);
         if score.bytes_with_filter > most {
             note!(
-                "{} stay: what begins and ends the program cannot be left out",
+                "{} remain: calls that initialise and finalise the runtime cannot be excluded",
                 bytes(score.bytes_with_filter as f64)
             );
         }
@@ -201,7 +198,7 @@ fn table(score: &Score) -> String {
     if score.bytes_with_filter < score.bytes {
         let _ = writeln!(
             text,
-            "with the functions left out that have a minus, {}",
+            "without the functions marked with a minus, {}",
             bytes(score.bytes_with_filter as f64)
         );
     }
