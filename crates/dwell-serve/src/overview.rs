@@ -249,8 +249,8 @@ fn finding(run: &Run, found: &Value) -> Finding {
         list.iter().map(party).collect()
     };
     let condition = number("latency_seconds").map(|latency| match latency {
-        0.0 => "if requests travel in no time: the archive does not say".to_owned(),
-        latency => format!("if requests travel at least {}", seconds_text(latency)),
+        0.0 => "assuming no latency of requests, which the archive does not contain".to_owned(),
+        latency => format!("assuming that requests take at least {}", seconds_text(latency)),
     });
     let seconds = number("seconds").unwrap_or(0.0);
     // The number holds only for the report it was written with. Equal names are the evidence.

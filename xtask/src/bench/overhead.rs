@@ -3,13 +3,11 @@
 //! Three questions, answered in one run on real programs and a real OpenSHMEM:
 //!
 //! * What does one recorded call cost in CPU time? `tests/programs/overhead.c` runs without Dwell, with it, and with
-//!   Dwell
-//! loaded but its recording switched off.
+//!   Dwell loaded but its recording switched off.
 //! * How many instructions does the recorder execute for a call? callgrind counts them, with the same result on a busy
-//! machine and on an idle one.
+//!   machine and on an idle one.
 //! * How much longer do whole programs take? `examples/heat` and `examples/fft2d` time their work themselves, so that
-//!   the
-//! cost at the start and at the end of a run is seen apart from that during the run.
+//!   the cost at the start and at the end of a run is seen apart from that during the run.
 //!
 //! The first and the last question are asked of MPI as well: see [`mpi`].
 //!

@@ -14,7 +14,6 @@ mod hot;
 mod rows;
 mod savings;
 
-
 use crate::accounts::Account;
 use crate::paths::{Path, Paths};
 use crate::role::Traits;

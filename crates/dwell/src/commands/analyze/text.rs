@@ -410,8 +410,10 @@ fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
 fn how_sure(finding: &Finding) -> String {
     let word = finding.confidence.name();
     match finding.latency {
-        Some(0) => format!("{word}, if requests travel in no time: the archive does not say"),
-        Some(latency) => format!("{word}, if requests travel at least {}", time(latency)),
+        Some(0) => {
+            format!("{word}, assuming no latency of requests, which the archive does not contain")
+        }
+        Some(latency) => format!("{word}, assuming that requests take at least {}", time(latency)),
         None => word.to_owned(),
     }
 }
