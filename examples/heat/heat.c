@@ -8,8 +8,8 @@
  * One barrier ends each step; every 100 steps, and at the last, the largest
  * change of any cell is found with shmem_double_max_to_all.
  *
- * In a trace the strided transfers are much slower than the contiguous ones of
- * the same size, and the barrier shows how evenly the blocks are shared out.
+ * In a trace the strided transfers, which Open MPI moves element by element, are
+ * much slower than the contiguous ones; the barrier shows how even the blocks are.
  *
  *   oshcc -O2 -g -o heat heat.c -lm
  *   oshrun -np 4 ./heat [options] [N [STEPS]]
