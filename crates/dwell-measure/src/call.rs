@@ -146,6 +146,7 @@ fn record_begin(thread: &mut Thread, hook: &Hook, facts: &Facts) {
             thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
         }
         Operation::WaitChange => {
+            // At the beginning, as Score-P does it: a process that is killed in the wait has said for what it waits.
             let event = RmaWaitChange { win: RmaWinRef(0) };
             if waits_for_one(hook.row) {
                 let offset = thread.process.symmetric.offset(facts.address);

@@ -240,7 +240,7 @@ impl Recorder {
         self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
     }
 
-    /// A call waits until it is told something, at a place of its memory.
+    /// Records that a call begins to wait until it is told something, at a place of its memory.
     pub fn wait_for(&mut self, window: &Window, place: u64) {
         let event = RmaWaitChange { win: RmaWinRef(window.number) };
         self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);

@@ -66,7 +66,7 @@ fn sequences(trace: &Trace) {
     let mut locks = [0; 3];
     for (location, _) in trace.locations() {
         let mut reader = trace.archive.events(location).unwrap();
-        let mut inside = String::new();
+        let (mut inside, mut entered) = (String::new(), None);
         let mut last_id = None;
         let mut blocking = 0;
         let mut sequence: BTreeMap<u32, u64> = BTreeMap::new();
@@ -81,6 +81,7 @@ fn sequences(trace: &Trace) {
                 Event::Enter(_) if attributes.is_empty() => {} // The program itself.
                 Event::Enter(enter) => {
                     inside = trace.region(enter.region);
+                    entered = Some(record.time);
                     assert_eq!(attributes.len(), 1, "{inside} has its call site");
                 }
                 Event::RmaPut(put) => {
@@ -107,6 +108,8 @@ fn sequences(trace: &Trace) {
                 Event::RmaWaitChange(_) => {
                     assert!(inside.contains("wait") || inside.contains("_test"), "{inside}");
                     assert_eq!(attributes.len(), 1, "{inside} says what it waits for");
+                    let begins = Some(record.time) == entered;
+                    assert_eq!(begins, inside.contains("wait"), "{inside} says it before it waits");
                 }
                 Event::RmaRequestLock(_) => locks[0] += 1,
                 Event::RmaAcquireLock(_) => locks[1] += 1,
