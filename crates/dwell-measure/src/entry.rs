@@ -10,6 +10,7 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
+use crate::busy::Switch;
 use crate::thread::Location;
 
 /// The words of a thread. A stub stores all but the first before it jumps to its hook.
@@ -106,17 +107,19 @@ pub unsafe fn called_from(return_address: usize, stack: usize, frame: usize) {
 /// Whether calls are recorded.
 #[inline(always)]
 pub fn is_on() -> bool {
-    switch().load(Ordering::Relaxed) != 0
+    switch().is_on()
 }
 
 /// Lets stubs go to their hooks, or past them.
 pub(crate) fn turn(on: bool) {
-    switch().store(u8::from(on), Ordering::Release);
+    switch().turn(on);
 }
 
-fn switch() -> &'static AtomicU8 {
+/// The switch that stubs look at.
+#[inline(always)]
+pub(crate) fn switch() -> Switch<'static> {
     // SAFETY: defined above, zero at first, and only ever used as atomic bytes.
-    unsafe { &dwell_switch[0] }
+    Switch(unsafe { &dwell_switch[0] })
 }
 
 /// Why calls are followed, but not written.
@@ -175,7 +178,7 @@ fn counting() -> &'static AtomicU8 {
 
 /// Sees to it that a forked child does not record: it shares the mapped files with its parent.
 pub(crate) fn off_in_children() {
-    let page = ptr::from_ref(switch()).cast_mut().cast();
+    let page = ptr::from_ref(switch().0).cast_mut().cast();
     // SAFETY: the page belongs to the switch alone, and is anonymous memory.
     if unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) } != 0 {
         extern "C" fn off() {

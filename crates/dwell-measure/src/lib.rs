@@ -12,6 +12,7 @@
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
 //! | [`mpi`] | what is recorded of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for what is rare and needs room | the thread stays the same; unwinding passes |
+//! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
 //! | [`process`] | what threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
 //! | [`meet`] | calls at which all processes are together, to compare clocks of nodes | counted alike by all, whatever is recorded |
@@ -30,6 +31,7 @@
 )]
 
 mod agree;
+mod busy;
 pub mod call;
 pub mod clock;
 pub mod control;
@@ -62,3 +64,16 @@ mod together;
 mod unwind;
 mod windows;
 pub mod wrap;
+
+/// The atomics of [`busy`], which models replace by those of `loom`.
+mod atomics {
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+    pub(crate) use crate::entry::store_stack_pointer as announce;
+
+    /// Keeps the compiler from moving a load before an earlier store.
+    #[inline(always)]
+    pub(crate) fn cheap_barrier() {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+}

@@ -5,23 +5,24 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use crate::busy;
 use crate::guard::{Entry, pass};
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]
 pub(crate) struct Lock<T> {
-    taken: AtomicBool,
+    held: busy::Held,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached only by the thread that has set `taken`.
+// SAFETY: the value is reached only by the thread that has taken the lock.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) const fn new(value: T) -> Self {
-        Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Self { held: busy::Held::of(AtomicBool::new(false)), value: UnsafeCell::new(value) }
     }
 
     /// Uses the value. Must not be called from inside `action` with the same lock. A panic of `action`
@@ -37,8 +38,7 @@ impl<T> Lock<T> {
     }
 
     fn hold(&self) -> Option<Held<'_, T>> {
-        let free = !self.taken.swap(true, Ordering::Acquire);
-        free.then_some(Held(self))
+        self.held.take().then_some(Held(self))
     }
 }
 
@@ -49,14 +49,14 @@ impl<T> Held<'_, T> {
     #[allow(clippy::needless_pass_by_value)] // It is released at the end of this.
     fn with<R>(self, action: impl FnOnce(&mut T) -> R) -> R {
         pass(Entry::Locked);
-        // SAFETY: `taken` was false and is true now, so no one else is here until it is false.
+        // SAFETY: the lock was taken for this, so no one else is here until it is given back.
         action(unsafe { &mut *self.0.value.get() })
     }
 }
 
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        self.0.taken.store(false, Ordering::Release);
+        self.0.held.give_back();
     }
 }
 

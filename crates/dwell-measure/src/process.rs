@@ -495,8 +495,7 @@ impl Process {
 
     /// Ends the recording of all threads and closes their files.
     pub fn end(&self) -> Vec<io::Result<Closed>> {
-        entry::turn(false);
-        make_visible_to_all(false);
+        entry::switch().end(|| make_visible_to_all(false));
         guarded(Entry::Sample, || self.sample_clock());
         let places = self.places().iter().take(self.thread_count.load(Ordering::Acquire));
         // SAFETY: null, or a location, and these are never unmapped.

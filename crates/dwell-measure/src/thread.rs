@@ -29,7 +29,7 @@ use std::ffi::c_void;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use dwell_model::layer::Layer;
 use dwell_unify::definitions::attribute;
@@ -38,6 +38,7 @@ use otf2::event::{AnyEvent, Enter, Leave};
 use otf2::id::{AttributeRef, CallingContextRef, RegionRef, Time};
 use otf2::{Attribute, AttributeValue, List};
 
+use crate::busy::{Flag, Taken};
 use crate::clock::Clock;
 use crate::entry::{self, Quiet, Words, keeping_errno, words};
 use crate::guard::{self, pass};
@@ -75,8 +76,8 @@ const STACK: usize = 64 << 20;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Location {
-    /// The stack pointer of who uses the state; 0 if nobody does.
-    busy: AtomicUsize,
+    /// Says who uses the state.
+    busy: Flag,
     /// Whether its thread panicked while it was busy, so that what is kept here may not be what is in its file.
     broken: AtomicBool,
     /// Calls that went past the recorder because they came in its midst.
@@ -101,24 +102,13 @@ impl Busy {
     /// time tries this.
     #[inline(always)]
     unsafe fn take(location: &'static Location) -> Option<Self> {
-        // One thread writes this flag, so the two steps need not be one. Only a signal handler of the same
-        // thread can come between them, and that has ended when the second is done.
-        if location.busy.load(Ordering::Relaxed) != 0 {
-            return None;
-        }
-        // Whoever ends the recording switches it off, makes that visible to all threads by `membarrier`, and
-        // then looks at this flag. So here it is enough, on every processor, that the compiler does not look at
-        // the switch first.
-        entry::store_stack_pointer(&location.busy);
-        Some(Self { location })
+        location.busy.take().then_some(Self { location })
     }
 
     /// The thread is no longer busy.
     #[inline(always)]
     pub(crate) fn release(self) {
-        // What was written to the state is there for who sees that it is not busy. Signal handlers of this thread
-        // see it in the same order.
-        self.location.busy.store(0, Ordering::Release);
+        self.location.busy.release();
     }
 
     /// Ends the recording of an entry.
@@ -166,9 +156,9 @@ pub(crate) fn abandon(guard: usize) {
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
     let location = unsafe { &*location };
-    if (1..=guard).contains(&location.busy.load(Ordering::Relaxed)) {
+    if (1..=guard).contains(&location.busy.user()) {
         location.broken.store(true, Ordering::Relaxed);
-        location.busy.store(0, Ordering::Release);
+        location.busy.release();
     }
 }
 
@@ -309,17 +299,15 @@ fn take(words: &Words) -> Option<Busy> {
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
     let location = unsafe { &*location };
-    // SAFETY: it is the location of the calling thread.
-    let Some(thread) = (unsafe { Busy::take(location) }) else {
-        location.bypassed.fetch_add(1, Ordering::Relaxed);
-        return None;
-    };
-    pass(guard::Entry::Busy);
-    if !entry::is_on() {
-        thread.release();
-        return None;
+    match location.busy.take_to_record(entry::switch()) {
+        Taken::Yes => pass(guard::Entry::Busy),
+        Taken::Off => return None,
+        Taken::Busy => {
+            location.bypassed.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
     }
-    Some(thread)
+    Some(Busy { location })
 }
 
 /// Returns whether the calling thread is inside a recorded call of a layer, or inside the recorder.

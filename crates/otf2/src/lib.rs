@@ -112,6 +112,7 @@ pub mod chunk;
 pub mod clock;
 #[cfg(feature = "std")]
 pub mod close;
+mod commit;
 pub mod def;
 pub mod encode;
 pub mod enums;
@@ -123,6 +124,11 @@ pub mod files;
 pub mod id;
 pub mod map;
 mod mark;
+
+/// The atomics of [`commit`], which a model replaces by those of `loom`.
+mod atomics {
+    pub(crate) use core::sync::atomic::{AtomicU8, Ordering};
+}
 pub mod marker;
 #[cfg(feature = "std")]
 pub mod read;

@@ -8,7 +8,9 @@
 //! function.
 #![allow(unsafe_code)]
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::AtomicU8;
+
+use crate::commit;
 
 /// Stores `value` so that it is visible only after all earlier stores.
 #[inline(always)]
@@ -16,5 +18,5 @@ pub(crate) fn publish(place: &mut u8, value: u8) {
     // SAFETY: the pointer comes from a live exclusive reference, so it is valid and aligned for the
     // duration of the borrow, and nothing else can access the byte through Rust meanwhile.
     let place = unsafe { AtomicU8::from_ptr(place) };
-    place.store(value, Ordering::Release);
+    commit::store(place, value);
 }

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_void};
 use std::io;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use dwell_unify::definitions::CUT;
 use dwell_unify::facts::{self, Fact};
@@ -18,6 +18,7 @@ use otf2::id::{LocationRef, RegionRef, Time};
 use super::{
     Busy, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
 };
+use crate::busy::Flag;
 use crate::entry::{self, keeping_errno, words};
 use crate::guard::{self, guarded, pass};
 use crate::memory::{self, Memory};
@@ -128,7 +129,7 @@ impl Location {
             unleft_count: 0,
         };
         let location = Self {
-            busy: AtomicUsize::new(0),
+            busy: Flag::new(),
             broken: AtomicBool::new(false),
             bypassed: AtomicU64::new(0),
             next_free: AtomicPtr::new(ptr::null_mut()),
@@ -279,20 +280,18 @@ impl FreeList {
 /// The recording has been switched off for all to see, and one thread at a time does this.
 pub(crate) unsafe fn close(location: &'static Location) -> io::Result<Closed> {
     for _ in 0..1000 {
-        // What its thread wrote before it was no longer busy is seen here.
-        if location.busy.load(Ordering::Acquire) == 0 {
-            // SAFETY: its thread does not come back to the state while recording is off.
-            if let Some(mut thread) = unsafe { Busy::take(location) } {
-                let closed = guarded(guard::Entry::Close, || thread.close(location));
-                let mended = || {
-                    let events = guarded(guard::Entry::Close, || thread.mend());
-                    let events = events.unwrap_or_else(|| Err(guard::error()))?;
-                    Ok(Closed { events, ..thread.told(location) })
-                };
-                let closed = closed.unwrap_or_else(mended);
-                thread.release();
-                return closed;
-            }
+        // The thread does not come back to the state while recording is off.
+        if location.busy.take_from_owner() {
+            let mut thread = Busy { location };
+            let closed = guarded(guard::Entry::Close, || thread.close(location));
+            let mended = || {
+                let events = guarded(guard::Entry::Close, || thread.mend());
+                let events = events.unwrap_or_else(|| Err(guard::error()))?;
+                Ok(Closed { events, ..thread.told(location) })
+            };
+            let closed = closed.unwrap_or_else(mended);
+            thread.release();
+            return closed;
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
