@@ -39,7 +39,7 @@ const PARADIGM: u8 = 9;
 const EXACT: u32 = 8;
 const SAMPLE: u64 = 64;
 
-/// What a network might do, for the estimate, in nanoseconds: for a message, for a byte.
+/// Assumed cost of a network, for the estimate, in nanoseconds: of a message, and of a byte.
 const LATENCY: f64 = 2000.0;
 const BYTE: f64 = 1.0;
 
@@ -119,7 +119,7 @@ struct Level {
     down: Sum,
     answer: Sum,
     read: Sum,
-    /// What this round adds to the time that rank 0 has to wait, up and down, in nanoseconds.
+    /// Time in nanoseconds by which this round delays rank 0, on the way up and on the way down.
     at_rank_0: [f64; 2],
 }
 
@@ -130,7 +130,7 @@ struct Run {
     leaves: Sum,
 }
 
-/// What a process has gathered, and what it needs for the way down.
+/// Definitions that a process has gathered, and the records that it needs to answer its children.
 struct Gathered {
     node: Node,
     /// From its own ids to those of its node.
@@ -148,7 +148,7 @@ struct Kept {
     children: Vec<Self>,
 }
 
-/// Whether the way down is followed from this process in the low rounds.
+/// Returns `true` if the way down is followed from this process in the low rounds.
 fn is_sampled(rank: u64) -> bool {
     (rank >> EXACT).is_multiple_of(SAMPLE)
 }
@@ -217,7 +217,7 @@ impl Run {
         }
     }
 
-    /// Whether a process finds its definitions under the ids that it was told.
+    /// Checks that a process finds its definitions under the ids in its answer.
     fn check(&self, rank: u64, local: &Maps, answer: &Answer, global: &Global) {
         let (own, _) = self.templates.process(rank, self.size);
         let (maps, global) = (local.then(answer.maps()), global.shared());
@@ -378,7 +378,7 @@ fn mix(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What is the same for many processes, made once.
+/// Definitions that are the same for many processes, made once.
 struct Templates {
     regions: Vec<Region>,
     modules: Vec<Module>,

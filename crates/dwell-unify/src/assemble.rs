@@ -21,7 +21,8 @@ use crate::local::Local;
 use crate::numbers::{self, Number};
 use crate::unify::{self, Property};
 
-/// How archives of the recorder are written.
+/// Returns the options with which the recorder and recovery write archives: event chunks of `chunk` bytes, definition
+/// chunks large enough for `locations` locations, and a trace id from the time of day.
 pub fn options(chunk: u64, locations: u64) -> Options {
     Options {
         events_chunk: chunk,
@@ -32,14 +33,16 @@ pub fn options(chunk: u64, locations: u64) -> Options {
     }
 }
 
-/// Nanoseconds since 1970 by the clock of the system.
+/// Returns the nanoseconds since 1970 on the clock of the system.
 fn realtime() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Brings the files of one process to where the archive has them: renames its event files, or copies
-/// them from another file system, and writes its mapping tables and clock.
+/// Brings the files of one process to their places in the archive: renames its event files, or copies them from another
+/// file system, and writes its mapping tables and clock offsets. `first` is the location of the first thread, and
+/// `open_files` the folder in which the recorder wrote. A thread without an event file gets an empty one. The function
+/// may be called again after an interruption.
 ///
 /// # Errors
 /// If files cannot be moved or written.
@@ -82,10 +85,12 @@ pub fn place(
     Ok(())
 }
 
-/// Brings the profiles of the threads of a process to where `dwell` looks for them, if there are any.
+/// Moves the files of rows of a process into the profile folder of the experiment, under the numbers of their
+/// locations. Does nothing for threads without rows. It serves runs whose rows could not be
+/// [collated](mod@crate::collate).
 ///
 /// # Errors
-/// If files cannot be moved.
+/// If the folder cannot be made or a file cannot be moved.
 pub fn place_rows(
     local: &Local,
     first: LocationRef,
@@ -103,7 +108,8 @@ pub fn place_rows(
     Ok(())
 }
 
-/// The profiles of the threads of a process as they travel, if there are any.
+/// Reads the rows of the threads of a process and encodes each as a [part](collate::part()) in ids of the archive.
+/// Threads without a file of rows are skipped. A file that cannot be read, or is no profile, is an error in its place.
 pub fn parts<'a>(
     local: &'a Local,
     first: LocationRef,
@@ -128,7 +134,7 @@ pub fn parts<'a>(
     })
 }
 
-/// Renames a file, or copies it to another file system.
+/// Renames a file, or copies it if the target is on another file system.
 fn bring(from: &Path, to: &Path) -> io::Result<()> {
     let Err(error) = fs::rename(from, to) else { return Ok(()) };
     if error.kind() != io::ErrorKind::CrossesDevices {
@@ -143,7 +149,8 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
     fs::remove_file(from)
 }
 
-/// Writes the global definitions and the anchor, which make an archive of event files.
+/// Writes the global definitions and then the anchor file, which makes an archive of the event files that are in place.
+/// Rank 0 calls it last. `ahead` is added to the earliest beginning of a process to get the time of day of the archive.
 ///
 /// # Errors
 /// If files cannot be written.
@@ -162,7 +169,8 @@ pub fn complete(
     archive.finish()
 }
 
-/// What the anchor of the archive says about the run.
+/// Returns the properties of the run for the anchor file: its `state`, and every property of the processes under its
+/// name with the prefix `DWELL::`. Where processes differ in a value, the values are joined, up to about 1,000 bytes.
 pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> {
     let mut properties: Vec<(String, String)> = vec![("DWELL::STATE".into(), state.into())];
     for Property { name, value } in global.shared().properties() {
@@ -177,14 +185,16 @@ pub fn properties(global: &unify::Global, state: &str) -> Vec<(String, String)> 
     properties
 }
 
-/// What an archive says about calls that it does not have.
+/// Returns the properties that tell a reader of the archive about calls it does not contain: those lost because
+/// recording had stopped, and those of threads that were not recorded. Empty if nothing is missing.
 pub fn loss_properties(global: &unify::Global) -> impl Iterator<Item = (String, String)> {
     let lost = numbers::lost(global).map(|lost| (archive::LOST.into(), lost));
     let unrecorded = numbers::unrecorded(global);
     lost.into_iter().chain(unrecorded.map(|it| (archive::UNRECORDED.into(), it)))
 }
 
-/// What an archive says about the clocks of its nodes, if there are several, and how fast messages are.
+/// Returns the properties about the clocks of the archive, in nanoseconds: the largest error bound of a process, and
+/// the shortest message times between nodes and within a node. Values that no process measured are left out.
 pub fn clock_properties(global: &unify::Global) -> Vec<(String, String)> {
     let of = |number| numbers::of(global, number).filter(|value| *value > 0);
     let told = [

@@ -1,33 +1,35 @@
-//! How the clock of a process went against that of rank 0, from measurements at some moments.
+//! The course of a clock against that of rank 0, computed from measurements at some moments.
 //!
-//! From one measurement to the next a clock is taken to drift evenly; how far it is from doing so shows in how far
-//! each measurement is from the line between its neighbours. The archive has the result as clock offsets,
-//! which every reader of OTF2 applies, and states how far wrong they may be. The recorder makes the measurements.
+//! Between two measurements a clock is assumed to drift evenly; the distance of each measurement from the line between
+//! its neighbours shows how far that is from the truth. The archive has the result as clock offsets, which every reader
+//! of OTF2 applies, and a bound on their error. The recorder makes the measurements.
 
-/// How far the clock of this process is from that of rank 0.
+/// One measurement of the offset between the clock of this process and that of rank 0. All times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance {
-    /// When it was measured, by the clock of this process.
+    /// Time of the measurement on the clock of this process.
     pub monotonic: u64,
-    /// What has to be added to the clock of this process, nanoseconds.
+    /// Value to add to the clock of this process to get that of rank 0.
     pub offset: i64,
-    /// How far wrong that may be, at most: half of each round trip on the way to rank 0.
+    /// Bound on the error of the offset: the sum of half of each round trip on the path to rank 0.
     pub residual: u64,
-    /// Half of the shortest round trip to the process above, if that is on another node.
+    /// Half of the shortest round trip to the parent in the tree, if the parent is on another node.
     pub half: Option<u64>,
-    /// The same, if that is on the same node.
+    /// Half of the shortest round trip to the parent in the tree, if the parent is on the same node.
     pub near: Option<u64>,
 }
 
-/// How a clock went against that of rank 0, from what was measured at some moments.
+/// Offset of a clock from that of rank 0 as a function of time, interpolated between measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
-    /// At rising times.
+    /// Measurements at ascending times.
     points: Vec<Distance>,
 }
 
 impl Course {
-    /// Of measurements that contradict each other the better one is believed.
+    /// Makes a course from measurements in the order of time. Of two measurements that contradict each other, because
+    /// no clock drifts as fast as they say, only the one with the smaller error bound is kept. Measurements that are
+    /// far less exact than their neighbours and agree with them are dropped too.
     pub fn of(measured: &[Distance]) -> Self {
         let mut points: Vec<Distance> = Vec::with_capacity(measured.len());
         for point in measured {
@@ -54,7 +56,7 @@ impl Course {
         course
     }
 
-    /// Leaves out what was measured far worse than its neighbours, and does not contradict them.
+    /// Drops measurements that are far less exact than both neighbours and do not contradict them.
     fn drop_disturbed(&mut self) {
         let mut at = 1;
         while let Some([before, it, after]) = self.points.get(at - 1..at + 2) {
@@ -67,13 +69,14 @@ impl Course {
         }
     }
 
-    /// When there were measurements, by the clock of this process.
+    /// Returns the times of the measurements that were kept, ascending, on the clock of this process.
     pub fn times(&self) -> impl Iterator<Item = u64> {
         self.points.iter().map(|point| point.monotonic)
     }
 
-    /// What has to be added to the clock at a time. Before the first measurement and after the last it is
-    /// taken to drift as it did on the whole.
+    /// Returns the value to add to the clock of this process at `time` to get that of rank 0. Before the first
+    /// measurement and after the last, the clock is assumed to drift as it did from the first to the last on average.
+    /// Without measurements the result is 0.
     pub fn offset_at(&self, time: u64) -> i64 {
         let points = self.points.as_slice();
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return 0 };
@@ -90,10 +93,12 @@ impl Course {
         }
     }
 
-    /// How far wrong that may be at most, from the first measurement to the last: each has its own doubt, and
-    /// between two there is the bend that the neighbours show.
+    /// Returns a bound, in nanoseconds, on the error of [`offset_at`](Self::offset_at) between the first measurement
+    /// and the last. Each measurement contributes its own error, and each interval the bend that the neighbouring
+    /// measurements reveal.
     ///
-    /// Only the beginning of the call that started the runtime lies outside.
+    /// The bound does not cover the time before the first measurement, which is the beginning of the call that started
+    /// the runtime.
     pub fn residual(&self) -> u64 {
         let own = self.points.iter().map(|point| point.residual).max().unwrap_or(0);
         let between = self.points.windows(2).enumerate().map(|(at, pair)| {
@@ -102,9 +107,9 @@ impl Course {
         between.max().unwrap_or(own)
     }
 
-    /// How far a clock may be from the line between a measurement and the next. If what bends it happens once,
-    /// then each end is off the line from the other to a measurement beyond, by a part of that which depends on
-    /// how far beyond.
+    /// Estimates how far the clock may be from the line between measurement `at` and the next. If the drift changes
+    /// once in between, each end is off the line from the other end to a measurement beyond; the distance to that
+    /// measurement tells which part of the bend shows there.
     fn bend(&self, at: usize) -> u64 {
         let points = self.points.as_slice();
         let (Some(begin), Some(end)) = (points.get(at), points.get(at + 1)) else { return 0 };
@@ -129,19 +134,20 @@ impl Course {
 }
 
 impl Distance {
-    /// Time from one to another.
+    /// Returns the time between two measurements.
     fn apart(&self, other: &Self) -> u64 {
         self.monotonic.abs_diff(other.monotonic)
     }
 
-    /// How far `middle` is from the line from here to `beyond`.
+    /// Returns the distance of the offset of `middle` from the line between this measurement and `beyond`.
     fn off(&self, middle: &Self, beyond: &Self) -> u64 {
         let (begin, end) =
             if self.monotonic <= beyond.monotonic { (self, beyond) } else { (beyond, self) };
         begin.towards(end, begin, middle.monotonic).abs_diff(middle.offset)
     }
 
-    /// How far a clock may be from the line from here to `end`, by what is seen from a point beyond `end`.
+    /// Estimates how far the clock may be from the line between this measurement and `end`, judged by a measurement
+    /// beyond `end`.
     fn bend_seen(&self, end: &Self, beyond: &Self) -> u64 {
         let (length, more) = (self.apart(end), end.apart(beyond).max(1));
         let off = self.off(end, beyond);
@@ -157,7 +163,7 @@ impl Distance {
         u64::try_from(bend).unwrap_or(u64::MAX)
     }
 
-    /// The offset at a time on the line through `from` that is parallel to the one from here to `other`.
+    /// Returns the offset at `time` on the line through `from` whose slope is that from this measurement to `other`.
     fn towards(&self, other: &Self, from: &Self, time: u64) -> i64 {
         let span = i128::from(other.monotonic) - i128::from(self.monotonic);
         if span <= 0 {

@@ -23,7 +23,7 @@ use otf2::{Attribute, AttributeValue, List, def};
 use crate::facts;
 use crate::unify::{CommId, Global, Group, GroupId, Label};
 
-/// Ids of the attributes, the same in every archive: places in [`ATTRIBUTES`].
+/// Ids of the attributes, which are the same in every archive: positions in [`ATTRIBUTES`].
 #[allow(missing_docs)] // Their names and descriptions are in the table.
 pub mod attribute {
     use otf2::id::AttributeRef;
@@ -37,10 +37,11 @@ pub mod attribute {
     pub const NEIGHBOURS: AttributeRef = AttributeRef(6);
 }
 
-/// Marks a region that was left on behalf of the program, because its process or thread ended inside it.
+/// Attribute that marks a leave event which the program did not make, because its process or thread ended inside the
+/// region.
 pub const CUT: Attribute = Attribute { attribute: attribute::CUT, value: AttributeValue::Uint8(1) };
 
-/// Attributes in the order of their ids: name, type, description.
+/// Attributes that events of an archive may have, in the order of their ids: name, type and description of each.
 pub const ATTRIBUTES: [(&str, Type, &str); 7] = [
     (archive::CALL_SITE, Type::CallingContext, "From where the region was called"),
     (archive::SYMMETRIC_OFFSET, Type::Uint64, "Where in symmetric memory it acts"),
@@ -55,7 +56,8 @@ pub const ATTRIBUTES: [(&str, Type, &str); 7] = [
     (archive::NEIGHBOURS, Type::Group, "The process and the neighbours that send to it"),
 ];
 
-/// Writes all global definitions of a run.
+/// Writes all global definitions of a run. `begin_realtime` is the time of day at which the run began, in nanoseconds
+/// since 1970. The same definitions give the same bytes, whether the run ended well or was recovered.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -91,7 +93,7 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    /// Paradigms that regions or groups have.
+    /// Returns the paradigms that regions or groups have, ascending.
     fn used_paradigms(&self) -> Vec<u8> {
         let shared = self.global.shared();
         let regions = shared.regions().iter().map(|region| region.paradigm);
@@ -120,7 +122,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The machine, its nodes, the processes and their threads.
+    /// Writes the system tree: the machine, its nodes, the processes and their threads.
     fn system(&mut self) -> otf2::Result<()> {
         let hosts: Vec<&str> =
             self.global.shared().hosts().iter().map(|host| host.name.as_str()).collect();
@@ -230,8 +232,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Call sites, as far as they are known here: by module and offset. Their functions and lines are
-    /// found afterwards, by who has the time and the files to read.
+    /// Writes call sites as far as they are known here: by module and offset. Functions and lines are looked up later,
+    /// by a reader that has the files of the program and the time to read them.
     fn sites(&mut self) -> otf2::Result<()> {
         let shared = self.global.shared();
         let first = shared.regions().len() as u32;
@@ -284,9 +286,8 @@ impl Writer<'_> {
         self.defs.write(def::CallingContext { id, region, source_code_location, parent })
     }
 
-    /// Groups, communicators and windows. The members of a group are listed, because the format wants
-    /// them so: it is the only place where they are. A group without members stands for all processes
-    /// that can be in one of its kind, and comes before those.
+    /// Writes groups, communicators and windows. The members of a group are listed one by one, as OTF2 requires. A
+    /// group without members stands for all processes that can be a member of its kind, and comes first.
     fn windows(&mut self) -> otf2::Result<()> {
         let shared = self.global.shared();
         let main: Vec<u64> = self
@@ -357,7 +358,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Each counter is a metric by itself, whose values come when the program has them.
+    /// Writes counters, each as a metric of its own with values at irregular times.
     fn counters(&mut self) -> otf2::Result<()> {
         for (id, it) in (0..).zip(self.global.shared().counters()) {
             let (name, unit) = (self.defs.string(&it.name)?, self.defs.string(&it.unit)?);
@@ -408,7 +409,7 @@ impl Writer<'_> {
     }
 }
 
-/// Each number once, in order.
+/// Returns each number once, ascending.
 fn distinct(numbers: impl Iterator<Item = u8>) -> Vec<u8> {
     numbers.collect::<std::collections::BTreeSet<u8>>().into_iter().collect()
 }

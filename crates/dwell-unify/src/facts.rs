@@ -1,8 +1,8 @@
-//! What a process writes down about itself, so that its events can be understood without it.
+//! Facts: statements of a process about itself, without which nobody could tell what its events mean.
 //!
-//! Every [`Fact`] goes to the process's [stream](crate::stream) before the first event that needs it.
-//! Ids are local to the process. At the end of a run the facts of all processes are
-//! [unified](crate::unify); after a crash `dwell recover` does the same from the files.
+//! A process writes every [`Fact`] to its [stream](crate::stream) before the first event that needs it. Ids are local
+//! to the process. At the end of a run the facts of all processes are [unified](crate::unify); after a crash `dwell
+//! recover` does the same from the files.
 //!
 //! # A fact on disk
 //!
@@ -12,74 +12,80 @@
 //! | 1 | u16 | bytes of the fields, little endian |
 //! | 3 | u8 | check of the tag and the length |
 //! | 4 | u32 | sum of the tag and the fields, little endian ([FNV-1a](http://www.isthe.com/chongo/tech/comp/fnv)) |
-//! | 8 | | the fields in the order of [`Fact`]: numbers with seven bits to a byte, the lowest first; text and bytes behind their length |
+//! | 8 | | the fields in the order of [`Fact`]: numbers with seven bits to a byte, the lowest first; text and bytes after their length |
 //!
-//! Any change of one byte is noticed. What follows a fact that is damaged is found again by its check
-//! and sum.
+//! Any change of one byte is noticed. The reader finds the next fact after a damaged one by its check and sum.
 
 use std::fmt;
 
 use crate::unify::Run;
 
-/// Something that a process knows.
+/// A statement of a process about itself, its threads, or an id that its events use. Text and bytes borrow from the
+/// buffer that the fact was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The fields are what their names say.
 pub enum Fact<'a> {
-    /// Who the process is. Comes first.
+    /// Identity of the process: rank, number of processes, process id, host and program. It is the first fact of a
+    /// stream.
     Process { rank: u64, size: u64, pid: u64, host: &'a str, program: &'a str, layer: u64 },
-    /// Something of the runtime, machine or configuration, as a word and its value.
+    /// A property of the runtime, the machine or the configuration, as a name and a value.
     Property { name: &'a str, value: &'a str },
-    /// A function of a runtime.
+    /// A region: a function of a runtime, or a region that the program names. `role` and `paradigm` are numbers of
+    /// `OTF2_RegionRole` and `OTF2_Paradigm`.
     Region { id: u64, name: &'a str, meaning: &'a str, role: u64, paradigm: u64 },
-    /// A program or library: addresses from `start` to `end`, loaded with `bias`.
+    /// A program or shared library that is loaded at the addresses from `start` to `end`; `bias` is the difference
+    /// between an address in memory and one in the file.
     Module { id: u64, start: u64, end: u64, bias: u64, path: &'a str, build_id: &'a [u8] },
-    /// A place that calls: the address behind the call.
+    /// A call site: `address` is the return address of a recorded call.
     Site { id: u64, address: u64 },
-    /// A window: a context of `start + i·stride`, i below `size`, of the processes of a layer.
+    /// An OpenSHMEM window: the context numbered `context` of the `size` processes `start`, `start + stride` and so on.
     Window { id: u64, paradigm: u64, start: u64, stride: u64, size: u64, context: u64 },
-    /// A thread, and which files it has: a bit for [`EVENTS`] and one for [`ROWS`].
+    /// A thread, and the files that it has: the bit [`EVENTS`] for a file of events and [`ROWS`] for one of rows.
     Thread { id: u64, tid: u64, files: u64 },
-    /// Both clocks at one moment: the recorder's nanoseconds, the system's, and how far apart the
-    /// readings may be.
+    /// A reading of both clocks at one moment, in nanoseconds: the clock of the recorder, the monotonic clock of the
+    /// system, and the largest distance between the two readings.
     Clock { recorder: u64, monotonic: u64, doubt: u64 },
-    /// The process knew that it ended.
+    /// The process ended in a way that the recorder noticed; `how` describes it.
     End { how: &'a str },
-    /// Members of a group, as runs: first, distance (its sign in the lowest bit), how many. Where there are many, several facts
-    /// say one after the other.
+    /// Members of a group, as the runs that [`encode_runs`] writes. A group with many members takes several facts, each
+    /// of which adds to the members before.
     Members { group: u64, paradigm: u64, runs: &'a [u8] },
-    /// A communicator. `remote` is the other group plus one of one that connects two.
+    /// A communicator. `remote` is 0, or for an inter-communicator the id of the remote group plus one. All members
+    /// compute the same `identity`.
     Comm { id: u64, group: u64, remote: u64, identity: u64, name: &'a str },
-    /// How far the clock of the node is from that of rank 0: see [`Fact::Clock`] for the time. The sign of
-    /// the offset is in its lowest bit; `half` is half of the shortest round trip plus one, or 0.
+    /// A measurement of the offset of the clock of the node from that of rank 0, in nanoseconds. `monotonic` is the
+    /// time on the clock of the node, as in [`Fact::Clock`]. The sign of `offset` is in its lowest bit. `half` and
+    /// `near` are half of the shortest round trip plus one, to another node and on the same node, or 0 if there is
+    /// none.
     Sync { monotonic: u64, offset: u64, residual: u64, half: u64, near: u64 },
-    /// A window that was made from a communicator. Its id is one of windows.
+    /// A window that was made from a communicator. The id is in the same space as those of [`Fact::Window`].
     CommWindow { id: u64, comm: u64, number: u64, name: &'a str },
-    /// A function of the program: where it begins. Its id is one of regions.
+    /// A function of the program that begins at `address`. The id is in the same space as those of [`Fact::Region`].
     Function { id: u64, address: u64 },
-    /// A parameter that the program names; `kind` is one of `OTF2_ParameterType`.
+    /// A parameter that the program names; `kind` is a number of `OTF2_ParameterType`.
     Parameter { id: u64, kind: u64, name: &'a str },
-    /// A counter that the program names; `kind` is one of `OTF2_Type`.
+    /// A counter that the program names; `kind` is a number of `OTF2_Type`.
     Counter { id: u64, kind: u64, name: &'a str, unit: &'a str },
-    /// A place that calls, as [`Fact::Site`], whose function was called from `parent` minus one, or from
-    /// nowhere known if that is 0. Its id is one of sites.
+    /// A calling context: a call site as in [`Fact::Site`], in a function that was called from the context `parent`
+    /// minus one, or from an unknown place if `parent` is 0. A process has either sites or contexts.
     Context { id: u64, address: u64, parent: u64 },
-    /// A text that is the value of a parameter.
+    /// A text that is the value of a parameter, so that events can refer to it by an id.
     Text { id: u64, text: &'a str },
 }
 
-/// Frames that a calling context has at most; deeper ones of a damaged stream are dropped.
+/// Largest number of frames of a calling context. Deeper contexts occur only in damaged streams and are dropped.
 pub const DEPTH: usize = 64;
 
-/// Bit in the context of a [`Fact::Window`] that stands for the static data of the processes. These are a window of
-/// their own, because a runtime may need the target's help for them where it does not for the symmetric heap.
+/// Bit in the context of a [`Fact::Window`] that stands for the static data of the processes. Static data are a window
+/// of their own, because a runtime may need the target's help for them where it does not for the symmetric heap.
 pub const STATIC_DATA: u32 = 1 << 30;
 
-/// Bit in the number of a [`Fact::CommWindow`] that belongs to a layer above MPI.
+/// Bit in the number of a [`Fact::CommWindow`] that marks windows of a layer above MPI, such as ARMCI.
 pub const ABOVE_MPI: u32 = 1 << 31;
 
-/// Bit of a thread that has a file of events.
+/// Bit in the files of a [`Fact::Thread`] that has a file of events.
 pub const EVENTS: u64 = 1;
-/// Bit of a thread that has a file of rows of a profile.
+/// Bit in the files of a [`Fact::Thread`] that has a file of rows of a profile.
 pub const ROWS: u64 = 2;
 
 impl<'a> Fact<'a> {
@@ -106,8 +112,9 @@ impl<'a> Fact<'a> {
         }
     }
 
-    /// Writes the fact and returns its tag and its length, or `None` if it does not fit. The first byte of `into` is
-    /// left as it is: the caller publishes the fact by storing the tag there, after everything else.
+    /// Writes the fact into the beginning of `into` and returns its tag and its length in bytes, or `None` if it does
+    /// not fit. The first byte of `into` becomes 0: the caller publishes the fact by storing the tag there, after
+    /// everything else, so that a reader never sees half a fact.
     pub fn encode(&self, into: &mut [u8]) -> Option<(u8, usize)> {
         let mut out = Output { into, at: HEADER, fits: true };
         match *self {
@@ -234,10 +241,10 @@ impl<'a> Fact<'a> {
     }
 }
 
-/// Bytes before the fields.
+/// Number of bytes before the fields of a fact.
 pub(crate) const HEADER: usize = 8;
 
-/// The highest tag.
+/// The highest tag that this version writes.
 const LAST_TAG: u8 = 18;
 
 fn check(tag: u8, length: u16) -> u8 {
@@ -245,25 +252,25 @@ fn check(tag: u8, length: u16) -> u8 {
     tag.wrapping_mul(0x1D) ^ low.wrapping_mul(0x35) ^ high.wrapping_mul(0x4F) ^ 0xA5
 }
 
-/// FNV-1a. Two texts of one length that differ in one byte have different sums.
+/// Computes FNV-1a. Two texts of the same length that differ in one byte have different sums.
 fn sum(tag: u8, fields: &[u8]) -> u32 {
     let step = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     fields.iter().fold(step(0x811C_9DC5, &tag), step)
 }
 
-/// Tag of a fact that fills the rest of a block of the stream.
+/// Tag of the bytes that fill the rest of a block of the stream. A reader skips everything after it in the block.
 pub const FILLER: u8 = 0xFF;
 
-/// What is wrong with facts that were read.
+/// Reasons for which bytes of a stream cannot be read as a fact. The reader continues with the next fact that is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// A tag that this version does not know.
+    /// The fact is sound but has a tag that this version does not know.
     Tag(u8),
-    /// A field goes beyond its fact.
+    /// A field extends beyond the end of its fact.
     Short,
-    /// Text that is not UTF-8.
+    /// A text field is not UTF-8.
     Text,
-    /// Bytes that are no fact.
+    /// The bytes are not a fact: its check or its sum is wrong.
     Bytes,
 }
 
@@ -280,11 +287,13 @@ impl fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
-/// Facts whose sum is computed to find the next one behind damage, at most, in each block.
+/// Largest number of sums that are computed in each block to find the next fact after damage. It bounds the time for a
+/// block that was made to look like many facts.
 const TRIES: usize = 4096;
 
-/// Reads the facts of one block of a stream, each with its place in the block. Behind damage the next
-/// fact is looked for.
+/// Reads the facts of one block of a stream, each with its offset in the block. After damage the iterator reports it
+/// and continues with the next sound fact of the block. An incomplete fact at the end, as a killed process may leave
+/// it, is not damage.
 pub fn read(block: &[u8]) -> impl Iterator<Item = (usize, Result<Fact<'_>, Damage>)> {
     let (mut at, mut tries) = (0, 0);
     std::iter::from_fn(move || {
@@ -310,8 +319,8 @@ pub fn read(block: &[u8]) -> impl Iterator<Item = (usize, Result<Fact<'_>, Damag
     })
 }
 
-/// A fact as it stands in a block, from its tag and its fields, whatever these are. `None` if there are too
-/// many.
+/// Makes the bytes of a fact from any tag and any fields, which need not be valid. Tests and fuzz targets use it to
+/// make facts that are sound outside and wrong inside. Returns `None` if the fields exceed 65,535 bytes.
 pub fn frame(tag: u8, fields: &[u8]) -> Option<Vec<u8>> {
     let length = u16::try_from(fields.len()).ok()?;
     let [low, high] = length.to_le_bytes();
@@ -319,7 +328,7 @@ pub fn frame(tag: u8, fields: &[u8]) -> Option<Vec<u8>> {
     Some([&[tag, low, high, check(tag, length), a, b, c, d], fields].concat())
 }
 
-/// Whether the tag and the length of a fact stand at a place.
+/// Returns `true` if a tag and a length with the right check stand at `at`.
 fn is_framed(block: &[u8], at: usize) -> bool {
     let Some(&[tag, low, high, sign]) = block.get(at..).and_then(<[u8]>::first_chunk) else {
         return false;
@@ -327,7 +336,7 @@ fn is_framed(block: &[u8], at: usize) -> bool {
     (1..=LAST_TAG).contains(&tag) && check(tag, u16::from_le_bytes([low, high])) == sign
 }
 
-/// The tag and the fields of the fact at a place, if a complete one is there.
+/// Returns the tag and the fields of the fact at `at`, or `None` if no complete fact with the right sum is there.
 fn framed(block: &[u8], at: usize) -> Option<(u8, &[u8])> {
     let (&[tag, low, high, sign, a, b, c, d], rest) =
         block.get(at..)?.split_first_chunk::<HEADER>()?;
@@ -339,7 +348,8 @@ fn framed(block: &[u8], at: usize) -> Option<(u8, &[u8])> {
     (sum(tag, fields) == u32::from_le_bytes([a, b, c, d])).then_some((tag, fields))
 }
 
-/// Writes runs of a group as [`Fact::Members`] has them, as many as fit, and returns how many did.
+/// Writes runs of a group in the encoding of [`Fact::Members`], as many as fit into `into`. Returns the number of runs
+/// that fit and the number of bytes that they take; the caller puts the rest into further facts.
 pub fn encode_runs(runs: &[Run], into: &mut [u8]) -> (usize, usize) {
     let mut out = Output { into, at: 0, fits: true };
     let mut written = (0, 0);
@@ -354,7 +364,8 @@ pub fn encode_runs(runs: &[Run], into: &mut [u8]) -> (usize, usize) {
     written
 }
 
-/// Reads what [`encode_runs`] wrote.
+/// Reads runs that [`encode_runs`] wrote. The iterator ends at the first run that is incomplete, so damaged bytes give
+/// fewer runs.
 pub fn decode_runs(bytes: &[u8]) -> impl Iterator<Item = Run> {
     let mut input = Input(bytes);
     std::iter::from_fn(move || {

@@ -1,8 +1,7 @@
-//! A process as its stream of facts tells it: what unification and the archive need.
+//! A process as its stream of facts describes it, in the form that unification and the archive need.
 //!
-//! A living process reads its own stream at the end of the run; `dwell recover` reads those of dead
-//! ones. It is the same code, so that a recovered archive differs from a finished one in nothing but
-//! what was lost.
+//! A living process reads its own stream at the end of the run; `dwell recover` reads those of dead processes. Both use
+//! this code, so that a recovered archive differs from a finished one only in what was lost.
 
 use std::io;
 use std::path::Path;
@@ -21,32 +20,35 @@ use crate::unify::{
     Property, Region, Shared, Site, SiteId, Stack, StackId, Text, Thread, Window,
 };
 
-/// What a process wrote down about itself.
+/// Contents of the stream of facts of one process: its definitions, its row, and the tables that translate the ids in
+/// its events.
 #[derive(Clone, Debug, Default)]
 pub struct Local {
-    /// What others may have too.
+    /// Definitions that other processes may have too.
     pub shared: Shared,
-    /// What it alone has. Times are on the clock of its node.
+    /// Row of the process: definitions that only it has. Times are on the clock of its node until [`Local::shift`]
+    /// moves them.
     pub process: Process,
-    /// Number of processes that it knew of.
+    /// Number of processes of the run, as this process knew it.
     pub size: u64,
-    /// Path of the program.
+    /// Path of the program that the process ran.
     pub program: String,
-    /// Both clocks: the recorder's, and by how much the node's is ahead.
+    /// Clock offsets of the process, ascending: a time on the clock of the recorder, and the value to add to get that
+    /// of the node, or that of the archive after [`Local::shift`]. In nanoseconds.
     pub clock: Vec<(u64, i64)>,
-    /// How far the clock of the node was from that of rank 0, at some moments.
+    /// Measurements of the offset of the node's clock from that of rank 0.
     pub(crate) distances: Vec<Distance>,
-    /// How far wrong its times may be against those of rank 0, nanoseconds.
+    /// Bound on the error of the times relative to those of rank 0, in nanoseconds.
     residual: u64,
-    /// How the process ended, if it knew.
+    /// Description of the end of the process; `None` if it died without noticing.
     pub end: Option<String>,
-    /// What the head of the stream says.
+    /// Contents of the head of the stream.
     pub head: Headed,
-    /// Which files each thread has, as [`Fact::Thread`] says; 0 of threads that were not told.
+    /// Files of each thread, as the bits of [`Fact::Thread`]; 0 for threads that no fact mentions.
     pub files: Vec<u64>,
-    /// What was wrong with the stream, and where.
+    /// Descriptions of damage in the stream, with byte offsets. Empty if the stream is sound.
     pub damage: Vec<String>,
-    /// From ids in events to those in `shared`, where equal definitions are one.
+    /// Maps from ids in events to those in `shared`, where equal definitions have one id.
     regions: Vec<u32>,
     sites: Vec<u32>,
     stacks: Vec<u32>,
@@ -57,7 +59,7 @@ pub struct Local {
     counters: Vec<u32>,
     texts: Vec<u32>,
     modules: Vec<Loaded>,
-    /// How many ids of each space the events name: see [`Local::name`].
+    /// Number of ids of each space that the events use: see [`Local::name`].
     named: [usize; SPACES.len()],
     numbers: Vec<(String, String)>,
 }
@@ -70,7 +72,7 @@ struct Loaded {
     id: ModuleId,
 }
 
-/// Spaces of ids that events name and processes number for themselves, in the order of [`Local::tables`].
+/// Id spaces of events in which each process has its own numbers, in the order of [`Local::tables`].
 const SPACES: [MappingType; 8] = [
     MappingType::String,
     MappingType::Region,
@@ -82,29 +84,29 @@ const SPACES: [MappingType; 8] = [
     MappingType::CallingContext,
 ];
 
-/// How many threads a process has, and how many ids of each space its events name.
+/// Number of threads of a process, and number of ids of each space that its events use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {
     pub(crate) threads: u64,
     ids: [usize; SPACES.len()],
 }
 
-/// Damage of a stream is listed up to here.
+/// Number of damaged places that are described; further ones are counted.
 const LISTED: usize = 8;
 
 impl Local {
-    /// Reads a stream.
+    /// Reads the stream of facts of a process from its file. Damaged facts are skipped and described in `damage`.
     ///
     /// # Errors
-    /// If the file is no regular file, cannot be read, or is no stream of facts.
+    /// If the file is not a regular file, cannot be read, or is not a stream of facts.
     pub fn read(path: &Path) -> io::Result<Self> {
         Self::parse(&files::read(path, stream::MOST)?)
     }
 
-    /// The same from the bytes of the stream.
+    /// Reads a stream of facts from its bytes, as [`Local::read`] does from a file.
     ///
     /// # Errors
-    /// If they are no stream of facts.
+    /// If the bytes are not a stream of facts.
     pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let mut local = Self::default();
         let mut facts = 0;
@@ -253,7 +255,7 @@ impl Local {
         }
     }
 
-    /// A place that calls.
+    /// Adds a call site for a return address and returns its id.
     fn site(&mut self, address: u64) -> SiteId {
         // The module that was loaded there last.
         let mut modules = self.modules.iter().rev();
@@ -264,7 +266,7 @@ impl Local {
         self.shared.add_site(site)
     }
 
-    /// A function of the program, of which only the address is known.
+    /// Makes the region of a function of the program of which only the address is known.
     fn function(&self, address: u64) -> Region {
         let loaded = self.modules.iter().rev().find(|m| (m.start..m.end).contains(&address));
         let offset = address.wrapping_sub(loaded.map_or(0, |loaded| loaded.bias));
@@ -283,8 +285,8 @@ impl Local {
         }
     }
 
-    /// Takes in a group, or more of its members. A group without any stands for all processes that
-    /// can be a member of one, and comes before those.
+    /// Adds a group, or further members of it. A group without members stands for all processes that can be a member of
+    /// a group of the paradigm, and comes first.
     fn members(&mut self, id: u64, paradigm: u8, runs: &[u8]) {
         self.shared.add_group(Group::empty(paradigm));
         let known = usize::try_from(id).ok().and_then(|id| self.groups.get(id));
@@ -315,11 +317,11 @@ impl Local {
         self.shared.add_window(Window { group, comm: CommId::UNKNOWN, name, context }).0
     }
 
-    /// The tables that translate ids in the events of this process: kind, and global ids in the
-    /// order of the local ones. `maps` are from `shared` to the archive.
+    /// Returns the mapping tables for the events of this process: for each kind of id, the ids of the archive in the
+    /// order of the local ids. `maps` lead from `shared` to the archive.
     ///
-    /// Ids that events name and no fact defines are in the tables as undefined: an id that is in no table
-    /// would be taken for one of the archive.
+    /// Ids that events use and no fact defines are undefined in the tables: a reader of OTF2 would take an id that is
+    /// in no table for one of the archive.
     pub fn tables(&self, maps: &Maps) -> [(MappingType, Vec<u64>); SPACES.len()] {
         let mut tables = self.defined(maps);
         for ((_, ids), named) in tables.iter_mut().zip(self.named) {
@@ -328,8 +330,8 @@ impl Local {
         tables
     }
 
-    /// Takes note that an event names an id of a space. Returns whether a fact defines it, or may have: if
-    /// facts were lost, nobody knows which.
+    /// Notes that an event uses an id of a space. Returns `true` if a fact defines it, or if facts were lost, so that
+    /// one of these may have defined it.
     pub(crate) fn name(&mut self, space: MappingType, id: u64) -> bool {
         let ids = match space {
             MappingType::String => &self.texts,
@@ -355,12 +357,12 @@ impl Local {
         true
     }
 
-    /// What was [named](Local::name) so far, to be told to a copy that is read again.
+    /// Returns which ids events [use](Local::name), for another copy of this process that is read later.
     pub(crate) fn named(&self) -> Named {
         Named { threads: self.process.threads.len() as u64, ids: self.named }
     }
 
-    /// See [`Local::named`].
+    /// Restores the result of [`Local::named`] in another copy of the process.
     pub(crate) fn name_again(&mut self, named: Option<&Named>) {
         if let Some(named) = named {
             self.named = named.ids;
@@ -395,13 +397,13 @@ impl Local {
         ]
     }
 
-    /// A number among its properties.
+    /// Returns a property of the process that is a number.
     pub(crate) fn number<N: std::str::FromStr>(&self, name: &str) -> Option<N> {
         self.numbers.iter().find(|(known, _)| known == name)?.1.parse().ok()
     }
 
-    /// Moves the clock of this process to that of the archive: by what was measured, or by `ahead` if
-    /// nothing was.
+    /// Moves the times of this process to the clock of the archive: by the measured offsets, or by `ahead` nanoseconds
+    /// if nothing was measured. Must be called once, before the row and the clock offsets are used.
     pub fn shift(&mut self, ahead: i64) {
         let course = Course::of(&self.distances);
         let measured = !self.distances.is_empty();
@@ -416,8 +418,8 @@ impl Local {
         }
     }
 
-    /// Has both clocks at a time of the node's, if it is between two at which they were read: what is added
-    /// there changes its slope.
+    /// Adds a clock offset at a time of the node's clock that lies between two readings of both clocks: the slope of
+    /// the offset changes there.
     fn split_clock(&mut self, time: u64) {
         let of_node = |(recorder, ahead): (u64, i64)| recorder.wrapping_add_signed(ahead);
         let next = self.clock.partition_point(|pair| of_node(*pair) < time);
@@ -433,26 +435,26 @@ impl Local {
         }
     }
 
-    /// How far wrong its times may be against those of rank 0, and half of the shortest round trip that
-    /// it saw to another node and on its own, 0 if it saw none. All in nanoseconds, and known after
-    /// [`Local::shift`].
+    /// Returns three numbers in nanoseconds: the bound on the error of the times relative to those of rank 0, half of
+    /// the shortest round trip to another node, and half of the shortest one on the same node; 0 where nothing was
+    /// measured. The bound is known after [`Local::shift`].
     pub fn doubt(&self) -> [u64; 3] {
         let least = |of: fn(&Distance) -> Option<u64>| self.distances.iter().filter_map(of).min();
         [self.residual, least(|it| it.half).unwrap_or(0), least(|it| it.near).unwrap_or(0)]
     }
 }
 
-/// Definitions of one kind that a stream may have.
+/// Largest number of definitions of one kind in a stream.
 const MOST: usize = 1 << 20;
 
-/// Threads that a process may have: as many as the recorder records. Each is given two files.
+/// Largest number of threads of a process, which is the number that the recorder can record. Each gets two files.
 const THREADS: usize = 4096;
 
 fn at(map: &[u32], id: u32) -> u32 {
     map.get(id as usize).copied().unwrap_or(u32::MAX)
 }
 
-/// Puts a value at its place. Ids come in order, unless the stream is damaged.
+/// Stores a value at the position `id`. Ids come in ascending order unless the stream is damaged.
 fn put(list: &mut Vec<u32>, id: u64, value: u32) {
     match usize::try_from(id) {
         Ok(id) if id < MOST => {

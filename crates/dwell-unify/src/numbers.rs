@@ -1,39 +1,40 @@
-//! Numbers that each process reports about its recording, and what an archive says from them.
+//! Numbers that each process reports about its recording, and the statements that an archive makes from them.
 //!
-//! They travel with the rows of a process ([`Process::numbers`](crate::unify::Process)), as a list in the order of
-//! [`Number`], so that rank 0 can add them up without opening a file of another process.
+//! The numbers travel with the row of a process ([`Process::numbers`](crate::unify::Process)), as a list in the order
+//! of [`Number`], so that rank 0 can add them up without opening a file of another process.
 
 use crate::unify::Global;
 
-/// A number that a process reports; the value is its place in the list.
+/// A number that a process reports about its recording. The discriminant is the position in the list that travels, so
+/// new numbers must be added at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// Calls that were recorded.
+    /// Number of calls that were recorded.
     Calls = 0,
-    /// Calls that a filter left out, although the recorder followed them.
+    /// Number of calls that a filter excluded after the recorder had followed them.
     LeftOut = 1,
-    /// Calls that were lost because recording had stopped.
+    /// Number of calls that were lost because recording had stopped.
     Lost = 2,
-    /// How far wrong times may be against those of rank 0, in nanoseconds.
+    /// Bound on the error of the times of the process relative to the clock of rank 0, in nanoseconds.
     Residual = 3,
     /// Half of the shortest round trip to another node, in nanoseconds; 0 if none was measured.
     HalfRoundTrip = 4,
     /// Half of the shortest round trip on the same node, in nanoseconds; 0 if none was measured.
     HalfRoundTripOnNode = 5,
-    /// Bytes of the files of the process.
+    /// Total size of the files of the process, in bytes.
     Bytes = 6,
-    /// Threads that could not be recorded.
+    /// Number of threads that could not be recorded.
     UnrecordedThreads = 7,
-    /// Calls that threads made that could not be recorded.
+    /// Number of calls made by threads that could not be recorded.
     UnrecordedCalls = 8,
-    /// 1 if further calls were lost and nobody counted them.
+    /// 1 if further calls were lost that were not counted, otherwise 0.
     Uncounted = 9,
 }
 
-/// Length of the list.
+/// Number of entries in the list.
 const COUNT: usize = Number::Uncounted as usize + 1;
 
-/// Makes the list from the numbers that are known. The others are 0.
+/// Makes the list of numbers of a process, in the order of [`Number`], from those that are known. All others are 0.
 pub fn list(known: &[(Number, u64)]) -> Vec<u64> {
     let mut list = vec![0; COUNT];
     for &(number, value) in known {
@@ -44,17 +45,19 @@ pub fn list(known: &[(Number, u64)]) -> Vec<u64> {
     list
 }
 
-/// The values of a number at all processes that report it.
+/// Iterates over the values of one number, in the order of ranks. Processes whose list is too short to have it are
+/// skipped: missing processes have no list at all.
 pub fn of(global: &Global, number: Number) -> impl Iterator<Item = u64> {
     global.processes().filter_map(move |(_, it)| it.numbers.get(number as usize).copied())
 }
 
-/// The sum of a number over all processes.
+/// Returns the sum of one number over all processes that report it.
 pub fn total(global: &Global, number: Number) -> u64 {
     of(global, number).sum()
 }
 
-/// Says in words how many calls are lost because recording had stopped; `None` if there are none.
+/// Describes in words, for the archive, how many calls are lost because recording had stopped. Returns `None` if none
+/// are lost.
 pub fn lost(global: &Global) -> Option<String> {
     let uncounted = total(global, Number::Uncounted) > 0;
     match (total(global, Number::Lost), uncounted) {
@@ -65,7 +68,8 @@ pub fn lost(global: &Global) -> Option<String> {
     }
 }
 
-/// Says in words how many threads were not recorded and how many calls they made; `None` if there are none.
+/// Describes in words, for the archive, how many threads were not recorded and how many calls they made. Returns `None`
+/// if all threads were recorded.
 pub fn unrecorded(global: &Global) -> Option<String> {
     let threads = total(global, Number::UnrecordedThreads);
     let calls = total(global, Number::UnrecordedCalls);

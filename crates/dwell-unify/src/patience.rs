@@ -12,29 +12,32 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A step of the recorder that needs other processes, and the time until which it waits for them.
+/// A step of the recorder that needs other processes, and the deadline until which it waits for them. All waits of a
+/// step share the deadline, so that a process can delay a program by one deadline for each step and not for each
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     step: Step,
-    /// When waiting ends, and how long that is from the beginning of the step; `None` if there is no deadline.
+    /// The deadline, and its distance from the beginning of the step; `None` if the step waits without a deadline.
     limit: Option<(Instant, Duration)>,
 }
 
-/// What the recorder of one process does together with the others. The value travels in messages, so that one of
-/// an abandoned step is never taken for one of a later step.
+/// Steps of the recorder in which processes communicate. The value travels in messages, so that a message of an
+/// abandoned step is never taken for one of a later step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Step {
-    /// The start of the recording.
+    /// The start of the recording, when processes agree on the run and compare their clocks.
     Start = 1,
     /// A comparison of clocks while the program runs.
     CompareClocks = 2,
-    /// The end of the recording.
+    /// The end of the recording, when processes unify their definitions and assemble the archive.
     End = 3,
 }
 
 impl Step {
-    /// The number of steps that differ in their value, with 0 for none.
+    /// Number of values that a step can have in a message, where 0 stands for no step. Tables that are indexed by the
+    /// value have this length.
     pub const COUNT: usize = 4;
 }
 
@@ -48,41 +51,45 @@ impl fmt::Display for Step {
     }
 }
 
-/// Polls that follow each other at once, before the processor is offered to others between any two.
+/// Number of polls that follow each other at once before the loop begins to yield the processor after each.
 const EAGER: u32 = 200;
 
 impl Patience {
-    /// Waits without a deadline.
+    /// Makes a step without a deadline. It suits only the collective end of the runtime, at which the program itself
+    /// would wait for a late process.
     pub const fn endless(step: Step) -> Self {
         Self { step, limit: None }
     }
 
-    /// Waits until `nanoseconds` from now. All waits of the step share this deadline.
+    /// Makes a step whose deadline is `nanoseconds` from now. All waits of the step share this deadline. A time too far
+    /// away to be represented means no deadline.
     pub fn from_now(step: Step, nanoseconds: u64) -> Self {
         let length = Duration::from_nanos(nanoseconds);
         Self { step, limit: Instant::now().checked_add(length).map(|until| (until, length)) }
     }
 
-    /// The same, with a deadline that is as far from now as the old one was from the beginning of its step.
+    /// Returns the same step with a new deadline, as far from now as the old one was from the beginning of the step. A
+    /// step without a deadline stays without one.
     pub fn renewed(&self) -> Self {
         let length = self.limit.map(|(_, length)| length);
         let limit = length.and_then(|length| Some((Instant::now().checked_add(length)?, length)));
         Self { limit, ..*self }
     }
 
-    /// The step that waits.
+    /// Returns the step that this deadline belongs to, for the messages and errors of the step.
     pub const fn step(&self) -> Step {
         self.step
     }
 
-    /// Calls `poll` until it has an answer or fails, or until the deadline has passed. `whom` is the process that the
-    /// answer depends on, `None` for all processes; the error names it.
+    /// Calls `poll` until it returns an answer or an error, or until the deadline has passed. `whom` is the rank that
+    /// the answer depends on, or `None` for all processes; the error names it.
     ///
-    /// The processor is offered to others between polls, because the process that is waited for may need it. The loop
-    /// does not sleep: while it waits, `poll` also serves requests of other processes where the runtime needs that.
+    /// After the first polls the loop yields the processor between polls, because the process that is waited for may
+    /// need it. The loop does not sleep: while it waits, `poll` also serves requests of other processes where the
+    /// runtime needs that. `poll` is called at least once, also if the deadline has passed already.
     ///
     /// # Errors
-    /// The error of `poll`, or [`io::ErrorKind::TimedOut`].
+    /// The error of `poll`, or one of kind [`io::ErrorKind::TimedOut`] after the deadline.
     pub fn wait<T>(
         &self,
         whom: Option<u64>,

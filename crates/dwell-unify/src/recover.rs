@@ -39,41 +39,41 @@ mod threads;
 use find::{Found, Run};
 use threads::Closing;
 
-/// What was found and done.
+/// Result of a recovery: the contents of the archive that was made, and everything that is missing from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Processes that left something.
+    /// Number of processes that left files.
     pub processes: u64,
-    /// Processes that the run had.
+    /// Number of processes that the run had.
     pub of: u64,
-    /// Threads.
+    /// Number of locations of the archive, which is the number of threads.
     pub locations: u64,
-    /// Events.
+    /// Number of events in the archive.
     pub events: u64,
-    /// Regions that were open and are left now.
+    /// Number of regions that were open when their process died and that recovery closed.
     pub cut: u64,
-    /// Events that were damaged, as far as it is known how many there were.
+    /// Number of events that were damaged, as far as it is known.
     pub lost_events: u64,
-    /// Ranks that left nothing.
+    /// Ranges of ranks that left no files.
     pub missing: Vec<std::ops::Range<u64>>,
-    /// What was damaged, missing or left alone, with file and byte offset.
+    /// Descriptions of files that were damaged, missing or left alone, with file and byte offset.
     pub damage: Vec<String>,
-    /// Why recording stopped before the processes died, if it did, and how many calls were lost then.
+    /// Reasons for which recording stopped before the processes died, and the number of calls that were lost then.
     pub stopped: Vec<String>,
 }
 
-/// Why an archive cannot be recovered.
+/// Reasons for which [`recover`] makes no archive.
 #[derive(Debug)]
 pub enum Error {
-    /// It is complete already.
+    /// The archive at this path is complete already.
     Complete(PathBuf),
-    /// No process left anything there that can be read. What is wrong with what is there.
+    /// No process left anything readable in the directory. The list describes the files that are there and damaged.
     Nothing(PathBuf, Vec<String>),
-    /// A process of the run is still there.
+    /// The process with this id of the operating system belongs to the run and is still alive.
     Alive(u64),
-    /// There are files of several runs; one of each.
+    /// The directories have files of several runs. The list has one file of each run.
     SeveralRuns(Vec<PathBuf>),
-    /// Something could not be read or written.
+    /// The file or directory at the path could not be read or written.
     Io(PathBuf, io::Error),
 }
 
@@ -116,14 +116,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is told about files, with their names as seen from the experiment directory.
+/// Messages about files for the caller, with paths relative to the experiment directory.
 struct Notes {
     directory: PathBuf,
     list: Vec<String>,
     more: u64,
 }
 
-/// Notes are kept up to here; the rest is counted.
+/// Number of messages that are kept; further ones are only counted.
 const LISTED: usize = 1000;
 
 impl Notes {
@@ -146,11 +146,13 @@ impl Notes {
     }
 }
 
-/// Makes an archive in `directory` from what processes left there and in the directories `from`.
+/// Makes an archive in the experiment directory `directory` from the files that processes left there and in the
+/// directories `from`, such as local disks of nodes. All processes must have ended. After an interruption the function
+/// may be called again. Damage does not make it fail: the result describes it.
 ///
 /// # Errors
-/// If the archive is complete, there is nothing, a process still runs, there are several runs, or files
-/// cannot be read and written.
+/// If the archive is complete, no process left anything readable, a process of the run is still alive, the files belong
+/// to several runs, or files cannot be read or written.
 pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
     let told = |error| Error::Io(directory.into(), error);
     let anchor = directory.join("traces.otf2");
@@ -234,24 +236,25 @@ pub fn recover(directory: &Path, from: &[PathBuf]) -> Result<Recovered, Error> {
     Ok(recovered)
 }
 
-/// Missing processes that are given files. Other tools want two for each, but a run may have a million.
+/// Number of missing processes that get empty files. Other tools expect two files for each, but a run may have a
+/// million processes.
 const STAND_INS: u64 = 1024;
 
-/// What is known of a run once the files of all processes are closed.
+/// Facts about a run that are known once the files of all processes are closed.
 #[derive(Default)]
 struct Shape {
-    /// Threads of each rank.
+    /// Number of threads of each rank.
     threads: Vec<u64>,
     ahead: u64,
     program: String,
     /// Ranks whose facts were damaged.
     damaged: BTreeSet<u64>,
-    /// How many ids of each space the events of a rank name.
+    /// Number of ids of each kind that the events of a rank use.
     named: BTreeMap<u64, Named>,
 }
 
-/// Reads the facts of all processes and closes their event files; locations are numbered by that. A rank
-/// that left nothing is there nevertheless, with a location that has no events.
+/// Reads the facts of all processes and closes their event files, and numbers locations in the order of ranks. A rank
+/// that left nothing gets one location without events.
 fn close_all(
     directory: &Path,
     found: &Run,
@@ -287,8 +290,8 @@ fn close_all(
     Ok((offline, shape))
 }
 
-/// Files of threads that no facts mention: those of ranks without facts, and of threads whose fact is lost. A
-/// thread that was about to begin has no events yet.
+/// Reports event files that no fact mentions: those of ranks without facts, and of threads whose fact is lost. A file
+/// without events belongs to a thread that was about to begin, and is removed.
 fn strays(found: &Run, shape: &Shape, notes: &mut Notes) {
     for (folder, threads) in &found.files {
         for &(rank, id) in threads {
@@ -316,7 +319,8 @@ fn strays(found: &Run, shape: &Shape, notes: &mut Notes) {
     }
 }
 
-/// What a process wrote down, on the clock of the archive.
+/// Reads the facts of a process and moves its times to the clock of the archive. A process that left nothing gets a
+/// thread without events.
 fn read(rank: u64, found: Option<&Found>) -> Result<Local, Error> {
     let mut local = match found {
         Some(Found { facts, .. }) => {
@@ -385,7 +389,7 @@ fn in_short(notes: &Notes) -> String {
     text
 }
 
-/// What the archive says about calls that it does not have, for people.
+/// Describes for people, from the properties of the archive, why recording stopped and which calls are missing.
 fn told_about_stops(properties: &[(String, String)]) -> Vec<String> {
     let property = |name| properties.iter().find(|known| known.0 == name).map(|known| &known.1);
     let stopped = property(archive::STOPPED).map(|why| format!("recording stopped early: {why}"));

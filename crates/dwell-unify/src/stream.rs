@@ -1,7 +1,7 @@
-//! The stream of facts: a file in which a process says what its events mean.
+//! The stream of facts: a file in which a process states what its events mean.
 //!
-//! The recorder writes it into mapped memory, and a fact becomes part of it when its first byte stops being zero. So
-//! it can be read at any instant, also after a kill. Here are the layout and the reader; the writer is in the recorder,
+//! The recorder writes it into mapped memory, and a fact becomes part of it when its first byte stops being zero. So it
+//! can be read at any instant, also after a kill. Here are the layout and the reader; the writer is in the recorder,
 //! because mapping memory takes unsafe code.
 //!
 //! # The file, version 1
@@ -15,19 +15,19 @@
 //! | 2 | [`RunId`] |
 //! | 3 | number of processes |
 //! | 4 | rank |
-//! | 5 | number of the process at the operating system |
+//! | 5 | process id of the operating system |
 //! | 6 | bytes of a chunk of its event files |
 //! | 7 | sum of the words before it |
 //! | 8 | number of facts. A process that was killed may have left one more |
 //! | 9 | number of chunks that its event files have. A process that was killed may have left more |
 //! | 10 | calls that are lost because recording had stopped |
-//! | 11 | not 0 if further calls were lost and nobody counted them |
+//! | 11 | not 0 if further calls were lost that were not counted |
 //! | 12 | threads that could not be recorded |
-//! | 13 | calls that these made |
-//! | 14 | why recording stopped: 1 in the lowest bit if it did, then bytes of the text, in the upper half the number that the system gave for the error |
+//! | 13 | calls that these threads made |
+//! | 14 | why recording stopped: 1 in the lowest bit if it did, then bytes of the text, in the upper half the `errno` of the system |
 //! | 16 … 79 | that text |
 //!
-//! [Facts](crate::facts) begin at byte [`BLOCK`], in blocks of that size. None crosses the border of one.
+//! [Facts](crate::facts) begin at byte [`BLOCK`], in blocks of that size. No fact crosses the border of a block.
 
 use std::fmt;
 use std::io;
@@ -37,27 +37,28 @@ use otf2::files;
 
 use crate::facts::{self, Damage, Fact};
 
-/// Size of a block; no fact is larger.
+/// Size of a block of the stream, in bytes. No fact crosses the end of a block, so none is larger.
 pub const BLOCK: usize = 64 * 1024;
 
-/// First word of the file.
+/// First word of the file, by which a reader recognises a stream of facts.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellfct");
-/// The version that is written, and the only one that is read.
+/// Version of the layout that is written, and the only one that is read.
 pub const VERSION: u64 = 1;
 
-/// Tells a run from all others. Rank 0 draws it.
+/// Random number that distinguishes a run from all others. Rank 0 draws it, and every file of the run that recovery
+/// needs to assign has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 
 impl RunId {
-    /// A number that no other run has.
+    /// Draws a new run id. It is 64 random bits, so that two runs practically never get the same.
     pub fn random() -> Self {
         use std::hash::{BuildHasher, RandomState};
         // The keys of hash maps are random numbers of the operating system.
         Self(RandomState::new().hash_one(std::process::id()))
     }
 
-    /// Reads what `Display` writes.
+    /// Parses the hexadecimal text that `Display` writes. Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().map(Self)
     }
@@ -69,9 +70,9 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Bytes of the head.
+/// Size of the head of the file, in bytes. The head has room for more words than version 1 uses.
 pub const HEAD: usize = 4096;
-/// Words of the head, by their place in the table above.
+/// Positions of the words of the head that change while the process runs, as the table of the module has them.
 #[allow(missing_docs)] // The table says what they are.
 pub mod word {
     pub const FACTS: usize = 8;
@@ -84,43 +85,46 @@ pub mod word {
     pub const TEXT: usize = 16;
 }
 
-/// Bytes of the text that says why recording stopped, at most.
+/// Largest size of the text that states why recording stopped, in bytes. Longer texts are cut.
 pub const TEXT_BYTES: usize = 512;
 
-/// What the head of a stream says.
+/// Contents of the head of a stream. The counters are those of the moment at which the head was read or the process
+/// died.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headed {
-    /// The run that its process belonged to.
+    /// The run that the process belonged to.
     pub run: RunId,
     /// Number of processes of the run.
     pub size: u64,
-    /// Its rank.
+    /// Rank of the process.
     pub rank: u64,
-    /// Its number at the operating system.
+    /// Process id of the operating system.
     pub pid: u64,
-    /// Bytes of a chunk of its event files.
+    /// Size of a chunk of the event files of the process, in bytes.
     pub chunk_size: u64,
-    /// Number of facts.
+    /// Number of facts that the process has counted. A killed process may have written one more.
     pub facts: u64,
-    /// Number of chunks of its event files.
+    /// Number of chunks of the event files. A killed process may have written more.
     pub chunks: u64,
-    /// Calls that are lost because recording had stopped, and whether others are that nobody counted.
+    /// Number of calls that are lost because recording had stopped, and `true` if further calls were lost that were not
+    /// counted.
     pub lost: (u64, bool),
-    /// Threads that could not be recorded, and the calls that they made.
+    /// Number of threads that could not be recorded, and number of calls that they made.
     pub missed: (u64, u64),
-    /// Why recording stopped.
+    /// Reason for which recording stopped early, in words; `None` if it did not.
     pub stopped: Option<String>,
 }
 
 impl Headed {
-    /// The words that never change, as the file has them: the last is the sum of those before it.
+    /// Returns the first eight words of the file, which never change. The last of them is a sum of the others.
     pub fn fixed(&self) -> [u64; 8] {
         let [a, b, c, d, e, f, g] =
             [MAGIC, VERSION, self.run.0, self.size, self.rank, self.pid, self.chunk_size];
         [a, b, c, d, e, f, g, sum(&[a, b, c, d, e, f, g])]
     }
 
-    /// Reads the head of a stream; `None` if these bytes are none of this version.
+    /// Reads the head of a stream from the first bytes of the file. Returns `None` if the bytes are too short, have
+    /// another magic number or version, or do not have the right sum.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let read = |at: usize| -> Option<u64> {
             bytes.get(8 * at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
@@ -152,7 +156,8 @@ impl Headed {
     }
 }
 
-/// What recording stopped for, in words.
+/// Describes the reason for which recording stopped: `what` happened, and the text of the system for `errno` unless
+/// that is 0.
 pub fn why(what: &str, errno: i32) -> String {
     match errno {
         0 => what.to_string(),
@@ -165,22 +170,22 @@ fn sum(words: &[u64]) -> u64 {
     words.iter().flat_map(|word| word.to_le_bytes()).fold(0xCBF2_9CE4_8422_2325, step)
 }
 
-/// Bytes that a stream may have: a process that writes more has lost its way.
+/// Largest stream that is read, in bytes. No sound process writes so much.
 pub const MOST: u64 = 256 << 20;
 
-/// Reads a stream, from a file that its process may have left at any moment. Facts, and damage, come with
-/// their offset in the file.
+/// Reads a stream from a file that its process may have left at any moment. Calls `visit` for each fact and each piece
+/// of damage, with the offset in the file. Returns the head.
 ///
 /// # Errors
-/// If the file is no regular file, cannot be read, or has no head.
+/// If the file is not a regular file, is larger than [`MOST`], cannot be read, or has no head of this version.
 pub fn read(path: &Path, visit: impl FnMut(u64, Result<Fact<'_>, Damage>)) -> io::Result<Headed> {
     parse(&files::read(path, MOST)?, visit)
 }
 
-/// The same from the bytes of the file.
+/// Reads a stream from the bytes of its file, as [`read`] does.
 ///
 /// # Errors
-/// If they have no head.
+/// With [`io::ErrorKind::InvalidData`] if the bytes have no head of this version.
 pub fn parse(
     bytes: &[u8],
     mut visit: impl FnMut(u64, Result<Fact<'_>, Damage>),

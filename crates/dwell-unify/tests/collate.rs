@@ -78,7 +78,7 @@ fn first_of(rank: u64) -> u64 {
 
 type CallPath = Vec<(u32, Option<u32>, Option<(u32, Option<u64>)>)>;
 
-/// What is in a block, by location.
+/// Contents of a block for one location.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     header: Header,
@@ -120,7 +120,7 @@ fn open(bytes: &[u8]) -> BTreeMap<u64, Found> {
     found
 }
 
-/// What a location should have, worked out from its rows by hand.
+/// Computes from its rows what a location should have in a block.
 fn expected(location: u64) -> Found {
     use dwell_model::profile::{Row, header, rows as records};
     use otf2::enums::MappingType as M;

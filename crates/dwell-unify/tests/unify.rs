@@ -449,7 +449,7 @@ fn every_truncation_is_an_error() {
     }
 }
 
-/// What can be read of damaged bytes can be used like any other, and stays small.
+/// Whatever can be read of damaged bytes can be used like sound definitions, and stays small.
 #[test]
 fn flipped_bytes_do_no_harm() {
     let node = sample();

@@ -1,4 +1,4 @@
-//! The file that parts become.
+//! The layout of a block: the file that the parts of consecutive locations become.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use dwell_model::profile::block::{
 use dwell_model::profile::{Header, Setting};
 use otf2::id::LocationRef;
 
-/// A line: whose it is, and where its bytes are.
+/// One line of a block: the call path and location that it belongs to, and its bytes.
 struct Line<'a> {
     path: u32,
     place: u32,
     bytes: &'a [u8],
 }
 
-/// What tells a path from others: its parent, region and calling context, or the parameter that it is.
+/// Key of a call path: its parent, region and calling context, or its parameter and value.
 type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
 
-/// All parts, taken apart.
+/// Contents of all parts of a block, decoded as far as the block needs.
 #[derive(Default)]
 struct Taken<'a> {
     places: Vec<Place>,
@@ -30,8 +30,8 @@ struct Taken<'a> {
     partners: Vec<(u32, &'a [u8])>,
 }
 
-/// Makes a block of parts, each behind its length, in the order of locations. Gives its first location and the
-/// bytes of the file; `None` if there are none, or what is there is no part.
+/// Makes a block from parts in the order of locations, each after its length. Returns the first location and the bytes
+/// of the file. Returns `None` if there are no parts, or if the bytes are damaged.
 pub fn block(mut parts: &[u8]) -> Option<(LocationRef, Vec<u8>)> {
     let mut taken = Taken::default();
     // A list that grows would take twice its memory.
@@ -43,10 +43,10 @@ pub fn block(mut parts: &[u8]) -> Option<(LocationRef, Vec<u8>)> {
     parts.is_empty().then(|| (first, taken.file()))
 }
 
-/// Bytes of a line in a part, at least.
+/// Least number of bytes that a line takes in a part.
 const LEAST_LINE: usize = 8;
 
-/// How many lines parts say that they have.
+/// Adds up the numbers of lines that the parts state.
 fn lines(mut parts: &[u8]) -> usize {
     let mut all = 0_usize;
     while let Some(mut part) = next(&mut parts) {
@@ -57,7 +57,7 @@ fn lines(mut parts: &[u8]) -> usize {
     all
 }
 
-/// The next part of several, each behind its length.
+/// Splits off the next of several parts, each after its length. Returns `None` at the end and for damaged bytes.
 pub(super) fn next<'a>(parts: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut rest = *parts;
     let length = usize::try_from(number(&mut rest)?).ok()?;
@@ -66,7 +66,7 @@ pub(super) fn next<'a>(parts: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// What `read` takes from the beginning of bytes.
+/// Returns the bytes that `read` consumes, and its result.
 fn taken<'a, T>(
     bytes: &mut &'a [u8],
     read: impl Fn(&mut &[u8]) -> Option<T>,
@@ -115,7 +115,7 @@ impl<'a> Taken<'a> {
         part.is_empty().then_some(())
     }
 
-    /// The number of a path, which comes after another.
+    /// Returns the number of a path that follows `before`, and adds the path if it is new.
     fn path(&mut self, before: u32, step: Step) -> Option<u32> {
         let guess = self.after.get(before as usize).copied().unwrap_or(0);
         let fits = |it: &Path| (it.parent, it.region, it.site, it.setting) == step;

@@ -12,10 +12,11 @@ use otf2::id::LocationRef;
 
 use super::{ENOUGH, Heap, MOST_ROWS, part};
 
-/// Writes a block into a folder, under the number of its first location.
+/// Writes a block into the folder of profiles of an experiment. The file is named after the first location of the
+/// block; an existing file of that name is replaced.
 ///
 /// # Errors
-/// If the file cannot be written, or the folder is a link.
+/// If the file cannot be written, or the folder is a symbolic link.
 pub fn place(folder: &Path, first: LocationRef, block: &[u8]) -> io::Result<()> {
     open(folder, true).and_then(|folder| write(&folder, first, block))
 }
@@ -40,11 +41,12 @@ fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Makes blocks of the files of rows in a folder, and removes these. Rows of locations that are in a block
-/// already are removed only. May be interrupted and called again. Gives what is wrong with single files.
+/// Makes blocks from the files of rows in a folder, and removes those files. Rows of locations that are in a block
+/// already are only removed, so the function may be interrupted and called again. Returns a description of each file
+/// that is damaged.
 ///
 /// # Errors
-/// If blocks cannot be written, or the folder is a link.
+/// If blocks cannot be written, or the folder is a symbolic link.
 pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>> {
     let (mut rows, mut known) = (BTreeSet::new(), BTreeSet::new());
     let folder = open(folder, false)?;
@@ -110,10 +112,10 @@ pub fn collate_files(archive: &Archive, folder: &Path) -> io::Result<Vec<String>
     Ok(warnings)
 }
 
-/// Removes the blocks of a folder.
+/// Removes all blocks of a folder. Succeeds if the folder does not exist.
 ///
 /// # Errors
-/// If one cannot be removed.
+/// If the folder cannot be read or a block cannot be removed.
 pub fn remove_blocks(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

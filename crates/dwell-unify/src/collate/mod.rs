@@ -39,11 +39,11 @@ pub use files::{collate_files, place, remove_blocks};
 pub use part::part;
 pub use tree::{Collated, Heap, Write, collate};
 
-/// Bytes of parts that are worth a file.
+/// Bytes of parts that are worth a file of their own. A process that has gathered so many writes a block.
 pub const ENOUGH: usize = 4 << 20;
 
-/// Bytes that the rows of a thread may have: more than a recorder writes.
+/// Largest file of rows of a thread that is read, in bytes. The recorder never writes so much.
 pub const MOST_ROWS: u64 = 64 << 20;
 
-/// Memory that collation may take in a process: two blocks of parts, their lines in order, and the file.
+/// Memory that collation may take in a process, in bytes: two blocks of parts, their sorted lines, and the file.
 pub const MEMORY: u64 = 8 * ENOUGH as u64;

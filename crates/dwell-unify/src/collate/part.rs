@@ -1,12 +1,12 @@
-//! The rows of a location on their way.
+//! Parts: the rows of one location as they travel in messages.
 //!
 //! | of a part | is |
 //! |---|---|
-//! | four numbers | location, time of the first call, of the last event, calls without a row |
-//! | number | how many paths |
-//! | of each | parent plus one, region, calling context plus one, parameter plus one, of a parameter its bits and value: numbers; [`Sums`] and counters as in a line of a [block](dwell_model::profile::block) |
-//! | number | how many partners |
-//! | of each | as in a [block](dwell_model::profile::block) |
+//! | four numbers | location, time of the first call, time of the last event, number of calls without a row |
+//! | number | number of paths |
+//! | of each path | parent plus one, region, calling context plus one, parameter plus one, of a parameter its bits and value: numbers; [`Sums`] and counters as in a line of a [block](dwell_model::profile::block) |
+//! | number | number of partners |
+//! | of each partner | as in a [block](dwell_model::profile::block) |
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use dwell_model::profile::{
 use otf2::enums::MappingType;
 use otf2::id::{LocationRef, RegionRef};
 
-/// A path of a location in ids of the archive.
+/// A call path of a location, in ids of the archive.
 struct Line {
     parent: u64,
     region: u32,
@@ -27,7 +27,9 @@ struct Line {
     counters: Vec<CounterRow>,
 }
 
-/// The rows of a location, translated to ids of the archive. `None` if the bytes are not those of a profile.
+/// Encodes the rows of a location as a part, with all ids translated to those of the archive. `rows` are the bytes of
+/// the file of rows; `translate` maps an id of the process to that of the archive. Paths that become equal by
+/// translation are added up. Returns `None` if the bytes do not begin with the header of a profile.
 pub fn part(
     location: LocationRef,
     rows: &[u8],

@@ -1,9 +1,9 @@
-//! Parts on their way up the tree, until there are enough of them.
+//! The tree of collation: parts travel up until a process has enough of them to write a block.
 //!
 //! ```text
-//! round 0    0 ← 1   2 ← 3   4 ← 5   6 ← 7      a part each
-//! round 1    0 ←———— 2       4 ←———— 6          two each: 0 and 4 have enough now, and write
-//! round 2    0 ←———————————— 4                  "all of mine is written"
+//! round 0    0 ← 1   2 ← 3   4 ← 5   6 ← 7      one part each
+//! round 1    0 ←———— 2       4 ←———— 6          two parts each: 0 and 4 have enough now, and write
+//! round 2    0 ←———————————— 4                  no parts: all that 4 had is written
 //! ```
 
 use std::io;
@@ -14,45 +14,49 @@ use otf2::id::LocationRef;
 use super::block::{block, next};
 use crate::unify::{Round, Upcalls, above, below, rounds};
 
-/// Who writes a block: its first location, and the bytes of the file.
+/// Callback that writes a block to its file. It gets the first location of the block and the bytes of the file.
 pub type Write<'w> = &'w mut dyn FnMut(LocationRef, &[u8]) -> io::Result<()>;
 
-/// First byte of a message up, before the length of the parts and these: whether something of the ranks behind the sender is written already.
+/// First byte of a message to the parent, before the length of the parts and the parts themselves. `WHOLE` says that no
+/// part of the sender's subtree is written yet; `CUT` says that some are, so that the rest is not next to the parts of
+/// the receiver.
 const WHOLE: u8 = 1;
 const CUT: u8 = 2;
 
-/// The message down.
+/// The message to a child: its rows are in blocks, or they are not.
 const WRITTEN: &[u8] = &[1];
 const FAILED: &[u8] = &[0];
 
-/// Parts of consecutive locations that are not written yet.
+/// Parts of consecutive locations that a process has gathered and not written yet.
 #[derive(Debug)]
 pub struct Heap {
-    /// Bytes that are worth a file.
+    /// Bytes of parts that are worth a file.
     enough: usize,
-    /// Each behind its length.
+    /// The parts, each after its length.
     parts: Vec<u8>,
-    /// Whether others from here on were written.
+    /// Set if parts of this subtree are written already.
     cut: bool,
-    /// Why some could not be written.
+    /// The last error of writing a block, if any.
     failure: Option<io::Error>,
     written: u64,
 }
 
 impl Heap {
-    /// Nothing yet. So many bytes are worth a file.
+    /// Makes a heap without parts, which writes a block whenever it holds `enough` bytes.
     pub fn new(enough: usize) -> Self {
         Self { enough, parts: Vec::new(), cut: false, failure: None, written: 0 }
     }
 
-    /// Adds the part of the next location.
+    /// Adds the part of the next location, and writes a block if the heap holds enough bytes then. Errors of writing
+    /// are kept for [`check`](Self::check).
     pub fn add(&mut self, part: &[u8], write: Write<'_>) {
         put(part.len() as u64, &mut self.parts);
         self.parts.extend_from_slice(part);
         self.write_if_enough(write);
     }
 
-    /// Takes in the message of the ranks that follow. Whether it was one.
+    /// Adds the parts in the message of a child, whose ranks follow those gathered so far, and writes a block if the
+    /// heap holds enough bytes then. Returns `false` and changes nothing if the message is damaged.
     pub fn take(&mut self, message: &[u8], write: Write<'_>) -> bool {
         let Some((kind, mut rest)) = message.split_first() else { return false };
         let Some(parts) = next(&mut rest).filter(|_| rest.is_empty()) else { return false };
@@ -69,7 +73,7 @@ impl Heap {
         true
     }
 
-    /// The message up the tree, with all that is left.
+    /// Moves all parts that are left into the message to the parent. The heap is empty afterwards.
     pub fn message(&mut self) -> Vec<u8> {
         let mut message = Vec::with_capacity(self.parts.len() + 12);
         message.push(if self.cut { CUT } else { WHOLE });
@@ -78,7 +82,8 @@ impl Heap {
         message
     }
 
-    /// Writes what is left.
+    /// Writes all parts that are left as one block; does nothing if there are none. An error is kept for
+    /// [`check`](Self::check), and the parts are dropped in that case.
     pub fn write(&mut self, write: Write<'_>) {
         if self.parts.is_empty() {
             return;
@@ -97,20 +102,20 @@ impl Heap {
         self.cut = true;
     }
 
-    /// Whether nothing is left in it.
+    /// Returns `true` if no parts wait to be written or sent.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// How many blocks were written from it.
+    /// Returns the number of blocks that were written from this heap.
     pub fn blocks(&self) -> u64 {
         self.written
     }
 
-    /// Whether all that was to be written was.
+    /// Reports whether all blocks could be written so far, and forgets the error.
     ///
     /// # Errors
-    /// Why not.
+    /// The last error of writing a block.
     pub fn check(&mut self) -> io::Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -122,21 +127,23 @@ impl Heap {
     }
 }
 
-/// What a process has in the end.
+/// Result of [`collate`] at one process.
 #[derive(Debug)]
 pub struct Collated {
-    /// Whether all that this process gave is in blocks.
+    /// `Ok` if all parts of this process are in blocks. Otherwise the caller must keep the files of rows, since some
+    /// rows may be nowhere else.
     pub written: io::Result<()>,
-    /// How many blocks it wrote.
+    /// Number of blocks that this process wrote.
     pub blocks: u64,
-    /// How many rounds the tree had.
+    /// Number of rounds of the tree, ⌈log2 P⌉ for P processes.
     pub rounds: u32,
-    /// What this process did in each of the rounds that it took part in.
+    /// Bytes that this process exchanged, for each round in which it took part.
     pub traffic: Vec<Round>,
 }
 
-/// Brings parts into blocks. All processes must call it, those that have none too; ranks have their locations
-/// in the order of ranks. So many bytes of parts are `enough` for a block, at all processes.
+/// Collates the parts of all processes into blocks. All processes must call it, also those without parts, and with the
+/// same `enough`: the number of bytes of parts for which a process writes a block. The locations of the processes must
+/// ascend with their ranks. `write` writes one block; a process may call it never, once or several times.
 pub fn collate(
     up: &mut impl Upcalls,
     parts: impl IntoIterator<Item = Vec<u8>>,

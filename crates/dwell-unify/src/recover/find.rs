@@ -12,13 +12,13 @@ use super::{Error, Notes};
 use crate::experiment;
 use crate::stream::{Headed, RunId};
 
-/// Processes that a run may have. A damaged number must not become a list of that many.
+/// Largest number of processes of a run. It keeps a damaged number from becoming a list of that length.
 pub(super) const MOST: u64 = 1 << 20;
 
-/// Bytes of the head of a stream that are looked at.
+/// Number of bytes of a stream that are read to find its head.
 const HEAD: u64 = 4096;
 
-/// A process, and where its files are.
+/// A process of the run, and the place of its files.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) facts: PathBuf,
@@ -26,11 +26,11 @@ pub(super) struct Found {
     pub(super) pid: u64,
 }
 
-/// What is there of a run.
+/// The files of a run that were found.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) size: u64,
-    /// Bytes of a chunk of its event files.
+    /// Size of a chunk of its event files, in bytes.
     pub(super) chunk_size: u64,
     pub(super) processes: BTreeMap<u64, Found>,
     /// Ranks and threads of the event files and rows in each folder.
@@ -116,7 +116,8 @@ pub(super) fn find(directory: &Path, from: &[PathBuf], notes: &mut Notes) -> Res
     Ok(run)
 }
 
-/// A file that is named as the facts of a rank, if it is one.
+/// Reads the head of a file that is named like a stream of facts. Returns `None` for files of other names, and with a
+/// note for files that have no rank in their name or no head.
 fn candidate(folder: &Path, name: &OsStr, run: &mut Run, notes: &mut Notes) -> Option<Candidate> {
     let facts = folder.join(name);
     if facts.extension() != Some(OsStr::new("facts")) {
@@ -147,8 +148,8 @@ fn head(path: &Path) -> io::Result<Headed> {
     })
 }
 
-/// The run that a directory belongs to: the one that its file says, or that all streams there belong to, or
-/// all that were found.
+/// Finds the run that a directory belongs to: the one that its run file names; otherwise the one of all streams in it;
+/// otherwise the one of all streams that were found.
 fn which_run(
     directory: &Path,
     own: &Path,
@@ -176,7 +177,7 @@ fn which_run(
     Ok(None)
 }
 
-/// The number that most processes state, and the smallest of those that are stated equally often.
+/// Returns the number that most processes state; of numbers stated equally often, the smallest.
 fn most_say(stated: impl Iterator<Item = u64>) -> u64 {
     let mut votes: BTreeMap<u64, u64> = BTreeMap::new();
     for number in stated {
@@ -186,8 +187,8 @@ fn most_say(stated: impl Iterator<Item = u64>) -> u64 {
     votes.into_iter().rev().max_by_key(|(_, count)| *count).map_or(0, |(number, _)| number)
 }
 
-/// The rank and the thread whose events or rows a file has, going by its name: `3.0.evt`, `3.0.rows`,
-/// or one of these that was kept as damaged.
+/// Returns the rank and the thread of a file of events or rows from its name: `3.0.evt`, `3.0.rows`, or one of these
+/// with the suffix `.damaged`.
 fn thread_of(name: &OsStr) -> Option<(u64, u64)> {
     let name = name.to_str()?;
     let name = name.strip_suffix(".damaged").unwrap_or(name);
@@ -196,7 +197,7 @@ fn thread_of(name: &OsStr) -> Option<(u64, u64)> {
     Some((number(OsStr::new(rank))?, number(OsStr::new(thread))?))
 }
 
-/// A number as Dwell writes it: no sign and no zeros before it.
+/// Parses a number as Dwell writes it, without a sign or leading zeros.
 fn number(text: &OsStr) -> Option<u64> {
     let text = text.to_str()?;
     let number: u64 = text.parse().ok()?;

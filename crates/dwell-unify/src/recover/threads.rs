@@ -18,13 +18,13 @@ use crate::experiment;
 use crate::facts;
 use crate::local::Local;
 
-/// Marks of what is added to a damaged file.
+/// Attributes of the events that recovery adds to a damaged file.
 const MARKS: Marks = Marks {
     gap: Attribute { attribute: CUT.attribute, value: AttributeValue::Uint8(2) },
     end: CUT,
 };
 
-/// A process whose files are closed.
+/// A process whose files are being closed.
 pub(super) struct Closing<'c> {
     pub(super) local: &'c mut Local,
     pub(super) folder: &'c Path,
@@ -35,7 +35,7 @@ pub(super) struct Closing<'c> {
 }
 
 impl Closing<'_> {
-    /// Closes the files of all threads, and says in the rows of the process what they have.
+    /// Closes the files of all threads, and states in the row of the process what they contain.
     pub(super) fn close(&mut self, result: &mut Recovered, notes: &mut Notes) {
         let rank = self.local.process.rank;
         let mut chunks = 0;
@@ -63,8 +63,8 @@ impl Closing<'_> {
         }
     }
 
-    /// Where the events of a thread are: where the process left them, or in their place in the archive. The
-    /// second path is what they are read from: the same, unless an earlier recovery kept them as damaged.
+    /// Returns the path of the event file of a thread, which is where the process left it or in its place in the
+    /// archive, and the path to read the events from. The two differ if an earlier recovery kept the file as damaged.
     fn source(&self, id: usize) -> Option<(PathBuf, PathBuf)> {
         let left = self.folder.join(format!("{}.{id}.evt", self.local.process.rank));
         let placed = self.directory.join("traces").join(format!("{}.evt", self.first + id as u64));
@@ -77,7 +77,7 @@ impl Closing<'_> {
         })
     }
 
-    /// Closes the events of a thread. Returns how many chunks they take, or nothing if there are none.
+    /// Closes the event file of a thread. Returns the number of its chunks, or `None` if there is no file.
     fn events(&mut self, id: usize, result: &mut Recovered, notes: &mut Notes) -> Option<u64> {
         let (place, path) = self.source(id)?;
         let location = LocationRef(self.first + id as u64);
@@ -145,7 +145,7 @@ impl Closing<'_> {
         Ok((closed.events, closed.left))
     }
 
-    /// Looks through the rows of a thread.
+    /// Checks the rows of a thread.
     fn rows(&mut self, id: usize, expected: bool, notes: &mut Notes) {
         let path = experiment::rows(self.local, id as u64, self.folder);
         let placed = format!("{}.rows", self.first + id as u64);
@@ -191,7 +191,7 @@ impl Closing<'_> {
     }
 }
 
-/// Whether the facts of a process define all that an event names.
+/// Returns `true` if the facts of a process define every id that an event uses.
 fn is_defined(local: &mut Local, event: &Event<'_>, attributes: List<'_, Attribute>) -> bool {
     let mut defined = true;
     let mut see = |value: Value<'_>| {
@@ -221,7 +221,7 @@ fn space(kind: RefKind) -> Option<MappingType> {
     })
 }
 
-/// Gives a file that has other names as well bytes of its own, so that those others stay as they are.
+/// Replaces a file that has several hard links by a copy, so that a change does not show under its other names.
 fn unshare(path: &Path) -> io::Result<()> {
     let mut file = files::open(path, false)?;
     if file.metadata()?.nlink() < 2 {

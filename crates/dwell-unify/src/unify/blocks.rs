@@ -22,8 +22,9 @@ use std::io;
 use super::tree::{Upcalls, rounds};
 use super::wire::{Input, put, put_bytes};
 
-/// How many consecutive ranks hand their bytes to one: the power of two for which they have at most
-/// `target` bytes together, if each has `each`. All processes must ask for the same.
+/// Returns the number of consecutive ranks whose bytes one process should write: the largest power of two for which the
+/// ranks together have at most `target` bytes, if each has `each` bytes. The result is at least 1, also where one rank
+/// alone exceeds the target. All processes must pass the same numbers, because they must agree on the blocks.
 ///
 /// ```
 /// use dwell_unify::unify::block;
@@ -37,23 +38,24 @@ pub fn block(each: u64, target: u64) -> u64 {
     1 << ranks.ilog2()
 }
 
-/// The bytes of one process.
+/// The bytes that one process passed to [`gather`], as the first rank of its block receives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Whose they are.
+    /// Rank of the process that passed the bytes.
     pub rank: u64,
-    /// What it gave.
+    /// The bytes as that process passed them; they may be empty.
     pub bytes: Vec<u8>,
 }
 
-/// Brings the bytes of each process to the first rank of its block, which gets those of all ranks of
-/// the block in order, its own among them. The others get nothing. `block` is a power of two.
+/// Brings the bytes of each process to the first rank of its block, which gets those of all ranks of the block in
+/// ascending order, its own first. All other ranks get an empty list. `block` is a power of two, usually the result of
+/// [`block`].
 ///
-/// All processes must call it, with the same `block`.
+/// All processes must call this function, with the same `block`.
 ///
 /// # Errors
-/// If the message to the next process fails. What does not arrive, or damaged, is left out; a writer
-/// sees it by the ranks.
+/// If sending to the next process of the tree fails. Bytes that do not arrive, or arrive damaged, are not an error at
+/// the receiver: it leaves them out, and the caller sees from the ranks of the parts which are missing.
 pub fn gather(up: &mut impl Upcalls, block: u64, bytes: Vec<u8>) -> io::Result<Vec<Part>> {
     let (rank, size) = (up.rank(), up.size());
     let mut parts = vec![Part { rank, bytes }];
@@ -78,7 +80,7 @@ pub fn gather(up: &mut impl Upcalls, block: u64, bytes: Vec<u8>) -> io::Result<V
     Ok(parts)
 }
 
-/// Reads the parts of the ranks `from .. to`. None if they are damaged.
+/// Reads the parts of the ranks `from .. to` from a message. Returns `None` if the message is damaged.
 fn read(message: &[u8], from: u64, to: u64, parts: &mut Vec<Part>) -> Option<()> {
     let mut input = Input::new(message);
     let mut next = from;

@@ -5,19 +5,19 @@
 
 use super::wire::{Damaged, Input, put, put_step};
 
-/// Members at equal distances.
+/// Members of a group whose ranks are at equal distances: `start`, `start + stride`, and so on, `count` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Run {
-    /// The first member.
+    /// Rank of the first member.
     pub start: u64,
-    /// From each member to the next.
+    /// Difference from each member to the next, which may be negative.
     pub stride: i64,
-    /// How many.
+    /// Number of members of the run.
     pub count: u64,
 }
 
 impl Run {
-    /// The member at a place, if there were that many. Arithmetic wraps around.
+    /// Returns the member at position `place`, without a check against the count. Arithmetic wraps around.
     fn at(&self, place: u64) -> u64 {
         self.start.wrapping_add((self.stride as u64).wrapping_mul(place))
     }
@@ -49,37 +49,43 @@ pub struct Group {
 }
 
 impl Group {
-    /// No members.
+    /// Makes a group without members. In an archive it stands for all processes that can be a member of a group of the
+    /// paradigm.
     pub fn empty(paradigm: u8) -> Self {
         Self { paradigm, runs: Vec::new() }
     }
 
-    /// Whoever looks at it, alone. One definition serves every process.
+    /// Makes the group of `MPI_COMM_SELF`: it has one member, the process that uses it. One definition serves every
+    /// process.
     pub fn itself(paradigm: u8) -> Self {
         Self::strided(paradigm, u64::MAX, 1, 1)
     }
 
-    /// Whether it is such a group.
+    /// Returns `true` for groups made by [`itself`](Self::itself), whose only member is the process that uses the
+    /// group.
     pub fn is_itself(&self) -> bool {
         matches!(*self.runs, [Run { start: u64::MAX, count: 1, .. }])
     }
 
-    /// The processes 0 to `size` − 1.
+    /// Makes the group of the processes 0 to `size` − 1, such as that of `MPI_COMM_WORLD` or `SHMEM_TEAM_WORLD`.
     pub fn world(paradigm: u8, size: u64) -> Self {
         Self::strided(paradigm, 0, 1, size)
     }
 
-    /// The processes `start`, `start + stride`, … `size` of them.
+    /// Makes the group of the `size` processes `start`, `start + stride`, `start + 2·stride` and so on, as OpenSHMEM
+    /// describes a team or an active set.
     pub fn strided(paradigm: u8, start: u64, stride: i64, size: u64) -> Self {
         Self::from_runs(paradigm, [Run { start, stride, count: size }])
     }
 
-    /// Any list of processes, in its order.
+    /// Makes a group from a list of members and keeps their order. The group takes memory for its runs, not for its
+    /// members.
     pub fn from_members(paradigm: u8, members: &[u64]) -> Self {
         Self::collect(paradigm, members.iter().copied())
     }
 
-    /// Any list of processes, in its order, without the need to have it in memory.
+    /// Makes a group from an iterator over its members and keeps their order. Unlike
+    /// [`from_members`](Self::from_members), this function does not need the whole list in memory.
     pub fn collect(paradigm: u8, members: impl IntoIterator<Item = u64>) -> Self {
         let mut builder = Builder::default();
         for member in members {
@@ -88,7 +94,8 @@ impl Group {
         Self { paradigm, runs: builder.finish() }
     }
 
-    /// One run after the other. They are put into the one form that their members have.
+    /// Makes a group from runs that follow each other. The runs are normalised, so that two groups of the same members
+    /// in the same order are equal whichever runs they were made from.
     pub fn from_runs(paradigm: u8, runs: impl IntoIterator<Item = Run>) -> Self {
         let mut builder = Builder::default();
         for run in runs {
@@ -97,28 +104,29 @@ impl Group {
         Self { paradigm, runs: builder.finish() }
     }
 
-    /// The communication software that it is a group of, as a number of `OTF2_Paradigm`.
+    /// Returns the communication software that the group belongs to, as a number of `OTF2_Paradigm`.
     pub fn paradigm(&self) -> u8 {
         self.paradigm
     }
 
-    /// The members as runs.
+    /// Returns the members as runs, in the one form that a list of members has.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// How many members it has. To be asked before [`members`](Self::members) of a group that came
-    /// from a file: a damaged one may claim any number.
+    /// Returns the number of members; the sum saturates. Callers must check it before they iterate over
+    /// [`members`](Self::members) of a group that came from a file: a damaged group may claim any number.
     pub fn size(&self) -> u64 {
         self.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.count))
     }
 
-    /// The members in their order.
+    /// Iterates over the members in the order of the group, which is the order of ranks in its communicator.
     pub fn members(&self) -> impl Iterator<Item = u64> + '_ {
         self.runs.iter().flat_map(|run| (0..run.count).map(|place| run.at(place)))
     }
 
-    /// The member at a place.
+    /// Returns the member at position `place`, that is, with this rank in the communicator of the group. Returns `None`
+    /// if the group has no such position.
     pub fn member(&self, mut place: u64) -> Option<u64> {
         for run in &self.runs {
             if place < run.count {
@@ -129,15 +137,16 @@ impl Group {
         None
     }
 
-    /// How many bytes it takes on its way through the tree.
+    /// Returns the number of bytes that the group takes in a message of the unification tree. The function encodes the
+    /// group to find out, so it is meant for measurements.
     pub fn travelling_bytes(&self) -> usize {
         let mut out = Vec::new();
         self.encode(&mut out);
         out.len()
     }
 
-    /// paradigm; number of runs; each: count (one is 1), start as a step from the last start, and if
-    /// there are more than one, the stride as a step from 1.
+    /// Writes paradigm and number of runs, then for each run its count, its start as a step from the last start, and
+    /// the stride as a step from 1 if the count is above 1.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         out.push(self.paradigm);
         put(out, self.runs.len() as u64);
@@ -171,7 +180,7 @@ impl Group {
 /// Finds the runs of a list as it comes.
 #[derive(Default)]
 struct Builder {
-    /// Done.
+    /// Runs that are complete.
     runs: Vec<Run>,
     /// A run of three or more that may go on.
     open: Option<Run>,

@@ -5,19 +5,20 @@ use std::marker::PhantomData;
 
 use super::wire::{Damaged, Input, put, put_step};
 
-/// The id of a definition: its position in the list of its kind.
+/// The id of a definition: its position in the list of definitions of its kind, counted from 0.
 pub trait Id: Copy + Eq + fmt::Debug {
-    /// The id of a position.
+    /// Makes the id for a position of the list. `u32::MAX` stands for an unknown definition.
     fn new(position: u32) -> Self;
 
-    /// The position of an id.
+    /// Returns the position in the list that the id stands for.
     fn position(self) -> u32;
 }
 
-/// An entry without an image.
+/// Stored in place of an image for ids that have none.
 const NOWHERE: u32 = u32::MAX;
 
-/// Where each id of one kind went.
+/// A map from the ids of one list of definitions to those of another list of the same kind. An id without an image maps
+/// to the unknown id, `u32::MAX`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Map<I> {
     to: Vec<u32>,
@@ -43,43 +44,44 @@ impl<I> fmt::Debug for Map<I> {
 }
 
 impl<I: Id> Map<I> {
-    /// Every id to itself.
+    /// Makes the map that leaves the ids 0 to `length` − 1 as they are.
     pub fn identity(length: usize) -> Self {
         Self::from((0..length as u32).collect::<Vec<_>>())
     }
 
-    /// Where an id went. None if it was not there.
+    /// Returns the image of an id. Returns `None` if the id is beyond the end of the map or has no image.
     pub fn get(&self, id: I) -> Option<I> {
         let to = *self.to.get(id.position() as usize)?;
         (to != NOWHERE).then(|| I::new(to))
     }
 
-    /// Where an id went; an id that was not there becomes the unknown one, `u32::MAX`.
+    /// Returns the image of an id, or the unknown id, `u32::MAX`, if the id is beyond the end of the map or has no
+    /// image.
     pub fn apply(&self, id: I) -> I {
         I::new(self.to.get(id.position() as usize).copied().unwrap_or(NOWHERE))
     }
 
-    /// Where the ids 0, 1, 2 … went.
+    /// Returns the images of the ids 0, 1, 2 and so on; `u32::MAX` where an id has none.
     pub fn as_slice(&self) -> &[u32] {
         &self.to
     }
 
-    /// How many ids there are.
+    /// Returns the number of ids in the map, those without an image included.
     pub fn len(&self) -> usize {
         self.to.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the map has no ids at all.
     pub fn is_empty(&self) -> bool {
         self.to.is_empty()
     }
 
-    /// Whether every id is its own image. Such a map need not be written.
+    /// Returns `true` if every id is its own image. An archive needs no mapping table for such a map.
     pub fn is_identity(&self) -> bool {
         self.to.iter().enumerate().all(|(from, to)| from == *to as usize)
     }
 
-    /// Whether every id has an image.
+    /// Returns `true` if every id of the map has an image.
     pub fn is_total(&self) -> bool {
         !self.to.contains(&NOWHERE)
     }
@@ -88,14 +90,16 @@ impl<I: Id> Map<I> {
         self.to.push(to);
     }
 
-    /// This map, then `next`.
+    /// Composes two maps: the result applies this map first and `next` to its images. Ids without an image in either
+    /// map have none in the result.
     #[must_use]
     pub fn then(&self, next: &Self) -> Self {
         let to = self.to.iter().map(|&id| next.apply(I::new(id)).position());
         Self::from(to.collect::<Vec<_>>())
     }
 
-    /// Runs of consecutive images: length, first image as a step from where it would have been.
+    /// Writes runs of consecutive images: the length of each, and its first image as a step from the end of the run
+    /// before.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let mut expected = 0;
         let mut rest = self.to.as_slice();

@@ -45,7 +45,8 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// Takes in the definitions of a process.
+    /// Merges the definitions of one process and keeps its row. The maps go to the merged list as it is now; ids change
+    /// once more in [`finish`](Self::finish), which sorts the definitions.
     pub fn add(&mut self, shared: &Shared, mut process: Process) -> Maps {
         let maps = self.shared.merge(shared);
         process.host = maps.hosts.apply(process.host);
@@ -53,8 +54,8 @@ impl Offline {
         maps
     }
 
-    /// The definitions of the run. Locations are numbered in the order of ranks; of processes that
-    /// claim the same rank, in the order in which they came.
+    /// Sorts the merged definitions and returns those of the run. Locations are numbered in the order of ranks;
+    /// processes that claim the same rank follow each other in the order in which they were added.
     pub fn finish(self) -> Global {
         self.finish_with_maps().0
     }
@@ -72,11 +73,10 @@ impl Offline {
     }
 }
 
-/// Unifies the definitions of all processes at once. Gives for each, in the order in which they came,
-/// its maps and its first location, and the definitions of the run.
+/// Unifies the definitions of all processes at once. Returns, for each process in the order of `parts`, its maps and
+/// its first location, and the definitions of the run.
 ///
-/// The maps of 300,000 processes with some thousand definitions each are gigabytes: [`Offline`] does
-/// without.
+/// The maps of 300,000 processes with some thousand definitions each take gigabytes. [`Offline`] does not keep them.
 pub fn unify_offline(
     parts: impl IntoIterator<Item = (Shared, Process)>,
 ) -> (Vec<Maps>, Vec<LocationRef>, Global) {

@@ -1,9 +1,8 @@
-//! What only one process has: itself and its threads.
+//! Definitions that only one process has: itself and its threads.
 //!
-//! These definitions are unique, so there is nothing to compare. They travel up the tree and no
-//! further, and on the way nobody reads them: a process joins the bytes of its own row, or rows, and
-//! those of the next ranks. Only the hosts, whose ids change on the way, travel apart, as runs of
-//! processes on the same host.
+//! These definitions are unique, so there is nothing to compare. They travel up the tree and no further, and no process
+//! decodes them on the way: a process joins the bytes of its own rows and those of the next ranks. Only the hosts,
+//! whose ids change on the way, travel apart, as runs of processes on the same host.
 
 use std::io;
 
@@ -13,26 +12,29 @@ use super::maps::Map;
 use super::shared::HostId;
 use super::wire::{Damaged, Input, put, put_step, put_text};
 
-/// One process and its threads.
+/// One process of the run and its threads: a location group of the archive and its locations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number among the processes of the run.
+    /// Rank of the process in the world of the run.
     pub rank: u64,
-    /// Where it ran, or [`HostId::UNKNOWN`].
+    /// The machine that the process ran on, as an id of the definitions that go with the process, or
+    /// [`HostId::UNKNOWN`].
     pub host: HostId,
-    /// Its number at the operating system.
+    /// Process id of the operating system.
     pub pid: u32,
-    /// A name of its own. Empty if its rank says enough.
+    /// Name of the location group. If empty, the archive names the process by its rank.
     pub name: String,
-    /// When recording began.
+    /// Time at which recording began.
     pub begin: Time,
-    /// When it ended.
+    /// Time at which recording ended.
     pub end: Time,
-    /// Its threads. Each is a location of the archive. None if nothing was recorded.
+    /// Threads of the process, each a location of the archive. The list is empty if nothing was recorded.
     pub threads: Vec<Thread>,
-    /// The cores that it may use, as the [words](dwell_model::cores::Cores::words) of the set. None if that is not known.
+    /// Cores that the process may use, as the [words](dwell_model::cores::Cores::words) of the set. Empty if they are
+    /// not known.
     pub cores: Vec<u64>,
-    /// Whatever else the recorder has to say in numbers. It knows what each place means.
+    /// Numbers that the recorder reports about itself. [`Number`](crate::numbers::Number) says what each position
+    /// means; unification does not look at them.
     pub numbers: Vec<u64>,
 }
 
@@ -53,8 +55,8 @@ impl Default for Process {
 }
 
 impl Process {
-    /// Gives a process that recorded nothing a thread without events. Ranks of communicators count
-    /// locations, so none may be without.
+    /// Gives a process that recorded nothing a thread without events. Groups of communicators list locations, so every
+    /// process needs at least one. Does nothing if the process has threads.
     pub fn stand_in(&mut self) {
         if self.threads.is_empty() {
             self.threads.push(Thread::default());
@@ -62,20 +64,20 @@ impl Process {
     }
 }
 
-/// One thread of a process.
+/// One thread of a process, which is a location of the archive, with the figures that its definition needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// What it is called.
+    /// Name of the thread in the archive.
     pub label: Label,
-    /// How many events it has.
+    /// Number of events in its event file.
     pub events: u64,
-    /// The time of the first.
+    /// Time of its first event.
     pub first: Time,
-    /// The time of the last.
+    /// Time of its last event.
     pub last: Time,
-    /// How many events it lost.
+    /// Number of its events that are lost.
     pub lost: u64,
-    /// Whatever else the recorder has to say in numbers.
+    /// Further numbers that the recorder reports about the thread; unification passes them on unchanged.
     pub numbers: Vec<u64>,
 }
 
@@ -92,14 +94,14 @@ impl Default for Thread {
     }
 }
 
-/// What a thread is called.
+/// Name of a thread, in a form that takes one byte in a message for nearly all threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The thread that the process began with.
+    /// The thread that the process began with, which runs `main`.
     Main,
-    /// Another one, in the order in which they came.
+    /// Another thread, numbered in the order in which the recorder met them.
     Numbered(u32),
-    /// One with a name.
+    /// A thread that has a name of its own.
     Named(String),
 }
 
@@ -108,7 +110,7 @@ pub enum Label {
 pub(super) struct Rows {
     processes: u64,
     locations: u64,
-    /// Host, and how many processes in a row are on it.
+    /// Host, and the number of consecutive processes that ran on it.
     hosts: Vec<(HostId, u64)>,
     bytes: Vec<u8>,
 }
@@ -220,8 +222,8 @@ impl Rows {
     }
 }
 
-/// The processes of a run in the order of their ranks, each with the id of its first location. The
-/// locations of its other threads follow.
+/// Iterator over the processes of a run in the order of their ranks, each with the id of its first location. The
+/// locations of its other threads follow that id. Each row is decoded when the iterator reaches it.
 #[derive(Clone, Debug)]
 pub struct Processes<'a> {
     input: Input<'a>,
@@ -248,7 +250,8 @@ impl Iterator for Processes<'_> {
     }
 }
 
-/// Times are steps from one another: from the beginning of the process, from the first event.
+/// Writes the row of a process. Its times are written as steps: from the beginning of the process, or from the first
+/// event.
 fn encode_row(process: &Process, out: &mut Vec<u8>) {
     put(out, process.rank);
     put(out, process.pid.into());
@@ -287,7 +290,7 @@ fn decode_numbers(input: &mut Input<'_>) -> Result<Vec<u64>, Damaged> {
     (0..count).map(|_| input.number("number")).collect()
 }
 
-/// Reads a row into `process`, whose memory is used again.
+/// Reads a row into `process` and reuses the memory of its lists.
 fn decode_row(input: &mut Input<'_>, process: &mut Process) -> Result<(), Damaged> {
     process.rank = input.number("rank")?;
     process.pid = input.small("process id")?;
@@ -339,27 +342,30 @@ pub struct Global {
 }
 
 impl Global {
-    /// The definitions that processes have in common, in the order of their content.
+    /// Returns the definitions that processes have in common. They are sorted by content, so that they do not depend on
+    /// the order in which processes were merged.
     pub fn shared(&self) -> &super::Shared {
         &self.shared
     }
 
-    /// The processes in the order of their ranks, each with the id of its first location.
+    /// Iterates over the processes in the order of their ranks, each with the id of its first location. Ranks that are
+    /// [missing](Self::missing) are skipped.
     pub fn processes(&self) -> Processes<'_> {
         self.rows.iter()
     }
 
-    /// How many processes the run had, those that are missing included.
+    /// Returns the number of processes that the run had, those that are [missing](Self::missing) included.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// How many locations there are in all.
+    /// Returns the number of locations of the run, which is the number of threads of all processes.
     pub fn locations(&self) -> u64 {
         self.rows.locations()
     }
 
-    /// Which ranks are missing, as ranges: their definitions never came, or came damaged.
+    /// Returns the ranks that are missing, as ascending ranges: their definitions never arrived, or arrived damaged.
+    /// Empty if the run is complete.
     pub fn missing(&self) -> Vec<std::ops::Range<u64>> {
         let mut missing = Vec::new();
         let mut next = 0;
@@ -375,11 +381,11 @@ impl Global {
         missing
     }
 
-    /// Where each definition of a process is here: for those who have the definitions of the processes
-    /// at hand, and no memory for the maps of all of them at once.
+    /// Maps the definitions of one process to those of the run. It serves callers that can read the definitions of each
+    /// process a second time and have no memory for the maps of all processes at once, such as recovery.
     ///
     /// # Errors
-    /// A definition that is not here.
+    /// With [`io::ErrorKind::NotFound`] if a definition of the process was never unified.
     pub fn locate(&mut self, shared: &super::Shared) -> io::Result<super::Maps> {
         let maps = self.shared.locate(shared);
         if maps.is_total() {
@@ -389,7 +395,7 @@ impl Global {
         }
     }
 
-    /// About how many bytes of memory it takes.
+    /// Estimates the bytes of memory that these definitions take.
     pub fn memory(&self) -> usize {
         self.shared.memory() + self.rows.memory()
     }

@@ -11,43 +11,42 @@ use super::wire::{Damaged, Input, put, put_bytes, put_step, put_text};
 /// First byte of encoded definitions. To be raised when the layout changes.
 const VERSION: u8 = 4;
 
-/// What every kind of definition can do.
+/// Operations that every kind of definition has: encoding, decoding, and replacing the ids that it refers to.
 trait Definition: Clone + Eq + Ord + Hash {
-    /// The least number of bytes that one takes.
+    /// Least number of bytes that a definition of the kind takes in a message.
     const LEAST: usize;
 
     fn encode(&self, before: Option<&Self>, out: &mut Vec<u8>);
 
     fn decode(input: &mut Input<'_>, before: Option<&Self>) -> Result<Self, Damaged>;
 
-    /// The same with the ids that it refers to replaced.
+    /// Returns the definition with every id that it refers to replaced by its image.
     fn relinked(&self, _maps: &Maps) -> Cow<'_, Self> {
         Cow::Borrowed(self)
     }
 
-    /// Whether all that it refers to is there.
+    /// Returns `true` if `shared` has every definition that this one refers to.
     fn is_linked(&self, _shared: &Shared) -> bool {
         true
     }
 
-    /// Makes what it refers to unknown.
+    /// Makes all references unknown.
     fn unlink(&mut self) {}
 
-    /// Bytes of memory that it points to.
+    /// Returns the bytes of heap memory that the definition owns.
     fn heap(&self) -> usize;
 }
 
-/// Writes down once what all kinds of definitions have in common. A kind stands behind those that it
-/// refers to.
+/// Generates what all kinds of definitions have in common. A kind must stand after the kinds that it refers to.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $list:ident, $one:ident, $add:ident: $Type:ident as $Id:ident;)*) => {
         $(
-            #[doc = concat!("The id of a [`", stringify!($Type), "`]: its position.")]
+            #[doc = concat!("The id of a [`", stringify!($Type), "`]: its position in the list of its kind, counted from 0.")]
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
             pub struct $Id(pub u32);
 
             impl $Id {
-                /// Stands for one that is not known.
+                /// Stands for a definition that is not known, in references that allow it.
                 pub const UNKNOWN: Self = Self(u32::MAX);
             }
 
@@ -62,11 +61,11 @@ macro_rules! kinds {
             }
         )*
 
-        /// The definitions of one process, or of several merged into one list.
+        /// The definitions of one process, or of several processes merged into one list for each kind.
         ///
-        /// An id is a position in the list of its kind. Equal definitions have one id. What must be
-        /// told apart must differ in content: two windows of the same group, for instance, in name
-        /// or context, and in the same way at every process that has them.
+        /// An id is a position in the list of its kind. Equal definitions have one id. Definitions that must be told
+        /// apart must differ in content: two windows of the same group, for instance, in name or context, and in the
+        /// same way at every process that has them.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Shared {
             $($list: Table<$Type>,)*
@@ -79,15 +78,17 @@ macro_rules! kinds {
                     self.$list.items()
                 }
 
-                #[doc = concat!("The definition of an id of [`", stringify!($list), "`](Self::", stringify!($list), ").")]
+                #[doc = concat!(
+                    "Returns the definition that an id of [`", stringify!($list), "`](Self::", stringify!($list),
+                    ") stands for, or `None` if the list has no such id.")]
                 pub fn $one(&self, id: $Id) -> Option<&$Type> {
                     self.$list.get(id.0)
                 }
 
                 #[doc = concat!(
                     "Adds a definition to [`", stringify!($list), "`](Self::", stringify!($list),
-                    ") unless it is there, and gives its id. A reference to something that is not ",
-                    "there becomes unknown.")]
+                    ") unless an equal one is there, and returns its id. If the definition refers to another ",
+                    "one that is not in this list, its references become unknown.")]
                 pub fn $add(&mut self, mut definition: $Type) -> $Id {
                     if !definition.is_linked(self) {
                         definition.unlink();
@@ -96,14 +97,14 @@ macro_rules! kinds {
                 }
             )*
 
-            /// How many definitions there are of each kind.
+            /// Returns the number of definitions of each kind.
             pub fn counts(&self) -> Counts {
                 Counts { $($list: self.$list.len(),)* }
             }
 
-            /// Takes in the definitions of `other` and says where each of them is. Ids that were
-            /// valid before stay valid: what is new comes last. The time it takes depends on
-            /// `other`, and on this list only when its table of hashes must grow.
+            /// Adds the definitions of `other` and returns the id that each of them has here. Ids that were valid
+            /// before stay valid: new definitions come last. The time depends on the length of `other`, and on that of
+            /// this list only when its hash table must grow.
             pub fn merge(&mut self, other: &Self) -> Maps {
                 let mut maps = Maps::default();
                 $(
@@ -117,8 +118,8 @@ macro_rules! kinds {
                 maps
             }
 
-            /// Where each definition of `other` is here, without taking in any. What is not here
-            /// has no image.
+            /// Finds each definition of `other` in this list without adding any. Definitions that are not here have no
+            /// image in the result. The list is borrowed mutably because it may build its hash table first.
             pub fn locate(&mut self, other: &Self) -> Maps {
                 let mut maps = Maps::default();
                 $(
@@ -132,8 +133,8 @@ macro_rules! kinds {
                 maps
             }
 
-            /// The same definitions in the order of their content, and where each one went. The
-            /// result does not depend on the order in which they were added or merged.
+            /// Sorts the definitions by content, and returns them with the maps from the old ids to the new ones. The
+            /// result does not depend on the order in which the definitions were added or merged.
             pub fn canonical(self) -> (Self, Maps) {
                 let mut maps = Maps::default();
                 $(
@@ -144,18 +145,19 @@ macro_rules! kinds {
                 (Self { $($list,)* }, maps)
             }
 
-            /// The definitions as bytes; see the [module](super) for the layout.
+            /// Encodes the definitions for a message; see the [module](super) for the layout.
             pub fn encode(&self) -> Vec<u8> {
                 let mut out = vec![VERSION];
                 $(encode_list(self.$list.items(), &mut out);)*
                 out
             }
 
-            /// Reads what [`encode`](Self::encode) wrote.
+            /// Reads definitions that [`encode`](Self::encode) wrote.
             ///
             /// # Errors
-            /// Other bytes, a version that is not known, and references to nothing are damage. It
-            /// takes no more memory than about 200 times the bytes.
+            /// If the version is unknown, if a definition refers to one that is not there, or if the bytes have another
+            /// layout. Decoding takes no more memory than about 200 times the length of the bytes, whatever these
+            /// contain.
             pub fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
                 let mut input = Input::new(bytes);
                 if input.byte("version")? != VERSION {
@@ -167,7 +169,7 @@ macro_rules! kinds {
                 Ok(shared)
             }
 
-            /// About how many bytes of memory it takes.
+            /// Estimates the bytes of memory that the definitions take.
             pub fn memory(&self) -> usize {
                 let mut sum = size_of::<Self>();
                 $(
@@ -178,7 +180,7 @@ macro_rules! kinds {
             }
         }
 
-        /// From the ids of one [`Shared`] to those of another.
+        /// Maps from the ids of one [`Shared`] to those of another, for each kind of definition.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Maps {
             $(
@@ -188,33 +190,33 @@ macro_rules! kinds {
         }
 
         impl Maps {
-            /// Every id to itself.
+            /// Makes the maps that leave every id as it is, for a list with `counts` definitions.
             pub fn identity(counts: &Counts) -> Self {
                 Self { $($list: Map::identity(counts.$list),)* }
             }
 
-            /// These maps, then `next`.
+            /// Composes maps: the result applies these maps first and `next` to their images.
             #[must_use]
             pub fn then(&self, next: &Self) -> Self {
                 Self { $($list: self.$list.then(&next.$list),)* }
             }
 
-            /// How many ids there are of each kind.
+            /// Returns the number of ids of each kind that the maps translate.
             pub fn counts(&self) -> Counts {
                 Counts { $($list: self.$list.len(),)* }
             }
 
-            /// Whether every id is its own image.
+            /// Returns `true` if every id of every kind is its own image.
             pub fn is_identity(&self) -> bool {
                 true $(&& self.$list.is_identity())*
             }
 
-            /// Whether every id has an image.
+            /// Returns `true` if every id of every kind has an image.
             pub fn is_total(&self) -> bool {
                 true $(&& self.$list.is_total())*
             }
 
-            /// The maps as bytes; see the [module](super) for the layout.
+            /// Encodes the maps for a message; see the [module](super) for the layout.
             pub fn encode(&self) -> Vec<u8> {
                 let mut out = Vec::new();
                 self.encode_into(&mut out);
@@ -225,10 +227,10 @@ macro_rules! kinds {
                 $(self.$list.encode(out);)*
             }
 
-            /// Reads what [`encode`](Self::encode) wrote for a list with that many definitions.
+            /// Reads maps that [`encode`](Self::encode) wrote for a list with `counts` definitions.
             ///
             /// # Errors
-            /// Bytes that are no maps of that many definitions.
+            /// If the bytes are not maps of exactly so many definitions.
             pub fn decode(bytes: &[u8], counts: &Counts) -> Result<Self, Damaged> {
                 let mut input = Input::new(bytes);
                 let maps = Self::decode_from(&mut input, counts)?;
@@ -244,7 +246,7 @@ macro_rules! kinds {
             }
         }
 
-        /// A number for each kind of definition.
+        /// A number for each kind of definition, such as the lengths of the lists of a [`Shared`].
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counts {
             $(
@@ -254,7 +256,7 @@ macro_rules! kinds {
         }
 
         impl Counts {
-            /// Of all kinds together.
+            /// Returns the number of definitions of all kinds together.
             pub fn total(&self) -> usize {
                 0 $(+ self.$list)*
             }
@@ -263,139 +265,142 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Machines.
+    /// Machines that processes ran on, which become nodes of the system tree.
     hosts, host, add_host: Host as HostId;
-    /// What is known of the run beyond its events.
+    /// Properties of the run that are not in its events, such as the version of the runtime.
     properties, property, add_property: Property as PropertyId;
-    /// Functions and other stretches of a program that are entered and left.
+    /// Regions: functions and other parts of a program that threads enter and leave.
     regions, region, add_region: Region as RegionId;
-    /// Programs and libraries that call sites are in.
+    /// Modules: the programs and shared libraries that contain call sites.
     modules, module, add_module: Module as ModuleId;
-    /// Places that calls came from.
+    /// Call sites: return addresses of recorded calls.
     sites, site, add_site: Site as SiteId;
-    /// Groups of processes.
+    /// Groups of processes, of communicators and of windows.
     groups, group, add_group: Group as GroupId;
-    /// Communicators that the program made.
+    /// Communicators that the program uses.
     comms, comm, add_comm: Comm as CommId;
-    /// Contexts of groups that one-sided operations belong to.
+    /// Windows: contexts of groups that one-sided operations belong to.
     windows, window, add_window: Window as WindowId;
-    /// Parameters that the program sets.
+    /// Parameters that the program sets through the user API.
     parameters, parameter, add_parameter: Parameter as ParameterId;
-    /// Counters that the program has.
+    /// Counters that the program reports through the user API.
     counters, counter, add_counter: Counter as CounterId;
     /// Texts that are values of parameters.
     texts, text, add_text: Text as TextId;
-    /// Places that calls came from, with the places that their functions were called from.
+    /// Call paths: call sites, each with the call sites of the functions around it.
     stacks, stack, add_stack: Stack as StackId;
 }
 
-/// A machine that processes run on.
+/// A machine that processes run on. Machines of the same name are one definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host as the operating system states it.
     pub name: String,
 }
 
-/// Something about the run, such as the version of the runtime. Where processes differ, each value is
-/// a property.
+/// A property of the run, such as the version of the runtime. Where processes differ in the value, each value is a
+/// property of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Property {
-    /// What it is about.
+    /// Name of the property, without the prefix that it has in the archive.
     pub name: String,
-    /// What is so.
+    /// Value of the property, as text.
     pub value: String,
 }
 
-/// A function or another stretch of a program that is entered and left.
+/// A region: a function or another part of a program that threads enter and leave.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Region {
-    /// Its name.
+    /// Name of the region as the archive shows it.
     pub name: String,
-    /// The description, which says what a call of a runtime [means](dwell_model::archive::Meaning).
-    /// May be empty.
+    /// Description of the region, which states the [meaning](dwell_model::archive::Meaning) of a call of a runtime. May
+    /// be empty.
     pub meaning: String,
-    /// A number of `OTF2_RegionRole`.
+    /// Role of the region, as a number of `OTF2_RegionRole`.
     pub role: u8,
-    /// A number of `OTF2_Paradigm`.
+    /// Paradigm of the region, as a number of `OTF2_Paradigm`.
     pub paradigm: u8,
 }
 
-/// A program or library.
+/// A program or shared library that was loaded into a process. The addresses differ between processes and are therefore
+/// not part of the definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Module {
-    /// The file it was loaded from.
+    /// Path of the file that it was loaded from.
     pub path: String,
-    /// What its linker called it. May be empty. Two nodes may have different files of the same path.
+    /// Build id that the linker wrote into the file, or empty if the file has none. It tells apart files that have the
+    /// same path on different nodes.
     pub build_id: Vec<u8>,
 }
 
-/// A place that a call came from.
+/// A call site: the place in a module that a recorded call came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
-    /// The module it is in, or [`ModuleId::UNKNOWN`].
+    /// The module that contains the call site, or [`ModuleId::UNKNOWN`].
     pub module: ModuleId,
-    /// The return address: relative to the module, or as it is.
+    /// The return address: relative to the module, or absolute if the module is unknown.
     pub offset: u64,
 }
 
-/// A communicator. Those of the same members are told apart by how they came about.
+/// A communicator. Communicators of the same members are told apart by their `identity`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Comm {
-    /// Its members, or [`GroupId::UNKNOWN`].
+    /// Group of its members, or [`GroupId::UNKNOWN`].
     pub group: GroupId,
-    /// Of one that connects two groups, the other side; or [`GroupId::UNKNOWN`].
+    /// Remote group of an inter-communicator; [`GroupId::UNKNOWN`] for all others.
     pub remote: GroupId,
-    /// Its name. May be empty.
+    /// Name of the communicator. May be empty.
     pub name: String,
-    /// How it came about, as a number that all members compute alike.
+    /// A number derived from the way in which the communicator was made. All its members compute the same.
     pub identity: u64,
 }
 
-/// A context of a group of processes that one-sided operations belong to.
+/// A window: a context of a group of processes that one-sided operations belong to. An MPI window is one, and so is a
+/// context of an OpenSHMEM team.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
-    /// Its group, or [`GroupId::UNKNOWN`].
+    /// Group of its processes, or [`GroupId::UNKNOWN`].
     pub group: GroupId,
-    /// The communicator that it was made from, or [`CommId::UNKNOWN`] if there is none.
+    /// The communicator that the window was made from, or [`CommId::UNKNOWN`] if there is none.
     pub comm: CommId,
-    /// Its name. May be empty.
+    /// Name of the window. May be empty.
     pub name: String,
-    /// Tells contexts of the same group and name apart.
+    /// Distinguishes windows of the same group and name.
     pub context: u32,
 }
 
-/// Something that the program says has a value from here on.
+/// A parameter: the program sets it to a value that holds from then on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter as the program states it.
     pub name: String,
-    /// A number of `OTF2_ParameterType`.
+    /// Type of its values, as a number of `OTF2_ParameterType`.
     pub kind: u8,
 }
 
-/// Something that the program says the value of now and then.
+/// A counter: the program reports its value from time to time. In the archive it is a metric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter {
-    /// Its name.
+    /// Name of the counter as the program states it.
     pub name: String,
-    /// What it is counted in. May be empty.
+    /// Unit of its values. May be empty.
     pub unit: String,
-    /// A number of `OTF2_Type`.
+    /// Type of its values, as a number of `OTF2_Type`.
     pub kind: u8,
 }
 
-/// A text that is the value of a parameter.
+/// A text that is the value of a parameter, so that events can refer to it by an id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text {
-    /// The text.
+    /// The text itself; it may be empty.
     pub text: String,
 }
 
-/// Places that call, the outermost first: the function of each was called from the one before. With a stack
-/// all that it begins with are there as well.
+/// A call path: call sites, the outermost first, where the function that contains each was called from the one before.
+/// A list that has a stack also has every stack that it begins with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stack {
-    /// The places; at least one.
+    /// The call sites, at least one.
     pub sites: Vec<SiteId>,
 }
 

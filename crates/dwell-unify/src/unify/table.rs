@@ -9,13 +9,13 @@ use std::hash::{Hash, Hasher};
 
 const EMPTY: u32 = u32::MAX;
 
-/// See the [module](self).
+/// A list of distinct definitions with a hash table for looking them up; see the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
     items: Vec<T>,
     /// Hash and position; as many as a power of two, at most half of them in use.
     slots: Vec<(u32, u32)>,
-    /// How many items the slots know of. A list that is only read needs none.
+    /// Number of items that the slots contain. A list that is only read needs no slots.
     indexed: usize,
 }
 
@@ -56,17 +56,17 @@ impl<T> Table<T> {
         self.items.len()
     }
 
-    /// Bytes of memory, without what the items themselves point to.
+    /// Returns the bytes of memory of the list and its slots, without the heap memory that the items own.
     pub(super) fn memory(&self) -> usize {
         self.items.capacity() * size_of::<T>() + self.slots.capacity() * size_of::<(u32, u32)>()
     }
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
-    /// Where `item` stands. It is added if it was not there.
+    /// Returns the position of `item`, and adds it at the end if the list does not have it.
     ///
-    /// It is looked for at `guess` first. Lists that are merged are sorted, but for what they got by
-    /// earlier merging: the next is most often behind the last, and need not be hashed.
+    /// The item is looked for at `guess` first. Lists that are merged are sorted, apart from what earlier merging
+    /// added: the next item is most often next to the last one, and need not be hashed.
     pub(super) fn place(&mut self, item: Cow<'_, T>, guess: u32) -> u32 {
         if self.get(guess) == Some(&item) {
             return guess;
@@ -88,13 +88,13 @@ impl<T: Clone + Eq + Hash> Table<T> {
         position
     }
 
-    /// Where `item` stands.
+    /// Returns the position of `item`, or `None` if the list does not have it.
     pub(super) fn position(&mut self, item: &T) -> Option<u32> {
         self.index();
         self.find(hash_of(item), item).ok()
     }
 
-    /// The position of `item`, or the slot that it would take.
+    /// Returns the position of `item`, or as an error the slot that it would take.
     fn find(&self, hash: u32, item: &T) -> Result<u32, usize> {
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash as usize & mask;
@@ -111,7 +111,7 @@ impl<T: Clone + Eq + Hash> Table<T> {
         }
     }
 
-    /// Makes room for one more and takes in what the slots do not know yet.
+    /// Makes room for one more item, and adds the items that the slots do not contain yet.
     fn index(&mut self) {
         let need = (self.items.len() + 1).next_power_of_two() * 2;
         if self.slots.len() < need {

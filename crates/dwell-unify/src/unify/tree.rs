@@ -31,33 +31,34 @@ use super::process::{Global, Process, Rows};
 use super::shared::{Counts, Maps, Shared};
 use super::wire::{Damaged, Input, put, put_bytes};
 
-/// What unification needs from the communication layer of the program.
+/// Communication between the processes of a run, as unification, collation and the comparison of clocks need it. The
+/// recorder implements it for each runtime; tests implement it with threads.
 ///
-/// Messages have any length; who implements this cuts them up if a layer has a limit. Messages between
-/// two processes must arrive in order. At any time a process waits for one message of one process that
-/// it names.
+/// Messages have any length: an implementation cuts them up if its runtime has a limit. Messages between two processes
+/// must arrive in order. At any time a process waits for one message from one process that it names.
 pub trait Upcalls {
-    /// The number of this process.
+    /// Returns the rank of this process, counted from 0.
     fn rank(&self) -> u64;
 
-    /// The number of processes.
+    /// Returns the number of processes that take part.
     fn size(&self) -> u64;
 
-    /// Sends bytes to another process. May return before they have arrived, and must not wait for
-    /// anything but the receiver.
+    /// Sends bytes to the process of rank `to`. May return before they have arrived, and must not wait for anything but
+    /// the receiver, because the caller counts on the order of the tree to avoid a deadlock.
     ///
     /// # Errors
     /// If the communication layer fails.
     fn send(&mut self, to: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Waits for the next message of another process.
+    /// Waits for the next message from the process of rank `from` and returns its bytes.
     ///
     /// # Errors
-    /// If the communication layer fails.
+    /// If the communication layer fails, or if the deadline of [`set_patience`](Self::set_patience) passes.
     fn receive(&mut self, from: u64) -> io::Result<Vec<u8>>;
 
-    /// Tells another process a number, as a single message: how long messages take is measured with these. May
-    /// return before it has arrived; the next one between the same two goes the other way.
+    /// Sends a number to the process of rank `to` as a single message. The comparison of clocks measures round trips
+    /// with these, so an implementation should make them as fast as it can. May return before the number has arrived;
+    /// the next number between the same two processes goes the other way.
     ///
     /// # Errors
     /// If the communication layer fails.
@@ -65,10 +66,10 @@ pub trait Upcalls {
         self.send(to, &number.to_le_bytes())
     }
 
-    /// Waits for the number that another process tells.
+    /// Waits for the number that the process of rank `from` sends with [`tell`](Self::tell).
     ///
     /// # Errors
-    /// If the communication layer fails.
+    /// If the communication layer fails, or if the message is not a number.
     fn hear(&mut self, from: u64) -> io::Result<u64> {
         let bytes = self.receive(from)?;
         let number =
@@ -76,70 +77,74 @@ pub trait Upcalls {
         Ok(u64::from_le_bytes(number))
     }
 
-    /// Sets the step that the following messages belong to, and until when they are waited for. A message of another
-    /// step is never received. Those who have no deadlines may ignore it.
+    /// Sets the step that the following messages belong to, and the deadline until which this process waits for them. A
+    /// message of another step must never be received. Implementations without deadlines may ignore the call.
     fn set_patience(&mut self, _: Patience) {}
 
-    /// Tells the neighbours of this process in the tree that it takes part in nothing any more, so that they stop
-    /// waiting for it. Those who have no way to say so may ignore it.
+    /// Tells the neighbours of this process in the tree that it takes part in no further step, so that they stop
+    /// waiting for it. Implementations that cannot tell them may ignore the call.
     fn leave(&mut self) {}
 }
 
-/// What a process has in the end.
+/// Result of [`unify`] at one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unified {
-    /// From the ids of this process to those of the run.
+    /// Maps from the ids of this process to those of the run.
     pub maps: Maps,
-    /// The id of its first location. Those of its other threads follow.
+    /// Id of the first location of this process. The ids of its other threads follow.
     pub first_location: LocationRef,
-    /// How many locations the run has.
+    /// Number of locations of the whole run.
     pub locations: u64,
-    /// How many shared definitions the run has, of all kinds together. No process has more.
+    /// Number of shared definitions of the run, of all kinds together. No single process has more.
     pub definitions: u64,
-    /// How many rounds the tree had: ⌈log2 P⌉.
+    /// Number of rounds of the tree, ⌈log2 P⌉ for P processes.
     pub rounds: u32,
-    /// What this process did in each of the rounds that it took part in.
+    /// Bytes that this process exchanged, for each round in which it took part.
     pub traffic: Vec<Round>,
-    /// The definitions of the run, at rank 0.
+    /// The definitions of the run; `Some` at rank 0 only.
     pub global: Option<Global>,
 }
 
-/// One round of one process: bytes on the way up and on the way down.
+/// Bytes that one process exchanged with a peer in one round of a tree, on the way up and on the way down. Measurements
+/// of the cost of unification and collation use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Who was at the other end.
+    /// Rank of the process at the other end.
     pub peer: u64,
-    /// Bytes that this process sent to it.
+    /// Bytes that this process sent to the peer; 0 if sending failed.
     pub sent: u64,
-    /// Bytes that it received from it.
+    /// Bytes that this process received from the peer; 0 if nothing arrived.
     pub received: u64,
 }
 
-/// How many rounds a tree of so many processes has: ⌈log2 size⌉.
+/// Returns the number of rounds of a tree over `size` processes, ⌈log2 size⌉. It is 0 for one process, and for none.
 pub fn rounds(size: u64) -> u32 {
     size.max(1).next_power_of_two().trailing_zeros()
 }
 
-/// The process above one in the tree; rank 0 has none.
+/// Returns the parent of a process in the tree: its rank with the lowest set bit cleared. Rank 0 is the root and has
+/// none.
 pub fn above(rank: u64) -> Option<u64> {
     rank.checked_sub(1).map(|less| rank & less)
 }
 
-/// The processes below one in the tree, the nearest first, as far as there are so many.
+/// Returns the children of a process in the tree of `size` processes, the nearest first. This is the order in which
+/// they send their definitions; answers go out in reverse.
 pub fn below(rank: u64, size: u64) -> impl DoubleEndedIterator<Item = u64> {
     let levels = if rank == 0 { rounds(size) } else { rank.trailing_zeros() };
     let child = move |level: u32| rank.checked_add(1_u64 << level).filter(|child| *child < size);
     (0..levels).filter_map(child)
 }
 
-/// Unifies the definitions of all processes. All must call it, those that recorded nothing too: they
-/// give an empty [`Shared`] and a [`Process`] without threads.
+/// Unifies the definitions of all processes of a run. All processes must call it. One that recorded nothing passes an
+/// empty [`Shared`] and a [`Process`] without threads.
 ///
-/// `process.host` is an id of `shared`. `process.rank` is set to the rank that `up` states.
+/// `process.host` is an id of `shared`. `process.rank` is replaced by the rank that `up` states.
 ///
 /// # Errors
-/// If the message to or from the process above fails, or the definitions of this process did not get
-/// through. Rank 0 always has a result unless `up` states an impossible rank.
+/// If the message to or from the parent in the tree fails, or if the parent refuses the definitions of this process
+/// because they arrived damaged or not at all. Rank 0 always has a result unless `up` states a rank that is not below
+/// the size.
 pub fn unify(up: &mut impl Upcalls, shared: Shared, process: Process) -> io::Result<Unified> {
     let (rank, size) = (up.rank(), up.size());
     if rank >= size {
@@ -199,7 +204,7 @@ pub fn unify(up: &mut impl Upcalls, shared: Shared, process: Process) -> io::Res
     })
 }
 
-/// Hands everything to the process above and waits for its answer.
+/// Sends everything gathered to the parent and waits for its answer.
 fn ask(up: &mut impl Upcalls, peer: u64, node: &Node) -> (io::Result<Answer>, Round) {
     let bytes = node.encode();
     let sent = up.send(peer, &bytes);
@@ -214,28 +219,29 @@ fn ask(up: &mut impl Upcalls, peer: u64, node: &Node) -> (io::Result<Answer>, Ro
     (answer, round)
 }
 
-/// What a process has gathered from consecutive ranks, its own the first of them.
+/// Definitions that a process has gathered from consecutive ranks, of which its own is the first.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
     shared: Shared,
     rows: Rows,
 }
 
-/// Where the definitions of a child went.
+/// A parent's record of one child: where the definitions of the child went, and where its locations begin. The parent
+/// needs it to make the answer to the child.
 #[derive(Clone, Debug)]
 pub struct Child {
     maps: Maps,
-    /// How many locations stand before those of the child, counted from the first of its parent.
+    /// Number of locations between the first location of the parent and the first of the child.
     before: u64,
 }
 
-/// First bytes of every message.
+/// First four bytes of every message of the tree. Messages that begin with others are damaged.
 pub const MAGIC: [u8; 4] = *b"dwun";
-/// The version of messages that is written, and the only one that is read.
+/// Version of the messages that are written, and the only one that is read. It must be raised when the layout changes.
 pub const VERSION: u8 = 2;
 
-/// What a message is, in the byte behind the version: the answer that the definitions of a subtree are refused, the
-/// answer that they are accepted, or what a subtree has gathered.
+/// Kinds of messages, in the byte after the version: the parent refuses the definitions of a subtree, the parent
+/// accepts them, or a subtree sends its definitions.
 const REFUSED: u8 = 0;
 const ACCEPTED: u8 = 1;
 const GATHERED: u8 = 2;
@@ -263,15 +269,17 @@ impl Node {
         Self { shared, rows }
     }
 
-    /// A process before the first round, and where its definitions went. They are sorted once here, so
-    /// that neighbours have them in the same order and differences stay small on the way.
+    /// Makes the node of a process before the first round, and the maps from its ids to those of the node. The
+    /// definitions are sorted once here, so that neighbours have them in the same order and differences in messages
+    /// stay small.
     pub fn leaf(shared: Shared, mut process: Process) -> (Self, Maps) {
         let (shared, maps) = shared.canonical();
         process.host = maps.hosts.apply(process.host);
         (Self { shared, rows: Rows::of(&process) }, maps)
     }
 
-    /// Takes in what the ranks that follow have gathered.
+    /// Merges the node of the ranks that follow, and returns the record from which [`Answer::of_child`] makes the
+    /// answer to the process that sent it.
     pub fn take(&mut self, mut next: Self) -> Child {
         let maps = self.shared.merge(&next.shared);
         let before = self.rows.locations();
@@ -280,7 +288,9 @@ impl Node {
         Child { maps, before }
     }
 
-    /// The end of the tree: definitions in the order of their content, and the answer to rank 0.
+    /// Ends the tree at rank 0: sorts the definitions by content, and returns the answer for rank 0 itself and the
+    /// definitions of the run. `size` is the number of processes of the run, those whose definitions are missing
+    /// included.
     pub fn finish(self, size: u64) -> (Answer, Global) {
         let Self { shared, mut rows } = self;
         let (shared, maps) = shared.canonical();
@@ -290,13 +300,13 @@ impl Node {
         (answer, Global { shared, rows, size })
     }
 
-    /// What it has of each kind.
+    /// Returns the number of definitions of each kind that the node has gathered.
     pub fn counts(&self) -> Counts {
         self.shared.counts()
     }
 
-    /// The message up the tree: its head; the definitions, with their length; number of processes; of
-    /// locations; of runs of hosts, and the runs; the rows.
+    /// Encodes the message to the parent: its head; the definitions, after their length; the numbers of processes, of
+    /// locations and of runs of hosts; the runs; the rows. The [module](super) has the layout as a table.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = head(GATHERED);
         put_bytes(&mut out, &self.shared.encode());
@@ -304,10 +314,11 @@ impl Node {
         out
     }
 
-    /// Reads what [`encode`](Self::encode) wrote. The ranks must be in `from .. to`.
+    /// Reads a message that [`encode`](Self::encode) wrote. The ranks in it must ascend within `from .. to`, the
+    /// subtree of the sender.
     ///
     /// # Errors
-    /// Bytes that are something else.
+    /// If the bytes are not such a message, or contain ranks outside the subtree.
     pub fn decode(bytes: &[u8], from: u64, to: u64) -> Result<Self, Damaged> {
         let mut input = Input::new(bytes);
         if read_head(&mut input)? != GATHERED {
@@ -320,7 +331,7 @@ impl Node {
     }
 }
 
-/// What comes back down the tree.
+/// The answer that a process gets from its parent in the tree: the place of its definitions and locations in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     first_location: u64,
@@ -330,17 +341,18 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Where the definitions of the process that got this answer went.
+    /// Returns the maps from the definitions of the node that got this answer to those of the run.
     pub fn maps(&self) -> &Maps {
         &self.maps
     }
 
-    /// The first location of the process that got this answer.
+    /// Returns the first location of the process that got this answer.
     pub fn first_location(&self) -> LocationRef {
         LocationRef(self.first_location)
     }
 
-    /// What a process that got this answer tells a child.
+    /// Makes the answer that a process sends to one of its children, from the answer that the process got itself and
+    /// its record of the child.
     #[must_use]
     pub fn of_child(&self, child: &Child) -> Self {
         Self {
@@ -351,7 +363,8 @@ impl Answer {
         }
     }
 
-    /// The message down the tree: its head; first location; number of locations; of definitions; the maps.
+    /// Encodes the message to a child: its head, the first location, the numbers of locations and of definitions, and
+    /// the maps.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = head(ACCEPTED);
         put(&mut out, self.first_location);
@@ -361,15 +374,15 @@ impl Answer {
         out
     }
 
-    /// The message to a child that was left out: a head and nothing else.
+    /// Makes the message to a child whose definitions were left out: a head and nothing else.
     pub fn refusal() -> Vec<u8> {
         head(REFUSED)
     }
 
-    /// Reads what [`encode`](Self::encode) wrote for a process with that many definitions.
+    /// Reads a message that [`encode`](Self::encode) wrote for a process with `counts` definitions.
     ///
     /// # Errors
-    /// Bytes that are something else, and a refusal.
+    /// If the message is a refusal, or if the bytes are not an answer for so many definitions.
     pub fn decode(bytes: &[u8], counts: &Counts) -> io::Result<Self> {
         let mut input = Input::new(bytes);
         match read_head(&mut input)? {

@@ -6,12 +6,13 @@
 
 use std::fmt;
 
-/// Bytes that are not what they should be.
+/// Error for bytes of a message or file that do not have the expected layout. Converts to an
+/// [`io::Error`](std::io::Error) of kind `InvalidData`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged {
-    /// What was to be read.
+    /// The field that was expected, in words for an error message.
     pub what: &'static str,
-    /// Where reading gave up, in bytes from the beginning.
+    /// Byte offset at which reading gave up, from the beginning of the bytes that were decoded.
     pub offset: usize,
 }
 
@@ -29,8 +30,8 @@ impl From<Damaged> for std::io::Error {
     }
 }
 
-/// The longest beginning that a string takes over from the one before. Two bytes of a damaged message
-/// can ask for no more memory than this.
+/// The longest prefix, in bytes, that a string takes over from the string before. It bounds the memory that two bytes
+/// of a damaged message can ask for.
 const LONGEST_PREFIX: usize = 255;
 
 /// Adds a number: seven bits a byte, low bits first, the high bit says that more follow.
@@ -42,13 +43,14 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Adds how far `number` is from `before`, which is short if they are close, in either direction.
+/// Adds the signed difference from `before` to `number`, which takes few bytes if the two are close in either
+/// direction.
 pub(super) fn put_step(out: &mut Vec<u8>, before: u64, number: u64) {
     let step = number.wrapping_sub(before) as i64;
     put(out, ((step << 1) ^ (step >> 63)) as u64);
 }
 
-/// Adds a count and the bytes.
+/// Adds the number of bytes, then the bytes.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -81,7 +83,7 @@ impl<'a> Input<'a> {
         Damaged { what, offset: self.offset }
     }
 
-    /// How many bytes are left.
+    /// Returns the number of bytes that are not read yet.
     pub(super) fn left(&self) -> usize {
         self.bytes.len()
     }
@@ -118,7 +120,7 @@ impl<'a> Input<'a> {
         Ok(before.wrapping_add(step))
     }
 
-    /// A number of things that take at least `least` bytes each.
+    /// Reads a number of items that take at least `least` bytes each. Fails if the input is too short for so many.
     pub(super) fn count(&mut self, least: usize, what: &'static str) -> Result<usize, Damaged> {
         let count = usize::try_from(self.number(what)?).map_err(|_| self.fault(what))?;
         if count > self.left() / least.max(1) { Err(self.fault(what)) } else { Ok(count) }
@@ -145,13 +147,13 @@ impl<'a> Input<'a> {
         Ok(text)
     }
 
-    /// All that is left.
+    /// Takes all bytes that are not read yet.
     pub(super) fn rest(&mut self) -> &'a [u8] {
         self.offset += self.bytes.len();
         std::mem::take(&mut self.bytes)
     }
 
-    /// Nothing may be left.
+    /// Fails if any bytes are not read yet.
     pub(super) fn end(&self) -> Result<(), Damaged> {
         if self.bytes.is_empty() { Ok(()) } else { Err(self.fault("end")) }
     }

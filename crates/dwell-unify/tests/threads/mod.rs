@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dwell_unify::unify::{Upcalls, rounds};
 
-/// What happens to a message: it may change, and be lost.
+/// Fault to inject into a message: it may change the bytes, and returns `true` to lose the message.
 pub(crate) type Fault = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;
 
 /// One thread for a process, one channel for a pair.
