@@ -7,12 +7,13 @@
 use crate::entry::{self, Quiet};
 use crate::guard::{Entry, guarded};
 
-/// Stops writing down calls, until [`resume`].
+/// Pauses the recording until [`resume`]. Calls are still followed, so that numbers of collectives and requests stay
+/// right, but nothing is written for them. Does nothing if the process is not recording.
 pub fn pause() {
     hush(true);
 }
 
-/// Goes on.
+/// Resumes the recording after [`pause`]. Does nothing if the recording is not paused.
 pub fn resume() {
     hush(false);
 }
@@ -25,14 +26,16 @@ fn hush(yes: bool) {
     });
 }
 
-/// What `MPI_Pcontrol` and `shmem_pcontrol` mean, before the call is recorded: anything but 0 resumes.
+/// Applies the level of `MPI_Pcontrol` or `shmem_pcontrol` before the hook records the call: any level but 0 resumes
+/// the recording, so that the call itself is in the archive.
 pub fn before_level(level: i32) {
     if level != 0 {
         resume();
     }
 }
 
-/// The same after it was recorded: 0 pauses.
+/// Applies the level of `MPI_Pcontrol` or `shmem_pcontrol` after the hook has recorded the call: level 0 pauses the
+/// recording.
 pub fn after_level(level: i32) {
     if level == 0 {
         pause();

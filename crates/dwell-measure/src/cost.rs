@@ -1,4 +1,4 @@
-//! What it costs to record a call, measured where it is asked.
+//! The cost of recording a call, measured on the machine and at the time where it is asked for.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use otf2::{Attribute, AttributeValue};
 
 use crate::clock::{Clock, Source};
 
-/// Calls that are tried.
+/// Number of calls that are tried.
 const CALLS: u32 = 5_000;
 
-/// Nanoseconds to read the clock twice and write the events of one blocking get.
+/// Returns the nanoseconds that it takes to read the clock twice and write the events of one blocking get.
 pub(crate) fn of_a_call() -> f64 {
     let mut memory = vec![0; otf2::chunk::EVENTS_SIZE as usize];
     let clock = Clock::start(Source::best());

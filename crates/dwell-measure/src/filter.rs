@@ -1,18 +1,18 @@
-//! Which calls are recorded: filter files as Score-P reads them, and groups of calls.
+//! Selection of the calls to record: filter files in the format of Score-P, and groups of calls.
 //!
 //! A filter file has blocks of rules for names of regions and for names of source files:
 //!
 //! ```text
-//! SCOREP_REGION_NAMES_BEGIN  # what is behind a hash is a comment
+//! SCOREP_REGION_NAMES_BEGIN  # a comment
 //!   EXCLUDE *
 //!   INCLUDE shmem_* MPI_Win_*
 //! SCOREP_REGION_NAMES_END
 //! ```
 //!
-//! Everything is included at first; then rules count in their order, and the last that fits decides.
-//! Patterns are those of a shell (`*`, `?`, `[a-z]`, `[!a-z]`), and a backslash takes the meaning from
-//! what follows. Rules behind `MANGLED` are for the name that the linker knows. What the file rules
-//! exclude, no region rule brings back.
+//! Everything is included at first; then rules apply in their order, and the last one that matches decides. Patterns
+//! are those of a shell (`*`, `?`, `[a-z]`, `[!a-z]`), and a backslash makes the next character an ordinary one. Rules
+//! after `MANGLED` apply to the name that the linker knows. A region of a source file that the file rules exclude stays
+//! excluded whatever the region rules say.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
 use dwell_model::table::Row;
 
-/// A filter.
+/// The rules of a filter file. The default has no rules and excludes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     files: Vec<Rule>,
@@ -34,12 +34,12 @@ struct Rule {
     mangled: bool,
 }
 
-/// What is wrong with a filter file.
+/// A mistake in a filter file, with its place. It displays as `line 3: ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Its line, counted from 1.
+    /// Line of the mistake, counted from 1.
     pub line: usize,
-    /// What.
+    /// Description of the mistake, for an error message.
     pub what: String,
 }
 
@@ -65,10 +65,11 @@ const BLOCKS: [(&str, &str, Block); 2] = [
 ];
 
 impl Filter {
-    /// Reads the text of a filter file.
+    /// Parses the text of a filter file. An empty text is a filter that excludes nothing.
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first mistake, such as a word outside of a block, a pattern before the first `EXCLUDE` or `INCLUDE`, or a
+    /// block that does not end.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let mut filter = Self::default();
         let mut block = Block::None;
@@ -117,13 +118,14 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Whether a source file is left out.
+    /// Returns `true` if the rules for source files exclude this file.
     pub fn excludes_file(&self, file: &str) -> bool {
         let fits = |rule: &&Rule| matches(rule.pattern.as_bytes(), file.as_bytes());
         self.files.iter().rev().find(fits).is_some_and(|rule| rule.exclude)
     }
 
-    /// Whether a region is left out, by its name or by the one that the linker knows.
+    /// Returns `true` if the rules for regions exclude a region. Rules after `MANGLED` are compared with `mangled`, the
+    /// name that the linker knows, and all others with `name`.
     pub fn excludes_region(&self, name: &str, mangled: &str) -> bool {
         let fits = |rule: &&Rule| {
             let name = if rule.mangled { mangled } else { name };
@@ -132,13 +134,14 @@ impl Filter {
         self.regions.iter().rev().find(fits).is_some_and(|rule| rule.exclude)
     }
 
-    /// Both at once. What is in no file is left out by its name only.
+    /// Returns `true` if the rules for source files or those for regions exclude a region. A region without a source
+    /// file is judged by its names alone.
     pub fn excludes(&self, file: Option<&str>, name: &str, mangled: &str) -> bool {
         file.is_some_and(|file| self.excludes_file(file)) || self.excludes_region(name, mangled)
     }
 }
 
-/// The words of a line, without its comment. What a backslash stands before is no hash and no blank.
+/// Splits a line into words, without its comment. A backslash keeps the hash or blank after it from ending a word.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -155,8 +158,8 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a name fits a pattern, as `fnmatch` of the C library has it without options. It takes neither
-/// memory nor locks: functions are looked at inside hooks.
+/// Returns `true` if a name matches a pattern, by the rules of `fnmatch` of the C library without options. The function
+/// takes neither memory nor locks, because hooks call it.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut of) = (0, 0);
     // Where to go on if it does not fit: behind the last star, with one byte more for it.
@@ -188,7 +191,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Whether a byte fits the first element of a pattern, and how long that is.
+/// Returns the length of the first element of a pattern if a byte matches it.
 fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     match *pattern {
         [b'?', ..] => Some(1),
@@ -204,7 +207,8 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// Whether a byte is in the set that a pattern begins with, and how long that is. `None`: it never ends.
+/// Returns whether a byte is in the bracket expression at the beginning of a pattern, and the length of the expression.
+/// Returns `None` if the expression has no end.
 fn set(pattern: &[u8], byte: u8) -> Option<(bool, usize)> {
     let not = matches!(pattern.get(1), Some(b'!' | b'^'));
     let first = 1 + usize::from(not);
@@ -232,7 +236,7 @@ fn set(pattern: &[u8], byte: u8) -> Option<(bool, usize)> {
     }
 }
 
-/// Names of groups of calls.
+/// Names of the groups of calls that users can select. Every operation belongs to exactly one of them.
 pub const GROUPS: [&str; 14] = [
     "put",
     "get",
@@ -250,7 +254,7 @@ pub const GROUPS: [&str; 14] = [
     "other",
 ];
 
-/// The group of a call, as a place in [`GROUPS`].
+/// Returns the group of an operation, as a position in [`GROUPS`].
 fn group(operation: Operation) -> usize {
     let name = match operation {
         Operation::Put => "put",
@@ -285,7 +289,7 @@ fn group(operation: Operation) -> usize {
     GROUPS.iter().position(|known| *known == name).unwrap_or_default()
 }
 
-/// Groups that are recorded, a bit for each.
+/// Set of the groups of calls that are recorded, with one bit for each. The default has all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups(u32);
 
@@ -296,10 +300,11 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Reads `put,get` (these only) or `-wait,-other` (all but these).
+    /// Parses a list of groups: `put,get` selects only these, `-wait,-other` all but these. `all` stands for all
+    /// groups.
     ///
     /// # Errors
-    /// What is wanted.
+    /// A message that names the unknown group and lists those that exist.
     pub fn parse(text: &str) -> Result<Self, String> {
         let words = || text.split([',', ' ']).filter(|word| !word.is_empty());
         let only = words().any(|word| !word.starts_with('-') && word != "all");

@@ -1,4 +1,4 @@
-//! What all threads of a measured process share.
+//! The state that all threads of a measured process share.
 #![allow(unsafe_code)] // The process is a leaked value behind a pointer; the C library is called.
 
 use std::ffi::CStr;
@@ -34,40 +34,41 @@ use crate::windows::{Strided, Window, Windows};
 
 mod define;
 
-/// Locations of one process; further threads are not recorded.
+/// Largest number of locations of one process. Further threads are not recorded.
 const LOCATIONS: usize = 4096;
 
-/// The region of the program itself. Defined before all others.
+/// The region of the program itself, which is defined before all others.
 pub(crate) const PROGRAM: RegionRef = RegionRef(0);
 
-/// A measured process.
+/// A process that is being recorded. There is at most one in a process of the operating system; it is never freed,
+/// since hooks may reach it until the very end.
 #[derive(Debug)]
 pub struct Process {
     rank: u32,
     size: u32,
-    /// Of the process that records: a forked child has a copy of all this and must not touch it.
+    /// Id of the process that records. A forked child has a copy of all this and must not touch it.
     pid: u32,
     pub(crate) clock: Clock,
-    /// How many functions of the program are looked for above a call; 0 for none.
+    /// Number of frames of the program that are recorded above a call; 0 for none.
     pub(crate) unwind: usize,
     pub(crate) rules: Option<Rules>,
-    /// Which calls are recorded, and when.
+    /// Selection of the calls to record.
     pub(crate) selection: Selection,
     pub(crate) has_trace: bool,
     pub(crate) has_profile: bool,
     start_after: u64,
     end_after: u64,
-    /// When recording began.
+    /// Time at which recording began.
     began: AtomicU64,
     /// Directory of the files that are being written.
     open_files: String,
     /// Path of the program, which the loader does not tell.
     program: String,
     chunk: usize,
-    /// Bytes that events may take, and have taken.
+    /// Bytes that events may take, and bytes that they have taken.
     budget: u64,
     taken: AtomicU64,
-    /// Bytes of memory that may be taken, and that threads have.
+    /// Bytes of memory that recording may take, and bytes that threads have taken.
     memory: u64,
     memory_taken: AtomicU64,
     stream: Lock<Definitions>,
@@ -80,7 +81,7 @@ pub struct Process {
     names: Sites,
     pub(crate) windows: Windows,
     pub(crate) symmetric: Symmetric,
-    /// Whether operations acted on static data.
+    /// Set once an operation has acted on static data.
     pub(crate) has_static_windows: AtomicBool,
     /// Pointers to the states of all locations.
     threads: Memory,
@@ -91,7 +92,7 @@ pub struct Process {
     failure: Lock<Option<Failure>>,
 }
 
-/// The stream, and what was defined in it.
+/// The stream of facts, and counters of the definitions in it.
 #[derive(Debug)]
 struct Definitions {
     stream: Stream,
@@ -105,12 +106,12 @@ struct Definitions {
     module_count: usize,
 }
 
-/// Why the recording ended before the program did.
+/// Reason for which the recording ended before the program did. The program itself goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What could not be done.
+    /// Description of the action that failed, for a message.
     pub what: &'static str,
-    /// What the system said, 0 if it was not asked.
+    /// Error number of the system, or 0 if the failure did not come from the system.
     pub errno: i32,
 }
 
@@ -131,59 +132,61 @@ impl fmt::Display for Failure {
 
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 
-/// The measured process, once recording has begun.
+/// Returns the measured process once its recording has begun, and `None` before. It stays available after the recording
+/// has ended.
 pub fn current() -> Option<&'static Process> {
     // SAFETY: either null, or a leaked value, published after it was complete.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// What a process needs to begin.
+/// Everything that [`Process::prepare`] needs to know. The processes of a run have agreed on it.
 #[derive(Clone, Debug)]
 pub struct Plan<'p> {
-    /// The run that it belongs to.
+    /// The run that the process belongs to.
     pub run: RunId,
-    /// Its rank and their number.
+    /// Rank of the process in the run.
     pub rank: u32,
-    /// Number of processes.
+    /// Number of processes of the run.
     pub size: u32,
-    /// Directory for the files that are being written.
+    /// Directory for the files that the process writes while it records.
     pub open_files: &'p str,
-    /// Path of the program.
+    /// Path of the program, which is the name of the region around all calls.
     pub program: &'p str,
-    /// Bytes of an event chunk.
+    /// Size of an event chunk, in bytes.
     pub chunk: usize,
-    /// Bytes that events may take.
+    /// Largest size of all events of the process, in bytes.
     pub budget: u64,
-    /// Bytes of memory that recording may take.
+    /// Largest amount of memory that recording may take, in bytes.
     pub memory: u64,
-    /// What time is read from.
+    /// Clock from which the recorder reads time.
     pub clock: clock::Source,
-    /// Whether events are written, and whether they are summed up.
+    /// Set if events are written to a trace.
     pub trace: bool,
-    /// See `trace`.
+    /// Set if events are summed up in a profile.
     pub profile: bool,
-    /// How many functions of the program are looked for above a call; 0 for none.
+    /// Number of frames of the program that are recorded above a call; 0 for none.
     pub unwind: usize,
-    /// Which calls are recorded.
+    /// Filter and groups that select the calls to record.
     pub selection: Selection,
-    /// Nanoseconds after the beginning when recording begins and ends.
+    /// Beginning and end of the recording, in nanoseconds after [`Process::begin`].
     pub window: (u64, u64),
 }
 
-/// What the recorder has on the heap, at most: names and paths, communicators, windows.
+/// Largest amount of heap memory of the recorder, in bytes: names and paths, communicators, windows.
 const HEAP: usize = 256 * 1024;
 
 /// Marks the number of a call site where an address is expected.
 pub(crate) const LOOKED_UP: usize = 1 << 63;
 
-/// Clock samples are taken at least this far apart, nanoseconds.
+/// Shortest time between two clock samples, in nanoseconds.
 const BETWEEN_SAMPLES: u64 = 1_000_000_000;
 
 impl Process {
-    /// Prepares the recording; [`Process::begin`] switches it on.
+    /// Prepares the recording: creates the stream of facts and allocates the tables. [`Process::begin`] switches the
+    /// recording on.
     ///
     /// # Errors
-    /// If files cannot be made, or memory is short.
+    /// If files cannot be created, or there is not enough memory.
     pub fn prepare(plan: &Plan<'_>) -> io::Result<&'static Self> {
         let path = Path::new(plan.open_files).join(format!("{}.facts", plan.rank));
         let (rank, size) = (plan.rank.into(), plan.size.into());
@@ -242,7 +245,8 @@ impl Process {
         })))
     }
 
-    /// Switches the recording on. Number 0 is kept for the window of all processes of OpenSHMEM.
+    /// Switches the recording on. `hook` is the call that started the runtime. Window 0 is reserved for all PEs of
+    /// OpenSHMEM, also if another runtime starts first.
     pub fn begin(&'static self, hook: &Hook) {
         self.windows.reserve(|_| ());
         self.joins(hook);
@@ -263,7 +267,7 @@ impl Process {
         entry::turn(true);
     }
 
-    /// Opens or closes the window of recording, if its time has come. Returns when that will be again.
+    /// Opens or closes the time window of the recording if its time has come. Returns the time of the next change.
     pub(crate) fn window_at(&self, time: u64) -> u64 {
         let since = time.saturating_sub(self.began.load(Ordering::Relaxed));
         entry::hush(Quiet::Window, since < self.start_after || since >= self.end_after);
@@ -274,7 +278,8 @@ impl Process {
         self.began.load(Ordering::Relaxed).saturating_add(next)
     }
 
-    /// Takes note of a runtime that has started, be it the first or another one.
+    /// Registers a runtime that has started, which may be the first or a further one. For OpenSHMEM it defines the
+    /// window of all PEs.
     pub fn joins(&self, hook: &Hook) {
         if hook.layer == Layer::Shmem {
             let window =
@@ -285,27 +290,27 @@ impl Process {
         }
     }
 
-    /// Whether the caller is the process that records, and not a child of it.
+    /// Returns `true` if the caller is the process that records, and not a forked child of it.
     pub fn is_this(&self) -> bool {
         self.pid == std::process::id()
     }
 
-    /// Its rank.
+    /// Returns the rank of this process in the run.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Directory of the files that are being written.
+    /// Returns the directory of the files that are being written.
     pub fn open_files(&self) -> &str {
         &self.open_files
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes of the run.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Everyone.
+    /// Returns the group of all processes.
     pub(crate) fn world(&self) -> Strided {
         Strided { start: 0, stride: 1, size: self.size }
     }
@@ -314,13 +319,13 @@ impl Process {
         self.thread_count.load(Ordering::Relaxed) > 1
     }
 
-    /// Bytes of every chunk of events.
+    /// Returns the size of a chunk of events, in bytes.
     pub(crate) fn chunk_size(&self) -> u64 {
         self.chunk as u64
     }
 
-    /// Size of the next chunk of a location, or the error that the budget is used up. For its first, room
-    /// is kept for what stands behind its last.
+    /// Takes the next chunk of a location from the budget and returns its size, or an error if the budget is used up.
+    /// With the first chunk of a location, the bytes after its last chunk are reserved too.
     pub(crate) fn chunk(&self, first: bool) -> io::Result<usize> {
         let wanted = self.chunk as u64 + if first { TAIL } else { 0 };
         let taken = self.taken.fetch_add(wanted, Ordering::Relaxed);
@@ -331,8 +336,8 @@ impl Process {
         Ok(self.chunk)
     }
 
-    /// Takes memory for a thread, or says that there is none left for it. A thread has its state, the
-    /// chunk that it writes to, and for a moment the next one.
+    /// Takes memory for a thread from the limit, or fails if there is not enough left. A thread needs its state, the
+    /// chunk that it writes to, and for a moment the next chunk.
     pub(crate) fn take_memory(&self) -> io::Result<()> {
         let trace = if self.has_trace { 2 * self.chunk } else { 0 };
         let profile = if self.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
@@ -348,27 +353,27 @@ impl Process {
         Ok(())
     }
 
-    /// Writes a fact to the stream.
+    /// Writes a fact to the stream. It survives a kill of the process from then on.
     ///
     /// # Errors
-    /// If there is no space.
+    /// If there is no space for it.
     pub fn define(&self, fact: &Fact<'_>) -> io::Result<()> {
         self.definitions(|definitions| definitions.stream.append(fact))
     }
 
-    /// As [`Process::define`], from where an error would come too late: it ends the recording.
+    /// Writes a fact as [`Process::define`] does, for callers that could not handle an error: it ends the recording.
     fn must_define(&self, fact: &Fact<'_>) {
         if let Err(error) = self.define(fact) {
             self.fail("no space for definitions", &error);
         }
     }
 
-    /// Writes down what both clocks say.
+    /// Reads both clocks and writes the sample to the stream.
     pub(crate) fn sample_clock(&self) {
         self.sample(clock::sample());
     }
 
-    /// Writes down a sample.
+    /// Writes a clock sample to the stream.
     pub(crate) fn sample(&self, sample: clock::Sample) {
         self.last_sample.store(sample.monotonic, Ordering::Relaxed);
         self.must_define(&Fact::Clock {
@@ -378,7 +383,7 @@ impl Process {
         });
     }
 
-    /// Writes down how far the clock of this node is from that of rank 0.
+    /// Writes a measured offset of the clock of this node from that of rank 0 to the stream.
     pub(crate) fn sample_distance(&self, it: &Distance) {
         let offset = (it.offset << 1 ^ it.offset >> 63).cast_unsigned();
         let [half, near] = [it.half, it.near].map(|half| half.map_or(0, |half| half + 1));
@@ -386,7 +391,7 @@ impl Process {
         self.must_define(&Fact::Sync { monotonic, offset, residual, half, near });
     }
 
-    /// The same, if the last time was some time ago.
+    /// Reads both clocks and writes the sample if the last one is more than a second old.
     #[inline]
     pub(crate) fn sample_clock_now_and_then(&self, now: u64) {
         if now.saturating_sub(self.last_sample.load(Ordering::Relaxed)) > BETWEEN_SAMPLES {
@@ -394,7 +399,7 @@ impl Process {
         }
     }
 
-    /// Ends the recording; the program goes on. The first reason is kept.
+    /// Ends the recording because an action failed; the program goes on. Only the first reason is kept.
     #[cold]
     pub(crate) fn fail(&self, what: &'static str, error: &io::Error) {
         let errno = error.raw_os_error().unwrap_or(0);
@@ -420,7 +425,7 @@ impl Process {
         self.keep(why);
     }
 
-    /// Keeps why the recording ended, if it is the first reason, and writes it to the head of the stream.
+    /// Keeps the reason for which the recording ended, if it is the first, and writes it to the head of the stream.
     fn keep(&self, why: Failure) {
         self.failure.with(|failure| {
             if failure.is_none() {
@@ -430,17 +435,17 @@ impl Process {
         });
     }
 
-    /// Uses the stream and what was defined in it.
+    /// Runs `action` with the stream and the counters of its definitions, under their lock.
     fn definitions<R>(&self, action: impl FnOnce(&mut Definitions) -> R) -> R {
         entry::uncancelled(|| self.stream.with(action))
     }
 
-    /// Why the recording ended early, if it did.
+    /// Returns the reason for which the recording ended early; `None` if it has not.
     pub fn failure(&self) -> Option<Failure> {
         self.failure.with(|failure| *failure)
     }
 
-    /// Threads that were not recorded, and the calls that they made.
+    /// Returns the number of threads that were not recorded, and the number of calls that they made.
     pub fn unrecorded(&self) -> (u64, u64) {
         self.head.missed()
     }
@@ -455,7 +460,7 @@ impl Process {
         unsafe { std::slice::from_raw_parts(self.threads.as_ptr().cast(), LOCATIONS) }
     }
 
-    /// A location for a new thread: that of an ended one, or a new one.
+    /// Returns a location for a new thread: that of an ended thread, or a new one.
     pub(crate) fn take_location(
         &self,
         create: impl FnOnce(u32) -> io::Result<*mut Location>,
@@ -487,13 +492,14 @@ impl Process {
         self.free.with(|free| free.push(location));
     }
 
-    /// Asks the C library to tell when the calling thread ends.
+    /// Registers the location of the calling thread with the C library, which reports the end of the thread.
     pub(crate) fn at_thread_end(&self, location: *const Location) {
         // SAFETY: the key was made by this process, and lives as long.
         unsafe { libc::pthread_setspecific(self.key, location.cast()) };
     }
 
-    /// Ends the recording of all threads and closes their files.
+    /// Ends the recording of all threads and closes their files. Waits for threads that are inside the recorder.
+    /// Returns the figures of each location, or the error with which it could not be closed.
     pub fn end(&self) -> Vec<io::Result<Closed>> {
         entry::switch().end(|| make_visible_to_all(false));
         guarded(Entry::Sample, || self.sample_clock());
@@ -506,8 +512,8 @@ impl Process {
     }
 }
 
-/// Makes other threads see what this one stored before, without their having to do anything on
-/// their way: the kernel interrupts them. `prepare` announces that this will be asked.
+/// Makes the stores of this thread visible to all others, without a cost for these at each call: the kernel interrupts
+/// them. `prepare` registers the process for that.
 fn make_visible_to_all(prepare: bool) {
     const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
     const PRIVATE_EXPEDITED: i32 = 1 << 3;

@@ -1,8 +1,8 @@
-//! What can be set, and what was.
+//! The settings of the recorder: their table, and the values that a run has.
 //!
-//! [`TABLE`] is the only place that knows the settings. From it come the flags of `dwell run`, the
-//! variables of the environment that the recorder reads, the names in a configuration file, the list of
-//! them all, and the properties by which an archive says how it was recorded.
+//! [`TABLE`] is the only place that knows the settings. From it come the flags of `dwell run`, the variables of the
+//! environment that the recorder reads, the names in a configuration file, the list of them all, and the properties by
+//! which an archive says how it was recorded.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,47 +12,48 @@ use dwell_model::units::{parse_duration, parse_size};
 use crate::clock::{Skew, Source};
 use crate::filter::{Filter, Groups, Selection};
 
-/// One thing that can be set.
+/// One setting of the recorder. Users give its value as a flag of `dwell run`, in a configuration file, or in the
+/// environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its name: of the flag behind `--`, and in a file.
+    /// Name of the setting in a configuration file, and of the flag after `--`.
     pub name: &'static str,
-    /// The letter of the flag, if it has one.
+    /// Letter of the short flag; `None` if there is none.
     pub letter: Option<char>,
-    /// What a value is.
+    /// Type of the values, which decides how they are checked and shown.
     pub kind: Kind,
-    /// The value if nobody says anything; empty for none.
+    /// Default value as text; empty if there is none.
     pub default: &'static str,
-    /// What it is about.
+    /// Heading under which the help text lists the setting.
     pub section: &'static str,
-    /// What it does.
+    /// Description of the setting for the help text.
     pub help: &'static str,
 }
 
-/// What a value is.
+/// Type of the values of a setting. Values are texts everywhere; [`Kind::check`] tells whether a text is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Bytes, as in `64M`.
+    /// A number of bytes, as in `64M`.
     Size,
-    /// A directory.
+    /// Path of a directory.
     Directory,
-    /// A file of rules that say what is recorded.
+    /// Path of a filter file, whose rules decide which calls are recorded.
     Filter,
-    /// Groups of calls.
+    /// A list of groups of calls, as [`Groups::parse`] reads it.
     Groups,
-    /// A time, as in `10s`.
+    /// A duration, as in `10s`.
     Duration,
-    /// A number from 1 on.
+    /// A number that is at least 1.
     Count,
-    /// On or off.
+    /// A switch, which is on or off.
     Switch,
-    /// One of these words.
+    /// One word of a list.
     Choice(&'static [&'static str]),
 }
 
 impl Kind {
-    /// What stands for a value in a help text.
+    /// Returns the word that stands for a value of this type in a help text, such as `SIZE`.
     pub const fn placeholder(self) -> &'static str {
         match self {
             Self::Size => "SIZE",
@@ -66,10 +67,10 @@ impl Kind {
         }
     }
 
-    /// Says what is wrong with a value.
+    /// Checks whether a text is a value of this type. Paths are always valid here: the files are opened later.
     ///
     /// # Errors
-    /// What is wanted instead.
+    /// A description of the values that are expected, for an error message.
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Size => parse_size(text).map(drop).ok_or("expected a size such as 64M".into()),
@@ -88,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Whether a value is the path of something.
+    /// Returns `true` if values of this type are paths. Relative paths in a configuration file must be resolved.
     pub const fn is_path(self) -> bool {
         matches!(self, Self::Directory | Self::Filter)
     }
@@ -101,7 +102,7 @@ const TIME_WINDOW: &str = "Time window";
 const MEASUREMENT: &str = "Measurement";
 const LIMITS: &str = "Limits";
 
-/// Everything that can be set.
+/// All settings of the recorder, in the order of the help text.
 pub const TABLE: &[Setting] = &[
     Setting {
         name: "output",
@@ -271,22 +272,24 @@ pub const TABLE: &[Setting] = &[
 ];
 
 impl Setting {
-    /// The setting of this name.
+    /// Finds the setting with this name, as it stands in a configuration file. Returns `None` for unknown names.
     pub fn find(name: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| setting.name == name)
     }
 
-    /// The variable of the environment that has its value, as in `DWELL_MAX_SIZE`.
+    /// Returns the name of the environment variable that holds the value of the setting, such as `DWELL_MAX_SIZE`.
     pub fn variable(&self) -> String {
         format!("DWELL_{}", self.word())
     }
 
-    /// Whether the environment turns it on.
+    /// Returns `true` if the environment variable of a switch turns it on. A variable that is missing or cannot be read
+    /// as a switch counts as off.
     pub fn is_on(&self) -> bool {
         env::var(self.variable()).ok().and_then(|text| parse_switch(&text)).unwrap_or(false)
     }
 
-    /// The property of an archive that has its value, without the part that all of Dwell's have.
+    /// Returns the name of the property in which an archive states the value, without the prefix that all properties of
+    /// Dwell have.
     pub fn property(&self) -> String {
         format!("CONFIG::{}", self.word())
     }
@@ -296,55 +299,56 @@ impl Setting {
     }
 }
 
-/// Bytes of a location's file behind its last chunk, at most: the ends of calls that were open when
-/// there was no room for another.
+/// Largest number of bytes after the last chunk of an event file. They hold the ends of calls that were open when there
+/// was no room for another chunk.
 pub(crate) const TAIL: u64 = 4096;
 
-/// How to record.
+/// Values of all settings for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// The experiment directory, exactly; otherwise a name is made.
+    /// Experiment directory as the user named it; if `None`, the recorder makes a name.
     pub(crate) directory: Option<PathBuf>,
-    /// Where files are while they are written, if not in the experiment directory.
+    /// Directory for files while they are written, if that is not the experiment directory.
     pub(crate) scratch: Option<PathBuf>,
-    /// Bytes of an event chunk, if there is room for it.
+    /// Wanted size of an event chunk, in bytes.
     chunk: u64,
-    /// Bytes that the events of one process may take.
+    /// Largest size of the events of one process, in bytes.
     budget: u64,
-    /// Bytes that the events of all processes may take.
+    /// Largest size of the events of all processes together, in bytes.
     total: u64,
-    /// Bytes of memory that recording may take in one process.
+    /// Largest amount of memory that recording may take in one process, in bytes.
     pub(crate) memory: u64,
-    /// By how much the clock of each process is to be made wrong, for tests, times the rank.
+    /// Error to add to the clock of each process, multiplied by its rank; for tests.
     pub(crate) skew: Option<Skew>,
     /// Nanoseconds between comparisons of clocks of different nodes.
     pub(crate) clock_period: u64,
-    /// Nanoseconds that the recorder waits for other processes.
+    /// Nanoseconds that the recorder waits for other processes in one step.
     pub(crate) peer_timeout: u64,
-    /// What time is read from.
+    /// Clock from which time is read.
     pub(crate) clock: Source,
-    /// Whether events are written, and whether they are summed up.
+    /// `trace` is set if events are written, `profile` if they are summed up.
     pub(crate) trace: bool,
     pub(crate) profile: bool,
-    /// Which calls are recorded.
+    /// Filter and groups that select the calls to record.
     pub(crate) selection: Selection,
-    /// Nanoseconds after the start of the runtime when recording begins and ends.
+    /// Beginning and end of the recording, in nanoseconds after the start of the runtime.
     pub(crate) window: (u64, u64),
-    /// Whether recording is paused until the program resumes it.
+    /// Set if recording is paused until the program resumes it.
     pub(crate) paused: bool,
-    /// How many functions of the program are looked for above a call.
+    /// Number of frames of the program that are recorded above a call.
     pub(crate) unwind: usize,
-    /// Every setting that has a value, as the archive says it: the name of a property, the value.
+    /// Settings that have a value, as the archive states them: name of the property, and value.
     pub(crate) effective: Vec<(String, String)>,
 }
 
-/// Values as texts, by the rules of the table.
+/// Values of settings as texts that were checked against the table.
 struct Values {
     list: Vec<(&'static Setting, String)>,
 }
 
 impl Values {
-    /// Asks for every setting. What cannot be understood is told, and left at its default.
+    /// Asks `get` for every setting. Values that are not valid are reported in `complaints` and replaced by the
+    /// default.
     fn read(get: impl Fn(&str) -> Option<String>, complaints: &mut Vec<String>) -> Self {
         let mut list = Vec::new();
         for setting in TABLE {
@@ -386,7 +390,8 @@ impl Values {
         self.text(name).and_then(parse_switch).unwrap_or(false)
     }
 
-    /// Which calls are to be recorded. A filter that cannot be read is told, and filters nothing.
+    /// Returns the selection of calls to record. A filter that cannot be read is reported in `complaints` and filters
+    /// nothing.
     fn selection(&self, complaints: &mut Vec<String>) -> Selection {
         let filter = self.path("filter").map(|path| read_filter(&path));
         let filter = filter.unwrap_or_else(|| Ok(Filter::default())).unwrap_or_else(|error| {
@@ -405,7 +410,8 @@ impl Values {
 }
 
 impl Settings {
-    /// Reads the environment. What cannot be understood is told, and left at its default.
+    /// Reads all settings from the environment. Also returns complaints about values that are not valid, for which the
+    /// defaults are used.
     pub(crate) fn read(get: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
         let values = Values::read(&get, &mut complaints);
@@ -454,7 +460,7 @@ impl Settings {
         (settings, complaints)
     }
 
-    /// Bytes that the events of each of so many processes may take.
+    /// Returns the largest size of the events of each process, in bytes, in a run of `processes`.
     pub(crate) fn budget(&self, processes: u64) -> u64 {
         match self.total {
             u64::MAX => self.budget,
@@ -462,7 +468,7 @@ impl Settings {
         }
     }
 
-    /// Bytes of an event chunk, the same in all of so many processes. No budget is to fail because it is
+    /// Returns the size of an event chunk in bytes, the same in all `processes`. Chunks shrink to fit a budget that is
     /// a little less than a chunk.
     pub(crate) fn chunk(&self, processes: u64) -> u64 {
         let room = self.budget(processes).saturating_sub(TAIL) & !4095;
@@ -474,17 +480,18 @@ impl Settings {
     }
 }
 
-/// Reads a filter file.
+/// Reads and parses a filter file.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// A message with the path, the line and the mistake, or with the reason why the file cannot be read.
 pub fn read_filter(path: &Path) -> Result<Filter, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
     Filter::parse(&text).map_err(|mistake| told(&mistake))
 }
 
-/// Reads `on`, `off` and their like.
+/// Parses the value of a switch: `on`, `yes`, `true` and `1`, or `off`, `no`, `false` and `0`, in any case and with
+/// blanks around them. Returns `None` for anything else.
 pub fn parse_switch(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "on" | "yes" | "true" | "1" => Some(true),

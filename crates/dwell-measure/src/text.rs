@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// Up to `N` bytes of text; what does not fit is cut off.
+/// Text of up to `N` − 1 bytes on the stack. What does not fit is cut off.
 pub(crate) struct Text<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -16,7 +16,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> Text<N> {
-    /// Appends.
+    /// Appends formatted text.
     pub(crate) fn format(&mut self, arguments: fmt::Arguments<'_>) {
         // Never an error: what does not fit is cut off.
         let _ = self.write_fmt(arguments);
@@ -34,12 +34,12 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    /// Whether something did not fit.
+    /// Returns `true` if some text did not fit.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// With a zero behind it, for the C library.
+    /// Returns the text with a zero byte at its end, for the C library.
     pub(crate) fn c_str(&self) -> &std::ffi::CStr {
         std::ffi::CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }

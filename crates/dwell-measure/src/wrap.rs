@@ -1,11 +1,12 @@
-//! Places of an array by numbers of any size.
+//! Access to the elements of an array by numbers of any size, modulo its length.
 
-/// An array whose end is followed by its beginning.
+/// An array whose end is followed by its beginning. The remainder is always in range, so access needs no check and
+/// cannot panic in a hook.
 pub trait Wrap<T> {
-    /// The place of a number.
+    /// Returns the element at `number` modulo the length of the array.
     fn wrap(&self, number: usize) -> &T;
 
-    /// The same, to be changed.
+    /// Returns the element at `number` modulo the length of the array, for changing it.
     fn wrap_mut(&mut self, number: usize) -> &mut T;
 }
 

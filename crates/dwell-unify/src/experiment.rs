@@ -1,4 +1,4 @@
-//! Where the recorder puts its files inside an experiment directory.
+//! Paths of the files of the recorder inside an experiment directory.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! One archive from what the processes of a run recorded.
+//! Makes one archive from the files that the processes of a run recorded.
 //!
 //! While a program runs, the recorder inside each process writes event files, rows of a profile and a stream of facts
 //! that says what their numbers mean. This crate makes an archive of them: at the end of the run inside the processes,
@@ -8,17 +8,17 @@
 //!
 //! | module | is | invariant |
 //! |---|---|---|
-//! | [`facts`], [`stream`] | what a process writes down about itself, and the layout of the file | readable at any instant; any changed byte is noticed |
+//! | [`facts`], [`stream`] | facts that a process writes about itself, and the layout of their file | readable at any instant; any changed byte is noticed |
 //! | [`local`] | a process as its stream of facts describes it | numbers are bounded before lists are made of them |
-//! | [`course`] | how the clock of a process went against that of rank 0 | states how far wrong it may be |
+//! | [`course`] | the offset of the clock of a process from that of rank 0 | comes with a bound on its error |
 //! | [`unify`] | one set of definitions for all processes, along a tree or from files | the same bytes for any order of merging |
-//! | [`patience`] | how long a step waits for other processes | polling within a deadline |
+//! | [`patience`] | deadlines of steps that wait for other processes | polling within a deadline |
 //! | [`numbers`] | numbers that each process reports about its recording | added up by rank 0 alone |
 //! | [`definitions`] | the global definitions of an archive | the same ids for a finished and a recovered run |
 //! | [`collate`] | the profiles of all threads in a few files | a block has all rows of consecutive locations |
-//! | [`experiment`] | where files are inside an experiment directory | |
+//! | [`experiment`] | paths of files inside an experiment directory | |
 //! | [`assemble`] | files brought to their places, and the anchor written last | no anchor before all files are there |
-//! | [`recover`] | an archive from what dead processes left behind | can be interrupted and started again |
+//! | [`recover`] | an archive from the files that dead processes left | can be interrupted and started again |
 
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,4 +1,4 @@
-//! How long the recorder waits for other processes.
+//! Deadlines for the steps in which the recorder waits for other processes.
 //!
 //! The recorder talks to other processes when a run starts, when it ends, and when clocks are compared. Each of
 //! these steps has a deadline: a process that died, hangs, or was never measured must not hold up a program that

@@ -1,5 +1,5 @@
-//! What a process writes down of what its events name, each when it is first seen: functions, regions, parameters
-//! and counters, call sites and the modules they are in, windows, groups and communicators.
+//! Definitions that a process writes when its events first use them: functions, regions, parameters and counters, call
+//! sites and their modules, windows, groups and communicators.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ use crate::modules;
 use crate::windows::Window;
 
 impl Process {
-    /// Gives a function its number, on its first recorded call.
+    /// Defines the region of a hooked function, on its first recorded call, and returns its id.
     #[cold]
     #[inline(never)]
     pub(crate) fn define_region(&self, hook: &Hook) -> u32 {
@@ -58,7 +58,7 @@ impl Process {
         })
     }
 
-    /// The number of the region of a function of the program, new or known.
+    /// Returns the id of the region of a function of the program, and defines it if it is new.
     pub(crate) fn function(&self, address: usize) -> Option<u32> {
         self.code.find(address).or_else(|| {
             self.define_code(address, |definitions, id| {
@@ -69,15 +69,15 @@ impl Process {
         })
     }
 
-    /// The number of a region that the program names itself. `meaning` is its description.
+    /// Returns the id of a region that the program names, and defines it if it is new. `meaning` is its description.
     pub(crate) fn named_region(&self, name: &str, meaning: &str) -> Option<u32> {
         let (role, paradigm) = (RegionRole::Code, Paradigm::User);
         let key = key_of(meaning.len() as u64, &[name]);
         self.region_of(key, name, role, paradigm, format_args!("{meaning}"))
     }
 
-    /// The number of a region in which the recorder talks to others through a runtime: their requests are served
-    /// meanwhile.
+    /// Returns the id of a region in which the recorder communicates through a runtime. Requests of other processes
+    /// make progress meanwhile.
     pub(crate) fn talking_region(&self, name: &str, layer: Layer) -> Option<u32> {
         let meaning = Meaning {
             layer,
@@ -114,7 +114,7 @@ impl Process {
         })
     }
 
-    /// The number of a parameter.
+    /// Returns the id of a parameter, and defines it if it is new.
     pub(crate) fn parameter(&self, name: &str, kind: ParameterType) -> Option<u32> {
         let kind = u64::from(u8::from(kind));
         self.named(key_of(1 << 8 | kind, &[name]), |definitions| {
@@ -123,7 +123,7 @@ impl Process {
         })
     }
 
-    /// The number of a counter.
+    /// Returns the id of a counter, and defines it if it is new.
     pub(crate) fn counter(&self, name: &str, unit: &str, kind: Type) -> Option<u32> {
         let kind = u64::from(u8::from(kind));
         self.named(key_of(2 << 8 | kind, &[name, unit]), |definitions| {
@@ -133,7 +133,7 @@ impl Process {
         })
     }
 
-    /// The number of a text that is the value of a parameter.
+    /// Returns the id of a text that is the value of a parameter, and defines it if it is new.
     pub(crate) fn text(&self, text: &str) -> Option<u32> {
         self.named(key_of(3 << 8, &[text]), |definitions| {
             let id = next(&mut definitions.texts);
@@ -141,7 +141,7 @@ impl Process {
         })
     }
 
-    /// The number of something that the program names, new or known.
+    /// Returns the id of anything that the program names, and defines it if it is new.
     fn named(
         &self,
         key: usize,
@@ -159,7 +159,7 @@ impl Process {
         })
     }
 
-    /// Gives a region of the program's own code its number.
+    /// Defines a region of the program's own code.
     #[cold]
     fn define_code(
         &self,
@@ -181,8 +181,8 @@ impl Process {
         })
     }
 
-    /// The number of a call site, new or known. One that was looked up before, with its callers, stands for
-    /// itself.
+    /// Returns the id of a call site, and defines it if it is new. An address with the bit [`LOOKED_UP`] is the id of a
+    /// calling context already.
     pub(crate) fn site(&self, address: usize) -> Option<u32> {
         if address & LOOKED_UP != 0 {
             return Some((address & !LOOKED_UP) as u32);
@@ -196,7 +196,8 @@ impl Process {
         self.define_site(address, address, |id| Fact::Site { id, address: address as u64 })
     }
 
-    /// The number of a call site in a function that was called from another, new or known.
+    /// Returns the id of a calling context: a call site in a function that was called from `caller`. Defines it if it
+    /// is new.
     pub(crate) fn context(&self, caller: Option<u32>, address: usize) -> Option<u32> {
         if address == 0 {
             return None;
@@ -233,7 +234,7 @@ impl Process {
         })
     }
 
-    /// Writes down the module that an address is in, if it is not known yet.
+    /// Defines the module that contains an address, if it is not known yet.
     fn define_module(&self, definitions: &mut Definitions, address: usize) -> io::Result<()> {
         let Definitions { stream, modules, module_count, .. } = definitions;
         let known = modules.get(..*module_count).unwrap_or_default();
@@ -263,7 +264,7 @@ impl Process {
         result
     }
 
-    /// The number of a window, new or known.
+    /// Returns the id of a window, and defines it if it is new.
     pub(crate) fn window(&self, window: Window) -> u32 {
         self.windows.number(window, |id| self.define_window(id, window))
     }
@@ -279,7 +280,7 @@ impl Process {
         });
     }
 
-    /// Gives a group of processes a number. `None` if there is no space for it.
+    /// Defines a group of processes and returns its id, or `None` if there is no space for it.
     pub(crate) fn define_group(&self, group: &Group) -> Option<u32> {
         self.definitions(|definitions| {
             let id = definitions.groups;
@@ -301,7 +302,7 @@ impl Process {
         })
     }
 
-    /// Gives a communicator a number.
+    /// Defines a communicator and returns its id.
     pub(crate) fn define_comm(
         &self,
         group: u32,
@@ -322,7 +323,8 @@ impl Process {
         })
     }
 
-    /// Gives a window of a communicator a number, which is one of [`Process::window`] as well.
+    /// Defines a window of a communicator and returns its id, which is in the same space as those of
+    /// [`Process::window`].
     pub(crate) fn define_comm_window(&self, comm: u32, number: u64, name: &str) -> u32 {
         self.windows.reserve(|id| {
             self.must_define(&Fact::CommWindow { id: id.into(), comm: comm.into(), number, name });
@@ -330,8 +332,8 @@ impl Process {
     }
 }
 
-/// What a name is known by: a hash, with a seed for each kind of thing. Two names with the same hash would be
-/// one, which is as likely as one in 2^62.
+/// Returns the key of a name: a hash, with a seed for each kind. Two names with the same hash would be taken for one,
+/// which has a probability of one in 2^62.
 fn key_of(seed: u64, names: &[&str]) -> usize {
     let mix = |mixed: u64, byte: u8| {
         (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
@@ -343,7 +345,7 @@ fn key_of(seed: u64, names: &[&str]) -> usize {
     (mixed | 1 << 63 | 1) as usize
 }
 
-/// Counts on.
+/// Returns a counter and increments it.
 fn next(count: &mut u32) -> u32 {
     *count += 1;
     *count - 1

@@ -1,4 +1,4 @@
-//! Who writes.
+//! Blocks of ranks, of which one process writes the files of all.
 //!
 //! After unification every process knows its mapping tables. In an OTF2 archive they go, with the
 //! clock offsets, into a small file of their own for each location, and there is no way around the

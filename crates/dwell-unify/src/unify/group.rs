@@ -1,4 +1,4 @@
-//! Groups of processes as runs: where it begins, how far apart, how many.
+//! Groups of processes as runs of ranks at equal distances.
 //!
 //! A world of 300,000 processes is one run, and so are the processes of a node, a row of a grid and a
 //! column. A group takes memory, and bytes on its way to rank 0, for its runs and not for its members.

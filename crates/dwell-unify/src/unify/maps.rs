@@ -1,4 +1,4 @@
-//! From the ids of one list of definitions to those of another.
+//! Maps from the ids of one list of definitions to those of another.
 
 use std::fmt;
 use std::marker::PhantomData;
