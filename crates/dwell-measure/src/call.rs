@@ -1,9 +1,8 @@
-//! From a call to its events.
+//! Recording of a call: the events that are written for it.
 //!
-//! A hook calls [`transfer`] or [`begin`] before the real function, and [`end_transfer`] or [`end`]
-//! after it. Transfers are what programs do a million times a second, so they have a way of their
-//! own; everything else goes by the [`Facts`] of the call. Which records are written is decided here
-//! by the generic operation, never by the name of a function: see
+//! A hook calls [`transfer`] or [`begin`] before the real function, and [`end_transfer`] or [`end`] after it. Programs
+//! make millions of transfers a second, so these have functions of their own; everything else goes by the [`Facts`] of
+//! the call. Which records are written is decided here by the generic operation, never by the name of a function: see
 //! [`dwell_model::archive`] for what they mean.
 #![allow(clippy::needless_pass_by_value)] // A call is used up by its end.
 
@@ -26,7 +25,8 @@ use crate::process::Process;
 use crate::thread::{Call, Thread, enter, enter_at};
 use crate::windows::{Strided, Window};
 
-/// Begins a call that moves data between its process and one target. `None`: it is not recorded.
+/// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
+/// target. Returns `None` if the call is not recorded; otherwise the hook must pass the result to [`end_transfer`].
 #[inline(always)]
 pub fn transfer(
     hook: &'static Hook,
@@ -99,7 +99,7 @@ fn record_transfer(
     }
 }
 
-/// Ends a call that [`transfer`] began.
+/// Ends a call that [`transfer`] began, after the real function has returned.
 #[inline(always)]
 pub fn end_transfer(call: Call) {
     guarded(Entry::After, move || complete_transfer(call));
@@ -117,7 +117,8 @@ fn complete_transfer(call: Call) {
     thread.leave(time);
 }
 
-/// Begins any other call. `None`: it is not recorded.
+/// Begins a call that is not a plain transfer. Returns `None` if the call is not recorded; otherwise the hook must pass
+/// the result to [`end`] after the real function has returned.
 #[inline(never)]
 pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
     guarded_option(Entry::Before, || {
@@ -127,7 +128,7 @@ pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
     })
 }
 
-/// Writes what is known before a call.
+/// Writes the records that are known before a call.
 #[inline(always)]
 fn record_begin(thread: &mut Thread, hook: &Hook, facts: &Facts) {
     let time = thread.time();
@@ -176,7 +177,8 @@ fn record_begin(thread: &mut Thread, hook: &Hook, facts: &Facts) {
     }
 }
 
-/// Ends a call that [`begin`] began. `result` is what the real function returned.
+/// Ends a call that [`begin`] began, with the same hook and facts. `result` is the value that the real function
+/// returned; the row of the function says which values mean success.
 #[inline(never)]
 pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
     guarded(Entry::After, || {
@@ -187,7 +189,7 @@ pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
     });
 }
 
-/// Writes what is known after a call.
+/// Writes the records that are known after a call.
 #[inline(always)]
 fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result: u64) {
     let process = thread.process;
@@ -244,16 +246,18 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result
     }
 }
 
-/// A call that was entered before the recording began: the one that started the runtime.
+/// A call that was entered before the recording began: the one that started the runtime. Samples of both clocks stand
+/// for its times, since the clock of the recorder did not run yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Past {
-    /// When it was entered.
+    /// Sample at which the call was entered.
     pub enter: Sample,
-    /// When it was left; `None` is now.
+    /// Sample at which the call was left; `None` for now.
     pub leave: Option<Sample>,
 }
 
-/// Records such a call.
+/// Records a call that was entered before the recording began. The recorder must be on, and no other call of the thread
+/// may have been recorded before.
 pub fn past(hook: &'static Hook, past: Past) {
     guarded(Entry::Before, || {
         let entered = enter_at(hook, |thread| thread.process.clock.of(past.enter));
@@ -266,8 +270,8 @@ pub fn past(hook: &'static Hook, past: Past) {
     });
 }
 
-/// Whether there is one address that a call waits on. Of several, the first is not the one that lets it
-/// go, and to say so would be wrong.
+/// Returns `true` if a call waits on a single address. Of several addresses the first need not be the one that ends the
+/// wait, and the archive must not say so.
 fn waits_for_one(row: &Row) -> bool {
     row.places.condition.is_none_or(|condition| condition.watch == Watch::One)
 }
@@ -280,7 +284,7 @@ fn is_collective(hook: &Hook, facts: &Facts) -> bool {
     facts.who != Who::Caller && !alone
 }
 
-/// What a returned value says.
+/// Returns `true` if the returned value means success.
 fn succeeded(hook: &Hook, result: u64) -> bool {
     match hook.row.places.success {
         Success::Unsaid => true,
@@ -290,7 +294,7 @@ fn succeeded(hook: &Hook, result: u64) -> bool {
     }
 }
 
-/// The id of a lock: the same number at every process.
+/// Returns the id of a lock, which is the same number at every process.
 fn lock(thread: &Thread, facts: &Facts) -> LockId {
     LockId(thread.process.symmetric.offset(facts.address))
 }
@@ -308,7 +312,7 @@ fn put_with_signal(thread: &mut Thread, hook: &Hook, facts: &Facts) {
     thread.write_with(time, attribute::SIGNAL_OFFSET, offset, event);
 }
 
-/// The window of those who take part in a collective.
+/// Returns the window of the processes that take part in a collective operation.
 fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> u32 {
     let group = match who {
         Who::Caller | Who::World => world,
@@ -350,7 +354,7 @@ fn end_collective(thread: &mut Thread, hook: &Hook, facts: &Facts, window: u32, 
     thread.write_with(time, attribute::SEQUENCE, sequence, event);
 }
 
-/// Takes note of what a call made or ended.
+/// Registers contexts and groups that a call created, and forgets those that it destroyed.
 fn learn(process: &Process, hook: &Hook, facts: &Facts) {
     match hook.meaning.operation {
         Operation::DestroyContext => process.windows.forget(facts.context),

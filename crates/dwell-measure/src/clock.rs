@@ -9,7 +9,8 @@
 
 use std::sync::OnceLock;
 
-/// How ticks become nanoseconds. Plain numbers, copied to every thread.
+/// Conversion from ticks of a counter to nanoseconds. The value is small and is copied to every thread, so that reading
+/// the time needs no shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     source: Source,
@@ -21,46 +22,48 @@ pub struct Clock {
     rate: u64,
 }
 
-/// What time is read from.
+/// Clock from which the recorder reads time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The processor's time stamp counter.
+    /// The time stamp counter of the processor, which takes a few instructions to read.
     Counter,
-    /// `CLOCK_MONOTONIC`.
+    /// `CLOCK_MONOTONIC` of the operating system, which works everywhere and takes longer to read.
     System,
 }
 
 impl Source {
-    /// The counter, if it can be relied on.
+    /// Returns the counter if the processor guarantees a constant rate, and the clock of the system otherwise.
     pub fn best() -> Self {
         if invariant() { Self::Counter } else { Self::System }
     }
 }
 
-/// Both clocks, read as nearly at once as possible.
+/// A reading of both clocks, as nearly at the same moment as possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Of the counter.
+    /// Ticks of the time stamp counter.
     pub ticks: u64,
-    /// `CLOCK_MONOTONIC`, nanoseconds.
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
     pub monotonic: u64,
-    /// How far apart the two readings may be, nanoseconds.
+    /// Largest possible distance between the two readings, in nanoseconds.
     pub doubt: u64,
 }
 
-/// A rate is not taken from samples closer than this.
+/// Least distance between the samples that a rate is computed from, in nanoseconds.
 const SHORTEST_BASE: u64 = 10_000_000;
 
-/// The first sample of this process: at the loading of the library.
+/// First sample of this process, taken when the library is loaded.
 static FIRST: OnceLock<Sample> = OnceLock::new();
 
-/// Takes the first sample. A later call changes nothing.
+/// Takes the first sample of both clocks, from which the rate of the counter is computed later. The library calls it
+/// when it is loaded; a second call changes nothing.
 pub fn prepare() {
     FIRST.get_or_init(sample);
 }
 
 impl Clock {
-    /// The clock of this process. Takes up to 10 ms, if the library was loaded only just now.
+    /// Makes the clock of this process. If the library was loaded only just before, this takes up to 10 ms, because the
+    /// rate of the counter needs two samples at a distance.
     pub fn start(source: Source) -> Self {
         if source == Source::System {
             return Self::system();
@@ -74,12 +77,12 @@ impl Clock {
         Self::between(first, now)
     }
 
-    /// The clock of the system, without a counter.
+    /// Makes a clock that reads `CLOCK_MONOTONIC` and uses no counter.
     pub fn system() -> Self {
         Self { source: Source::System, ticks: 0, nanos: 0, rate: 1 << 32 }
     }
 
-    /// The clock whose rate is that between two samples. It agrees with the system at the later.
+    /// Makes the clock whose rate is that between two samples. It agrees with the system at the later sample.
     fn between(first: Sample, last: Sample) -> Self {
         let ticks = last.ticks.wrapping_sub(first.ticks);
         let nanos = last.monotonic - first.monotonic;
@@ -92,7 +95,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds, now.
+    /// Reads the time, in nanoseconds. It is on the scale of `CLOCK_MONOTONIC`, but drifts from it with the error of
+    /// the rate.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
@@ -101,8 +105,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds at a reading of the counter. Readings before the reference are possible: the
-    /// difference is signed.
+    /// Returns the nanoseconds at a reading of the counter. Readings before the reference are possible: the difference
+    /// is signed.
     #[inline(always)]
     fn at(&self, ticks: u64) -> u64 {
         let since = i128::from(ticks.wrapping_sub(self.ticks).cast_signed());
@@ -110,7 +114,7 @@ impl Clock {
         self.nanos.wrapping_add(nanos as u64)
     }
 
-    /// What this clock says at the moment of a sample.
+    /// Returns the time that this clock showed at the moment of a sample, in nanoseconds.
     pub fn of(&self, sample: Sample) -> u64 {
         match self.source {
             Source::Counter => self.at(sample.ticks),
@@ -118,7 +122,7 @@ impl Clock {
         }
     }
 
-    /// What it is, in words.
+    /// Returns the name of the clock for a property of the archive.
     pub fn describe(&self) -> &'static str {
         match self.source {
             Source::Counter => "time stamp counter",
@@ -127,7 +131,7 @@ impl Clock {
     }
 }
 
-/// Reads both clocks. Of several readings it keeps the one with the least doubt.
+/// Reads both clocks several times and returns the reading with the least distance between them.
 pub fn sample() -> Sample {
     let once = || {
         let before = counter();
@@ -141,7 +145,7 @@ pub fn sample() -> Sample {
     Sample { ticks: best.ticks.wrapping_add(width / 2), doubt: width / 2, ..best }
 }
 
-/// Whether the counter runs at one rate, whatever the processor does, and never stops.
+/// Returns `true` if the processor guarantees that the counter runs at a constant rate and never stops.
 pub fn invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -168,27 +172,27 @@ fn counter() -> u64 {
     }
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds.
+/// Reads `CLOCK_MONOTONIC`, in nanoseconds. Tests can add an error to it.
 pub fn monotonic() -> u64 {
     skewed(read(libc::CLOCK_MONOTONIC))
 }
 
-/// A clock that is made wrong, to see whether that is put right.
+/// Error that tests add to the clock of the process, to see whether it is corrected.
 static SKEW: OnceLock<Skew> = OnceLock::new();
 
-/// How wrong.
+/// Error of a clock: an offset and a drift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Skew {
-    /// By how many nanoseconds.
+    /// Offset in nanoseconds.
     pub(crate) offset: i64,
-    /// By how many parts in a thousand million of the time that it shows.
+    /// Drift in nanoseconds for each second.
     pub(crate) drift: i64,
-    /// Whether it gains and loses in turn: so many nanoseconds each; 0 is always the same.
+    /// Nanoseconds after which the drift changes its sign; 0 for a constant drift.
     pub(crate) turn: u64,
 }
 
 impl Skew {
-    /// Times as large.
+    /// Multiplies offset and drift by a factor.
     pub(crate) fn times(self, factor: i64) -> Self {
         Self { offset: self.offset * factor, drift: self.drift * factor, ..self }
     }
@@ -207,29 +211,30 @@ impl Skew {
     }
 }
 
-/// Makes the clock of this process wrong from now on. Once, and only with the clock of the system.
+/// Adds an error to the clock of this process from now on. Can be called once, and works only with the clock of the
+/// system.
 pub(crate) fn skew(by: Skew) {
     let _ = SKEW.set(by);
 }
 
-/// Whether it was.
+/// Returns `true` if the clock of this process has an artificial error.
 pub(crate) fn is_skewed() -> bool {
     SKEW.get().is_some()
 }
 
-/// A time, as the clock shows it that was made wrong.
+/// Returns a time with the artificial error added.
 fn skewed(time: u64) -> u64 {
     SKEW.get().map_or(time, |skew| skew.at(time))
 }
 
 impl Sample {
-    /// The same, by the clock that was made wrong since.
+    /// Returns the sample as the clock with the artificial error would have shown it.
     pub(crate) fn skewed(self) -> Self {
         Self { monotonic: skewed(self.monotonic), ..self }
     }
 }
 
-/// Nanoseconds since 1970, UTC.
+/// Reads the time of day: nanoseconds since 1970 in UTC.
 pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME)
 }

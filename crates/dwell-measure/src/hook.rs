@@ -1,4 +1,4 @@
-//! What a hook tells the recorder: which function it stands for, and what this call is about.
+//! The statements of a hook to the recorder: which function it stands for, and what the call at hand does.
 #![allow(unsafe_code)] // Memory of the program is read where it said that it is.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -14,25 +14,26 @@ use crate::filter::Decision;
 const FOLLOWED: u8 = 1;
 const SAMPLED: u8 = 2;
 
-/// One hooked function: its row, and the number that events know it by.
+/// A hooked function: its row in the table of its runtime, and the region that events know it by. Hooks are static; the
+/// recorder changes them only through atomics.
 #[repr(C)] // Stubs in assembly look at the first byte.
 #[derive(Debug)]
 pub struct Hook {
-    /// Not 0 if calls go past the hook.
+    /// Not 0 if calls bypass the hook.
     bypass: AtomicU8,
-    /// Not 0 if calls are recorded in part, or followed only.
+    /// Not 0 if only some calls are recorded, or none and all are followed.
     partial: AtomicU8,
-    /// The layer of its table.
+    /// Layer of the table that the function is in.
     pub layer: Layer,
-    /// What is known about it.
+    /// Row of the table, which describes the function and its arguments.
     pub row: &'static Row,
     pub(crate) meaning: Meaning,
-    /// The number of its region plus one; 0 before its first recorded call.
+    /// Id of its region plus one; 0 before its first recorded call.
     region: AtomicU32,
 }
 
 impl Hook {
-    /// The hook for a function of a table.
+    /// Makes the hook for a function of a table. It can be evaluated at compile time, for a static.
     pub const fn new(table: &Table, row: &'static Row) -> Self {
         let meaning = Meaning::of(table, row);
         Self {
@@ -45,10 +46,11 @@ impl Hook {
         }
     }
 
-    /// Where in a hook the byte is that lets stubs go past it.
+    /// Offset in bytes of the byte that makes entry stubs bypass the hook. Stubs are written in assembly and read it
+    /// directly.
     pub const BYPASS: usize = std::mem::offset_of!(Self, bypass);
 
-    /// Settles what is done with calls. Once, before the region has a number.
+    /// Applies the decision about the calls of the function. Called once, before the region has an id.
     pub(crate) fn settle(&self, decision: Decision) {
         let partial = match decision {
             Decision::Record => 0,
@@ -59,23 +61,23 @@ impl Hook {
         self.bypass.store(u8::from(decision == Decision::Bypass), Ordering::Relaxed);
     }
 
-    /// Whether not all calls are recorded.
+    /// Returns `true` if some calls, or all, are not recorded.
     #[inline(always)]
     pub(crate) fn is_partial(&self) -> bool {
         self.partial.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether some calls are recorded, and others not.
+    /// Returns `true` if some calls are recorded and others are not.
     pub(crate) fn is_sampled(&self) -> bool {
         self.partial.load(Ordering::Relaxed) == SAMPLED
     }
 
-    /// Whether calls go past it.
+    /// Returns `true` if calls bypass the hook.
     pub(crate) fn is_bypassed(&self) -> bool {
         self.bypass.load(Ordering::Relaxed) != 0
     }
 
-    /// The number of its region, if it has been called before.
+    /// Returns the id of its region; `None` before its first recorded call.
     #[inline(always)]
     pub(crate) fn region(&self) -> Option<u32> {
         self.region.load(Ordering::Acquire).checked_sub(1)
@@ -138,7 +140,7 @@ impl Hook {
     }
 }
 
-/// The paradigm that OTF2 has for a layer, or comes nearest.
+/// Returns the paradigm of OTF2 for a layer, or `User` where OTF2 has none.
 pub fn paradigm(layer: Layer) -> Paradigm {
     match layer {
         Layer::Shmem => Paradigm::Shmem,
@@ -148,73 +150,76 @@ pub fn paradigm(layer: Layer) -> Paradigm {
     }
 }
 
-/// What one call is about. A hook fills in what its row has places for.
+/// Arguments of one call, as far as the recorder needs them. A hook fills in the fields for which the row of its
+/// function has places, and takes the others from [`Facts::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Rank acted on.
+    /// Rank of the process that the call acts on.
     pub target: u32,
-    /// Bytes moved or allocated.
+    /// Number of bytes that the call moves or allocates.
     pub bytes: u64,
-    /// Address at the target, of the watched value, or of the lock.
+    /// Address at the target, of the value that the call waits for, or of the lock.
     pub address: usize,
-    /// Address of the signal that a put has.
+    /// Address of the signal of a put with signal; 0 for other calls.
     pub signal: usize,
-    /// The context; 0 is the default one.
+    /// Handle of the OpenSHMEM context; 0 is the default context.
     pub context: usize,
-    /// Who takes part.
+    /// Processes that take part in a collective operation.
     pub who: Who,
-    /// Root of a collective, as a rank of its group.
+    /// Root of a collective operation, as a rank of its group.
     pub root: u32,
-    /// Where handles of what was made are stored, and who is in the groups that are made.
+    /// Contexts and groups that the call creates, with the addresses at which it stores their handles.
     pub made: [Made; 2],
 }
 
-/// The members of a collective operation.
+/// The members of a collective operation, in the terms of OpenSHMEM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// The caller alone.
+    /// Only the calling process: the operation is not collective.
     Caller,
-    /// Everyone.
+    /// All processes of the run.
     World,
-    /// Ranks `start + i · 2^log_stride`.
+    /// An active set: the ranks `start + i · 2^log_stride` for `i` below `size`.
     ActiveSet {
-        /// The first.
+        /// Rank of the first member.
         start: u32,
-        /// Logarithm of the distance.
+        /// Logarithm to the base 2 of the distance between members.
         log_stride: u32,
-        /// How many.
+        /// Number of members of the set.
         size: u32,
     },
-    /// What a handle stands for.
+    /// The team or context that a handle of the runtime stands for.
     Handle(usize),
 }
 
-/// The address of memory that the program passed to a call, for the real function to read or to fill. It is made
-/// where the address comes in; from there on it can be read without further ado.
+/// The address of memory that the program passed to a call, for the real function to read or to fill. Making one is
+/// unsafe; reading it afterwards is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed(usize);
 
 impl Passed {
-    /// No address.
+    /// The null address, which stands for no memory. Reading it gives `None`.
     pub const NULL: Self = Self(0);
 
-    /// An address that the program passed.
+    /// Wraps an address that the program passed to the hooked function.
     ///
     /// # Safety
-    /// It is null, or the standard says that the program passes the address of such memory to the function that it
-    /// has called. What the function fills is read only after it has returned and said that it succeeded.
+    /// The address is null, or the standard says that the program passes the address of such memory to the function
+    /// that it has called. Memory that the function fills is read only after the function has returned and reported
+    /// success.
     #[inline(always)]
     pub const unsafe fn new(address: usize) -> Self {
         Self(address)
     }
 
-    /// The address itself.
+    /// Returns the address as a number, for comparison with others.
     #[inline(always)]
     pub const fn address(self) -> usize {
         self.0
     }
 
-    /// A value in a list of those, or the only one. `None` if the address is null.
+    /// Reads the value at position `index` of a list at this address; a single value has index 0. Returns `None` if the
+    /// address is null. The address need not be aligned.
     #[inline(always)]
     pub fn read<T: Plain>(self, index: usize) -> Option<T> {
         let list = self.0 as *const T;
@@ -223,10 +228,10 @@ impl Passed {
     }
 }
 
-/// Numbers, which any bits are.
+/// Number types that can be read from memory of the program.
 ///
 /// # Safety
-/// Any bits are a value.
+/// Every bit pattern of the type's size must be a valid value.
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: numbers.
@@ -236,45 +241,46 @@ unsafe impl Plain for i64 {}
 // SAFETY: numbers.
 unsafe impl Plain for usize {}
 
-/// Something that a call makes.
+/// An object that a call creates: a context, or a group of processes. The recorder reads its handle after the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// Nothing.
+    /// The call creates no such object.
     Nothing,
-    /// A context, whose handle is stored at this address.
+    /// A context, whose handle the call stores at an address.
     Context {
-        /// Where the handle is.
+        /// Address of the new handle.
         handle: Passed,
     },
-    /// A group of every `stride`-th member of the one that takes part.
+    /// A group of every `stride`-th member of the group that takes part.
     Strided {
-        /// Where the handle is.
+        /// Address of the new handle.
         handle: Passed,
-        /// First member.
+        /// Rank of the first member in the parent group.
         start: u32,
-        /// Distance.
+        /// Distance between members in the parent group.
         stride: u32,
-        /// Number of members.
+        /// Number of members of the new group.
         size: u32,
     },
-    /// The row of a grid that the caller is in.
+    /// The row of a two-dimensional grid that the caller is in.
     GridRow {
-        /// Where the handle is.
+        /// Address of the new handle.
         handle: Passed,
-        /// Length of a row.
+        /// Number of members of a row of the grid.
         width: u32,
     },
-    /// The column of a grid that the caller is in.
+    /// The column of a two-dimensional grid that the caller is in.
     GridColumn {
-        /// Where the handle is.
+        /// Address of the new handle.
         handle: Passed,
-        /// Length of a row.
+        /// Number of members of a row of the grid.
         width: u32,
     },
 }
 
 impl Facts {
-    /// Nothing is known.
+    /// Facts of a call of which nothing is known: no target, no bytes, no addresses, the default context. Hooks use it
+    /// to fill the fields that they do not set.
     pub const NONE: Self = Self {
         target: u32::MAX,
         bytes: 0,
@@ -287,7 +293,7 @@ impl Facts {
     };
 }
 
-/// What OTF2 calls an atomic operation.
+/// Returns the name of OTF2 for an atomic operation.
 #[inline]
 pub(crate) fn atomic_type(which: Atomic) -> RmaAtomicType {
     match which {
@@ -305,7 +311,7 @@ pub(crate) fn atomic_type(which: Atomic) -> RmaAtomicType {
     }
 }
 
-/// What OTF2 calls a collective operation, and the bytes that one process sends and receives in it.
+/// Returns the name of OTF2 for a collective operation, and the bytes that one process sends and receives in it.
 pub(crate) fn collective(
     which: Collective,
     bytes: u64,

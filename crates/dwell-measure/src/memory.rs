@@ -15,12 +15,13 @@ use std::os::unix::fs::FileExt;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
-/// A stretch of memory, mapped, owned and unmapped on drop.
+/// A piece of mapped memory that this value owns and unmaps when it is dropped. It is readable and writable as a slice
+/// of bytes.
 #[derive(Debug)]
 pub struct Memory {
     at: NonNull<u8>,
     len: usize,
-    /// Where in its file it lies, if the file is not behind the memory itself.
+    /// Offset in its file to which the memory must be copied; `None` if the file is mapped or there is none.
     copy_to: Option<u64>,
 }
 
@@ -30,15 +31,16 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Zeroed memory without a file.
+    /// Maps `len` bytes of zeroed memory without a file.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the system has no memory left.
     pub fn anonymous(len: usize) -> io::Result<Self> {
         map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    /// A piece of a file, from `offset` on, with space reserved behind it.
+    /// Maps `len` bytes of a file from `offset` on, with space reserved on the disk. Where the file system cannot
+    /// reserve space, the memory is anonymous and [`Memory::save`] must copy it to the file.
     ///
     /// # Errors
     /// If the disk is full, a limit is reached, or there is no memory.
@@ -58,14 +60,14 @@ impl Memory {
         }
     }
 
-    /// Has all pages made ready for writing at once, instead of one fault for each. It is only for
-    /// speed: a kernel before 5.14 does not know how, and faults come then.
+    /// Makes all pages ready for writing at once, instead of with one page fault each. This is only for speed: kernels
+    /// before 5.14 cannot do it, and the faults come later.
     fn make_present(&self) {
         // SAFETY: the mapping is this value's own; its content does not change.
         unsafe { libc::madvise(self.at.as_ptr().cast(), self.len, libc::MADV_POPULATE_WRITE) };
     }
 
-    /// Puts the first `used` bytes into the file, if they are not there already.
+    /// Writes the first `used` bytes into the file, unless the memory is the mapped file itself.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -76,7 +78,7 @@ impl Memory {
         }
     }
 
-    /// The memory as words that all threads may use, for the rest of the life of the process.
+    /// Turns the memory into words that all threads may use until the process ends.
     pub(crate) fn leak_words(self) -> &'static [AtomicU64] {
         let memory = std::mem::ManuallyDrop::new(self);
         let (at, words) = (memory.at.as_ptr().cast::<AtomicU64>(), memory.len / size_of::<u64>());
@@ -85,7 +87,7 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(at, words) }
     }
 
-    /// Whether a kill leaves what is in this memory in its file.
+    /// Returns `true` if the contents of this memory stay in the file when the process is killed.
     pub fn survives(&self) -> bool {
         self.copy_to.is_none()
     }
@@ -116,14 +118,13 @@ impl Drop for Memory {
     }
 }
 
-/// Opens a file for reading and writing, without allocating. With `new` it must not exist yet.
+/// Opens a file for reading and writing, without allocating. With `new` the file is created and must not exist yet.
 ///
-/// Files are opened by name whenever they are needed and never kept open: programs count their
-/// descriptors, close those they do not know, and may then be given the same number for a file of
-/// their own.
+/// Files are opened by name whenever they are needed and never kept open: programs count their descriptors, close those
+/// they do not know, and may then be given the same number for a file of their own.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn open(path: &CStr, new: bool) -> io::Result<File> {
     let create = if new { libc::O_CREAT | libc::O_EXCL } else { 0 };
     let flags = libc::O_RDWR | libc::O_CLOEXEC | create;
@@ -146,8 +147,8 @@ fn map(len: usize, flags: i32, file: i32, offset: u64) -> io::Result<Memory> {
     }
 }
 
-/// Reserves space, for real: the C library's own substitute for file systems without it writes
-/// every block, so the system call is used.
+/// Reserves space with the system call. The function of the C library would write every block on file systems that
+/// cannot reserve.
 fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
     if offset.saturating_add(len as u64) > largest_file() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
@@ -166,7 +167,7 @@ fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
     }
 }
 
-/// How large a file of this process may be. Whoever tries more is sent a signal that ends it.
+/// Returns the largest size of a file of this process. A process that exceeds it is killed by a signal.
 fn largest_file() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is valid for writing.

@@ -25,46 +25,46 @@ mod start;
 pub use finish::{exit, finish};
 pub use start::start;
 
-/// What a runtime says of itself.
+/// Description of a runtime, as it reports itself, for the properties of the archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runtime {
-    /// Its name and version, as it calls itself.
+    /// Name and version of the runtime, as it states them.
     pub name: String,
-    /// The standard that it follows.
+    /// Name and version of the standard that the runtime implements.
     pub interface: String,
-    /// How the program may use threads.
+    /// Level of thread support that the program was granted.
     pub threads: String,
 }
 
-/// A recording, from the agreement on.
+/// State of a recording from the agreement of the processes to its end.
 #[derive(Debug)]
 struct Recording {
     agreement: Agreement,
     settings: Settings,
-    /// Bytes of an event chunk.
+    /// Size of an event chunk, in bytes.
     chunk: u64,
-    /// Where this process has its files while they are written.
+    /// Directory of the files of this process while they are written.
     open_files: PathBuf,
-    /// What this process failed at before it began.
+    /// Reason for which this process could not begin to record.
     failure: Option<String>,
 }
 
 impl Recording {
-    /// Where this process has its files, if not in the experiment directory.
+    /// Returns the directory of the files of this process, if that is not in the experiment directory.
     fn scratch(&self) -> Option<&Path> {
         self.settings.scratch.is_some().then_some(self.open_files.as_path())
     }
 }
 
-/// What this process does at the end of the run, once it has been able to talk to the others.
+/// Role of this process at the end of the run, once it has been able to reach the others.
 #[derive(Debug)]
 enum Part {
-    /// It has nothing to give, because its recording could not begin, but the others wait for it.
+    /// The process has nothing to contribute, because its recording could not begin, but the others wait for it.
     Bystander {
-        /// How many nanoseconds it waits for others.
+        /// Nanoseconds that the process waits for others.
         timeout: u64,
     },
-    /// It has recorded.
+    /// The process has recorded.
     Recorder(Box<Recording>),
 }
 
@@ -81,20 +81,22 @@ fn take_part() -> Option<Part> {
     PART.lock().ok().and_then(|mut part| part.take())
 }
 
-/// How a process comes to the end of its recording.
+/// The way in which a process comes to the end of its recording. It decides for how long the process waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By a call of the runtime that is collective: it would wait for all processes by itself, and so does the recorder.
+    /// Through a collective call of the runtime, such as `MPI_Finalize`: the call would wait for all processes by
+    /// itself, and so does the recorder.
     Collective,
-    /// By its own exit: other processes may come late or never, so they are waited for within the deadline.
+    /// Through its own exit: other processes may come late or never, so the recorder waits for them within the
+    /// deadline.
     Alone,
 }
 
-/// Nanoseconds that a comparison of clocks takes at most, where nothing says how often clocks are compared.
+/// Largest duration of a comparison of clocks, in nanoseconds, where no period is set.
 const COMPARISON: u64 = 100_000_000;
 
-/// Whether a process tells the user of a failure that concerns all processes. Rank 0 does, and if it cannot be reached
-/// its neighbours in the tree do.
+/// Returns `true` if this process reports a failure that concerns all processes to the user. Rank 0 does, and its
+/// children in the tree do if they cannot reach it.
 fn speaks(rank: u64, error: &io::Error) -> bool {
     rank == 0 || above(rank) == Some(0) && error.kind() == io::ErrorKind::TimedOut
 }

@@ -13,15 +13,16 @@ use std::ptr;
 
 use crate::entry;
 
-/// Room for what needs no runtime: registering a thread, for instance. Pages that are not used cost nothing.
+/// Size of a stack for work that calls no functions of a runtime, such as registering a thread, in bytes. Pages that
+/// are not used cost nothing.
 pub const FOR_A_THREAD: usize = 2 << 20;
-/// Room for what calls functions of a runtime: as much as most systems give a program.
+/// Size of a stack for work that calls functions of a runtime, in bytes: as much as most systems give a program.
 pub const FOR_A_RUNTIME: usize = 8 << 20;
 
 const PAGE: usize = 4096;
 
-/// Runs something on a stack of this many bytes. Without memory for one, on the stack where it is. The thread is not
-/// cancelled meanwhile.
+/// Runs `action` on a stack of `bytes` bytes that is mapped for this call, and returns its result. If no memory can be
+/// mapped, `action` runs on the current stack. Cancellation of the thread is put off meanwhile; a panic passes through.
 #[cold]
 #[inline(never)]
 pub fn apart<R>(bytes: usize, action: impl FnOnce() -> R) -> R {
@@ -46,7 +47,7 @@ struct Task<A, R> {
 
 type Perform = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// The function that performs tasks of this type.
+/// Returns the function that performs tasks of this type.
 fn performer<A: FnOnce() -> R, R>(_: &Task<A, R>) -> Perform {
     perform::<A, R>
 }
@@ -83,7 +84,7 @@ unsafe extern "C-unwind" fn switch(task: *mut c_void, perform: Perform, end: *mu
     )
 }
 
-/// A mapped stack, with a page at its lower end that nobody may touch.
+/// A mapped stack with a guard page at its lower end.
 struct Stack {
     at: *mut c_void,
     bytes: usize,

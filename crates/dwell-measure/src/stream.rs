@@ -14,8 +14,8 @@ use dwell_unify::stream::{BLOCK, HEAD, Headed, RunId, TEXT_BYTES, word};
 
 use crate::memory::{self, Memory};
 
-/// The beginning of a stream: numbers that change, kept up to date in the file by a store each. It is
-/// shared by all threads, and takes no lock and no space, so that it works when nothing else does.
+/// The words of a stream that change while the process runs. Each is kept up to date in the file by a single store. All
+/// threads share it; it needs neither lock nor space, so that it works when nothing else does.
 #[derive(Clone, Copy, Debug)]
 pub struct Head(&'static [AtomicU64]);
 
@@ -40,7 +40,7 @@ impl Head {
         self.add(word::LOST);
     }
 
-    /// Takes note that calls are lost from here on that nobody counts.
+    /// Notes that calls are lost from now on that are not counted.
     pub fn loses_calls_uncounted(self) {
         self.add(word::UNCOUNTED);
     }
@@ -50,23 +50,23 @@ impl Head {
         self.add(word::THREADS);
     }
 
-    /// Counts a call of such a thread.
+    /// Counts a call of a thread that cannot be recorded.
     pub fn misses_call(self) {
         self.add(word::CALLS);
     }
 
-    /// Calls that are lost so far, and whether others are that nobody counted.
+    /// Returns the number of calls that are lost so far, and `true` if further calls were lost that were not counted.
     pub fn lost(self) -> (u64, bool) {
         (self.get(word::LOST), self.get(word::UNCOUNTED) > 0)
     }
 
-    /// Threads that could not be recorded, and the calls that they made.
+    /// Returns the number of threads that could not be recorded, and the number of calls that they made.
     pub fn missed(self) -> (u64, u64) {
         (self.get(word::THREADS), self.get(word::CALLS))
     }
 
-    /// Writes down why recording stopped. Only the first reason counts, so it is for the caller to ask
-    /// once. `errno` is 0 if the system had nothing to say.
+    /// Writes the reason for which recording stopped. A text that is too long is cut. The caller must call it once,
+    /// with the first reason. `errno` is 0 if the reason did not come from the system.
     pub fn stopped(self, what: &str, errno: i32) {
         let mut text = what;
         while text.len() > TEXT_BYTES {
@@ -89,23 +89,23 @@ impl Head {
     }
 }
 
-/// A stream that is being written. One thread at a time writes to it: see
+/// The stream of facts of this process, open for writing. One thread at a time writes to it: see
 /// [`Process`](crate::process).
 #[derive(Debug)]
 pub struct Stream {
     path: CString,
     head: Head,
     block: Memory,
-    /// Blocks before this one.
+    /// Number of blocks before the current one.
     blocks: u64,
     at: usize,
 }
 
 impl Stream {
-    /// Begins the stream of a process in a new file.
+    /// Creates the stream of a process in a new file, writes its head and maps its first block.
     ///
     /// # Errors
-    /// If the file exists, cannot be made, or there is no space for it.
+    /// If the file exists, cannot be created, or there is no space for it.
     pub fn create(
         path: &Path,
         run: RunId,
@@ -131,15 +131,17 @@ impl Stream {
         Ok(stream)
     }
 
-    /// The numbers of this stream that change.
+    /// Returns the words of the head that change while the process runs. The value can be copied and outlives the
+    /// stream.
     pub fn head(&self) -> Head {
         self.head
     }
 
-    /// Appends a fact. It is in the file, as far as a kill is concerned, when this returns.
+    /// Appends a fact. When the function returns, a kill of the process does not lose it any more, unless the file
+    /// system cannot reserve space.
     ///
     /// # Errors
-    /// If another block is needed and there is no space for it, or the fact is larger than a block.
+    /// If another block is needed and there is no space for it, or if the fact is larger than a block.
     pub fn append(&mut self, fact: &Fact<'_>) -> io::Result<()> {
         for _ in 0..2 {
             // Behind the last fact of a block there is always room for the mark of its end.
@@ -158,7 +160,7 @@ impl Stream {
         Err(io::Error::other("a fact is larger than a block"))
     }
 
-    /// Writes to the file what is in memory only: where a file system cannot reserve space.
+    /// Writes blocks that are only in memory to the file, on file systems that cannot reserve space.
     fn save(&self) -> io::Result<()> {
         if self.block.survives() {
             return Ok(());

@@ -19,7 +19,7 @@ use crate::report;
 use crate::thread::Closed;
 use crate::together;
 
-/// All that is left to do together when nothing more is recorded.
+/// The steps that processes take together after the recording has ended.
 pub(super) struct Conclusion<'e> {
     pub(super) recording: &'e Recording,
     pub(super) closed: Vec<io::Result<Closed>>,
@@ -80,10 +80,10 @@ impl Conclusion<'_> {
         Ok(())
     }
 
-    /// Puts the rows of all processes together, if they agreed on a profile.
+    /// Collates the rows of all processes, if they agreed on a profile.
     ///
     /// # Errors
-    /// Why rows of this process are in no block.
+    /// The reason for which rows of this process are in no block.
     fn collate(
         &self,
         up: &mut impl Upcalls,
@@ -113,7 +113,7 @@ impl Conclusion<'_> {
         missing.map_or(written, Err).map(|()| collated)
     }
 
-    /// Brings the rows of this process to where `dwell` looks for them.
+    /// Moves the rows of this process to the profile folder of the experiment.
     fn place_rows(&self, local: &Local, first: LocationRef) -> io::Result<()> {
         let Recording { agreement, open_files, .. } = self.recording;
         assemble::place_rows(local, first, Path::new(&agreement.directory), open_files)
@@ -136,7 +136,7 @@ impl Conclusion<'_> {
         }
     }
 
-    /// What this process has to say: nothing, if it never began.
+    /// Reads the definitions of this process from its stream. A process that never began has none.
     fn local(&self, process: Option<&Process>) -> Local {
         let failure = self.recording.failure.clone();
         let mut local = match process {
@@ -177,7 +177,7 @@ impl Conclusion<'_> {
         local
     }
 
-    /// How long the files of this process are: asked by each for itself, not by rank 0 for all.
+    /// Returns the total size of the files of this process. Each process asks for its own, to spare rank 0.
     fn bytes(&self, local: &Local) -> u64 {
         let open_files = &self.recording.open_files;
         let length = |path: PathBuf| path.metadata().map_or(0, |it| it.len());
@@ -189,7 +189,7 @@ impl Conclusion<'_> {
         .sum()
     }
 
-    /// Brings the files of this process to where the archive has them.
+    /// Moves the files of this process to their places in the archive.
     fn place(&self, local: &Local, unified: &unify::Unified) -> io::Result<()> {
         let Recording { agreement, open_files, chunk, .. } = self.recording;
         let directory = Path::new(&agreement.directory);
@@ -204,7 +204,7 @@ impl Conclusion<'_> {
         )
     }
 
-    /// Makes an archive of all files, at rank 0. `unification` says how it came about.
+    /// Writes the global definitions and the anchor, at rank 0. `unification` describes the cost of unification.
     fn complete(
         &self,
         global: &unify::Global,
@@ -242,12 +242,12 @@ impl Conclusion<'_> {
     }
 }
 
-/// Runs a part of the end that concerns the own process alone.
+/// Runs a step of the end that concerns this process alone, behind a guard.
 fn own<T>(part: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     guarded(Entry::Close, part).unwrap_or_else(|| Err(guard::error()))
 }
 
-/// Whether rank 0 got the definitions of all processes, or another process learned where its own went.
+/// Fails if rank 0 lacks the definitions of some process, or if another process did not get its answer.
 fn everyone_is_there(unified: &io::Result<unify::Unified>) -> io::Result<()> {
     let unified = match unified {
         Ok(unified) => unified,

@@ -20,12 +20,12 @@ use crate::report;
 use crate::sync;
 use crate::together;
 
-/// Ends the recording, while the runtime still runs. `hook` is the call that will end the runtime; it is recorded with
-/// the barrier of its arrival. Returns whether all processes went through to the end, so that nothing is left
-/// between them.
+/// Ends the recording while the runtime still runs, and makes the archive together with all other processes. `hook` is
+/// the call that will end the runtime; it is recorded with the barrier of its arrival. `open` makes the communication
+/// with the other processes within a deadline. Returns `true` if all processes went through to the end, so that no
+/// message is left between them.
 ///
-/// Of several runtimes in one program the first to end ends the recording: Open MPI's OpenSHMEM takes MPI
-/// with it.
+/// If a program uses several runtimes, the first one to end ends the recording: Open MPI's OpenSHMEM takes MPI with it.
 pub fn finish<U: Upcalls>(
     hook: &'static Hook,
     ending: Ending,
@@ -59,7 +59,7 @@ pub fn finish<U: Upcalls>(
     })
 }
 
-/// The end of the recording, with all other processes.
+/// Ends the recording together with all other processes.
 fn finish_together<U: Upcalls>(
     part: Part,
     hook: &'static Hook,
@@ -113,8 +113,8 @@ fn finish_together<U: Upcalls>(
     false
 }
 
-/// The end of a process that has not called the end of its runtime: what it wrote is kept for `dwell
-/// recover`.
+/// Ends the recording of a process that exits without having ended its runtime. Its files are kept for `dwell recover`,
+/// and the user is told.
 pub fn exit() {
     let (Some(process), Some(Part::Recorder(recording))) = (process::current(), take_part()) else {
         let began = STARTED.load(Ordering::Relaxed) && guard::reason().is_none();

@@ -23,8 +23,10 @@ use crate::report;
 use crate::settings::Settings;
 use crate::sync;
 
-/// Begins to record, once the runtime has started. `hook` is the call that started it, at `began`. If
-/// another runtime has begun the recording it is one call more.
+/// Begins the recording of this process, once its runtime has started. All processes of the run call it. `hook` is the
+/// call that started the runtime, and `began` its times; `open` makes the communication with the other processes within
+/// a deadline, and `about` describes the runtime. If another runtime has begun the recording already, the call is
+/// recorded like any other. A failure is reported on standard error, and the program goes on.
 pub fn start<U: Upcalls>(
     hook: &'static Hook,
     began: Past,
@@ -62,7 +64,7 @@ pub fn start<U: Upcalls>(
     guarded(Entry::StartTogether, || start_together(&mut up, hook, began, settings, about));
 }
 
-/// The start of the recording, with all other processes.
+/// Starts the recording together with all other processes.
 fn start_together(
     up: &mut impl Upcalls,
     hook: &'static Hook,

@@ -1,4 +1,5 @@
-//! How a location begins and ends: with the first call of a thread, with the thread, with the recording.
+//! Life of a location: it begins with the first call of a thread, passes to another thread when that one ends, and is
+//! closed with the recording.
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 use std::cell::UnsafeCell;
@@ -28,22 +29,22 @@ use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
 
-/// What a location had when it was closed.
+/// Figures of a location at the time when it was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// Its number in the process.
+    /// Number of the location in its process, counted from 0.
     pub id: u32,
-    /// Recorded calls.
+    /// Number of calls that were recorded.
     pub calls: u64,
-    /// Events.
+    /// Number of events in its file.
     pub events: u64,
-    /// Calls that went past the recorder.
+    /// Number of calls that bypassed the recorder, because a signal handler made them while the thread was inside it.
     pub bypassed: u64,
-    /// Calls that were not to be recorded.
+    /// Number of calls that a filter or a pause excluded.
     pub left_out: u64,
 }
 
-/// Gives the calling thread a location. If that panics the thread is not recorded.
+/// Gives the calling thread a location. If that panics, the thread is not recorded.
 #[cold]
 #[inline(never)]
 pub(super) fn register(now: *const Location) -> Option<*const Location> {
@@ -66,7 +67,7 @@ pub(super) fn register(now: *const Location) -> Option<*const Location> {
 const _: () = assert!(size_of::<Location>() * 8 < stack::FOR_A_THREAD);
 
 impl Location {
-    /// A new location, with its file.
+    /// Makes a new location with its files.
     fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
         process.take_memory()?;
         let profile = if process.has_profile {
@@ -140,7 +141,7 @@ impl Location {
         Ok(at)
     }
 
-    /// The thread that had this location has ended: the next new one may have it.
+    /// Releases this location at the end of its thread, so that a new thread may take it.
     ///
     /// # Safety
     /// The location is that of the calling thread, which makes no more calls.
@@ -161,15 +162,15 @@ impl Location {
 }
 
 impl Thread {
-    /// What is known of its calls, and no events.
+    /// Returns the figures of the calls of the location, without events.
     fn told(&self, location: &Location) -> Closed {
         let Self { id, calls, left_out, .. } = *self;
         let bypassed = location.bypassed.load(Ordering::Relaxed);
         Closed { id, calls, events: 0, bypassed, left_out }
     }
 
-    /// Ends the events and returns how many there are, how many calls, and the time of the last.
-    /// Only for whoever has ended the recording and waited until this thread was not busy.
+    /// Closes the event file and returns the figures of the location. Only for the thread that has ended the recording
+    /// and waited until this thread was not busy.
     fn close(&mut self, location: &Location) -> io::Result<Closed> {
         let none = self.told(location);
         let now = self.now();
@@ -229,8 +230,8 @@ impl Thread {
         Ok(Closed { events: closed.events, ..none })
     }
 
-    /// Closes the file of events by what is in it, whatever the recorder was about to do when it panicked. Returns how
-    /// many events there are.
+    /// Closes the event file by what is in it, whatever the recorder was about to do when it panicked. Returns the
+    /// number of events.
     fn mend(&self) -> io::Result<u64> {
         let (path, chunk) = (Path::new(self.path.as_str()), self.process.chunk_size());
         let location = LocationRef(self.id.into());
@@ -240,7 +241,7 @@ impl Thread {
     }
 }
 
-/// What the C library calls at the end of a thread that has a location.
+/// Callback of the C library at the end of a thread that has a location.
 pub(crate) unsafe extern "C" fn at_thread_end(location: *mut c_void) {
     guarded(guard::Entry::ThreadEnd, || {
         // SAFETY: the value was set by this thread, in `register`, and locations are never unmapped.
@@ -250,7 +251,7 @@ pub(crate) unsafe extern "C" fn at_thread_end(location: *mut c_void) {
     });
 }
 
-/// Locations of ended threads, one behind the other.
+/// List of the locations of ended threads.
 #[derive(Debug)]
 pub(crate) struct FreeList(*const Location);
 
@@ -273,8 +274,8 @@ impl FreeList {
     }
 }
 
-/// Closes a location, once its thread is not busy. A thread that stays busy is left alone: its file
-/// is mended by whoever reads the archive.
+/// Closes a location once its thread is not busy. A thread that stays busy is left alone: a reader of the archive mends
+/// its file.
 ///
 /// # Safety
 /// The recording has been switched off for all to see, and one thread at a time does this.
@@ -303,5 +304,5 @@ fn tid() -> u64 {
     unsafe { libc::gettid() }.cast_unsigned().into()
 }
 
-/// The path of a file: as long as the system allows.
+/// The path of a file, as long as the system allows.
 pub(super) type FilePath = Text<{ libc::PATH_MAX as usize }>;

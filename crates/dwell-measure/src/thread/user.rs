@@ -1,13 +1,13 @@
-//! The program's own code: functions that the compiler instrumented, regions and phases that the program
-//! names, parameters that it sets, counters that it tells the value of.
+//! Events of the program's own code: functions that the compiler instrumented, regions and phases that the program
+//! names, parameters that it sets, and counters whose values it reports.
 //!
-//! Regions are without a meaning, around the calls of runtimes. A function that was left by `longjmp`
-//! or never returned is left when a call shows that the stack has been used again, or when one around it is
-//! left. What the program names ends when it says so, or with what it stands in: whoever says so need not be
-//! the function that said when it began.
+//! These regions have no meaning for the analysis of waits; they stand around the calls of runtimes. A function that
+//! was left by `longjmp` or never returned is left when a call shows that the stack has been used again, or when a
+//! region around it is left. A region that the program names ends when the program says so, or with the region around
+//! it: the function that ends it need not be the one that began it.
 //!
-//! A parameter that is set is kept among the open calls, as a step of the call path. It ends with the region
-//! that it was set in, or when it is set again there, which also ends those that were set after it.
+//! A parameter that is set is kept among the open calls, as a step of the call path. It ends with the region that it
+//! was set in, or when it is set again there, which also ends those that were set after it.
 
 use dwell_model::archive::{INSTANCE, PHASE};
 use dwell_model::layer::Layer;
@@ -22,28 +22,30 @@ use crate::entry::{self, words};
 use crate::guard::{self, guarded};
 use crate::process::Process;
 
-/// A function of the program begins. `site` is where it returns to; `stack` is where on the stack it was when
-/// it said so.
+/// Records that a function of the program begins at `address`. `site` is its return address, and `stack` the stack
+/// pointer at the time of the call: the function counts as left once the stack above that has been used again.
 pub fn enter_function(address: usize, site: usize, stack: usize) {
     enter(|process| process.function(address), site, stack, |_| stack, |_| ());
 }
 
-/// A function of the program ends.
+/// Records that the function of the program at `address` ends. Functions inside it that never returned end with it.
 pub fn leave_function(address: usize) {
     leave(|process| process.function(address));
 }
 
-/// A region that the program names begins.
+/// Records that a region begins that the program names. `site` and `stack` are the return address and the stack pointer
+/// of the call that says so.
 pub fn enter_named(name: &str, site: usize, stack: usize) {
     enter(|process| process.named_region(name, ""), site, stack, Thread::stack_around, |_| ());
 }
 
-/// A region that the program names ends.
+/// Records that the innermost open region of this name ends, with everything that is open inside it.
 pub fn leave_named(name: &str) {
     leave(|process| process.named_region(name, ""));
 }
 
-/// A phase begins, an iteration for instance: the one of this number.
+/// Records that a phase begins, such as an iteration, and sets its number as a parameter. `site` and `stack` are the
+/// return address and the stack pointer of the call that says so.
 pub fn enter_phase(name: &str, number: i64, site: usize, stack: usize) {
     let region = |process: &Process| process.named_region(name, PHASE);
     enter(region, site, stack, Thread::stack_around, |thread| {
@@ -51,37 +53,39 @@ pub fn enter_phase(name: &str, number: i64, site: usize, stack: usize) {
     });
 }
 
-/// A phase ends.
+/// Records that the innermost open phase of this name ends, with everything that is open inside it.
 pub fn leave_phase(name: &str) {
     leave(|process| process.named_region(name, PHASE));
 }
 
-/// The value of a parameter.
+/// The value of a parameter that the program sets, with its type in the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting<'a> {
-    /// A number.
+    /// A signed integer.
     Int(i64),
-    /// A number that is never negative.
+    /// An unsigned integer.
     Unsigned(u64),
-    /// A text.
+    /// A text, which becomes a string definition.
     Text(&'a str),
 }
 
-/// A value of a counter.
+/// A value of a counter that the program reports, with its type in the archive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A whole number.
+    /// A signed integer.
     Int(i64),
-    /// Any number.
+    /// A floating-point number.
     Real(f64),
 }
 
-/// A parameter has a value from here on.
+/// Records that a parameter has a value from now on, until the region around the call ends or the parameter is set
+/// again there. `stack` is the stack pointer of the call.
 pub fn set(name: &str, setting: Setting<'_>, stack: usize) {
     beside(stack, |thread| thread.set(name, setting));
 }
 
-/// A counter has a value now.
+/// Records the value of a counter at this moment. `unit` may be empty; counters of the same name and different units
+/// are different counters. `stack` is the stack pointer of the call.
 pub fn count(name: &str, unit: &str, number: Number, stack: usize) {
     beside(stack, |thread| thread.count_value(name, unit, number));
 }
@@ -96,7 +100,8 @@ fn beside(stack: usize, action: impl FnOnce(&mut Thread)) {
     });
 }
 
-/// Runs something that the recorder does through a runtime on time of the program, as a region that says so.
+/// Runs `action`, in which the recorder communicates through a runtime, inside a region of this name, so that the time
+/// is not taken for that of the program.
 pub(crate) fn as_region<T>(name: &str, layer: Layer, action: impl FnOnce() -> T) -> T {
     if !entry::is_on() {
         return action();
@@ -109,11 +114,11 @@ pub(crate) fn as_region<T>(name: &str, layer: Layer, action: impl FnOnce() -> T)
     result
 }
 
-/// Functions inside functions that are kept apart. The rest of the places is for calls of runtimes, which
-/// are recorded at any depth.
+/// Largest depth of functions of the program. The remaining frames are for calls of runtimes, which are recorded at any
+/// depth.
 const MOST: usize = DEPTH - 32;
 
-/// Enters a region, which is there as long as the stack `lives` says is in use, and goes on with `then`.
+/// Enters a region that is open as long as the stack at the result of `lives` is in use, and then runs `then`.
 fn enter(
     region: impl FnOnce(&'static Process) -> Option<u32>,
     site: usize,
@@ -160,7 +165,7 @@ fn leave(region: impl FnOnce(&'static Process) -> Option<u32>) {
 }
 
 impl Thread {
-    /// How long what the program names is there, if nobody says that it ends: as long as what it stands in.
+    /// Returns the stack pointer that decides when a named region ends by itself: that of the call around it.
     fn stack_around(&self) -> usize {
         let open = self.frames.get(..self.depth).unwrap_or_default();
         open.last().map_or(usize::MAX, |frame| frame.stack)
@@ -252,7 +257,7 @@ impl Thread {
         }
     }
 
-    /// The row of what is open, be it the program alone.
+    /// Returns the row of the innermost open call, or that of the program.
     fn row_or_program(&mut self, time: u64) -> u32 {
         match self.profile {
             Some(_) => self.row_around(time),
