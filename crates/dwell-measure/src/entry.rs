@@ -1,8 +1,7 @@
-//! What an entry stub and the recorder share: the switch, and four words of each thread.
+//! State that entry stubs and the recorder share: the switch, and four words of each thread.
 //!
-//! Stubs are written in assembly, so these have fixed names and layouts. They are defined here in
-//! assembly too, because Rust's thread-locals go through a function call and Rust has no way to say
-//! that a variable has a page of its own.
+//! Stubs are written in assembly, so these have fixed names and layouts. They are defined here in assembly too, because
+//! Rust's thread-locals go through a function call and Rust has no way to say that a variable has a page of its own.
 #![allow(unsafe_code)] // Variables defined in assembly are reached by address.
 
 use std::cell::Cell;
@@ -13,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use crate::busy::Switch;
 use crate::thread::Location;
 
-/// The words of a thread. A stub stores all but the first before it jumps to its hook.
+/// The words of a thread that entry stubs write. A stub stores all but the first before it jumps to its hook.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Words {
@@ -55,7 +54,7 @@ unsafe extern "C" {
 
 const PAGE: usize = 4096;
 
-/// The words of the calling thread.
+/// Returns the words of the calling thread.
 #[inline(always)]
 pub(crate) fn words() -> &'static Words {
     let at: *const Words;
@@ -72,7 +71,7 @@ pub(crate) fn words() -> &'static Words {
     }
 }
 
-/// The stack pointer, somewhere in the calling function.
+/// Returns the stack pointer, somewhere in the calling function.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
     let at: usize;
@@ -91,8 +90,8 @@ pub(crate) fn store_stack_pointer(to: &AtomicUsize) {
     };
 }
 
-/// Says where the next hook of this thread is called from, as entry stubs do: for hooks that are reached
-/// another way. `frame` is what the caller has in the register for its frame pointer.
+/// Tells the recorder where the next hook of this thread is called from, as entry stubs do; for hooks that are reached
+/// another way. `return_address` is the call site, and `frame` the caller's value of the frame pointer register.
 ///
 /// # Safety
 /// `stack` is the address of a word on the stack of this thread, where the return address lies until the hooked
@@ -104,48 +103,49 @@ pub unsafe fn called_from(return_address: usize, stack: usize, frame: usize) {
     words.frame.set(frame);
 }
 
-/// Whether calls are recorded.
+/// Returns `true` if this process is recording. It is `false` before the start, after the end, after a failure of the
+/// recorder, and in forked children.
 #[inline(always)]
 pub fn is_on() -> bool {
     switch().is_on()
 }
 
-/// Lets stubs go to their hooks, or past them.
+/// Makes entry stubs go to their hooks, or bypass them.
 pub(crate) fn turn(on: bool) {
     switch().turn(on);
 }
 
-/// The switch that stubs look at.
+/// Returns the switch that entry stubs read.
 #[inline(always)]
 pub(crate) fn switch() -> Switch<'static> {
     // SAFETY: defined above, zero at first, and only ever used as atomic bytes.
     Switch(unsafe { &dwell_switch[0] })
 }
 
-/// Why calls are followed, but not written.
+/// Reasons for which calls are followed, but not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Quiet {
-    /// The time to record has not come, or is over.
+    /// The time window of the recording has not begun, or has ended.
     Window = 1,
-    /// The program asked for it.
+    /// The program paused the recording.
     Paused = 2,
-    /// There is no room for more.
+    /// The space for events is used up.
     Spent = 4,
 }
 
-/// Whether calls are followed, but not written.
+/// Returns `true` if calls are followed, but not written.
 #[inline(always)]
 pub(crate) fn is_quiet() -> bool {
     quiet().load(Ordering::Relaxed) != 0
 }
 
-/// Whether that is so for this reason.
+/// Returns `true` if calls are followed, but not written, for this reason.
 pub(crate) fn is_quiet_for(why: Quiet) -> bool {
     quiet().load(Ordering::Relaxed) & why as u8 != 0
 }
 
-/// Begins or ends to be quiet for a reason.
+/// Sets or clears a reason for which calls are not written.
 pub(crate) fn hush(why: Quiet, yes: bool) {
     if yes {
         quiet().fetch_or(why as u8, Ordering::Release);
@@ -154,19 +154,19 @@ pub(crate) fn hush(why: Quiet, yes: bool) {
     }
 }
 
-/// On the page of the switch, which every call looks at anyway.
+/// Returns the byte with the reasons, on the page of the switch, which every call reads anyway.
 fn quiet() -> &'static AtomicU8 {
     // SAFETY: as above.
     unsafe { &dwell_switch[1] }
 }
 
-/// Whether calls are counted at which all processes are together, recorded or not.
+/// Returns `true` if barriers and other collectives over all processes are counted, recorded or not.
 #[inline(always)]
 pub(crate) fn is_counting() -> bool {
     counting().load(Ordering::Relaxed) != 0
 }
 
-/// Begins or ends to count them.
+/// Begins or ends to count barriers and other collectives over all processes.
 pub(crate) fn count(yes: bool) {
     counting().store(u8::from(yes), Ordering::Release);
 }
@@ -176,7 +176,7 @@ fn counting() -> &'static AtomicU8 {
     unsafe { &dwell_switch[2] }
 }
 
-/// Sees to it that a forked child does not record: it shares the mapped files with its parent.
+/// Makes sure that a forked child does not record: it shares the mapped files with its parent.
 pub(crate) fn off_in_children() {
     let page = ptr::from_ref(switch().0).cast_mut().cast();
     // SAFETY: the page belongs to the switch alone, and is anonymous memory.
@@ -191,19 +191,19 @@ pub(crate) fn off_in_children() {
     }
 }
 
-/// The `errno` of the calling thread.
+/// Returns the `errno` of the calling thread.
 pub(crate) fn errno() -> i32 {
     // SAFETY: the C library keeps one for every thread, at an address that it tells.
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets it.
+/// Sets the `errno` of the calling thread.
 pub(crate) fn set_errno(errno: i32) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Runs something that may set `errno`, and puts it back, also when `action` panics. The thread is not
+/// Runs `action`, which may set `errno`, and restores `errno`, also when `action` panics. The thread is not
 /// [cancelled](uncancelled) meanwhile.
 #[cold]
 #[inline(never)]
@@ -218,8 +218,8 @@ pub(crate) fn keeping_errno<T>(action: impl FnOnce() -> T) -> T {
     uncancelled(action)
 }
 
-/// Runs something in which `pthread_cancel` has no effect until it is over: what the recorder does with files would
-/// otherwise end the thread where the program does not expect it, and with the recorder at work.
+/// Runs `action` with `pthread_cancel` put off until it is over: file operations of the recorder would otherwise end
+/// the thread where the program does not expect it, in the middle of the recorder.
 pub(crate) fn uncancelled<T>(action: impl FnOnce() -> T) -> T {
     const DISABLE: c_int = 1;
     unsafe extern "C" {

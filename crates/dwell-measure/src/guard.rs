@@ -41,10 +41,10 @@ macro_rules! entries {
         pub enum Entry { $( #[doc = $doc] $entry, )* }
 
         impl Entry {
-            /// All of them.
+            /// All entries, in the order of their definition; tests go through them.
             pub const ALL: &'static [Self] = &[$( Self::$entry, )*];
 
-            /// The name that `DWELL_TEST_PANIC` knows it by.
+            /// Returns the name of the entry in the variable `DWELL_TEST_PANIC`.
             pub const fn name(self) -> &'static str {
                 match self { $( Self::$entry => $name, )* }
             }
@@ -53,13 +53,13 @@ macro_rules! entries {
 }
 
 entries! {
-    /// The loading of the library.
+    /// The loading of the library into the program.
     Load = "load",
     /// The start of a recording, before processes talk to each other.
     Start = "start",
     /// The start of a recording, which all processes take part in.
     StartTogether = "start-together",
-    /// The part of the start that concerns the own process.
+    /// The part of the start that concerns this process alone.
     Begin = "begin",
     /// The first recorded call of a thread.
     Register = "register",
@@ -73,23 +73,24 @@ entries! {
     Locked = "locked",
     /// The program's own code: instrumented functions, and what `dwell.h` calls.
     User = "user",
-    /// Pausing and resuming.
+    /// A request of the program to pause or resume the recording.
     Control = "control",
-    /// A call at which all processes are together, and the comparison of clocks in it.
+    /// A barrier or another collective over all processes, and the comparison of clocks in it.
     Meet = "meet",
-    /// The part of a comparison of clocks that concerns the own process.
+    /// The part of a comparison of clocks that concerns this process alone.
     Sample = "sample",
-    /// The end of a thread.
+    /// The end of a thread of the program.
     ThreadEnd = "thread-end",
     /// The end of a recording, which all processes take part in.
     Finish = "finish",
-    /// The parts of the end that concern the own process.
+    /// The parts of the end that concern this process alone.
     Close = "close",
-    /// The end of the process.
+    /// The end of the process, through `exit` or a return from `main`.
     Exit = "exit",
 }
 
-/// Runs a part of the recorder. `None` if it panicked: then the recording of this process is over.
+/// Runs a part of the recorder behind the wall. Returns `None` if it panicked: then the recording of this process is
+/// over, and the program goes on. In test builds `entry` names the place at which a panic can be requested.
 #[inline(always)]
 pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
     walled(move || {
@@ -98,7 +99,8 @@ pub fn guarded<T>(entry: Entry, action: impl FnOnce() -> T) -> Option<T> {
     })
 }
 
-/// The same for what consists of parts that are [`guarded`] by themselves.
+/// Runs a part of the recorder behind the wall, as [`guarded`] does, without a place for requested panics. It is for
+/// work that consists of guarded parts.
 #[inline(always)]
 pub fn walled<T>(action: impl FnOnce() -> T) -> Option<T> {
     // What a panic leaves half done belongs to a recording that is over.
@@ -111,32 +113,35 @@ pub fn walled<T>(action: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// The same for parts that may find nothing to do.
+/// Runs a part of the recorder behind the wall, as [`guarded`] does. `None` means either that it panicked or that it
+/// had nothing to return.
 #[inline(always)]
 pub fn guarded_option<T>(entry: Entry, action: impl FnOnce() -> Option<T>) -> Option<T> {
     guarded(entry, action).flatten()
 }
 
-/// The same on a stack of the recorder's own: for work that is rare, needs room, or calls functions of a runtime.
+/// Runs a part of the recorder behind the wall, as [`guarded`] does, on a stack of the recorder's own. It is for work
+/// that is rare, needs room, or calls functions of a runtime.
 #[cold]
 #[inline(never)]
 pub fn guarded_apart(entry: Entry, action: impl FnOnce()) {
     guarded(entry, || stack::apart(stack::FOR_A_RUNTIME, action));
 }
 
-/// The same for what consists of parts that are [`guarded`] by themselves.
+/// Runs work that consists of [`guarded`] parts behind the wall, on a stack of the recorder's own.
 #[cold]
 #[inline(never)]
 pub fn walled_apart(action: impl FnOnce()) {
     walled(|| stack::apart(stack::FOR_A_RUNTIME, action));
 }
 
-/// Why the recorder panicked, if it did: the first reason is kept.
+/// Returns the message of the first panic of the recorder, with its place; `None` if it never panicked.
 pub fn reason() -> Option<&'static str> {
     REASON.get().map(Text::as_str)
 }
 
-/// The reason as an error.
+/// Returns the message of the first panic as an error, for the other processes and the user. Without one it says only
+/// that there was an internal error.
 pub fn error() -> io::Error {
     io::Error::other(reason().unwrap_or("internal error"))
 }
@@ -150,11 +155,11 @@ pub fn keep_panics_silent() {
 static REASON: OnceLock<Text<256>> = OnceLock::new();
 
 thread_local! {
-    /// What `errno` was when the panic began.
+    /// Value of `errno` when the panic began.
     static ERRNO: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// What is done first in a panic, on the stack of who panicked.
+/// Panic hook, which runs first in a panic, on the stack of the function that panicked.
 fn note(info: &PanicHookInfo<'_>) {
     ERRNO.set(Some(entry::errno()));
     let message = info.payload_as_str().unwrap_or("no message");

@@ -1,23 +1,23 @@
-//! When all processes are together anyway: clocks of different nodes are compared.
+//! Comparison of the clocks of different nodes while the program runs.
 //!
-//! A clock does not drift evenly for hours, so it has to be looked at now and then. All processes must do so
-//! together, and no message can tell them when: one that computes does not listen. But they all make the same
-//! calls at which everyone meets, a barrier for instance, in the same order. They count these, and at each
-//! meeting rank 0 says at which count the next one is.
+//! A clock does not drift evenly for hours, so it has to be compared now and then. All processes must do so together,
+//! and no message can tell them when: a process that computes does not listen. But they all make the same barriers and
+//! other collectives over all processes, in the same order. They count these, and at each meeting rank 0 says at which
+//! count the next one is.
 //!
-//! # What it costs
-//! Rank 0 learns how long the slowest process took. The next comparison comes when a hundred times as long has
-//! passed, or the period that was asked for if that is longer: comparing clocks costs at most 1 % of the run.
+//! # Cost
+//! Rank 0 learns how long the slowest process took. The next comparison comes when a hundred times as long has passed,
+//! or the period that was asked for if that is longer: comparing clocks costs at most 1 % of the run.
 //!
 //! # Processes that cannot reach a comparison are not waited for
-//! * Only calls of the runtime that began the recording count, of a group that is all processes by its handle,
-//!   which cannot return at one process before all have come. So whoever waits at a meeting waits for
-//!   processes that are inside the same call, or past it and at the meeting.
-//! * They are counted by their hooks, whatever is recorded: with a filter, out of the window, paused, without
-//!   room, by a thread that is not recorded, and after the recording has failed.
-//! * A call inside such a call, one of C in one of Fortran, counts instead of it.
-//! * Processes agree at the beginning that they meet. If one cannot record, none does. On one node there is one
-//!   clock, and nothing is counted.
+//! * Only calls of the runtime that began the recording count, on a group that is all processes by its handle, which
+//!   cannot return at one process before all have entered. So a process that waits at a meeting waits for processes
+//!   that are inside the same call, or past it and at the meeting.
+//! * Hooks count these calls, whatever is recorded: with a filter, outside the time window, paused, without room, by a
+//!   thread that is not recorded, and after the recording has failed.
+//! * A call inside such a call, such as the C function inside the Fortran one, counts instead of it.
+//! * Processes agree at the beginning that they meet. If one cannot record, none does. On one node there is one clock,
+//!   and nothing is counted.
 //! * A process that waits longer than the deadline for another one takes part in no further comparison.
 
 use std::io;
@@ -38,27 +38,29 @@ use crate::sync;
 use crate::thread::as_region;
 use crate::together::{broadcast, numbers, reduce};
 
-/// Calls at which all were together.
+/// Number of barriers and other collectives over all processes so far.
 static COUNT: AtomicU64 = AtomicU64::new(0);
-/// At which of them they meet.
+/// Count at which the next meeting is.
 static DUE: AtomicU64 = AtomicU64::new(NEVER);
-/// Of which layer.
+/// Layer whose calls are counted.
 static LAYER: AtomicU8 = AtomicU8::new(0);
-/// What rank 0 goes by.
+/// Schedule of meetings, at rank 0.
 static SCHEDULE: Mutex<Option<Schedule>> = Mutex::new(None);
-/// What tells the clock of this process from others.
+/// Text that identifies the clock of this process.
 static NODE: OnceLock<String> = OnceLock::new();
-/// How many nanoseconds the other processes are waited for.
+/// Nanoseconds that this process waits for others.
 static TIMEOUT: AtomicU64 = AtomicU64::new(0);
 
 const NEVER: u64 = u64::MAX;
 
-/// Whether processes meet now and then.
+/// Returns `true` if the processes of this run compare their clocks while the program runs, so that hooks must count
+/// collectives over all processes.
 pub fn is_on() -> bool {
     entry::is_counting()
 }
 
-/// Before a call at which all processes are together. `None` if it does not matter.
+/// Must be called before a barrier or another collective over all processes. Returns `None` if calls of this layer are
+/// not counted; otherwise the caller passes the result to [`after`] when the call has returned.
 #[inline(always)]
 pub fn before(layer: Layer) -> Option<u64> {
     if !entry::is_counting() || LAYER.load(Ordering::Relaxed) != layer as u8 {
@@ -67,7 +69,8 @@ pub fn before(layer: Layer) -> Option<u64> {
     Some(COUNT.load(Ordering::Relaxed))
 }
 
-/// After it, with what [`before`] said. `open` is how processes of the layer talk.
+/// Counts a collective over all processes that has returned, and compares clocks if a meeting is due. `before` is the
+/// result of [`before`], and `open` makes the communication with the other processes within a deadline.
 pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Patience) -> io::Result<U>) {
     // One inside of it has counted.
     if COUNT.load(Ordering::Relaxed) != before {
@@ -92,18 +95,18 @@ pub fn after<U: Upcalls>(layer: Layer, before: u64, open: impl FnOnce(Patience) 
     });
 }
 
-/// What a process knows when processes agree whether to compare clocks while the program runs.
+/// Contribution of a process to the agreement on comparisons of clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prospect {
-    /// Whether this process asked another node for the time.
+    /// Set if this process asked another node for the time.
     pub(crate) apart: bool,
-    /// Whether this process can record.
+    /// Set if this process can record.
     pub(crate) able: bool,
-    /// How many nanoseconds should lie between two comparisons; the value of rank 0 counts, and 0 is never.
+    /// Wanted nanoseconds between two comparisons, of which the value of rank 0 counts; 0 for never.
     pub(crate) period: u64,
-    /// How many nanoseconds the first comparison, at the start of the recording, took this process.
+    /// Nanoseconds that the first comparison, at the start of the recording, took this process.
     pub(crate) cost: u64,
-    /// How many nanoseconds other processes are waited for.
+    /// Nanoseconds that this process waits for others.
     pub(crate) timeout: u64,
 }
 
@@ -139,12 +142,12 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// The last meeting was.
+/// Ends the counting of calls, after which there are no more meetings.
 pub(crate) fn end() {
     entry::count(false);
 }
 
-/// One meeting.
+/// Holds one meeting.
 fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
     let began = monotonic();
     let mine = (up.rank() == 0).then(|| {
@@ -173,34 +176,34 @@ fn meet(up: &mut impl Upcalls, count: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// What time that is taken from the program for this is called in the archive.
+/// Name of the region in the archive for the time that comparisons take from the program.
 const REGION: &str = "Dwell compares clocks";
 
-/// What rank 0 says at a meeting.
+/// Message of rank 0 at a meeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Next {
     /// The count of the next meeting.
     due: u64,
-    /// How many nanoseconds the comparison at this meeting should take at most; 0 if there is none.
+    /// Nanoseconds that the comparison at this meeting should take at most; 0 if there is none.
     budget: u64,
 }
 
-/// How rank 0 finds the next meeting: by how often there were calls lately.
+/// Schedule of rank 0, which finds the next meeting from the frequency of calls lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Schedule {
-    /// Nanoseconds that should be between comparisons.
+    /// Wanted nanoseconds between comparisons.
     period: u64,
-    /// Nanoseconds that the last comparison took the process that it took longest.
+    /// Nanoseconds that the last comparison took the slowest process.
     cost: u64,
-    /// When the last comparison was.
+    /// Time of the last comparison.
     compared: u64,
-    /// The last meeting: its count, and when it was.
+    /// Count and time of the last meeting.
     met: (u64, u64),
-    /// Calls before that since the one before.
+    /// Number of calls between the last two meetings.
     step: u64,
 }
 
-/// Meetings in a period. At most of them rank 0 says no more than when the next one is: a message for each
+/// Number of meetings in a period. At most of them rank 0 only announces the next one, with one message for each
 /// process, so that a program whose calls become rarer is noticed early.
 const LOOKS: u64 = 4;
 
@@ -212,7 +215,7 @@ impl Schedule {
         Self { period, cost, compared: now, met: (0, now), step: 1 }
     }
 
-    /// At a meeting: what rank 0 says to all processes.
+    /// Returns the message of rank 0 to all processes at a meeting.
     fn next(&mut self, count: u64, now: u64) -> Next {
         let affordable = self.cost.saturating_mul(PART);
         let period = self.period.max(affordable);
@@ -244,7 +247,7 @@ mod tests {
         run_at_cost(0, period, gaps)
     }
 
-    /// The same, where every comparison takes all processes this long.
+    /// Runs a program of calls where every comparison takes all processes `cost` nanoseconds.
     fn run_at_cost(cost: u64, period: u64, gaps: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
         let mut schedule = Schedule::new(period, cost, 0);
         let (mut now, mut due, mut meetings, mut compared) = (0, 1, 0, Vec::new());

@@ -1,9 +1,9 @@
-//! Layers above MPI: coarrays, ARMCI.
+//! Records of layers above MPI: coarrays and ARMCI.
 //!
-//! Their ranks are those of a communicator, so their windows are made from it, one for each layer, when it
-//! is first acted on. Their collectives are counted with those of the communicator: all members call both
-//! in the same order. Operations follow the rules of MPI (see [`dwell_model::archive`]): a record of
-//! completion is for the operations of its number.
+//! Their ranks are those of a communicator, so their windows are made from it, one for each layer, when an operation
+//! first acts on it. Their collectives are counted with those of the communicator: all members call both in the same
+//! order. Operations follow the rules of MPI (see [`dwell_model::archive`]): a record of completion is for the
+//! operations of its number.
 
 use std::sync::atomic::AtomicU32;
 
@@ -28,7 +28,7 @@ use crate::process::Process;
 use crate::wrap::Wrap;
 
 impl Process {
-    /// The window of a layer on a communicator.
+    /// Returns the window of a layer on a communicator, and defines it when it is first asked for.
     pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
         let place = comm.above.wrap(usize::from(layer == Layer::Armci));
         place.get_or_init(|| {
@@ -43,34 +43,35 @@ impl Process {
     }
 }
 
-/// How a collective of a layer above ends.
+/// The end of a collective operation of a layer above MPI, for [`Recorder::collective_above`].
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// What the call is.
+    /// The operation that the call performs.
     pub operation: Operation,
-    /// The root, if it has one.
+    /// Rank of the root; `None` if the operation has no root.
     pub root: Option<u32>,
-    /// Bytes of one member.
+    /// Number of bytes that one member contributes.
     pub bytes: u64,
     /// Sequence number of this collective on its communicator, counted from 0.
     pub sequence: u64,
 }
 
-/// What happens to a lock.
+/// Records that are written about a lock of a layer above MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockRecord {
-    /// It is asked for.
+    /// The process requests the lock and begins to wait.
     Request,
-    /// It was obtained.
+    /// The process has obtained the lock.
     Acquire,
-    /// It was asked for, and another had it.
+    /// The process tried to obtain the lock, and another process held it.
     Refused,
-    /// It is given back.
+    /// The process releases the lock.
     Release,
 }
 
 impl Recorder {
-    /// An operation that is complete at the origin when its call returns. Returns its number.
+    /// Records an operation that is complete at the origin when its call returns. `place` is the offset at the target,
+    /// if it matters. Returns the number of the operation.
     pub fn act(&mut self, operation: Operation, it: &Transfer, place: Option<u64>) -> u64 {
         let own = &mut self.thread.mpi;
         let returns = match operation {
@@ -91,7 +92,8 @@ impl Recorder {
         id
     }
 
-    /// An operation that a later call completes: by its handle, or, if that is 0, for the target.
+    /// Records an operation that a later call completes: the call that waits for its `handle`, or, if the handle is 0,
+    /// any call that completes the operations on the target. `place` is the offset at the target, if it matters.
     pub fn start_act(
         &mut self,
         operation: Operation,
@@ -144,7 +146,7 @@ impl Recorder {
         }
     }
 
-    /// A put that tells its target at an address.
+    /// Records a put that notifies its target at the offset `signal`. Returns the number of the operation.
     pub fn act_with_signal(&mut self, it: &Transfer, signal: u64) -> u64 {
         let own = &mut self.thread.mpi;
         let next = &mut own.next;
@@ -158,7 +160,7 @@ impl Recorder {
         id
     }
 
-    /// An operation is complete at its origin, or at its target as well, with the call that issued it.
+    /// Records that an operation is complete with the call that issued it, at its origin or at its target as well.
     pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
         let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
         self.thread.write(self.time, RmaOpCompleteBlocking { win, matching_id });
@@ -169,7 +171,7 @@ impl Recorder {
         }
     }
 
-    /// A call has waited for a handle.
+    /// Records that a call has waited for a handle, and completes all operations of the handle.
     pub fn waited(&mut self, window: &Window, handle: usize) {
         while let Some(held) = self.thread.mpi.handles.take(handle) {
             match held {
@@ -182,7 +184,7 @@ impl Recorder {
         }
     }
 
-    /// A collective operation has passed.
+    /// Records the end of a collective operation on the window of a layer.
     pub fn collective_above(&mut self, window: &Window, end: &End) {
         let End { operation, root, bytes, sequence } = *end;
         let size = u64::from(window.comm.size);
@@ -213,7 +215,7 @@ impl Recorder {
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
-    /// Something happens to a lock at a process.
+    /// Records a request, acquisition, refusal or release of the lock with the number `lock` at the process `target`.
     pub fn lock_above(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
         let (win, remote, lock_id) = (RmaWinRef(window.number), Rank(target), LockId(lock));
         let lock_type = LockType::Exclusive;
@@ -232,7 +234,8 @@ impl Recorder {
         };
     }
 
-    /// A target is told something, at a place of its memory.
+    /// Records that this process notifies the process `target` at the offset `place` of its memory, without a transfer
+    /// of data.
     pub fn tell(&mut self, window: &Window, target: u32, place: u64) {
         let (win, remote, sync_type) =
             (RmaWinRef(window.number), Rank(target), RmaSyncType::NotifyOut);
@@ -240,13 +243,14 @@ impl Recorder {
         self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
     }
 
-    /// Records that a call begins to wait until it is told something, at a place of its memory.
+    /// Records that a call begins to wait for a notification at the offset `place` of the memory of this process.
     pub fn wait_for(&mut self, window: &Window, place: u64) {
         let event = RmaWaitChange { win: RmaWinRef(window.number) };
         self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
     }
 
-    /// Some others and this process have waited for each other. Members are ranks of the world.
+    /// Records that this process and some others have waited for each other, as in `sync images`. Members are ranks of
+    /// the world. Writes nothing if there is no room to define the group.
     pub fn met(&mut self, window: &Window, members: &[u64]) {
         let Some(group) = self.thread.process.group_number(members) else { return };
         let (win, group) = (RmaWinRef(window.number), GroupRef(group));
@@ -255,16 +259,16 @@ impl Recorder {
     }
 }
 
-/// What a handle stands for.
+/// Operations that a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
-    /// A window and the number of an operation.
+    /// A window and the number of one operation.
     Operation(u32, u64),
-    /// A window and a target: all that is outstanding there.
+    /// A window and a target: all operations that are outstanding there.
     Target(u32, u32),
 }
 
-/// Handles of a thread that operations are under way for; a handle may have several.
+/// Handles of a thread with operations in progress; a handle may have several.
 #[derive(Debug)]
 pub(super) struct Handles {
     places: [(usize, Held); 64],
@@ -277,7 +281,7 @@ impl Handles {
         Self { places: [Self::FREE; 64] }
     }
 
-    /// Whether there is room for one more.
+    /// Adds an operation to a handle. Returns `false` if there is no room for it.
     fn add(&mut self, handle: usize, window: u32, id: u64) -> bool {
         self.put(handle, Held::Operation(window, id))
     }
@@ -294,7 +298,7 @@ impl Handles {
         free.map(|place| *place = (handle, held)).is_some()
     }
 
-    /// Takes something that a handle stands for.
+    /// Removes and returns one entry of a handle.
     fn take(&mut self, handle: usize) -> Option<Held> {
         let place = self.places.iter_mut().find(|place| place.0 == handle && handle != 0)?;
         Some(std::mem::replace(place, Self::FREE).1)

@@ -1,17 +1,17 @@
 //! Communicators and windows behind handles.
 //!
 //! # Identity
-//! At the end of a run the communicators of all processes are compared, and those that are the same must
-//! look the same. Members alone do not do: a duplicate has the same ones. So each has an identity, which
-//! all members compute from what all of them saw, without a message:
+//! At the end of a run the communicators of all processes are compared, and those that are the same must look the same.
+//! Members alone do not suffice: a duplicate has the same ones. So each has an identity, which all members compute from
+//! what all of them saw, without a message:
 //!
-//! * most are made by all members of another one together: the identity of that, and the how manieth
-//!   that was made from it;
-//! * some are made by their own members only: the same with these members, the tag, and the how manieth
-//!   with these.
+//! * most are made by all members of a parent together: the identity of the parent, and a sequence number among the
+//!   communicators made from it;
+//! * some are made by their own members only: the identity of the parent, these members, the tag, and a sequence number
+//!   among the communicators with these.
 //!
-//! Of handles that were never seen being made only the members are known: they are one communicator, so
-//! that its collectives are counted on.
+//! Of handles that were never seen being made only the members are known. All such handles with the same members are
+//! taken for one communicator, so that its collectives are counted on.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{OnceLock, RwLock};
@@ -24,44 +24,45 @@ use crate::lock::Lock;
 use crate::process::Process;
 use crate::wrap::Wrap;
 
-/// A communicator.
+/// A communicator that the program uses. It is never freed, because events and other threads may refer to it after the
+/// program has freed its handle.
 #[derive(Debug)]
 pub struct Comm {
-    /// Its number in events.
+    /// Id of the communicator in events.
     pub(crate) number: u32,
-    /// How many processes ranks can name: of the other side, if there is one.
+    /// Number of processes that ranks can name: the size of the group, or of the remote group of an inter-communicator.
     pub size: u32,
-    /// The own rank.
+    /// Rank of this process in the communicator.
     pub rank: u32,
-    /// Whether it connects two groups.
+    /// Set for an inter-communicator, which connects two groups.
     pub inter: bool,
     identity: u64,
-    /// Collectives that were begun, on its windows as well.
+    /// Number of collectives that were begun, on its windows as well.
     collectives: AtomicU64,
-    /// Communicators that were made from it by all its members.
+    /// Number of communicators that all its members made from it.
     made: AtomicU64,
     windows: AtomicU64,
     /// Its windows of the layers above MPI.
     pub(super) above: [OnceLock<&'static Window>; LAYERS],
-    /// Ranks in the world of its members, unless they are the same.
+    /// Ranks of its members in the world; `None` if they are the same as in the communicator.
     ranks: Option<Box<[u64]>>,
-    /// Memory that layers above it have obtained together.
+    /// Number of pieces of memory that layers above MPI have allocated on it.
     memory: AtomicU64,
-    /// Neighbours of this process in the topology, once they were asked for.
+    /// Neighbours of this process in the topology, after they were first asked for.
     neighbours: OnceLock<Neighbours>,
 }
 
-/// Stands for a neighbour that is missing at the border of a grid.
+/// Stands for the rank of a neighbour that is missing at the border of a grid, as `MPI_PROC_NULL` does.
 pub const NOBODY: u32 = u32::MAX;
 
-/// Neighbours of a process in the topology of a communicator.
+/// Neighbours of this process in the topology of a communicator, for neighbourhood collectives.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours {
-    /// How many send to it.
+    /// Number of neighbours that send to this process.
     pub sources: u32,
-    /// How many receive from it.
+    /// Number of neighbours that receive from this process.
     pub targets: u32,
-    /// Number of the group of the process and those that send to it.
+    /// Id of the group of this process and those that send to it.
     pub(super) group: Option<u32>,
 }
 
@@ -69,7 +70,8 @@ pub struct Neighbours {
 const LAYERS: usize = 2;
 
 impl Comm {
-    /// The rank in the world of a member.
+    /// Returns the rank in the world of the member with this rank. Returns `u64::MAX` for a rank that the communicator
+    /// does not have.
     pub fn in_world(&self, rank: u32) -> u64 {
         match &self.ranks {
             Some(ranks) => ranks.get(rank as usize).copied().unwrap_or(u64::MAX),
@@ -77,31 +79,34 @@ impl Comm {
         }
     }
 
-    /// A number for memory that its members have obtained together, the same at each of them.
+    /// Returns a number for memory that the members of the communicator have allocated together. All members get the
+    /// same number, if they ask in the same order.
     pub fn memory(&self) -> u64 {
         let number = self.memory.fetch_add(1, Ordering::Relaxed);
         // Twelve bits for whose it is, so that those of teams are not mixed up; the rest counts.
         (self.identity & 0xfff) << 15 | number & 0x7fff
     }
 
-    /// Counts a collective and returns its number. Those on windows that were made from it count too.
+    /// Counts a collective operation and returns its sequence number, from 0 on. Collectives on windows that were made
+    /// from the communicator count too.
     pub fn collective(&self) -> u64 {
         self.collectives.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The origin of a communicator that all members are making together.
+    /// Returns the origin of a communicator that all members are making together. Every member must call it for each
+    /// such communicator, in the same order.
     pub fn child(&self) -> Origin {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         Origin(mixed(&[self.identity, number]))
     }
 
-    /// The origin of a communicator that only its own members are making.
+    /// Returns the origin of a communicator that only its own members are making, as with `MPI_Comm_create_group`.
     pub fn child_of_group(&self, tag: u64, members: &[u64]) -> Origin {
         Origin::of_group(mixed(&[self.identity, tag]), members)
     }
 
-    /// Neighbours in the topology. They are asked for once: ranks of those that send to this process, and how many
-    /// receive from it.
+    /// Returns the neighbours of this process in the topology. `ask` is called the first time: it returns the ranks of
+    /// those that send to this process, and the number of those that receive from it.
     pub fn neighbours(
         &self,
         process: &Process,
@@ -121,17 +126,18 @@ impl Comm {
     }
 }
 
-/// How a communicator came about, as a number that all members compute alike.
+/// The way in which a communicator was made, as a number that all its members compute alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin(u64);
 
 impl Origin {
-    /// It was there from the beginning: everyone, or each alone.
+    /// The communicator existed from the beginning, like `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub const BEGINNING: Self = Self(0);
-    /// Nobody saw it being made.
+    /// The recorder did not see the communicator being made.
     pub const UNKNOWN: Self = Self(1);
 
-    /// The how manieth of these members with this mark.
+    /// Returns the origin of the next communicator that these members make with this mark. Ranks are those of the
+    /// world.
     pub fn of_group(mark: u64, members: &[u64]) -> Self {
         static COUNTED: Lock<Map<u64>> = Lock::new(Map::new());
         let key = mixed(&[mark, mixed(members)]);
@@ -143,25 +149,26 @@ impl Origin {
         Self(mixed(&[key, number]))
     }
 
-    /// Text as a mark.
+    /// Turns a text, such as the string tag of a communicator from a group, into a mark for
+    /// [`of_group`](Self::of_group).
     pub fn mark(text: &[u8]) -> u64 {
         text.iter().fold(17, |mark, byte| mixed(&[mark, u64::from(*byte)]))
     }
 }
 
-/// Who is in a communicator, as ranks in the world.
+/// The members of a communicator, as ranks in the world.
 #[derive(Clone, Debug)]
 pub struct Members {
-    /// This side.
+    /// Members of the group of this process, in the order of their ranks.
     pub local: Vec<u64>,
-    /// The other side, if there is one.
+    /// Members of the remote group of an inter-communicator; `None` for all others.
     pub remote: Option<Vec<u64>>,
-    /// The own rank.
+    /// Rank of this process in its group.
     pub rank: u32,
 }
 
 impl Members {
-    /// What all of them compute alike: the two sides of one that connects two groups as well.
+    /// Returns a number that all members compute alike, also on the two sides of an inter-communicator.
     fn identity(&self) -> u64 {
         match &self.remote {
             None => mixed(&[2, mixed(&self.local)]),
@@ -183,16 +190,16 @@ fn mixed(numbers: &[u64]) -> u64 {
     })
 }
 
-/// A window.
+/// A window of one-sided operations: one that the program made from a communicator, or one of a layer above MPI.
 #[derive(Debug)]
 pub struct Window {
-    /// Its number in events.
+    /// Id of the window in events.
     pub(crate) number: u32,
-    /// The communicator it was made from.
+    /// The communicator that the window was made from.
     pub comm: &'static Comm,
-    /// Whether its memory came with it.
+    /// Set if the call that made the window also allocated its memory.
     pub allocates: bool,
-    /// Groups of the epochs that are open, plus one: of access, and of exposure.
+    /// Ids of the groups of the open epochs, plus one: the access epoch, and the exposure epoch.
     pub(super) epochs: [AtomicU32; 2],
 }
 
@@ -202,7 +209,7 @@ impl Window {
         self.epochs.wrap(usize::from(exposure)).store(group + 1, Ordering::Relaxed);
     }
 
-    /// The group of the epoch that is open, which is closed if `end` is set.
+    /// Returns the group of the open epoch, and closes the epoch if `end` is set.
     pub(crate) fn group(&self, exposure: bool, end: bool) -> Option<u32> {
         let epoch = self.epochs.wrap(usize::from(exposure));
         let group =
@@ -211,11 +218,11 @@ impl Window {
     }
 }
 
-/// Things behind handles, for all threads.
+/// Communicators or windows by handle, for all threads.
 #[derive(Debug)]
 struct Known<T: 'static> {
     map: RwLock<Map<&'static T>>,
-    /// Goes up when a handle changes its meaning, so that threads can keep what they looked up.
+    /// Counter that increases when a handle changes its meaning, so that threads can cache what they looked up.
     edition: AtomicU32,
 }
 
@@ -247,23 +254,24 @@ static COMMS: Known<Comm> = Known::new();
 static LAST: AtomicUsize = AtomicUsize::new(0);
 /// The communicator of all processes, if there is one from the beginning.
 static EVERYONE: OnceLock<&'static Comm> = OnceLock::new();
-/// Communicators that nobody saw being made, by their identity.
+/// Communicators that the recorder did not see being made, by their identity.
 static ADOPTED: Lock<Map<&'static Comm>> = Lock::new(Map::new());
 static WINDOWS: Known<Window> = Known::new();
 /// Numbers of groups, by a hash of their members.
 static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
 
-/// The handle of the communicator that was made last: a layer above that makes a group finds it here.
+/// Returns the handle of the communicator that was made last. A layer above MPI that makes a group through MPI finds
+/// its communicator here.
 pub fn last_made() -> usize {
     LAST.load(Ordering::Relaxed)
 }
 
-/// The communicator of all processes, if there is one from the beginning.
+/// Returns the communicator of all processes, if there is one from the beginning.
 pub(super) fn everyone() -> Option<&'static Comm> {
     EVERYONE.get().copied()
 }
 
-/// Handles that one thread used lately.
+/// Handles that a thread used lately.
 #[derive(Debug)]
 pub(super) struct Near<T: 'static> {
     places: [(usize, u32, Option<&'static T>); 16],
@@ -299,13 +307,13 @@ impl<T> Near<T> {
 }
 
 impl super::Own {
-    /// The communicator of a handle.
+    /// Returns the communicator of a handle, or `None` if it is not known.
     #[inline(always)]
     pub(super) fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
         self.comms.find(&COMMS, handle)
     }
 
-    /// The window of a handle.
+    /// Returns the window of a handle, or `None` if it is not known.
     #[inline(always)]
     pub(super) fn window(&mut self, handle: usize) -> Option<&'static Window> {
         self.windows.find(&WINDOWS, handle)
@@ -313,17 +321,18 @@ impl super::Own {
 }
 
 impl Process {
-    /// The communicator of a handle, if it is known.
+    /// Returns the communicator of a handle, or `None` if the recorder does not know the handle.
     pub fn comm(&self, handle: usize) -> Option<&'static Comm> {
         COMMS.find(handle)
     }
 
-    /// The window of a handle, if it is known.
+    /// Returns the MPI window of a handle, or `None` if the recorder does not know the handle.
     pub fn mpi_window(&self, handle: usize) -> Option<&'static Window> {
         WINDOWS.find(handle)
     }
 
-    /// Takes note of a communicator.
+    /// Registers a communicator under its handle and defines it in the archive. `origin` tells how it was made, so that
+    /// all members give it the same identity.
     pub fn add_comm(
         &self,
         handle: usize,
@@ -382,12 +391,13 @@ impl Process {
         Some(comm)
     }
 
-    /// Forgets a communicator that the program gave back.
+    /// Forgets the handle of a communicator that the program frees. The runtime may give the same handle to another
+    /// one.
     pub fn forget_comm(&self, handle: usize) {
         COMMS.forget(handle);
     }
 
-    /// Takes note of a window.
+    /// Registers a window under its handle and defines it in the archive.
     pub fn add_window(
         &self,
         handle: usize,
@@ -406,12 +416,13 @@ impl Process {
         window
     }
 
-    /// Forgets a window that the program gave back, and says what it was.
+    /// Forgets the handle of a window that the program frees, and returns the window for the records of the call.
     pub fn forget_window(&self, handle: usize) -> Option<&'static Window> {
         WINDOWS.forget(handle)
     }
 
-    /// The number of a group, new or known.
+    /// Returns the id of the group of these members, and defines it if it is new. Members are ranks in the world.
+    /// Returns `None` if there is no space to define it.
     pub fn group_number(&self, members: &[u64]) -> Option<u32> {
         if members != [u64::from(self.rank())] {
             return self.listed_group(members);
@@ -419,7 +430,7 @@ impl Process {
         self.number_of(&[u64::MAX], || Group::itself(Paradigm::Mpi.into()))
     }
 
-    /// The number of a group with its members, even if that is the process alone.
+    /// Returns the id of a group by its members, even if this process is the only one.
     fn listed_group(&self, members: &[u64]) -> Option<u32> {
         self.number_of(members, || Group::from_members(Paradigm::Mpi.into(), members))
     }

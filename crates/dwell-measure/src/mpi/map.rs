@@ -1,7 +1,7 @@
 //! A table by handle: open addressing, since handles are numbers that are looked up all the time.
 
-/// What is known of handles. A handle may be there several times: libraries give the same request to
-/// every operation that was complete at once.
+/// Values by handle. A handle may be there several times: libraries give the same request to every operation that was
+/// complete at once.
 #[derive(Debug)]
 pub(crate) struct Map<V> {
     places: Vec<Option<(usize, V)>>,
@@ -23,7 +23,7 @@ impl<V: Copy> Map<V> {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) & self.mask()
     }
 
-    /// The place of a handle.
+    /// Returns the position of a handle.
     fn find(&self, key: usize) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -38,18 +38,18 @@ impl<V: Copy> Map<V> {
         }
     }
 
-    /// What a handle stands for.
+    /// Returns the value of a handle, for changing it.
     pub(crate) fn get_mut(&mut self, key: usize) -> Option<&mut V> {
         let at = self.find(key)?;
         self.places.get_mut(at)?.as_mut().map(|(_, value)| value)
     }
 
-    /// The same, to look at.
+    /// Returns a copy of the value of a handle.
     pub(crate) fn get(&self, key: usize) -> Option<V> {
         self.places.get(self.find(key)?)?.map(|(_, value)| value)
     }
 
-    /// Adds a handle, once more if it is there.
+    /// Adds a handle, a second time if it is there already.
     pub(crate) fn add(&mut self, key: usize, value: V) {
         if self.count * 2 >= self.places.len() {
             self.grow();
@@ -64,7 +64,7 @@ impl<V: Copy> Map<V> {
         }
     }
 
-    /// Adds a handle in place of what it stood for.
+    /// Sets the value of a handle, in place of an older one.
     pub(crate) fn set(&mut self, key: usize, value: V) {
         match self.get_mut(key) {
             Some(known) => *known = value,
@@ -72,7 +72,7 @@ impl<V: Copy> Map<V> {
         }
     }
 
-    /// Removes a handle and returns what it stood for.
+    /// Removes a handle and returns its value.
     pub(crate) fn take(&mut self, key: usize) -> Option<V> {
         let mut hole = self.find(key)?;
         let taken = self.places.get_mut(hole)?.take()?.1;

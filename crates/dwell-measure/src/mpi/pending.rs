@@ -11,20 +11,20 @@ pub(super) struct Entry {
     pub(super) window: u32,
     pub(super) target: u32,
     pub(super) id: u64,
-    /// Whether some may not be complete at the origin.
+    /// Set if some of the operations may not be complete at the origin.
     local: bool,
 }
 
-/// All of a thread.
+/// All operations of a thread that are not complete.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     list: Vec<Entry>,
-    /// Where targets were found last.
+    /// Positions where targets were found last.
     near: [u16; 32],
 }
 
 impl Pending {
-    /// The number for an operation on a window and target: that of others there, or `new`.
+    /// Returns the number for an operation on a window and target: that of others outstanding there, or `new`.
     #[inline]
     pub(super) fn add(&mut self, window: u32, target: u32, new: impl FnOnce() -> u64) -> u64 {
         let near = self.near.wrap_mut((window ^ target) as usize);
@@ -44,8 +44,8 @@ impl Pending {
         id
     }
 
-    /// The number for an operation that is complete at the origin when its call returns: that of others
-    /// there, if these are too.
+    /// Returns the number for an operation that is complete at the origin when its call returns: that of others
+    /// outstanding there, if these are complete at the origin too, or `new`.
     pub(super) fn add_complete(
         &mut self,
         window: u32,

@@ -1,4 +1,4 @@
-//! The records of a call.
+//! The records of an MPI call.
 
 use std::fmt;
 
@@ -23,33 +23,33 @@ use crate::process::Process;
 use crate::profile::Counted;
 use crate::thread::{Busy, Call, enter};
 
-/// A message: with whom, and what of.
+/// A message: its partner, tag and length.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// Where ranks and tags belong to.
+    /// Communicator to which rank and tag belong.
     pub comm: &'static Comm,
-    /// The other side.
+    /// Rank of the receiver of a message that is sent, or of the sender of one that is received.
     pub partner: u32,
-    /// The tag.
+    /// Tag of the message.
     pub tag: u32,
-    /// The length.
+    /// Length of the message, in bytes.
     pub bytes: u64,
 }
 
-/// A collective operation.
+/// A collective operation of MPI, as one process takes part in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective {
-    /// Who takes part.
+    /// Communicator whose members take part.
     pub comm: &'static Comm,
-    /// Which it is.
+    /// Kind of the collective operation.
     pub which: operation::Collective,
-    /// The root, if it has one.
+    /// Rank of the root; `None` if the operation has no root.
     pub root: Option<u32>,
-    /// Whether the caller is the root of one that has its root on the other side or here.
+    /// Set if this process is the root, also on an inter-communicator, where the root may be in either group.
     pub is_root: bool,
-    /// Bytes that this process gives.
+    /// Number of bytes that this process sends.
     pub sent: u64,
-    /// Bytes that it gets.
+    /// Number of bytes that this process receives.
     pub received: u64,
     /// Sequence number of this collective on its communicator, counted from 0.
     pub sequence: u64,
@@ -57,32 +57,33 @@ pub struct Collective {
     pub neighbours: Option<Neighbours>,
 }
 
-/// A one-sided operation.
+/// A one-sided operation on a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// Where to.
+    /// Window that the operation acts on.
     pub window: &'static Window,
-    /// The process acted on.
+    /// Rank of the target in the communicator of the window.
     pub target: u32,
-    /// Bytes that go there.
+    /// Number of bytes that go to the target.
     pub sent: u64,
-    /// Bytes that come back.
+    /// Number of bytes that come back from the target.
     pub received: u64,
 }
 
-/// What is completed on a window.
+/// Extent to which operations on a window are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// At the origin.
+    /// The operations are complete at the origin: their buffers may be used again.
     Local,
-    /// At the targets as well.
+    /// The operations are complete at the targets as well.
     Remote,
 }
 
-/// The number of a request that was started by a call which was not recorded.
+/// Number of a request that was started by a call which was not recorded.
 const UNSEEN: u64 = u64::MAX;
 
-/// A call that is being recorded: its enter is written, or its leave will be.
+/// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
+/// busy, so it must be given up by [`entered`](Self::entered) or [`leave`](Self::leave).
 pub struct Recorder {
     pub(super) thread: Busy,
     pub(super) time: u64,
@@ -94,7 +95,8 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// Begins a call and writes what is known before it. `None`: it is not recorded.
+/// Begins a call, and lets `write` write the records that are known before it. Returns `None` if the call is not
+/// recorded; otherwise the hook must pass the result to [`end`] after the real function has returned.
 #[inline]
 pub fn begin(hook: &'static Hook, write: impl FnOnce(&mut Recorder)) -> Option<Call> {
     let mut recorder = Recorder::enter(hook)?;
@@ -102,7 +104,8 @@ pub fn begin(hook: &'static Hook, write: impl FnOnce(&mut Recorder)) -> Option<C
     Some(recorder.entered())
 }
 
-/// Writes what is known after a call, and ends it.
+/// Lets `write` write the records that are known after a call, and ends the call. Does nothing if the recording has
+/// ended meanwhile.
 #[inline]
 pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
     if let Some(mut recorder) = Recorder::returned(call) {
@@ -111,10 +114,10 @@ pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
     }
 }
 
-/// The same in pieces, for calls that are short: the compiler does not always put what is written where
-/// it is asked for, and then knows less of the call.
+/// The steps of [`begin`] and [`end`] one by one, for hooks of short calls: the compiler does not always inline the
+/// closures, and knows less of the call then.
 impl Recorder {
-    /// Begins a call. `None`: it is not recorded.
+    /// Begins a call and writes its enter event. Returns `None` if the call is not recorded.
     #[inline(always)]
     pub fn enter(hook: &'static Hook) -> Option<Self> {
         let thread = enter(hook)?;
@@ -122,13 +125,15 @@ impl Recorder {
         Some(Self { thread, time })
     }
 
-    /// Everything is written that is known before the call.
+    /// Ends the part before the real function, after all records that are known then. The result must be passed to
+    /// [`returned`](Self::returned).
     #[inline(always)]
     pub fn entered(self) -> Call {
         self.thread.entered()
     }
 
-    /// The call has returned. `None`: the recording has ended meanwhile.
+    /// Continues a call after the real function has returned, and reads the time. Returns `None` if the recording has
+    /// ended meanwhile.
     #[inline(always)]
     #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
     pub fn returned(call: Call) -> Option<Self> {
@@ -137,7 +142,7 @@ impl Recorder {
         Some(Self { thread, time })
     }
 
-    /// Ends the call.
+    /// Ends the call and writes its leave event.
     #[inline(always)]
     pub fn leave(self) {
         self.thread.leave(self.time);
@@ -145,30 +150,33 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// The process.
+    /// Returns the process that is being recorded.
     pub fn process(&self) -> &'static Process {
         self.thread.process
     }
 
-    /// The communicator of a handle, if it is known.
+    /// Returns the communicator of a handle, or `None` if the recorder does not know the handle. Each thread caches the
+    /// handles that it used last.
     #[inline(always)]
     pub fn comm(&mut self, handle: usize) -> Option<&'static Comm> {
         self.thread.mpi.comm(handle)
     }
 
-    /// The window of a handle, if it is known.
+    /// Returns the window of a handle, or `None` if the recorder does not know the handle. Each thread caches the
+    /// handles that it used last.
     #[inline(always)]
     pub fn window(&mut self, handle: usize) -> Option<&'static Window> {
         self.thread.mpi.window(handle)
     }
 
-    /// A number for something that is started.
+    /// Returns a new number for a request or operation. Numbers of different threads differ, because another thread may
+    /// complete the request.
     #[inline]
     pub fn number(&mut self) -> u64 {
         self.thread.mpi.number()
     }
 
-    /// A message is sent.
+    /// Records that a message is sent. If the call is not to be recorded, the message is only counted.
     #[inline(always)]
     pub fn send(&mut self, it: &Envelope) {
         let Envelope { comm, partner, tag, bytes } = *it;
@@ -181,7 +189,7 @@ impl Recorder {
         self.write_message((true, comm.number, partner, tag), event);
     }
 
-    /// Writes a message, and how many of the same kind were not recorded before it.
+    /// Writes a message, with the number of messages of the same kind before it that were not recorded.
     #[inline(always)]
     fn write_message(&mut self, stream: Stream, event: impl AnyEvent + Counted + Copy) {
         if self.thread.is_muted() {
@@ -193,7 +201,7 @@ impl Recorder {
         };
     }
 
-    /// A message was received.
+    /// Records that a message was received. If the call is not to be recorded, the message is only counted.
     #[inline(always)]
     pub fn receive(&mut self, it: &Envelope) {
         let Envelope { comm, partner, tag, bytes } = *it;
@@ -206,7 +214,8 @@ impl Recorder {
         self.write_message((false, comm.number, partner, tag), event);
     }
 
-    /// Starts what a request is for. Returns the numbers of the request.
+    /// Records the start of a non-blocking operation. Returns the numbers of its request, of which the second belongs
+    /// to the receive of an exchange.
     pub fn start(&mut self, what: &What) -> (u64, u64) {
         if self.thread.is_muted() {
             if let What::Send(it) | What::Exchange(Some(it), _) = what {
@@ -242,7 +251,8 @@ impl Recorder {
         (id, 0)
     }
 
-    /// Partitions of a message are ready. If they are the last, this call sends the message.
+    /// Records that `count` partitions of a partitioned message are ready. The call that makes the last one ready sends
+    /// the message.
     pub fn partitions_ready(&mut self, handle: usize, count: u32) {
         let Some((it, id)) = Requests::ready(handle, count) else { return };
         if id == UNSEEN {
@@ -262,7 +272,7 @@ impl Recorder {
         self.write_message((true, it.comm.number, it.partner, it.tag), event);
     }
 
-    /// A request is complete. `status` is what the library says of it.
+    /// Records that a request is complete. `status` is the status that the library returned for it.
     pub fn complete(&mut self, request: &Request, status: Status) {
         let (time, request_id) = (self.time, RequestId(request.id));
         if request.id == UNSEEN {
@@ -306,8 +316,8 @@ impl Recorder {
         }
     }
 
-    /// A request is complete that was started by a call which was not recorded. If a message has come, it
-    /// is one that a blocking call would have received: nothing else of it is known.
+    /// Records the completion of a request that was started by a call which was not recorded. A message that has
+    /// arrived is recorded as if a blocking call had received it: nothing else of it is known.
     fn came(&mut self, request: &Request, status: Status) {
         if let (What::Receive(comm) | What::Exchange(_, Some(comm)), false) =
             (request.what, status.cancelled)
@@ -330,13 +340,14 @@ impl Recorder {
         self.write_message((false, comm.number, partner, event.msg_tag), event);
     }
 
-    /// A collective operation begins.
+    /// Records that a collective operation begins in which all members of a communicator take part.
     #[inline]
     pub fn collective_begin(&mut self) {
         self.thread.write(self.time, MpiCollectiveBegin {});
     }
 
-    /// A collective operation of the program begins.
+    /// Records that a collective operation begins, with the neighbours of this process if it is a neighbourhood
+    /// collective.
     #[inline]
     pub fn collective_begins(&mut self, it: &Collective) {
         self.write_beginning(it, MpiCollectiveBegin {});
@@ -357,7 +368,7 @@ impl Recorder {
         }
     }
 
-    /// A collective operation ends.
+    /// Records the end of a blocking collective operation.
     #[inline]
     pub fn collective_end(&mut self, it: &Collective) {
         let event = MpiCollectiveEnd {
@@ -371,7 +382,8 @@ impl Recorder {
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
-    /// A communicator is made or ended by all of another together.
+    /// Records the end of a call in which all members of `comm` made or freed a communicator together. `sequence` is
+    /// its number among the collectives of `comm`.
     pub fn management_end(&mut self, comm: &Comm, made: bool, sequence: u64) {
         let collective_op =
             if made { CollectiveOp::CreateHandle } else { CollectiveOp::DestroyHandle };
@@ -385,7 +397,8 @@ impl Recorder {
         self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
     }
 
-    /// A one-sided operation. Returns its number, which is its own if it has a request.
+    /// Records a one-sided operation and returns its number. With `request` the operation has a number of its own;
+    /// otherwise it shares that of other outstanding operations on the same window and target.
     #[inline(always)]
     pub fn transfer(&mut self, operation: Operation, it: &Transfer, request: bool) -> u64 {
         let Transfer { window, target, .. } = *it;
@@ -403,7 +416,7 @@ impl Recorder {
         id
     }
 
-    /// Writes the record of an operation.
+    /// Writes the record of a one-sided operation.
     #[inline(always)]
     pub(super) fn operation(&mut self, operation: Operation, it: &Transfer, id: u64) {
         let Transfer { window, target, sent, received } = *it;
@@ -430,7 +443,8 @@ impl Recorder {
         }
     }
 
-    /// Operations on a window are complete: for one target, or for all.
+    /// Records that the outstanding operations of this thread on a window are complete, for one target or, without a
+    /// target, for all.
     #[inline(always)]
     pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
         let (time, win) = (self.time, RmaWinRef(window.number));
@@ -449,7 +463,7 @@ impl Recorder {
         }
     }
 
-    /// A lock is asked for; no target means all.
+    /// Records that the call requests a lock on a window at `target`, or at all processes if that is `None`.
     pub fn request_lock(&mut self, window: &Window, target: Option<u32>, shared: bool) {
         let lock_type = if shared { LockType::Shared } else { LockType::Exclusive };
         let event = RmaRequestLock {
@@ -461,7 +475,7 @@ impl Recorder {
         self.thread.write(self.time, event);
     }
 
-    /// A lock was given back.
+    /// Records that a lock on a window was released at `target`, or at all processes if that is `None`.
     pub fn release_lock(&mut self, window: &Window, target: Option<u32>) {
         let event = RmaReleaseLock {
             win: RmaWinRef(window.number),
@@ -471,13 +485,14 @@ impl Recorder {
         self.thread.write(self.time, event);
     }
 
-    /// Something collective on a window of a communicator begins. Returns its number.
+    /// Records that a collective operation on a window of `comm` begins, and returns its sequence number for the record
+    /// of its end.
     pub fn window_begin(&mut self, comm: &Comm) -> u64 {
         self.thread.write(self.time, RmaCollectiveBegin {});
         comm.collective()
     }
 
-    /// A fence has passed.
+    /// Records the end of a fence, which completes all operations of this thread on the window.
     pub fn fence_end(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
@@ -485,7 +500,7 @@ impl Recorder {
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
-    /// A window was made.
+    /// Records that a window was created, at the end of the collective call.
     pub fn window_created(&mut self, window: &Window, sequence: u64) {
         self.thread.write(self.time, RmaWinCreate { win: RmaWinRef(window.number) });
         let op = match window.allocates {
@@ -495,7 +510,8 @@ impl Recorder {
         self.window_end(window, op, RmaSyncLevel::PROCESS, sequence);
     }
 
-    /// A window has ended.
+    /// Records that a window was freed, at the end of the collective call. It completes all operations of this thread
+    /// on the window.
     pub fn window_destroyed(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
         self.thread.write(self.time, RmaWinDestroy { win: RmaWinRef(window.number) });
@@ -524,7 +540,8 @@ impl Recorder {
         self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
     }
 
-    /// An epoch of a window was opened with a group, or closed, or is still open.
+    /// Records a call of general active target synchronisation: an epoch was opened with a group, or closed, or a test
+    /// found it still open. `members` are ranks in the world.
     pub fn epoch(&mut self, operation: Operation, window: &Window, members: Option<&[u64]>) {
         let exposure =
             matches!(operation, Operation::PostEpoch | Operation::WaitEpoch | Operation::TestEpoch);
@@ -551,7 +568,7 @@ impl Recorder {
 }
 
 impl Collective {
-    /// Whether one of the members is the root. Members of its group may not name it.
+    /// Returns `true` for operations with a root among the members. Members of its group may not name it.
     fn is_rooted(&self) -> bool {
         matches!(self.which.shape(), operation::Shape::OneToAll | operation::Shape::AllToOne)
     }

@@ -1,4 +1,4 @@
-//! What is under way, by its request.
+//! Operations in progress, by their request.
 
 use super::comms::{Comm, Origin, Window};
 use super::map::Map;
@@ -6,117 +6,119 @@ use super::recorder::{Collective, Envelope};
 use crate::hook::Passed;
 use crate::lock::Lock;
 
-/// What the library says of a message.
+/// Status of a completed message, as the library returns it, independent of the layout of `MPI_Status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Rank that it came from. Negative: nobody.
+    /// Rank of the sender; negative for `MPI_PROC_NULL` and for operations without a sender.
     pub source: i32,
-    /// Its tag.
+    /// Tag of the message.
     pub tag: i32,
-    /// Its length.
+    /// Length of the message, in bytes.
     pub bytes: u64,
-    /// Whether it was cancelled and never came.
+    /// Set if the operation was cancelled, so that no message arrived.
     pub cancelled: bool,
 }
 
-/// What a request is for.
+/// The operation that a request stands for.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
     /// A message is being sent.
     Send(Envelope),
     /// A message is being sent in partitions, and leaves when all of them are ready.
     Partitioned {
-        /// The message.
+        /// The message as a whole.
         sent: Envelope,
-        /// How many partitions it has.
+        /// Number of partitions of the message.
         partitions: u32,
-        /// How many of them are ready.
+        /// Number of partitions that are ready so far.
         ready: u32,
     },
-    /// A message will be received.
+    /// A message will be received on this communicator.
     Receive(&'static Comm),
-    /// Both, with numbers of their own.
+    /// A send and a receive in one request, with a number for each. Either is `None` if its partner is `MPI_PROC_NULL`.
     Exchange(Option<Envelope>, Option<&'static Comm>),
-    /// A collective operation.
+    /// A non-blocking collective operation.
     Collective(Collective),
-    /// A one-sided operation.
+    /// A one-sided operation with a request.
     Transfer {
-        /// Its window.
+        /// Window of the operation.
         window: &'static Window,
-        /// Whether it is complete at the target when it is at the origin, since something came back.
+        /// Set if completion at the origin implies completion at the target, because a result came back.
         both: bool,
     },
-    /// A communicator, whose handle will be stored at an address.
+    /// A communicator is being made, whose handle will be stored at an address.
     Comm {
-        /// Where the handle will be.
+        /// Address of the new handle.
         at: Passed,
-        /// How it came about.
+        /// Origin of the new communicator.
         origin: Origin,
     },
-    /// Nothing that is recorded, but may be started again.
+    /// An operation that is not recorded but may be started again.
     Nothing,
 }
 
-/// Something under way.
+/// A request of the program, and the operation that it stands for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What it is for.
+    /// The operation of the request.
     pub what: What,
-    /// Its number in events.
+    /// Number of the request in events.
     pub id: u64,
-    /// The number of the message that is received, if one is sent as well.
+    /// Number of the receive, for an exchange.
     pub second: u64,
-    /// Whether it can be started again.
+    /// Set for a persistent request, which can be started again.
     pub persistent: bool,
-    /// Whether it was started.
+    /// Set while the operation is in progress.
     pub active: bool,
 }
 
 impl Request {
-    /// Something that was started.
+    /// Makes a request whose operation has been started with the number `id`.
     pub const fn started(what: What, id: u64) -> Self {
         Self { what, id, second: 0, persistent: false, active: true }
     }
 
-    /// Whether a status is wanted when it is complete.
+    /// Returns `true` if the recorder needs a status when the request is complete, because only that tells who sent a
+    /// message.
     pub const fn wants_status(&self) -> bool {
         matches!(self.what, What::Receive(_) | What::Exchange(..))
     }
 
-    /// Something that can be started.
+    /// Makes a persistent request that has not been started.
     pub const fn described(what: What) -> Self {
         Self { what, id: 0, second: 0, persistent: true, active: false }
     }
 }
 
-/// All requests of the process.
+/// All requests of the process, by handle. Its functions are static, because there is one table for all threads.
 #[derive(Debug)]
 pub struct Requests(Lock<Map<Request>>);
 
 static REQUESTS: Requests = Requests(Lock::new(Map::new()));
-/// Communicators of messages that were found and not received yet.
+/// Communicators of messages that a matched probe has found and that are not received yet.
 static MESSAGES: Lock<Map<&'static Comm>> = Lock::new(Map::new());
 
 impl Requests {
-    /// Takes note of a request. `shared`: the library gives the same handle to others at the same time.
+    /// Adds a request. With `shared` the library may give the same handle to several operations at the same time;
+    /// otherwise the request replaces an older one with its handle.
     pub fn add(handle: usize, request: Request, shared: bool) {
         REQUESTS
             .0
             .with(|map| if shared { map.add(handle, request) } else { map.set(handle, request) });
     }
 
-    /// Takes a request out, while a call may complete it: as soon as it is complete, the library may give
-    /// its handle to another thread. What was not completed is [added](Self::add) again.
+    /// Removes a request while a call may complete it: as soon as it is complete, the library may give its handle to
+    /// another thread. A request that was not completed must be [added](Self::add) again.
     pub fn take(handle: usize) -> Option<Request> {
         REQUESTS.0.with(|map| map.take(handle))
     }
 
-    /// What a request that can be started again is for.
+    /// Returns the operation of a persistent request; `None` for all other requests.
     pub fn described(handle: usize) -> Option<What> {
         REQUESTS.0.with(|map| map.get(handle)).filter(|it| it.persistent).map(|it| it.what)
     }
 
-    /// A request was started again, by these numbers.
+    /// Notes that a persistent request was started again, with these numbers.
     pub fn started(handle: usize, what: What, id: u64, second: u64) {
         REQUESTS.0.with(|map| {
             if let Some(request) = map.get_mut(handle) {
@@ -126,7 +128,8 @@ impl Requests {
         });
     }
 
-    /// More partitions of a message are ready. Returns the message and its number if these were the last.
+    /// Notes that `count` more partitions of a message are ready. Returns the message and the number of its request if
+    /// all partitions are ready now.
     pub fn ready(handle: usize, count: u32) -> Option<(Envelope, u64)> {
         REQUESTS.0.with(|map| {
             let request = map.get_mut(handle).filter(|request| request.active)?;
@@ -139,17 +142,17 @@ impl Requests {
         })
     }
 
-    /// Forgets a request that the program gave back.
+    /// Forgets a request that the program frees.
     pub fn forget(handle: usize) {
         REQUESTS.0.with(|map| map.take(handle));
     }
 
-    /// Takes note of a message that was found.
+    /// Notes the communicator of a message that a matched probe has found.
     pub fn found(message: usize, comm: &'static Comm) {
         MESSAGES.with(|map| map.set(message, comm));
     }
 
-    /// The communicator of a message that was found, and is received now.
+    /// Returns the communicator of a message that a matched probe has found and that is received now, and forgets it.
     pub fn message(message: usize) -> Option<&'static Comm> {
         MESSAGES.with(|map| map.take(message))
     }

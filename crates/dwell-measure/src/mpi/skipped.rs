@@ -1,22 +1,22 @@
-//! Messages that were not recorded.
+//! Counts of messages that were not recorded.
 //!
-//! Messages have no numbers: a send belongs to the receive that comes as the same among those with the same
-//! partner, tag and communicator. So those that are not recorded are counted, and the next one that is says
-//! how many there were. Nothing is kept for others.
+//! Messages have no numbers: a send matches the receive at the same position among those with the same partner, tag and
+//! communicator. So messages that are not recorded are counted, and the next recorded one states the count. Streams
+//! without such messages take no memory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::lock::Lock;
 
-/// Which messages: whether they are sent, communicator, partner, tag.
+/// Key of a stream of messages: `true` for sends, communicator, partner, tag.
 pub(super) type Stream = (bool, u32, u32, u32);
 
 static COUNTS: Lock<BTreeMap<Stream, u64>> = Lock::new(BTreeMap::new());
-/// How many streams have a count.
+/// Number of streams with a count.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
 
-/// One more that is not recorded.
+/// Counts a message that is not recorded.
 #[cold]
 pub(super) fn add(stream: Stream) {
     COUNTS.with(|counts| {
@@ -25,7 +25,7 @@ pub(super) fn add(stream: Stream) {
     });
 }
 
-/// How many were not recorded before one that is, and none after this.
+/// Returns the number of messages before a recorded one that were not recorded, and resets the count.
 #[inline(always)]
 pub(super) fn take(stream: Stream) -> u64 {
     if STREAMS.load(Ordering::Relaxed) == 0 { 0 } else { take_counted(stream) }
