@@ -1,7 +1,7 @@
-//! What all processes must agree on before they record: where to, and by whose clock.
+//! The agreement that all processes must reach before they record: the directory, and the clock.
 //!
-//! Independent processes cannot agree on a time or a name, so rank 0 decides, makes the directories, and
-//! tells the others along the tree.
+//! Independent processes cannot agree on a time or a name, so rank 0 decides, makes the directories, and tells the
+//! others along the tree.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::clock;
 use crate::settings::Settings;
 use crate::together::broadcast;
 
-/// What rank 0 decided.
+/// The decision of rank 0 about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agreement {
     /// Tells this run from all others, in scratch directories and in the streams of facts.
@@ -24,14 +24,14 @@ pub(crate) struct Agreement {
     pub(crate) directory: String,
     /// Tells the clock of one boot of one node from all others.
     pub(crate) boot: String,
-    /// How far `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` at rank 0.
+    /// Nanoseconds by which `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC` at rank 0.
     pub(crate) ahead: u64,
-    /// Whether all take part in the collation of a profile at the end.
+    /// Set if all processes take part in the collation of a profile at the end.
     pub(crate) profile: bool,
 }
 
 impl Agreement {
-    /// Lets rank 0 decide, and everyone know. The error is the same everywhere.
+    /// Lets rank 0 decide, and tells all processes. The error is the same everywhere.
     pub(crate) fn reach(up: &mut impl Upcalls, settings: &Settings) -> io::Result<Self> {
         let mine = (up.rank() == 0).then(|| match Self::decide(settings) {
             Ok(agreement) => agreement.encode(),
@@ -78,13 +78,13 @@ impl Agreement {
         Ok(Self { run, ahead, boot, profile, directory: next()?.into() })
     }
 
-    /// What tells the clock of this process from others: that of a node, in one of its boots.
+    /// Returns a text that identifies the clock of this process: that of a node, in one of its boots.
     pub(crate) fn clock(&self) -> String {
         if clock::is_skewed() { format!("{} {}", boot(), std::process::id()) } else { boot() }
     }
 
-    /// By how much the clock of this node must be moved to be that of rank 0's. Nodes are assumed to
-    /// agree on the time of day as well as they do.
+    /// Returns the nanoseconds to add to the clock of this node to get that of rank 0. It relies on the time of day of
+    /// the nodes, and is as exact as that.
     pub(crate) fn shift(&self) -> i64 {
         if self.boot == boot() { 0 } else { ahead().wrapping_sub(self.ahead).cast_signed() }
     }
@@ -144,7 +144,7 @@ fn name_of(program: &str, job: &str) -> String {
     format!("dwell-{}-{}", cut(program, 160), cut(job, 64))
 }
 
-/// What the batch system calls this job.
+/// Returns the id of this job in the batch system.
 fn job() -> Option<String> {
     let get = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
     if let Some(job) = get("SLURM_JOB_ID") {

@@ -36,7 +36,7 @@ impl Switch<'_> {
     }
 }
 
-/// What became of an attempt to use the state of a thread for a call.
+/// Result of an attempt to use the state of a thread for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// The state is in use by the caller, until [`Flag::release`].

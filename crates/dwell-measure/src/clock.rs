@@ -43,7 +43,7 @@ impl Source {
 pub struct Sample {
     /// Ticks of the time stamp counter.
     pub ticks: u64,
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// Reading of `CLOCK_MONOTONIC`, in nanoseconds.
     pub monotonic: u64,
     /// Largest possible distance between the two readings, in nanoseconds.
     pub doubt: u64,

@@ -330,33 +330,34 @@ impl Groups {
     }
 }
 
-/// What is done with the calls of a function.
+/// Treatment of the calls of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// They are recorded.
+    /// All calls are recorded.
     Record,
-    /// Some of them are, of each place that calls.
+    /// Some calls of each call site are recorded.
     Sample,
-    /// They are followed and not written: what they do to requests, communicators and numbers of
-    /// collectives matters to other calls.
+    /// Calls are followed and not written: their effects on requests, communicators and numbers of collectives matter
+    /// to other calls.
     Follow,
-    /// They go past the recorder.
+    /// Calls bypass the recorder.
     Bypass,
 }
 
-/// What is to be recorded.
+/// Selection of the calls to record. A call is recorded if its group is selected and the filter does not exclude it.
+/// The calls that start and end a runtime are always recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// What it excludes is not.
+    /// Filter rules by the names of functions.
     pub filter: Filter,
-    /// What is in none of these is not.
+    /// Groups of calls that are recorded.
     pub groups: Groups,
-    /// Of each place that calls, every so manieth call.
+    /// Sampling rate: of each call site, one call in so many is recorded. 0 and 1 mean all.
     pub every: u32,
 }
 
 impl Selection {
-    /// What is done with the calls of a function. Asked once for each.
+    /// Decides about the calls of a function. The recorder asks once for each function.
     pub(crate) fn decide(&self, layer: Layer, row: &Row) -> Decision {
         let operation = row.operation;
         // A recording begins and ends with these.

@@ -102,7 +102,7 @@ impl Loaded<'_> {
         Some((bytes, header.start))
     }
 
-    /// What tells this build from every other.
+    /// Returns the build id, which distinguishes this build from every other.
     pub(crate) fn build_id(&self) -> BuildId {
         let notes = self.segments().iter().filter(|segment| segment.p_type == libc::PT_NOTE);
         notes

@@ -34,7 +34,7 @@ use crate::hook::Hook;
 use comms::Near;
 use pending::Pending;
 
-/// What a thread has for itself.
+/// State of the MPI recorder that each thread has for itself.
 pub(crate) struct Own {
     comms: Near<Comm>,
     windows: Near<Window>,

@@ -44,7 +44,7 @@ const RECENT: usize = 16;
 /// Bytes of the index.
 pub(crate) const INDEX: usize = PLACES * size_of::<u32>();
 
-/// What an event counts for.
+/// Contribution of an event to the sums of the profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
     /// Place of the count of operations, and of bytes, in the words of a path.
@@ -68,7 +68,7 @@ const COLLECTIVES: usize = FIRST_COUNT + 9;
 
 /// An event that may count for something.
 pub(crate) trait Counted {
-    /// What it counts for.
+    /// Returns the contribution of the event, or `None` if it has none.
     #[inline(always)]
     fn amount(&self) -> Option<Amount> {
         None

@@ -1,4 +1,4 @@
-//! What the recorder says to people, and what it asks the machine.
+//! Messages of the recorder to the user, and queries to the machine.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) fn cores() -> String {
     list.unwrap_or_default().trim().to_string()
 }
 
-/// What the environment says about the launcher, the transport and its progress.
+/// Returns what the environment says about the launcher, the transport and its progress.
 pub(crate) fn environment() -> Vec<(&'static str, String)> {
     let first = |names: &[&str]| names.iter().find_map(|name| env::var(name).ok());
     let launcher = [
@@ -97,7 +97,7 @@ pub(crate) fn not_measured() {
     }
 }
 
-/// Whether this is the first process of a job, as far as launchers tell.
+/// Returns `true` if this is the first process of a job, as far as launchers tell.
 fn is_first() -> bool {
     let rank = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
         .iter()

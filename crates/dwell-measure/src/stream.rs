@@ -28,8 +28,8 @@ impl Head {
         self.0.get(at).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Counts a chunk that an event file has. Its header is in the file by then, also if the process is killed in
-    /// between: recovery takes a counted chunk without a header for damage.
+    /// Counts a chunk of an event file. The header of the chunk must be written before: recovery takes a counted chunk
+    /// without a header for damage, also if the process is killed in between.
     pub fn has_chunk(self) {
         fence(Ordering::Release);
         self.add(word::CHUNKS);

@@ -52,7 +52,7 @@ impl Symmetric {
         if heap.contains(&address) { self.heap(address) } else { self.elsewhere(address) }
     }
 
-    /// Whether an address is one of static data, and not of the symmetric heap.
+    /// Returns `true` if an address is one of static data, and not of the symmetric heap.
     #[inline]
     pub(crate) fn is_static(&self, address: usize) -> bool {
         let heap = self.low.load(Ordering::Relaxed)..self.high.load(Ordering::Relaxed);

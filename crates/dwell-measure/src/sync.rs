@@ -18,7 +18,7 @@ use dwell_unify::unify::{Upcalls, above, below, rounds};
 use crate::clock::monotonic;
 use crate::together::numbers;
 
-/// How often a process asks for the time at most.
+/// Largest number of times that a process asks for the time.
 const TRIES: u32 = 16;
 
 /// A process stops asking when this many answers in a row were no better than the best one before them by a tenth.
@@ -28,10 +28,10 @@ const NO_BETTER: u32 = 4;
 /// Processes that share a core take milliseconds to answer.
 const BRIEF: u64 = 500_000;
 
-/// What takes longer on one node was not the way of a message, nanoseconds.
+/// Longest round trip on one node that counts as the latency of a message, in nanoseconds.
 const AT_MOST_NEAR: u64 = 100_000;
 
-/// What is told with a question: whether there is another one.
+/// Value that a question carries if another question follows.
 const AGAIN: u64 = 1;
 
 /// Measures how far the clock of each process is from that of rank 0. All processes do so together.
@@ -55,7 +55,7 @@ pub(crate) fn measure(up: &mut impl Upcalls, node: &str, budget: u64) -> io::Res
     Ok(own)
 }
 
-/// Asks the process above.
+/// Asks the parent in the tree for the time.
 fn ask(up: &mut impl Upcalls, above: u64, node: &str, share: u64) -> io::Result<Distance> {
     up.send(above, node.as_bytes())?;
     let told = up.receive(above)?;
@@ -110,7 +110,7 @@ fn ask(up: &mut impl Upcalls, above: u64, node: &str, share: u64) -> io::Result<
 /// A clock gains or loses at most one part in so many: what Linux lets an adjusted clock do.
 const DRIFT: u64 = 2000;
 
-/// Answers a process below.
+/// Answers the questions of a child in the tree.
 fn answer(up: &mut impl Upcalls, child: u64, node: &str, own: Distance) -> io::Result<()> {
     let same = up.receive(child)? == node.as_bytes();
     let told = [own.offset.cast_unsigned(), own.residual, own.monotonic, u64::from(same)];

@@ -78,9 +78,9 @@ const STACK: usize = 64 << 20;
 pub(crate) struct Location {
     /// Says who uses the state.
     busy: Flag,
-    /// Whether its thread panicked while it was busy, so that what is kept here may not be what is in its file.
+    /// Set if its thread panicked while it was busy, so that the state here may not agree with the file.
     broken: AtomicBool,
-    /// Calls that went past the recorder because they came in its midst.
+    /// Number of calls that bypassed the recorder because they came while the thread was busy.
     bypassed: AtomicU64,
     /// The next in a list of locations without a thread.
     next_free: AtomicPtr<Location>,
@@ -95,17 +95,17 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    /// Makes a location busy, unless it is.
+    /// Makes a location busy, unless it is busy already.
     ///
     /// # Safety
-    /// The location belongs to the calling thread, or to a thread that does not come back: only one thread at a
-    /// time tries this.
+    /// The location belongs to the calling thread, or to a thread that does not come back: only one thread at a time
+    /// tries this.
     #[inline(always)]
     unsafe fn take(location: &'static Location) -> Option<Self> {
         location.busy.take().then_some(Self { location })
     }
 
-    /// The thread is no longer busy.
+    /// Ends the use of the state, so that the thread is no longer busy.
     #[inline(always)]
     pub(crate) fn release(self) {
         self.location.busy.release();
@@ -119,7 +119,7 @@ impl Busy {
         call
     }
 
-    /// Leaves the call at hand at a time.
+    /// Leaves the open call at `time` and releases the thread.
     #[inline(always)]
     pub(crate) fn leave(mut self, time: u64) {
         self.leave_last(time);
@@ -164,9 +164,9 @@ pub(crate) fn abandon(guard: usize) {
 
 /// The state of a thread.
 pub(crate) struct Thread {
-    /// Gone when the recording has ended, and not there if there is no trace.
+    /// Encoder of the events; `None` without a trace, and after the recording has ended.
     encoder: Option<Encoder<Memory>>,
-    /// Likewise, if there is no profile.
+    /// Profile of the thread; `None` without a profile, and after the recording has ended.
     profile: Option<Profile>,
     pub(crate) process: &'static Process,
     /// The stack that was unwound last.
@@ -175,12 +175,11 @@ pub(crate) struct Thread {
     /// Time of the last event.
     time: u64,
     depth: usize,
-    /// Whether there is more to do for an event than to write it: the call at hand is muted, or there is
-    /// a profile.
+    /// Set if an event needs more work than writing it: the open call is muted, or there is a profile.
     aside: bool,
-    /// Whether the call at hand writes nothing.
+    /// Set if the open call writes nothing.
     muted: bool,
-    /// Whether recording is off, as the events of this location say.
+    /// Set if the events of this location say that recording is off.
     off: bool,
     /// When a window of recording begins or ends next.
     turns_at: u64,
@@ -221,7 +220,7 @@ impl std::fmt::Debug for Thread {
 struct Place {
     return_address: usize,
     region: u32,
-    /// How often it was called since it was last recorded, if only some calls are.
+    /// Number of calls since the last recorded one, if only some calls are recorded.
     skipped: u32,
     /// Its row in the profile, if it was called inside of that of the parent.
     row: u32,
@@ -238,14 +237,14 @@ const NO_PLACE: Place =
 pub(crate) struct Frame {
     stack: usize,
     return_address: usize,
-    /// What the place of the call is known by: its return address, or the number of a site with its callers.
+    /// Key of the call site: its return address, or the id of a calling context.
     site: usize,
     pub(crate) region: u32,
     layer: u32,
     /// The window and operation that the call began.
     pub(crate) window: u32,
     pub(crate) id: u64,
-    /// Whether the operation is complete at the origin when the call returns.
+    /// Set if the operation is complete at the origin when the call returns.
     pub(crate) blocking: bool,
     muted: bool,
     /// Its rows in the profile: its own, and that of the partner of its first operation.
@@ -254,7 +253,7 @@ pub(crate) struct Frame {
     /// When it was entered, and time in calls from here that are over.
     enter: u64,
     inside: u64,
-    /// Whether it is the program's own code, of which it is not known where its return address lies.
+    /// Set for the program's own code, where the place of the return address is not known.
     own_code: bool,
     /// Not a call but a parameter that has a value: its number plus one.
     parameter: u32,
@@ -278,7 +277,8 @@ const NO_FRAME: Frame = Frame {
     parameter: 0,
 };
 
-/// A call that has been entered, to be left by whoever has this.
+/// A recorded call that has been entered. The hook must leave it after the real function has returned, on the same
+/// thread.
 #[derive(Debug)]
 #[must_use]
 pub struct Call {
@@ -289,8 +289,8 @@ pub struct Call {
 /// Stands for the location of a thread that is being registered, or cannot be.
 const NOT_RECORDED: *const Location = ptr::without_provenance(1);
 
-/// The state of the calling thread, which is busy now. `None` if it is busy with something else,
-/// or if nothing is recorded.
+/// Makes the state of the calling thread busy and returns it. Returns `None` if the thread is busy already, or if
+/// nothing is recorded.
 #[inline(always)]
 fn take(words: &Words) -> Option<Busy> {
     let mut location = words.location.get();
@@ -310,7 +310,8 @@ fn take(words: &Words) -> Option<Busy> {
     Some(Busy { location })
 }
 
-/// Returns whether the calling thread is inside a recorded call of a layer, or inside the recorder.
+/// Returns `true` if the calling thread is inside a recorded call of this layer, or inside the recorder. Hooks of a
+/// layer above use it to recognise calls that the runtime makes for itself.
 pub fn is_inside(layer: Layer) -> bool {
     let location = words().location.get();
     if location.addr() <= NOT_RECORDED.addr() {
@@ -334,7 +335,7 @@ pub(crate) fn enter(hook: &'static Hook) -> Option<Busy> {
     enter_at(hook, Thread::now)
 }
 
-/// As [`enter`], at a time.
+/// Enters a call as [`enter`] does, at the time that `time` returns.
 #[inline(always)]
 pub(crate) fn enter_at(hook: &'static Hook, time: impl FnOnce(&mut Thread) -> u64) -> Option<Busy> {
     let words = words();
@@ -376,7 +377,7 @@ impl Thread {
         !(muted && hook.is_bypassed()) && self.open(time, frame)
     }
 
-    /// Comes back to a call that was entered as the one of this depth. Returns whether it is open.
+    /// Returns to a call that was entered at this depth. Returns `false` if it is not open any more.
     #[inline(always)]
     fn returned(&mut self, depth: usize) -> bool {
         // Calls inside this one that never returned are left first.
@@ -390,7 +391,7 @@ impl Thread {
         true
     }
 
-    /// Turns recording on or off, if a window of it begins or ends by now.
+    /// Turns recording on or off if the time window of the recording begins or ends by now.
     #[inline(always)]
     fn turn_if_due(&mut self, time: u64) {
         if self.muted {
@@ -401,7 +402,7 @@ impl Thread {
         }
     }
 
-    /// Enters a call, or follows it only. Returns whether there was room.
+    /// Opens a call and writes its enter event, unless it is muted. Returns `false` if there was no room.
     #[inline(always)]
     fn open(&mut self, time: u64, frame: Frame) -> bool {
         let Frame { region, site, layer, muted, .. } = frame;
@@ -423,20 +424,20 @@ impl Thread {
         true
     }
 
-    /// The time, not before that of the last event.
+    /// Reads the time, which never goes back behind that of the last event.
     #[inline(always)]
     pub(crate) fn now(&mut self) -> u64 {
         self.time = self.time.max(self.clock.now());
         self.time
     }
 
-    /// The time of the last event.
+    /// Returns the time of the last event.
     #[inline(always)]
     pub(crate) fn time(&self) -> u64 {
         self.time
     }
 
-    /// The call that was entered last.
+    /// Returns the frame of the call that was entered last.
     #[inline(always)]
     pub(crate) fn frame(&mut self) -> &mut Frame {
         self.frames.wrap_mut(self.depth.wrapping_sub(1))
@@ -455,8 +456,8 @@ impl Thread {
         id
     }
 
-    /// Whether operations may be outstanding on a window, and the last of this location there. After
-    /// this none is.
+    /// Returns the last operation of this location on a window, or `None` if no operations can be outstanding there.
+    /// None is outstanding afterwards.
     pub(crate) fn complete(&mut self, window: u32) -> Option<u64> {
         match self.pending.get_mut(window as usize) {
             Some(pending) => {
@@ -468,7 +469,7 @@ impl Thread {
         }
     }
 
-    /// The window of a context.
+    /// Returns the window of a context.
     #[inline(always)]
     pub(crate) fn window(&mut self, context: usize) -> u32 {
         if context == 0 {
@@ -484,7 +485,7 @@ impl Thread {
         window
     }
 
-    /// The window of static data that belongs to a window.
+    /// Returns the window of the static data that belongs to a window.
     #[inline(never)]
     pub(crate) fn static_window(&mut self, window: u32) -> u32 {
         match self.statics {
@@ -499,7 +500,7 @@ impl Thread {
         }
     }
 
-    /// The same, if any thread has used it.
+    /// Returns the window of the static data that belongs to a window, if any thread has used it.
     #[inline]
     pub(crate) fn known_static_window(&self, window: u32) -> Option<u32> {
         if !self.process.has_static_windows.load(Ordering::Relaxed) {
@@ -511,7 +512,7 @@ impl Thread {
         }
     }
 
-    /// Writes an event. Returns whether there was room for it.
+    /// Writes an event. Returns `false` if there was no room for it.
     #[inline(always)]
     pub(crate) fn write(&mut self, time: u64, event: impl AnyEvent + Counted + Copy) -> bool {
         if self.aside && self.set_aside(event.amount()) {
@@ -569,7 +570,7 @@ impl Thread {
         self.enter_region_slowly(time, region, return_address)
     }
 
-    /// Looks up the site, and remembers what is written for it.
+    /// Looks up the call site, and remembers the events that are written for it.
     #[cold]
     #[inline(never)]
     fn enter_region_slowly(&mut self, time: u64, region: u32, return_address: usize) -> bool {
@@ -594,7 +595,7 @@ impl Thread {
         self.write_tagged(time, site, event)
     }
 
-    /// Writes what did not fit into the chunk to the next one.
+    /// Writes an event that did not fit into the chunk to the next one.
     #[cold]
     #[inline(never)]
     fn again(
@@ -605,7 +606,7 @@ impl Thread {
         self.encoder.as_mut().is_some_and(|encoder| write(encoder).is_ok())
     }
 
-    /// Goes on in another chunk, or ends the recording if there is none.
+    /// Continues in another chunk, or ends the recording if there is none.
     fn turn(&mut self) {
         keeping_errno(|| {
             if let Err(error) = self.next_chunk() {
@@ -628,9 +629,8 @@ impl Thread {
         Ok(())
     }
 
-    /// Whether a call on this place of the stack is to be recorded inside those that are open. Calls
-    /// that were abandoned are left first. Calls of a layer that has one open already are the
-    /// runtime's own.
+    /// Returns `true` if a call at this place of the stack is to be recorded inside those that are open. Calls that
+    /// were abandoned are left first. A call inside an open call of the same layer is made by the runtime itself.
     #[cold]
     #[inline(never)]
     fn nest(&mut self, stack: usize, layer: u32) -> bool {
@@ -639,7 +639,7 @@ impl Thread {
         (dead == 0 || self.leave_to(self.depth - dead)) && self.layers & layer == 0
     }
 
-    /// Leaves calls until so many are open, all at one time. Returns whether there was room to say so.
+    /// Leaves calls until `depth` are open, all at one time. Returns `false` if there was no room for the events.
     #[cold]
     fn leave_to(&mut self, depth: usize) -> bool {
         let time = self.now();
@@ -651,8 +651,8 @@ impl Thread {
         true
     }
 
-    /// Leaves the call that was entered last. If there is no room to say so it stays open, and the
-    /// recording has ended.
+    /// Leaves the call that was entered last. Returns `false` if there was no room for the event: then the call stays
+    /// open, and the recording has ended.
     #[inline(always)]
     fn leave_last(&mut self, time: u64) -> bool {
         let Frame { region, layer, site, muted, parameter, .. } = *self.frame();
@@ -689,14 +689,14 @@ impl Thread {
         true
     }
 
-    /// Leaves every open call, as its thread does that ends.
+    /// Leaves every open call, at the end of its thread.
     fn leave_all(&mut self) {
         self.leave_to(0);
     }
 }
 
 impl Frame {
-    /// Whether the call is still on the stack, seen from a call whose return address is at `stack`.
+    /// Returns `true` if the call is still on the stack, seen from a call whose return address is at `stack`.
     fn is_alive(&self, stack: usize) -> bool {
         if self.own_code {
             // What it calls is where the recorder was called from it, or below.
@@ -712,8 +712,7 @@ impl Frame {
 }
 
 impl Call {
-    /// The thread, busy again, to record how the call ended. `None` if the recording has ended
-    /// meanwhile.
+    /// Makes the thread busy again, to record how the call ended. Returns `None` if the recording has ended meanwhile.
     #[inline(always)]
     pub(crate) fn returned(&self) -> Option<Busy> {
         // SAFETY: locations are never unmapped.
@@ -728,13 +727,13 @@ impl Call {
         Some(thread)
     }
 
-    /// A word that stands for the call, for hooks in assembly: locations are aligned to pages, so the
-    /// depth fits below.
+    /// Turns the call into a word, for hooks in assembly, which keep it across the real function. Locations are aligned
+    /// to pages, so the depth of the call fits into the low bits.
     pub fn into_word(self) -> *mut c_void {
         self.location.as_ptr().map_addr(|at| at | self.depth).cast()
     }
 
-    /// The call of such a word; null is none.
+    /// Turns a word back into a call; a null word is none.
     ///
     /// # Safety
     /// The word came from [`Call::into_word`], and is used once.
@@ -745,13 +744,13 @@ impl Call {
     }
 }
 
-/// Where a thread looks for a call site first, in a table that [wraps](Wrap).
+/// Returns where a thread looks for a call site first, in a table that [wraps](Wrap).
 #[inline(always)]
 fn place_of(return_address: usize) -> usize {
     return_address ^ (return_address >> 8)
 }
 
-/// A call goes past the recorder: if that is because of its thread, it is counted.
+/// Counts a call that bypasses the recorder, if that is because of its thread.
 #[cold]
 #[inline(never)]
 fn missed() -> Option<Busy> {

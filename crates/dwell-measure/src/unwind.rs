@@ -1,16 +1,16 @@
-//! Through which functions of the program a call came, from the stack.
+//! Finds the functions of the program through which a call came, from the stack.
 //!
-//! Frames are found by the tables that compilers write for exceptions (`.eh_frame`), which programs have whether
-//! they use exceptions or not. What a table says of one return address is looked up once and kept as a *rule*: where
-//! the frame ends and where the caller's frame pointer is. So a frame costs a look-up in a table of the recorder and
-//! one or two reads of the stack; no lock is taken, and nothing is allocated.
+//! Frames are found by the tables that compilers write for exceptions (`.eh_frame`), which programs have whether they
+//! use exceptions or not. What a table says of one return address is looked up once and kept as a *rule*: where the
+//! frame ends and where the caller's frame pointer is. So a frame costs a look-up in a table of the recorder and one or
+//! two reads of the stack; no lock is taken, and nothing is allocated.
 //!
 //! # Invariants
 //! * Only the stack of the calling thread is read, between where it is and where its mapping ends, upwards.
 //! * The state of the program's own unwinding is not touched: exceptions are as they were.
 //!
 //! # Limits
-//! A frame that the tables describe by an expression (a signal handler's) ends the way. So does one whose code was
+//! A frame that the tables describe by an expression (a signal handler's) ends the walk. So does one whose code was
 //! made at run time. Rules of a library that was closed, and in whose place another was loaded, are those of the old
 //! one: what is found then may be wrong, but nothing else is read than the stack.
 #![allow(unsafe_code)] // The stack and the tables of loaded modules are reached by address.
@@ -38,14 +38,14 @@ pub(crate) struct Rules {
     turn: Lock<()>,
 }
 
-/// How a frame is left: where it ends, and where its caller's frame pointer is.
+/// Rule for leaving a frame: where it ends, and where the frame pointer of its caller is.
 ///
-/// | bits | |
+/// | bits | meaning |
 /// |---|---|
-/// | 31 | there is no way on |
+/// | 31 | the walk ends here |
 /// | 30 | the end is counted from the frame pointer, not from the stack pointer |
-/// | 8 … 29 | how many words further it is |
-/// | 0 … 7 | how many words before the end the frame pointer was stored; 0: it was not |
+/// | 8 … 29 | number of words from there to the end |
+/// | 0 … 7 | number of words before the end at which the frame pointer was stored; 0 if it was not |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rule(u32);
 
@@ -72,7 +72,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Whether a word may be read.
+    /// Returns `true` if a word at this address may be read.
     fn has(&self, at: usize) -> bool {
         at >= self.start
             && at < self.end
@@ -161,7 +161,7 @@ impl UnwindContextStorage<usize> for Room {
     type Stack = [UnwindTableRow<usize, Self>; 4];
 }
 
-/// What the tables of the module say of a return address.
+/// Looks up the rule for a return address in the tables of its module.
 #[cold]
 #[inline(never)]
 fn look_up(address: usize) -> Option<Rule> {

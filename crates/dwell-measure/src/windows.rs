@@ -9,14 +9,14 @@ use dwell_unify::facts::STATIC_DATA;
 
 use crate::lock::Lock;
 
-/// Who takes part: every `stride`-th process from `start` on.
+/// A group of processes: every `stride`-th process from `start` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strided {
-    /// The first.
+    /// Rank of the first member.
     pub(crate) start: u32,
-    /// From one to the next.
+    /// Distance between members.
     pub(crate) stride: u32,
-    /// How many.
+    /// Number of members.
     pub(crate) size: u32,
 }
 
@@ -140,7 +140,7 @@ impl Windows {
         self.tables.with(|tables| tables.windows.iter().position(is)).map(|place| place as u32)
     }
 
-    /// What a window is.
+    /// Returns the window with this id.
     pub(crate) fn get(&self, number: u32) -> Option<Window> {
         self.tables
             .with(|tables| tables.windows.get(number as usize).copied().flatten())
@@ -158,8 +158,8 @@ impl Windows {
         })
     }
 
-    /// What a handle stands for. Handles that are not known mean the world's default: constants of
-    /// the runtime never pass through a call that makes them.
+    /// Returns the id of the window that a handle stands for. Unknown handles mean the default of the world: constants
+    /// of the runtime never pass through a call that makes them.
     pub(crate) fn of_handle(&self, handle: usize) -> u32 {
         if handle == 0 {
             return 0;
@@ -169,7 +169,7 @@ impl Windows {
         })
     }
 
-    /// What was looked up in an earlier edition may be wrong.
+    /// Returns the edition of the handles. Results that were looked up in an earlier edition may be wrong.
     #[inline]
     pub(crate) fn edition(&self) -> u32 {
         self.edition.load(Ordering::Acquire)

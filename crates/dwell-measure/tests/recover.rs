@@ -27,7 +27,7 @@ struct Killed {
     folder: tempfile::TempDir,
 }
 
-/// How often each process calls.
+/// Number of calls of each process.
 const CALLS: u64 = 40_000;
 
 impl Killed {
@@ -60,13 +60,13 @@ impl Killed {
     }
 }
 
-/// What a process leaves that is killed after so many calls. Region 1 is `alpha` at even ranks and `beta` at
-/// odd ones, so that ids differ.
+/// Writes the files that a process leaves that is killed after `calls` calls. Region 1 is `alpha` at even ranks and
+/// `beta` at odd ones, so that ids differ.
 fn process(folder: &Path, run: RunId, rank: u64, size: u64, calls: u64) {
     process_with(folder, run, rank, size, calls, |_| {});
 }
 
-/// The same, and does something to its numbers at the end.
+/// Writes the files of a killed process, and lets `action` change its numbers at the end.
 fn process_with(
     folder: &Path,
     run: RunId,
@@ -124,7 +124,7 @@ fn all(ranks: u64) -> u64 {
     ranks * (2 + 2 * CALLS)
 }
 
-/// How often each region was called, by rank and name. Regions must nest.
+/// Counts the calls of each region, by rank and name. Regions must nest.
 fn calls(directory: &Path) -> Vec<(u64, String, u64)> {
     let archive = Archive::open(directory).unwrap();
     let definitions = archive.definitions().unwrap();

@@ -45,8 +45,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"dwellfct");
 /// Version of the layout that is written, and the only one that is read.
 pub const VERSION: u64 = 1;
 
-/// Random number that distinguishes a run from all others. Rank 0 draws it, and every file of the run that recovery
-/// needs to assign has it.
+/// Random number that distinguishes a run from all others. Rank 0 draws it; the streams of facts and the
+/// run file of an experiment have it, so that recovery can tell which files belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 

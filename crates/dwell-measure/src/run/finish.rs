@@ -114,7 +114,7 @@ fn finish_together<U: Upcalls>(
 }
 
 /// Ends the recording of a process that exits without having ended its runtime. Its files are kept for `dwell recover`,
-/// and the user is told.
+/// and rank 0 tells the user how to complete the archive.
 pub fn exit() {
     let (Some(process), Some(Part::Recorder(recording))) = (process::current(), take_part()) else {
         let began = STARTED.load(Ordering::Relaxed) && guard::reason().is_none();

@@ -1,5 +1,5 @@
-//! What is done for an event besides writing it: nothing of it is written if the call is muted, and it is
-//! added to the profile if there is one.
+//! Work for an event besides writing it: nothing is written if the call is muted, and the event is added to the profile
+//! if there is one.
 
 use otf2::enums::MeasurementMode;
 use otf2::event::{Enter, MeasurementOnOff};
@@ -14,7 +14,7 @@ use crate::wrap::Wrap;
 
 /// Muting.
 impl Thread {
-    /// The call at hand is followed only.
+    /// Mutes the open call: it is followed, but not written.
     #[cold]
     pub(super) fn mute(&mut self) {
         self.set_muted(true);
@@ -32,7 +32,7 @@ impl Thread {
         self.aside = muted | self.profile.is_some();
     }
 
-    /// Leaves the call that was entered last, of which nothing is written: it is muted, or no call.
+    /// Leaves the call that was entered last, of which nothing is written: it is muted, or it is a parameter.
     #[cold]
     #[inline(never)]
     pub(super) fn leave_unwritten(&mut self, time: u64) {
@@ -44,12 +44,12 @@ impl Thread {
         self.layers &= !layer;
     }
 
-    /// Whether the call at hand writes nothing.
+    /// Returns `true` if the open call writes nothing.
     pub(crate) fn is_muted(&self) -> bool {
         self.muted
     }
 
-    /// Whether a function whose calls are not all recorded is not recorded now.
+    /// Returns `true` if this call of a function that is recorded in part is not recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn skips(&mut self, hook: &Hook, region: u32, return_address: usize) -> bool {
@@ -71,7 +71,8 @@ impl Thread {
         false
     }
 
-    /// Takes note that recording was paused or resumed, by whatever, or does so if its time has come.
+    /// Writes that recording was paused or resumed, for whatever reason, and opens or closes the time window if it is
+    /// due.
     #[cold]
     #[inline(never)]
     pub(super) fn turn_on_or_off(&mut self, time: u64) {
@@ -89,7 +90,7 @@ impl Thread {
         }
     }
 
-    /// The program itself, around all its calls: what is not in a call is there.
+    /// Enters the region of the program itself, which stands around all its calls.
     pub(super) fn enter_program(&mut self, time: u64) {
         if self.encoder.as_ref().is_some_and(|encoder| encoder.events() == 0) {
             self.write(time, Enter { region: process::PROGRAM });
@@ -99,7 +100,7 @@ impl Thread {
 
 /// Callers.
 impl Thread {
-    /// What a call is known by that the program made, with the functions that it came through.
+    /// Returns the key of a call of the program, with the functions that it came through.
     #[cold]
     #[inline(never)]
     pub(super) fn caller(&mut self, return_address: usize, stack: usize, frame: usize) -> usize {

@@ -61,9 +61,9 @@ pub fn leave_phase(name: &str) {
 /// The value of a parameter that the program sets, with its type in the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting<'a> {
-    /// A signed integer.
+    /// A signed integer, as `OTF2_PARAMETER_TYPE_INT64`.
     Int(i64),
-    /// An unsigned integer.
+    /// An unsigned integer, as `OTF2_PARAMETER_TYPE_UINT64`.
     Unsigned(u64),
     /// A text, which becomes a string definition.
     Text(&'a str),
@@ -72,9 +72,9 @@ pub enum Setting<'a> {
 /// A value of a counter that the program reports, with its type in the archive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A signed integer.
+    /// A signed integer of 64 bits.
     Int(i64),
-    /// A floating-point number.
+    /// A floating-point number of double precision.
     Real(f64),
 }
 
