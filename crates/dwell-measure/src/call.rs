@@ -99,7 +99,8 @@ fn record_transfer(
     }
 }
 
-/// Ends a call that [`transfer`] began, after the real function has returned.
+/// Ends a call that [`transfer`] began, after the real function has returned: records that the transfer is complete, if
+/// it blocks, and leaves the region. Does nothing if the recording has ended meanwhile.
 #[inline(always)]
 pub fn end_transfer(call: Call) {
     guarded(Entry::After, move || complete_transfer(call));
@@ -256,8 +257,8 @@ pub struct Past {
     pub leave: Option<Sample>,
 }
 
-/// Records a call that was entered before the recording began. The recorder must be on, and no other call of the thread
-/// may have been recorded before.
+/// Records a call that was entered before the recording began, at the times of its samples. If `past.leave` is `None`,
+/// the call is left now. Does nothing if the recording is off.
 pub fn past(hook: &'static Hook, past: Past) {
     guarded(Entry::Before, || {
         let entered = enter_at(hook, |thread| thread.process.clock.of(past.enter));

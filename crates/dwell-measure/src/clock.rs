@@ -32,13 +32,15 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the counter if the processor guarantees a constant rate, and the clock of the system otherwise.
+    /// Returns the best source on this machine: the counter if the processor guarantees a constant rate, and otherwise
+    /// the clock of the system, which takes longer to read.
     pub fn best() -> Self {
         if invariant() { Self::Counter } else { Self::System }
     }
 }
 
-/// A reading of both clocks, as nearly at the same moment as possible.
+/// A reading of both clocks, as nearly at the same moment as possible. The archive has pairs of them as clock offsets,
+/// by which readers correct the times of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Ticks of the time stamp counter.
@@ -77,7 +79,8 @@ impl Clock {
         Self::between(first, now)
     }
 
-    /// Makes a clock that reads `CLOCK_MONOTONIC` and uses no counter.
+    /// Makes a clock that reads `CLOCK_MONOTONIC` and uses no counter. It needs no rate, so it is ready at once and
+    /// never drifts.
     pub fn system() -> Self {
         Self { source: Source::System, ticks: 0, nanos: 0, rate: 1 << 32 }
     }
@@ -114,7 +117,8 @@ impl Clock {
         self.nanos.wrapping_add(nanos as u64)
     }
 
-    /// Returns the time that this clock showed at the moment of a sample, in nanoseconds.
+    /// Returns the time that this clock showed at the moment of a sample, in nanoseconds. The sample may be older than
+    /// the clock itself.
     pub fn of(&self, sample: Sample) -> u64 {
         match self.source {
             Source::Counter => self.at(sample.ticks),
@@ -122,7 +126,7 @@ impl Clock {
         }
     }
 
-    /// Returns the name of the clock for a property of the archive.
+    /// Returns the name of the clock in words, which the archive states as a property of the run.
     pub fn describe(&self) -> &'static str {
         match self.source {
             Source::Counter => "time stamp counter",
@@ -131,7 +135,8 @@ impl Clock {
     }
 }
 
-/// Reads both clocks several times and returns the reading with the least distance between them.
+/// Reads both clocks several times and returns the reading with the least distance between them. An interruption by the
+/// system between the two readings would make a single attempt useless.
 pub fn sample() -> Sample {
     let once = || {
         let before = counter();
@@ -145,7 +150,8 @@ pub fn sample() -> Sample {
     Sample { ticks: best.ticks.wrapping_add(width / 2), doubt: width / 2, ..best }
 }
 
-/// Returns `true` if the processor guarantees that the counter runs at a constant rate and never stops.
+/// Returns `true` if the processor guarantees that the counter runs at a constant rate in all power states and never
+/// stops. Always `false` on processors other than x86-64.
 pub fn invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -172,7 +178,8 @@ fn counter() -> u64 {
     }
 }
 
-/// Reads `CLOCK_MONOTONIC`, in nanoseconds. Tests can add an error to it.
+/// Reads `CLOCK_MONOTONIC`, in nanoseconds. All processes of a node share this clock. Tests can add an error to it, to
+/// play a node with another clock.
 pub fn monotonic() -> u64 {
     skewed(read(libc::CLOCK_MONOTONIC))
 }
@@ -234,7 +241,8 @@ impl Sample {
     }
 }
 
-/// Reads the time of day: nanoseconds since 1970 in UTC.
+/// Reads the time of day: nanoseconds since 1970 in UTC. It may jump, so it serves for names and for the date of a run,
+/// never for events.
 pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME)
 }

@@ -13,7 +13,8 @@ pub fn pause() {
     hush(true);
 }
 
-/// Resumes the recording after [`pause`]. Does nothing if the recording is not paused.
+/// Resumes the recording after [`pause`], also if another thread paused it. Does nothing if the recording is not
+/// paused, or if the process is not recording.
 pub fn resume() {
     hush(false);
 }
@@ -35,7 +36,7 @@ pub fn before_level(level: i32) {
 }
 
 /// Applies the level of `MPI_Pcontrol` or `shmem_pcontrol` after the hook has recorded the call: level 0 pauses the
-/// recording.
+/// recording, so that the archive still has the call itself.
 pub fn after_level(level: i32) {
     if level == 0 {
         pause();

@@ -20,7 +20,8 @@ use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
 use dwell_model::table::Row;
 
-/// The rules of a filter file. The default has no rules and excludes nothing.
+/// The rules of a filter file, for source files and for regions. The default has no rules and excludes nothing.
+/// Matching takes neither memory nor locks, because hooks do it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     files: Vec<Rule>,
@@ -34,7 +35,8 @@ struct Rule {
     mangled: bool,
 }
 
-/// A mistake in a filter file, with its place. It displays as `line 3: ...`.
+/// A mistake in a filter file, with its line. It displays as the line and the description; the caller adds the path of
+/// the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// Line of the mistake, counted from 1.
@@ -118,7 +120,8 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Returns `true` if the rules for source files exclude this file.
+    /// Returns `true` if the rules for source files exclude this file. The pattern must match the whole path as the
+    /// debug information has it.
     pub fn excludes_file(&self, file: &str) -> bool {
         let fits = |rule: &&Rule| matches(rule.pattern.as_bytes(), file.as_bytes());
         self.files.iter().rev().find(fits).is_some_and(|rule| rule.exclude)
@@ -236,7 +239,8 @@ fn set(pattern: &[u8], byte: u8) -> Option<(bool, usize)> {
     }
 }
 
-/// Names of the groups of calls that users can select. Every operation belongs to exactly one of them.
+/// Names of the groups of calls that users can select, such as `put` and `collective`. Every operation belongs to
+/// exactly one of them; `other` has those without a group of their own.
 pub const GROUPS: [&str; 14] = [
     "put",
     "get",
@@ -289,7 +293,8 @@ fn group(operation: Operation) -> usize {
     GROUPS.iter().position(|known| *known == name).unwrap_or_default()
 }
 
-/// Set of the groups of calls that are recorded, with one bit for each. The default has all groups.
+/// Set of the groups of calls that are recorded, with one bit for each in the order of [`GROUPS`]. The default has all
+/// groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups(u32);
 

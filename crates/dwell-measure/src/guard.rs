@@ -35,16 +35,18 @@ use crate::thread;
 
 macro_rules! entries {
     ($( #[doc = $doc:literal] $entry:ident = $name:literal, )*) => {
-        /// A way into the recorder, or a step inside it, that a test build can make panic.
+        /// A way into the recorder, or a step inside it. Every use of [`guarded`] names one, and a test build can make
+        /// each of them panic.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Entry { $( #[doc = $doc] $entry, )* }
 
         impl Entry {
-            /// All entries, in the order of their definition; tests go through them.
+            /// All entries, in the order of their definition. Tests go through them and let each panic once.
             pub const ALL: &'static [Self] = &[$( Self::$entry, )*];
 
-            /// Returns the name of the entry in the variable `DWELL_TEST_PANIC`.
+            /// Returns the name by which the variable `DWELL_TEST_PANIC` of a test build selects the entry, such as
+            /// `before`.
             pub const fn name(self) -> &'static str {
                 match self { $( Self::$entry => $name, )* }
             }
@@ -128,14 +130,16 @@ pub fn guarded_apart(entry: Entry, action: impl FnOnce()) {
     guarded(entry, || stack::apart(stack::FOR_A_RUNTIME, action));
 }
 
-/// Runs work that consists of [`guarded`] parts behind the wall, on a stack of the recorder's own.
+/// Runs work that consists of [`guarded`] parts behind the wall, on a stack of the recorder's own. A panic between the
+/// parts ends the recording, as in [`walled`].
 #[cold]
 #[inline(never)]
 pub fn walled_apart(action: impl FnOnce()) {
     walled(|| stack::apart(stack::FOR_A_RUNTIME, action));
 }
 
-/// Returns the message of the first panic of the recorder, with its place; `None` if it never panicked.
+/// Returns the message of the first panic of the recorder, with its place in the source; `None` if it never panicked.
+/// The text is at most 255 bytes long.
 pub fn reason() -> Option<&'static str> {
     REASON.get().map(Text::as_str)
 }

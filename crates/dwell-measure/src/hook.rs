@@ -33,7 +33,8 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Makes the hook for a function of a table. It can be evaluated at compile time, for a static.
+    /// Makes the hook for a function of a table, with every call recorded. It can be evaluated at compile time, so that
+    /// hooks are statics.
     pub const fn new(table: &Table, row: &'static Row) -> Self {
         let meaning = Meaning::of(table, row);
         Self {
@@ -140,7 +141,8 @@ impl Hook {
     }
 }
 
-/// Returns the paradigm of OTF2 for a layer, or `User` where OTF2 has none.
+/// Returns the paradigm of OTF2 for a layer, or [`Paradigm::User`] for layers that OTF2 has no paradigm for, such as
+/// ARMCI.
 pub fn paradigm(layer: Layer) -> Paradigm {
     match layer {
         Layer::Shmem => Paradigm::Shmem,
@@ -172,7 +174,7 @@ pub struct Facts {
     pub made: [Made; 2],
 }
 
-/// The members of a collective operation, in the terms of OpenSHMEM.
+/// The members of a collective operation, in the terms of OpenSHMEM: an active set, a team, or all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// Only the calling process: the operation is not collective.
@@ -198,7 +200,7 @@ pub enum Who {
 pub struct Passed(usize);
 
 impl Passed {
-    /// The null address, which stands for no memory. Reading it gives `None`.
+    /// The null address, which stands for an argument that the program did not pass. Reading it gives `None`.
     pub const NULL: Self = Self(0);
 
     /// Wraps an address that the program passed to the hooked function.
@@ -212,7 +214,7 @@ impl Passed {
         Self(address)
     }
 
-    /// Returns the address as a number, for comparison with others.
+    /// Returns the address as a number, for looking it up or comparing it with others. Nothing is read.
     #[inline(always)]
     pub const fn address(self) -> usize {
         self.0
@@ -241,7 +243,8 @@ unsafe impl Plain for i64 {}
 // SAFETY: numbers.
 unsafe impl Plain for usize {}
 
-/// An object that a call creates: a context, or a group of processes. The recorder reads its handle after the call.
+/// An object that a call creates: a context, or a group of processes. The recorder reads its handle after the call has
+/// succeeded, and knows from then on what the handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
     /// The call creates no such object.

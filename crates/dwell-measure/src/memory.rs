@@ -31,10 +31,10 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Maps `len` bytes of zeroed memory without a file.
+    /// Maps `len` bytes of zeroed memory without a file. Pages cost nothing until they are first written to.
     ///
     /// # Errors
-    /// If the system has no memory left.
+    /// If the system has no memory left, or refuses the size.
     pub fn anonymous(len: usize) -> io::Result<Self> {
         map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
@@ -87,7 +87,8 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(at, words) }
     }
 
-    /// Returns `true` if the contents of this memory stay in the file when the process is killed.
+    /// Returns `true` if the contents of this memory stay in the file when the process is killed. It is `false` where
+    /// the file system could not reserve space.
     pub fn survives(&self) -> bool {
         self.copy_to.is_none()
     }

@@ -106,7 +106,8 @@ struct Definitions {
     module_count: usize,
 }
 
-/// Reason for which the recording ended before the program did. The program itself goes on.
+/// Reason for which the recording ended before the program did, such as a full disk. The program itself goes on, and
+/// the archive states the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Description of the action that failed, for a message.
@@ -290,17 +291,18 @@ impl Process {
         }
     }
 
-    /// Returns `true` if the caller is the process that records, and not a forked child of it.
+    /// Returns `true` if the caller is the process that records, and not a forked child of it, which must not touch the
+    /// files of its parent.
     pub fn is_this(&self) -> bool {
         self.pid == std::process::id()
     }
 
-    /// Returns the rank of this process in the run.
+    /// Returns the rank of this process in the run, counted from 0.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Returns the directory of the files that are being written.
+    /// Returns the directory in which this process writes its files until the archive is complete.
     pub fn open_files(&self) -> &str {
         &self.open_files
     }
@@ -440,12 +442,13 @@ impl Process {
         entry::uncancelled(|| self.stream.with(action))
     }
 
-    /// Returns the reason for which the recording ended early; `None` if it has not.
+    /// Returns the reason for which the recording ended early; `None` if it has not. Later failures do not change it.
     pub fn failure(&self) -> Option<Failure> {
         self.failure.with(|failure| *failure)
     }
 
-    /// Returns the number of threads that were not recorded, and the number of calls that they made.
+    /// Returns the number of threads that were not recorded, because there were too many or there was no memory for
+    /// them, and the number of calls that they made.
     pub fn unrecorded(&self) -> (u64, u64) {
         self.head.missed()
     }

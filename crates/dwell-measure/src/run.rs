@@ -25,7 +25,7 @@ mod start;
 pub use finish::{exit, finish};
 pub use start::start;
 
-/// Description of a runtime, as it reports itself, for the properties of the archive.
+/// Description of a runtime, as it reports itself. The archive has its fields as properties of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runtime {
     /// Name and version of the runtime, as it states them.

@@ -102,7 +102,8 @@ const TIME_WINDOW: &str = "Time window";
 const MEASUREMENT: &str = "Measurement";
 const LIMITS: &str = "Limits";
 
-/// All settings of the recorder, in the order of the help text.
+/// All settings of the recorder, in the order of the help text. A new setting needs an entry here and a field where its
+/// value is used, and nothing else.
 pub const TABLE: &[Setting] = &[
     Setting {
         name: "output",

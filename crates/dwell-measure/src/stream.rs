@@ -35,22 +35,22 @@ impl Head {
         self.add(word::CHUNKS);
     }
 
-    /// Counts a call that is lost because recording has stopped.
+    /// Counts a call that is lost because recording has stopped for lack of space. The archive states the number.
     pub fn loses_call(self) {
         self.add(word::LOST);
     }
 
-    /// Notes that calls are lost from now on that are not counted.
+    /// Notes that calls are lost from now on that are not counted, because the recorder itself is off.
     pub fn loses_calls_uncounted(self) {
         self.add(word::UNCOUNTED);
     }
 
-    /// Counts a thread that cannot be recorded.
+    /// Counts a thread that cannot be recorded. The archive states the number.
     pub fn misses_thread(self) {
         self.add(word::THREADS);
     }
 
-    /// Counts a call of a thread that cannot be recorded.
+    /// Counts a call of a thread that cannot be recorded. The archive states the number.
     pub fn misses_call(self) {
         self.add(word::CALLS);
     }

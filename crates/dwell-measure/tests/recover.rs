@@ -66,7 +66,7 @@ fn process(folder: &Path, run: RunId, rank: u64, size: u64, calls: u64) {
     process_with(folder, run, rank, size, calls, |_| {});
 }
 
-/// Writes the files of a killed process, and lets `action` change its numbers at the end.
+/// Writes the files of a killed process, and lets `at_the_end` change its numbers.
 fn process_with(
     folder: &Path,
     run: RunId,

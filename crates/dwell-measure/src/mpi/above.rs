@@ -28,7 +28,8 @@ use crate::process::Process;
 use crate::wrap::Wrap;
 
 impl Process {
-    /// Returns the window of a layer on a communicator, and defines it when it is first asked for.
+    /// Returns the window of a layer on a communicator, and defines it when it is first asked for. There is one for
+    /// each layer and communicator, and it is never freed.
     pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
         let place = comm.above.wrap(usize::from(layer == Layer::Armci));
         place.get_or_init(|| {
@@ -43,7 +44,8 @@ impl Process {
     }
 }
 
-/// The end of a collective operation of a layer above MPI, for [`Recorder::collective_above`].
+/// The end of a collective operation of a layer above MPI, for [`Recorder::collective_above`]. The bytes that each
+/// process sends and receives follow from it.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
     /// The operation that the call performs.
@@ -56,7 +58,8 @@ pub struct End {
     pub sequence: u64,
 }
 
-/// Records that are written about a lock of a layer above MPI.
+/// Records that are written about a lock of a layer above MPI. A lock is identified by its process and its number
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockRecord {
     /// The process requests the lock and begins to wait.
@@ -146,7 +149,8 @@ impl Recorder {
         }
     }
 
-    /// Records a put that notifies its target at the offset `signal`. Returns the number of the operation.
+    /// Records a put that notifies its target at the offset `signal` of its memory, and that is complete at the origin
+    /// when its call returns. Returns the number of the operation.
     pub fn act_with_signal(&mut self, it: &Transfer, signal: u64) -> u64 {
         let own = &mut self.thread.mpi;
         let next = &mut own.next;
@@ -160,7 +164,8 @@ impl Recorder {
         id
     }
 
-    /// Records that an operation is complete with the call that issued it, at its origin or at its target as well.
+    /// Records that the operation `id` is complete with the call that issued it, at its origin only or at its target as
+    /// well. Completion at the target also completes earlier operations there.
     pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
         let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
         self.thread.write(self.time, RmaOpCompleteBlocking { win, matching_id });
@@ -171,7 +176,8 @@ impl Recorder {
         }
     }
 
-    /// Records that a call has waited for a handle, and completes all operations of the handle.
+    /// Records that a call has waited for a handle, and completes all operations of the handle. Writes nothing if the
+    /// handle has none.
     pub fn waited(&mut self, window: &Window, handle: usize) {
         while let Some(held) = self.thread.mpi.handles.take(handle) {
             match held {
@@ -184,7 +190,8 @@ impl Recorder {
         }
     }
 
-    /// Records the end of a collective operation on the window of a layer.
+    /// Records the end of a collective operation on the window of a layer. The call must have recorded its beginning
+    /// with [`window_begin`](Self::window_begin), which returned its sequence number.
     pub fn collective_above(&mut self, window: &Window, end: &End) {
         let End { operation, root, bytes, sequence } = *end;
         let size = u64::from(window.comm.size);

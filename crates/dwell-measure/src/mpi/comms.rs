@@ -52,10 +52,12 @@ pub struct Comm {
     neighbours: OnceLock<Neighbours>,
 }
 
-/// Stands for the rank of a neighbour that is missing at the border of a grid, as `MPI_PROC_NULL` does.
+/// Stands for the rank of a neighbour that is missing at the border of a grid, where MPI has `MPI_PROC_NULL`. No
+/// message goes to such a neighbour or comes from it.
 pub const NOBODY: u32 = u32::MAX;
 
-/// Neighbours of this process in the topology of a communicator, for neighbourhood collectives.
+/// Neighbours of this process in the topology of a communicator. A neighbourhood collective waits for them and for no
+/// other member.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours {
     /// Number of neighbours that send to this process.
@@ -101,6 +103,7 @@ impl Comm {
     }
 
     /// Returns the origin of a communicator that only its own members are making, as with `MPI_Comm_create_group`.
+    /// `members` are ranks in the world, and `tag` is that of the call.
     pub fn child_of_group(&self, tag: u64, members: &[u64]) -> Origin {
         Origin::of_group(mixed(&[self.identity, tag]), members)
     }
@@ -126,18 +129,19 @@ impl Comm {
     }
 }
 
-/// The way in which a communicator was made, as a number that all its members compute alike.
+/// The way in which a communicator was made, as a number that all its members compute alike. It tells duplicates apart,
+/// which have the same members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin(u64);
 
 impl Origin {
-    /// The communicator existed from the beginning, like `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    /// Origin of a communicator that existed from the beginning, like `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub const BEGINNING: Self = Self(0);
-    /// The recorder did not see the communicator being made.
+    /// Origin of a communicator that the recorder did not see being made. Its identity follows from its members alone.
     pub const UNKNOWN: Self = Self(1);
 
-    /// Returns the origin of the next communicator that these members make with this mark. Ranks are those of the
-    /// world.
+    /// Returns the origin of the next communicator that these members make with this mark. All members must make such
+    /// communicators in the same order. Ranks are those of the world.
     pub fn of_group(mark: u64, members: &[u64]) -> Self {
         static COUNTED: Lock<Map<u64>> = Lock::new(Map::new());
         let key = mixed(&[mark, mixed(members)]);
@@ -156,7 +160,8 @@ impl Origin {
     }
 }
 
-/// The members of a communicator, as ranks in the world.
+/// The members of a communicator, as ranks in the world. A hook asks the library for them once, when the communicator
+/// is made or first seen.
 #[derive(Clone, Debug)]
 pub struct Members {
     /// Members of the group of this process, in the order of their ranks.
@@ -321,7 +326,8 @@ impl super::Own {
 }
 
 impl Process {
-    /// Returns the communicator of a handle, or `None` if the recorder does not know the handle.
+    /// Returns the communicator of a handle, or `None` if the recorder does not know the handle. Hooks that are
+    /// recording a call use the faster [`Recorder::comm`](super::Recorder::comm).
     pub fn comm(&self, handle: usize) -> Option<&'static Comm> {
         COMMS.find(handle)
     }
@@ -397,7 +403,8 @@ impl Process {
         COMMS.forget(handle);
     }
 
-    /// Registers a window under its handle and defines it in the archive.
+    /// Registers a window under its handle and defines it in the archive. All members of `comm` make their windows in
+    /// the same order, which gives a window the same number at each of them.
     pub fn add_window(
         &self,
         handle: usize,

@@ -36,7 +36,8 @@ pub struct Envelope {
     pub bytes: u64,
 }
 
-/// A collective operation of MPI, as one process takes part in it.
+/// A collective operation of MPI, as one process takes part in it. A blocking call records it at its end, a
+/// non-blocking one when its request is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective {
     /// Communicator whose members take part.
@@ -64,13 +65,14 @@ pub struct Transfer {
     pub window: &'static Window,
     /// Rank of the target in the communicator of the window.
     pub target: u32,
-    /// Number of bytes that go to the target.
+    /// Number of bytes that a put or an atomic operation sends to the target, or that a get fetches from it.
     pub sent: u64,
-    /// Number of bytes that come back from the target.
+    /// Number of bytes that an atomic operation brings back from the target.
     pub received: u64,
 }
 
-/// Extent to which operations on a window are complete.
+/// Extent to which operations on a window are complete. `MPI_Win_flush_local` gives the first and `MPI_Win_flush` the
+/// second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// The operations are complete at the origin: their buffers may be used again.
@@ -117,7 +119,8 @@ pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
 /// The steps of [`begin`] and [`end`] one by one, for hooks of short calls: the compiler does not always inline the
 /// closures, and knows less of the call then.
 impl Recorder {
-    /// Begins a call and writes its enter event. Returns `None` if the call is not recorded.
+    /// Begins a call and writes its enter event. Returns `None` if the call is not recorded, because recording is off
+    /// or the thread is inside another call of MPI.
     #[inline(always)]
     pub fn enter(hook: &'static Hook) -> Option<Self> {
         let thread = enter(hook)?;
@@ -142,7 +145,7 @@ impl Recorder {
         Some(Self { thread, time })
     }
 
-    /// Ends the call and writes its leave event.
+    /// Ends the call: writes its leave event at the time of the last records, and releases the thread.
     #[inline(always)]
     pub fn leave(self) {
         self.thread.leave(self.time);
@@ -176,7 +179,8 @@ impl Recorder {
         self.thread.mpi.number()
     }
 
-    /// Records that a message is sent. If the call is not to be recorded, the message is only counted.
+    /// Records that a blocking call sends a message. If the call is muted, the message is only counted, and the next
+    /// recorded one of the same partner, tag and communicator states the count.
     #[inline(always)]
     pub fn send(&mut self, it: &Envelope) {
         let Envelope { comm, partner, tag, bytes } = *it;
@@ -201,7 +205,8 @@ impl Recorder {
         };
     }
 
-    /// Records that a message was received. If the call is not to be recorded, the message is only counted.
+    /// Records that a blocking call has received a message. If the call is muted, the message is only counted, and the
+    /// next recorded one of the same partner, tag and communicator states the count.
     #[inline(always)]
     pub fn receive(&mut self, it: &Envelope) {
         let Envelope { comm, partner, tag, bytes } = *it;
@@ -272,7 +277,8 @@ impl Recorder {
         self.write_message((true, it.comm.number, it.partner, it.tag), event);
     }
 
-    /// Records that a request is complete. `status` is the status that the library returned for it.
+    /// Records that a request is complete. `status` is the status that the library returned for it; it names the
+    /// partner of a message that was received.
     pub fn complete(&mut self, request: &Request, status: Status) {
         let (time, request_id) = (self.time, RequestId(request.id));
         if request.id == UNSEEN {
@@ -368,7 +374,8 @@ impl Recorder {
         }
     }
 
-    /// Records the end of a blocking collective operation.
+    /// Records the end of a blocking collective operation, with its communicator, root, bytes and sequence number,
+    /// which matches it with the records of the other members.
     #[inline]
     pub fn collective_end(&mut self, it: &Collective) {
         let event = MpiCollectiveEnd {
@@ -492,7 +499,8 @@ impl Recorder {
         comm.collective()
     }
 
-    /// Records the end of a fence, which completes all operations of this thread on the window.
+    /// Records the end of a fence, which completes all operations of this thread on the window. `sequence` is the
+    /// result of [`window_begin`](Self::window_begin).
     pub fn fence_end(&mut self, window: &Window, sequence: u64) {
         self.completed(window, None, Completion::Remote);
         let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
@@ -500,7 +508,8 @@ impl Recorder {
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
-    /// Records that a window was created, at the end of the collective call.
+    /// Records that a window was created, at the end of the collective call. `sequence` is the result of
+    /// [`window_begin`](Self::window_begin).
     pub fn window_created(&mut self, window: &Window, sequence: u64) {
         self.thread.write(self.time, RmaWinCreate { win: RmaWinRef(window.number) });
         let op = match window.allocates {

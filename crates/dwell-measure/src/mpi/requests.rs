@@ -6,7 +6,8 @@ use super::recorder::{Collective, Envelope};
 use crate::hook::Passed;
 use crate::lock::Lock;
 
-/// Status of a completed message, as the library returns it, independent of the layout of `MPI_Status`.
+/// Status of a completed message, as the library returns it. Libraries differ in the layout of `MPI_Status`; hooks
+/// translate it into this form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Rank of the sender; negative for `MPI_PROC_NULL` and for operations without a sender.
@@ -57,7 +58,8 @@ pub enum What {
     Nothing,
 }
 
-/// A request of the program, and the operation that it stands for.
+/// A request of the program, and the operation that it stands for. It is kept from the call that started it to the one
+/// that completes or frees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The operation of the request.
@@ -73,7 +75,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Makes a request whose operation has been started with the number `id`.
+    /// Makes a request whose operation has been started with the number `id`. It is not persistent, so that its
+    /// completion ends it.
     pub const fn started(what: What, id: u64) -> Self {
         Self { what, id, second: 0, persistent: false, active: true }
     }
@@ -84,7 +87,8 @@ impl Request {
         matches!(self.what, What::Receive(_) | What::Exchange(..))
     }
 
-    /// Makes a persistent request that has not been started.
+    /// Makes a persistent request that has not been started, as `MPI_Send_init` returns it. Its number comes with each
+    /// start.
     pub const fn described(what: What) -> Self {
         Self { what, id: 0, second: 0, persistent: true, active: false }
     }
@@ -113,12 +117,14 @@ impl Requests {
         REQUESTS.0.with(|map| map.take(handle))
     }
 
-    /// Returns the operation of a persistent request; `None` for all other requests.
+    /// Returns the operation of a persistent request, which a call is about to start; `None` for all other requests,
+    /// and for unknown handles.
     pub fn described(handle: usize) -> Option<What> {
         REQUESTS.0.with(|map| map.get(handle)).filter(|it| it.persistent).map(|it| it.what)
     }
 
-    /// Notes that a persistent request was started again, with these numbers.
+    /// Notes that a persistent request was started again, with these numbers of its records. Unknown handles are
+    /// ignored.
     pub fn started(handle: usize, what: What, id: u64, second: u64) {
         REQUESTS.0.with(|map| {
             if let Some(request) = map.get_mut(handle) {
@@ -147,7 +153,8 @@ impl Requests {
         REQUESTS.0.with(|map| map.take(handle));
     }
 
-    /// Notes the communicator of a message that a matched probe has found.
+    /// Notes the communicator of a message that a matched probe has found, because the call that receives it by
+    /// `MPI_Mrecv` does not name a communicator.
     pub fn found(message: usize, comm: &'static Comm) {
         MESSAGES.with(|map| map.set(message, comm));
     }

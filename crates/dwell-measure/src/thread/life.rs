@@ -29,7 +29,8 @@ use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
 
-/// Figures of a location at the time when it was closed.
+/// Figures of a location at the time when it was closed. A location may have served several threads, one after the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// Number of the location in its process, counted from 0.

@@ -29,6 +29,7 @@ pub fn enter_function(address: usize, site: usize, stack: usize) {
 }
 
 /// Records that the function of the program at `address` ends. Functions inside it that never returned end with it.
+/// Does nothing if the function is not open, because it began before the recording did.
 pub fn leave_function(address: usize) {
     leave(|process| process.function(address));
 }
@@ -39,7 +40,8 @@ pub fn enter_named(name: &str, site: usize, stack: usize) {
     enter(|process| process.named_region(name, ""), site, stack, Thread::stack_around, |_| ());
 }
 
-/// Records that the innermost open region of this name ends, with everything that is open inside it.
+/// Records that the innermost open region of this name ends, with everything that is open inside it. Does nothing if no
+/// region of this name is open.
 pub fn leave_named(name: &str) {
     leave(|process| process.named_region(name, ""));
 }
@@ -53,7 +55,8 @@ pub fn enter_phase(name: &str, number: i64, site: usize, stack: usize) {
     });
 }
 
-/// Records that the innermost open phase of this name ends, with everything that is open inside it.
+/// Records that the innermost open phase of this name ends, with everything that is open inside it. Does nothing if no
+/// phase of this name is open.
 pub fn leave_phase(name: &str) {
     leave(|process| process.named_region(name, PHASE));
 }
