@@ -22,7 +22,8 @@ pub struct Clock {
     rate: u64,
 }
 
-/// Clock from which the recorder reads time.
+/// Clock from which the recorder reads time: a counter of the processor or the clock of the system. Users choose it
+/// with the setting `clock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The time stamp counter of the processor, which takes a few instructions to read.
@@ -43,11 +44,12 @@ impl Source {
 /// by which readers correct the times of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Ticks of the time stamp counter.
+    /// Ticks of the counter of the processor, half-way between the readings before and after that of the system's
+    /// clock.
     pub ticks: u64,
     /// Reading of `CLOCK_MONOTONIC`, in nanoseconds.
     pub monotonic: u64,
-    /// Largest possible distance between the two readings, in nanoseconds.
+    /// Largest possible distance between the two readings, in nanoseconds: half of the time that the reading took.
     pub doubt: u64,
 }
 
@@ -151,7 +153,7 @@ pub fn sample() -> Sample {
 }
 
 /// Returns `true` if the processor guarantees that the counter runs at a constant rate in all power states and never
-/// stops. Always `false` on processors other than x86-64.
+/// stops. An x86-64 processor states it; on AArch64 it is always so.
 pub fn invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

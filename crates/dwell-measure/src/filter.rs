@@ -120,8 +120,8 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Returns `true` if the rules for source files exclude this file. The pattern must match the whole path as the
-    /// debug information has it.
+    /// Returns `true` if the rules for source files exclude this file. A pattern must match the whole path; the last rule
+    /// that matches decides.
     pub fn excludes_file(&self, file: &str) -> bool {
         let fits = |rule: &&Rule| matches(rule.pattern.as_bytes(), file.as_bytes());
         self.files.iter().rev().find(fits).is_some_and(|rule| rule.exclude)
@@ -353,9 +353,9 @@ pub(crate) enum Decision {
 /// The calls that start and end a runtime are always recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Filter rules by the names of functions.
+    /// Filter rules, which are compared with the names of functions as the tables of the runtimes have them.
     pub filter: Filter,
-    /// Groups of calls that are recorded.
+    /// Groups of calls that are recorded. Calls of other groups are followed or bypassed.
     pub groups: Groups,
     /// Sampling rate: of each call site, one call in so many is recorded. 0 and 1 mean all.
     pub every: u32,

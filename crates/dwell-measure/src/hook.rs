@@ -156,7 +156,7 @@ pub fn paradigm(layer: Layer) -> Paradigm {
 /// function has places, and takes the others from [`Facts::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Rank of the process that the call acts on.
+    /// Rank of the process that the call acts on, or `u32::MAX` if there is none.
     pub target: u32,
     /// Number of bytes that the call moves or allocates.
     pub bytes: u64,
@@ -166,7 +166,7 @@ pub struct Facts {
     pub signal: usize,
     /// Handle of the OpenSHMEM context; 0 is the default context.
     pub context: usize,
-    /// Processes that take part in a collective operation.
+    /// Processes that take part in a collective operation, and [`Who::Caller`] for calls that are not collective.
     pub who: Who,
     /// Root of a collective operation, as a rank of its group.
     pub root: u32,

@@ -153,11 +153,12 @@ pub struct Plan<'p> {
     pub open_files: &'p str,
     /// Path of the program, which is the name of the region around all calls.
     pub program: &'p str,
-    /// Size of an event chunk, in bytes.
+    /// Size of an event chunk, in bytes. It is the same at all processes, and a multiple of the page size.
     pub chunk: usize,
-    /// Largest size of all events of the process, in bytes.
+    /// Largest size of all events of the process, in bytes. Recording stops when it is used up, and calls are only
+    /// counted.
     pub budget: u64,
-    /// Largest amount of memory that recording may take, in bytes.
+    /// Largest amount of memory that recording may take, in bytes. Threads for which none is left are not recorded.
     pub memory: u64,
     /// Clock from which the recorder reads time.
     pub clock: clock::Source,
@@ -307,7 +308,7 @@ impl Process {
         &self.open_files
     }
 
-    /// Returns the number of processes of the run.
+    /// Returns the number of processes of the run, as the runtime stated it at its start.
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -501,8 +502,8 @@ impl Process {
         unsafe { libc::pthread_setspecific(self.key, location.cast()) };
     }
 
-    /// Ends the recording of all threads and closes their files. Waits for threads that are inside the recorder.
-    /// Returns the figures of each location, or the error with which it could not be closed.
+    /// Ends the recording of all threads and closes their files. Waits a while for threads that are
+    /// inside the recorder. Returns the figures of each location, or the error with which it could not be closed.
     pub fn end(&self) -> Vec<io::Result<Closed>> {
         entry::switch().end(|| make_visible_to_all(false));
         guarded(Entry::Sample, || self.sample_clock());

@@ -102,8 +102,8 @@ const TIME_WINDOW: &str = "Time window";
 const MEASUREMENT: &str = "Measurement";
 const LIMITS: &str = "Limits";
 
-/// All settings of the recorder, in the order of the help text. A new setting needs an entry here and a field where its
-/// value is used, and nothing else.
+/// All settings of the recorder, in the order of the help text. The flags of `dwell run`, the variables of the
+/// environment and the properties of an archive are made from it.
 pub const TABLE: &[Setting] = &[
     Setting {
         name: "output",

@@ -310,8 +310,8 @@ fn take(words: &Words) -> Option<Busy> {
     Some(Busy { location })
 }
 
-/// Returns `true` if the calling thread is inside a recorded call of this layer, or inside the recorder. Hooks of a
-/// layer above use it to recognise calls that the runtime makes for itself.
+/// Returns `true` if the calling thread is inside a recorded call of this layer, or inside the recorder. A
+/// process that exits there must not call the runtime again to end its recording.
 pub fn is_inside(layer: Layer) -> bool {
     let location = words().location.get();
     if location.addr() <= NOT_RECORDED.addr() {

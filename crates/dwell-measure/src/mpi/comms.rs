@@ -32,7 +32,7 @@ pub struct Comm {
     pub(crate) number: u32,
     /// Number of processes that ranks can name: the size of the group, or of the remote group of an inter-communicator.
     pub size: u32,
-    /// Rank of this process in the communicator.
+    /// Rank of this process in the communicator, or in its own group of an inter-communicator.
     pub rank: u32,
     /// Set for an inter-communicator, which connects two groups.
     pub inter: bool,

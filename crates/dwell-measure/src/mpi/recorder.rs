@@ -23,7 +23,8 @@ use crate::process::Process;
 use crate::profile::Counted;
 use crate::thread::{Busy, Call, enter};
 
-/// A message: its partner, tag and length.
+/// A message: its communicator, partner, tag and length. A send and a receive with equal envelopes match in the order
+/// in which they were made.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     /// Communicator to which rank and tag belong.
@@ -54,16 +55,18 @@ pub struct Collective {
     pub received: u64,
     /// Sequence number of this collective on its communicator, counted from 0.
     pub sequence: u64,
-    /// Neighbours of this process, if it is a neighbourhood collective.
+    /// Neighbours of this process, if it is a neighbourhood collective; `None` if all members of the communicator take
+    /// part.
     pub neighbours: Option<Neighbours>,
 }
 
-/// A one-sided operation on a window.
+/// A one-sided operation on a window of MPI or of a layer above it. The number of bytes is that of the data, without
+/// what the library adds.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     /// Window that the operation acts on.
     pub window: &'static Window,
-    /// Rank of the target in the communicator of the window.
+    /// Rank of the target in the communicator from which the window was made.
     pub target: u32,
     /// Number of bytes that a put or an atomic operation sends to the target, or that a get fetches from it.
     pub sent: u64,
@@ -153,7 +156,7 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// Returns the process that is being recorded.
+    /// Returns the process that is being recorded, for registering communicators and windows that the call has made.
     pub fn process(&self) -> &'static Process {
         self.thread.process
     }

@@ -20,7 +20,7 @@ pub struct Status {
     pub cancelled: bool,
 }
 
-/// The operation that a request stands for.
+/// The operation that a request stands for. It decides which records are written when the request is complete.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
     /// A message is being sent.
@@ -64,9 +64,9 @@ pub enum What {
 pub struct Request {
     /// The operation of the request.
     pub what: What,
-    /// Number of the request in events.
+    /// Number of the request in events, by which the records of its start and of its completion match.
     pub id: u64,
-    /// Number of the receive, for an exchange.
+    /// Number of the receive, if the request is an exchange, which also sends; otherwise 0.
     pub second: u64,
     /// Set for a persistent request, which can be started again.
     pub persistent: bool,
@@ -148,7 +148,7 @@ impl Requests {
         })
     }
 
-    /// Forgets a request that the program frees.
+    /// Forgets a request that the program frees by `MPI_Request_free`. Its completion is not recorded then.
     pub fn forget(handle: usize) {
         REQUESTS.0.with(|map| map.take(handle));
     }
