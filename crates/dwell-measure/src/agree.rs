@@ -136,7 +136,7 @@ fn name() -> String {
     name_of(program, &job().unwrap_or_else(|| moment(clock::realtime())))
 }
 
-/// The same, short enough for file systems, which take 255 bytes, also with a number behind it.
+/// Makes the name of a directory, short enough for file systems, which allow 255 bytes, also with a number after it.
 fn name_of(program: &str, job: &str) -> String {
     fn cut(text: &str, most: usize) -> &str {
         text.get(..text.floor_char_boundary(most)).unwrap_or_default()

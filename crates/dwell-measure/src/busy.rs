@@ -1,11 +1,11 @@
 //! The protocol between a thread that records and the thread that ends the recording.
 //!
-//! The state of a thread has one user at a time: its own thread, or, after recording has been switched off, the thread that
-//! closes its files. A flag says who uses it ([`Flag`]), a byte says whether calls are recorded ([`Switch`]). The thread
-//! announces itself in the flag and then looks at the switch; the other one turns the switch off and then looks at the
-//! flag. So one of the two sees the other, if neither look can be made before the store that precedes it. The
-//! recording thread must not pay for that at every call, so the other one pays for both, with a barrier that the
-//! kernel makes on all processors.
+//! The state of a thread has one user at a time: its own thread, or, after recording has been switched off, the thread
+//! that closes its files. A flag says who uses it ([`Flag`]), a byte says whether calls are recorded ([`Switch`]). The
+//! thread announces itself in the flag and then looks at the switch; the other one turns the switch off and then looks
+//! at the flag. So one of the two sees the other, if neither look can be made before the store that precedes it. The
+//! recording thread must not pay for that at every call, so the other one pays for both, with a barrier that the kernel
+//! makes on all processors.
 //!
 //! Atomics come from the parent module. In the library these are the processor's; `tests/models.rs` compiles this very
 //! file with those of `loom`, which tries every order that the memory model allows.

@@ -120,8 +120,8 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Returns `true` if the rules for source files exclude this file. A pattern must match the whole path; the last rule
-    /// that matches decides.
+    /// Returns `true` if the rules for source files exclude this file. A pattern must match the whole path; the last
+    /// rule that matches decides.
     pub fn excludes_file(&self, file: &str) -> bool {
         let fits = |rule: &&Rule| matches(rule.pattern.as_bytes(), file.as_bytes());
         self.files.iter().rev().find(fits).is_some_and(|rule| rule.exclude)

@@ -8,21 +8,20 @@
 //! |---|---|---|
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
 //! | [`guard`] | the wall between panics of the recorder and the program | around recording only, never around the real function |
-//! | [`hook`], [`call`] | what a hook says, and what is written for it | by generic operation, never by name |
+//! | [`hook`], [`call`] | the statements of a hook about a call, and the events that are written for it | by generic operation, never by name |
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
-//! | [`mpi`] | what is recorded of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
-//! | [`stack`] | a stack of the recorder's own, for what is rare and needs room | the thread stays the same; unwinding passes |
+//! | [`mpi`] | records of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
+//! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
 //! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
-//! | [`process`] | what threads share | a failure switches recording off and is kept |
+//! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
-//! | [`meet`] | calls at which all processes are together, to compare clocks of nodes | counted alike by all, whatever is recorded |
+//! | [`meet`] | barriers and other collectives over all processes, at which clocks of nodes are compared | counted alike by all, whatever is recorded |
 //! | `together` | collective operations of the recorders, made of messages | within a deadline, by polling |
-//! | [`memory`], [`stream`] | what a dead process leaves behind | readable at any instant |
+//! | [`memory`], [`stream`] | files that survive the process | readable at any instant |
 //! | [`settings`] | the table of everything that can be set | flags, environment, file and properties come from it |
 //! | [`run`] | the beginning and the end of a recording | collective: a process that fails still takes part |
 //!
-//! What becomes of the files is not decided here: definitions, unification, collation and recovery are in
-//! [`dwell_unify`].
+//! Definitions, unification, collation and recovery, which make an archive of the files, are in [`dwell_unify`].
 
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(

@@ -42,7 +42,7 @@ impl BuildId {
 }
 
 impl Loaded<'_> {
-    /// Its path; empty for the program itself.
+    /// Returns the path of the module; empty for the program itself.
     pub(crate) fn path(&self) -> &str {
         if self.info.dlpi_name.is_null() {
             return "";
@@ -66,12 +66,12 @@ impl Loaded<'_> {
         Range { start, end: start.wrapping_add(segment.p_memsz as usize), bias: self.bias() }
     }
 
-    /// From its first loaded byte to its last.
+    /// Returns the range from the first loaded byte of the module to its last.
     pub(crate) fn whole(&self) -> Range {
         self.spanning(|_| true)
     }
 
-    /// From its first writable byte to its last: where its static data are.
+    /// Returns the range from the first writable byte to the last, which contains the static data.
     fn writable(&self) -> Range {
         self.spanning(|segment| segment.p_flags & libc::PF_W != 0)
     }

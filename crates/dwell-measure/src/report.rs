@@ -105,8 +105,8 @@ fn is_first() -> bool {
     rank.is_none_or(|rank| rank == "0")
 }
 
-/// Says why the archive of a run is not complete, and what completes it: the files of the processes are in the experiment
-/// directory, or on each node in `scratch`.
+/// Reports why the archive of a run is not complete, and the command that completes it. The files of the processes are
+/// in the experiment directory, or on each node in `scratch`.
 pub(crate) fn incomplete(directory: &str, scratch: Option<&Path>, why: &io::Error) {
     let shown = shown(directory);
     let from = scratch.map_or(String::new(), |scratch| {

@@ -34,7 +34,7 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A number of bytes, as in `64M`.
+    /// A number of bytes with an optional unit, as in `64M`.
     Size,
     /// Path of a directory.
     Directory,
@@ -48,7 +48,7 @@ pub enum Kind {
     Count,
     /// A switch, which is on or off.
     Switch,
-    /// One word of a list.
+    /// One of these words, spelled exactly as they stand here.
     Choice(&'static [&'static str]),
 }
 

@@ -46,14 +46,14 @@ impl Sites {
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), PLACES) }
     }
 
-    /// The places where an address may be, in the order in which they are tried.
+    /// Returns the places where an address may be, in the order in which they are tried.
     fn path(&self, address: usize) -> impl Iterator<Item = &Place> {
         let start = address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - 16);
         let (before, from) = self.places().split_at(start % PLACES);
         from.iter().chain(before)
     }
 
-    /// The number of a site.
+    /// Returns the number of a site, or `None` if it is not known.
     pub(crate) fn find(&self, address: usize) -> Option<u32> {
         let place = self.path(address).find(|place| {
             let there = place.address.load(Ordering::Acquire);
@@ -62,14 +62,14 @@ impl Sites {
         (place.address.load(Ordering::Acquire) == address).then(|| place.id.load(Ordering::Relaxed))
     }
 
-    /// Adds a site after `define` has written it down. Callers take turns. `None`: there are too
-    /// many already, or it could not be written.
+    /// Adds a site after `define` has written it to the stream, and returns its number. Callers must take turns.
+    /// Returns `None` if there are too many sites already, or if the site could not be written.
     pub(crate) fn add(&self, address: usize, define: impl FnOnce(u32) -> bool) -> Option<u32> {
         let id = self.count.load(Ordering::Relaxed);
         self.add_numbered(address, || define(id).then_some(id))
     }
 
-    /// The same with a number that `define` gives.
+    /// Adds a site as [`Sites::add`] does, with the number that `define` returns.
     pub(crate) fn add_numbered(
         &self,
         address: usize,

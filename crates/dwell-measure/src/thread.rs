@@ -1,24 +1,24 @@
-//! One location: the events of a thread, and of those that come after it.
+//! One location: the events of a thread, and of the threads that take it over later.
 //!
-//! A thread gets its state with its first recorded call, and gives it back when it ends; the next
-//! new thread goes on in the same event file. Nothing here allocates from the program's heap, since a
-//! hook may be entered from inside an allocator.
+//! A thread gets its state with its first recorded call, and gives it back when it ends; the next new thread continues
+//! in the same event file. Nothing here allocates from the program's heap, since a hook may be entered from inside an
+//! allocator.
 //!
 //! # Busy
-//! A thread is *busy* while it is in the recorder: as long as there is a `Busy`, which is the only way to the state
-//! of a thread, and is given back by `Busy::release`. It has no destructor, since one costs instructions in every call;
-//! after a panic `abandon` does what is left to do. A signal handler that interrupts it then and calls a hooked function goes past the recorder,
-//! and is counted. Whoever ends the recording waits until no thread is busy.
+//! A thread is *busy* while it is in the recorder: as long as there is a `Busy`, which is the only way to the state of
+//! a thread, and is given back by `Busy::release`. It has no destructor, since one costs instructions in every call;
+//! after a panic `abandon` does what is left to do. A signal handler that interrupts a busy thread and calls a hooked
+//! function bypasses the recorder, and the call is counted. The thread that ends the recording waits until no thread is
+//! busy.
 //!
 //! # Frames
-//! Open calls are kept with the place of their return address on the stack. A call that never
-//! returned, because of `longjmp`, an exception or the end of its thread, is recognised by that: the
-//! stack has been used again. It is left at the time of the next call.
+//! Open calls are kept with the place of their return address on the stack. A call that never returned, because of
+//! `longjmp`, an exception or the end of its thread, is recognised by that: the stack has been used again. It is left
+//! at the time of the next call.
 //!
 //! # Muted
-//! A call that is filtered, or made while recording is paused or has no room, is followed like any
-//! other and writes nothing. What it does to requests and communicators, and the numbers of collectives,
-//! are as they would be.
+//! A call that is filtered, or made while recording is paused or has no room, is followed like any other and writes
+//! nothing. Its effects on requests and communicators, and the numbers of collectives, are as they would be.
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 mod aside;
@@ -222,10 +222,10 @@ struct Place {
     region: u32,
     /// Number of calls since the last recorded one, if only some calls are recorded.
     skipped: u32,
-    /// Its row in the profile, if it was called inside of that of the parent.
+    /// Row of the call in the profile, valid if the call around it has the row `parent`.
     row: u32,
     parent: u32,
-    /// Its `Enter` and `Leave`.
+    /// Encoded `Enter` and `Leave` events of the call.
     events: Option<(Prepared, Prepared)>,
 }
 
@@ -247,7 +247,7 @@ pub(crate) struct Frame {
     /// Set if the operation is complete at the origin when the call returns.
     pub(crate) blocking: bool,
     muted: bool,
-    /// Its rows in the profile: its own, and that of the partner of its first operation.
+    /// Rows of the call in the profile: its own, and that of the partner of its first operation.
     row: u32,
     partner: u32,
     /// When it was entered, and time in calls from here that are over.
@@ -255,7 +255,7 @@ pub(crate) struct Frame {
     inside: u64,
     /// Set for the program's own code, where the place of the return address is not known.
     own_code: bool,
-    /// Not a call but a parameter that has a value: its number plus one.
+    /// Id of the parameter plus one, if the frame stands for a value of a parameter and not for a call; otherwise 0.
     parameter: u32,
 }
 

@@ -53,14 +53,14 @@ const STOP: Rule = Rule(1 << 31);
 const FROM_FRAME: u32 = 1 << 30;
 const FURTHEST: i64 = (1 << 22) - 1;
 
-/// Where a thread is, as its caller has it.
+/// Position of a thread in a function, as its caller will find it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Where it will return to.
+    /// Return address of the function.
     pub(crate) address: usize,
-    /// Its stack pointer then.
+    /// Stack pointer after the return.
     pub(crate) stack: usize,
-    /// Its frame pointer then.
+    /// Frame pointer after the return.
     pub(crate) frame: usize,
 }
 

@@ -65,7 +65,7 @@ const HANDLES: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Windows {
     tables: Lock<Tables>,
-    /// Goes up when a handle changes its meaning, so that threads can keep what they looked up.
+    /// Counter that increases when a handle changes its meaning, so that threads can cache what they looked up.
     edition: AtomicU32,
 }
 
@@ -147,7 +147,7 @@ impl Windows {
             .map(|(window, _)| window)
     }
 
-    /// Counts a collective on a window and returns its number.
+    /// Counts a collective on a window and returns its sequence number, from 0 on.
     pub(crate) fn count(&self, number: u32) -> u64 {
         self.tables.with(|tables| match tables.windows.get_mut(number as usize) {
             Some(Some((_, counted))) => {

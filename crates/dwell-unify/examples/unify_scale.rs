@@ -108,7 +108,7 @@ impl Sum {
     }
 }
 
-/// One round.
+/// Figures of one round of the tree.
 #[derive(Default)]
 struct Level {
     /// Bytes of messages up, time to encode one, to decode and merge one.

@@ -482,7 +482,7 @@ mod tests {
         Fact::Context { id: 3, address: 0x1000, parent: 2 },
     ];
 
-    /// All of them, as they stand in a block.
+    /// Encodes all sample facts into a block.
     fn block() -> Vec<u8> {
         let mut block = vec![0; 1024];
         let mut at = 0;

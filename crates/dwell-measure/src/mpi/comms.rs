@@ -42,7 +42,7 @@ pub struct Comm {
     /// Number of communicators that all its members made from it.
     made: AtomicU64,
     windows: AtomicU64,
-    /// Its windows of the layers above MPI.
+    /// Windows of the layers above MPI on this communicator.
     pub(super) above: [OnceLock<&'static Window>; LAYERS],
     /// Ranks of its members in the world; `None` if they are the same as in the communicator.
     ranks: Option<Box<[u64]>>,

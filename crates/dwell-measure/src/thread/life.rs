@@ -35,9 +35,9 @@ use crate::unwind::Stack;
 pub struct Closed {
     /// Number of the location in its process, counted from 0.
     pub id: u32,
-    /// Number of calls that were recorded.
+    /// Number of calls that were recorded, in the trace or in the profile.
     pub calls: u64,
-    /// Number of events in its file.
+    /// Number of events in its file; 0 without a trace.
     pub events: u64,
     /// Number of calls that bypassed the recorder, because a signal handler made them while the thread was inside it.
     pub bypassed: u64,

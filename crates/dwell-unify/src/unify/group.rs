@@ -214,8 +214,8 @@ impl Builder {
         }
     }
 
-    /// As if its members were pushed one by one. After four of them the open run has their stride,
-    /// whatever came before, and the rest is a sum.
+    /// Adds a run as if its members were pushed one by one. After four of them the open run has their stride, whatever
+    /// came before, and the rest only increases its count.
     fn push_run(&mut self, run: Run) {
         for place in 0..run.count.min(4) {
             self.push(run.at(place));

@@ -13,7 +13,7 @@ const EMPTY: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
     items: Vec<T>,
-    /// Hash and position; as many as a power of two, at most half of them in use.
+    /// Hash and position of items. The number of slots is a power of two, and at most half of them are in use.
     slots: Vec<(u32, u32)>,
     /// Number of items that the slots contain. A list that is only read needs no slots.
     indexed: usize,

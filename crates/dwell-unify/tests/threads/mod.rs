@@ -10,7 +10,7 @@ use dwell_unify::unify::{Upcalls, rounds};
 /// Fault to inject into a message: it may change the bytes, and returns `true` to lose the message.
 pub(crate) type Fault = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;
 
-/// One thread for a process, one channel for a pair.
+/// Communication between threads that play processes, with one channel for each pair.
 pub(crate) struct Threads {
     pub(crate) rank: u64,
     size: u64,
