@@ -32,7 +32,7 @@ pub struct Runtime {
     pub name: String,
     /// Name and version of the standard that the runtime implements.
     pub interface: String,
-    /// Level of thread support that the program was granted, such as `MPI_THREAD_MULTIPLE`.
+    /// Level of thread support that the runtime granted to the program, in words; `unknown` if it named another level.
     pub threads: String,
 }
 
