@@ -1,8 +1,8 @@
-//! Nodes with more processes than cores.
+//! Detects nodes with more processes than cores.
 //!
-//! An archive of Dwell has the cores that each process may use. Processes share cores if some set of cores holds all
-//! cores of more processes than it has cores. The sets that are looked at are those of single processes and that of the whole
-//! node, which finds every launcher's way of binding.
+//! An archive of Dwell contains the cores that each process may use. Processes share cores if some set of cores
+//! contains all cores of more processes than it has cores. The analysis examines the sets of single processes and the
+//! set of the whole node, which covers the ways in which launchers bind processes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,18 +11,19 @@ use dwell_model::cores::Cores;
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
 
-/// Processes of a node that share cores because there are too few.
+/// Processes of a node that share cores because the node has fewer cores than processes. Such processes are often not
+/// running when others wait for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Name of the node.
+    /// Name of the node as the system tree of the archive gives it.
     pub node: String,
-    /// How many processes there are.
+    /// Number of processes that share the cores.
     pub processes: u32,
-    /// How many cores they may use together.
+    /// Number of cores that these processes may use together.
     pub cores: u32,
 }
 
-/// The cores of each process, by the id of its location group.
+/// Returns the cores of each process, by the id of its location group. Processes without such a property are missing.
 pub(crate) fn cores(defs: &Definitions) -> HashMap<u32, Cores> {
     let text = |id| defs.string(id).and_then(otf2::Str::to_str);
     let of = |definition: Definition<'_>| {
@@ -35,7 +36,7 @@ pub(crate) fn cores(defs: &Definitions) -> HashMap<u32, Cores> {
     defs.iter().filter_map(of).collect()
 }
 
-/// The crowd of a node, and which of its processes belong to one.
+/// Returns the most crowded set of cores of a node as (processes, cores), and all processes that belong to a crowd.
 pub(crate) fn crowd(cores: &[(u32, Cores)]) -> (Option<(u32, u32)>, BTreeSet<u32>) {
     let mut all = Cores::default();
     cores.iter().for_each(|(_, of)| all.join(of));
@@ -77,9 +78,9 @@ mod tests {
         assert_eq!(found(&[]), (None, vec![]));
         assert_eq!(found(&["0-1", "0-1"]), (None, vec![]));
         assert_eq!(found(&["0-1", "0-1", "0-1"]), (Some((3, 2)), vec![0, 1, 2]));
-        // Each has its own core.
+        // Each process has a core of its own.
         assert_eq!(found(&["0", "1", "2"]), (None, vec![]));
-        // Two are bound to the same core, and others have room.
+        // Two processes are bound to the same core, and others have room.
         assert_eq!(found(&["0", "0", "0-7"]), (Some((2, 1)), vec![0, 1]));
         assert_eq!(found(&["0", "1", "0-1"]), (Some((3, 2)), vec![0, 1, 2]));
     }

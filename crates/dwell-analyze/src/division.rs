@@ -1,6 +1,7 @@
-//! What the time of call paths of runtimes is divided into: waits, transfer, and time that nothing explains.
+//! Divides the time in runtime calls into waits, transfer and unexplained time, by call path.
 //!
-//! Times come from enters and leaves alone, and parts from what was booked. So the two can be held against each other.
+//! The times come from enters and leaves alone, and the parts from what the replay booked. Tests can therefore compare
+//! the two.
 
 use dwell_model::layer::Layer;
 
@@ -10,36 +11,37 @@ use crate::paths::Node;
 use crate::role::Traits;
 use crate::world::World;
 
-/// Time in calls of a runtime on one call path at one location, in nanoseconds.
+/// Time in runtime calls on one call path at one location, in nanoseconds. The sum of the three parts is the time.
 ///
-/// Calls inside a call at which waits are judged are a part of it. Of calls around it only their own time counts.
+/// Calls inside a call at which waits are judged are a part of that call. Of calls around it, only their exclusive time
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTime {
-    /// Number of the location in the report.
+    /// Number of the location in the report, counted from 0.
     pub location: u32,
-    /// Number of the call path at its location.
+    /// Number of the call path at its location. The same path may have another number at another location.
     pub path: u32,
-    /// The layer of the call.
+    /// Layer of the runtime call, such as OpenSHMEM or MPI.
     pub layer: Layer,
-    /// Time from the enters to the leaves of the calls.
+    /// Time between the enters and the leaves of the calls.
     pub time: u64,
-    /// Waits, with their upper bounds.
+    /// Waiting time by the upper bounds, so that the other two parts are never too large.
     pub waits: u64,
-    /// Time as long as such calls take when nothing holds them up.
+    /// Time that such calls need if nothing delays them, at most the time that waits leave.
     pub transfer: u64,
-    /// All other time.
+    /// Time that neither waits nor transfer explain.
     pub unexplained: u64,
 }
 
-/// Everything that was booked as a wait, with the upper bounds.
+/// Returns everything that was booked as a wait on a node, by the upper bounds.
 pub(crate) fn waits(node: &Node) -> u64 {
     Q::waits().map(|(wait, more)| node.get(Q::Wait(wait)) + more.map_or(0, |it| node.get(it))).sum()
 }
 
-/// The call paths of runtimes at a location.
+/// Returns the times of all runtime call paths at a location.
 pub(crate) fn of(world: &World, lane: &Lane) -> Vec<CallTime> {
     let count = lane.paths.len();
-    // Whether a call around a path is judged, and the time of a path with all calls inside.
+    // True for paths inside a judged call; and the inclusive time of each path.
     let (mut inside, mut times) = (vec![false; count], vec![0; count]);
     let at = |list: &[bool], place: u32| list.get(place as usize).copied().unwrap_or(false);
     let is_judged = |node: &Node| {

@@ -1,6 +1,7 @@
-//! Wait states of one-sided communication, found by replay.
+//! Finds wait states of one-sided communication by replaying an OTF2 archive.
 //!
-//! [`analyze`] reads an archive once and says which calls waited, for how long, and on whom.
+//! [`analyze`] reads an archive once and reports which calls waited, for how long, and for whom. [`Profile`] reads what
+//! a run recorded as a profile instead of a trace, and writes the same kind of report without waits.
 //!
 //! ```no_run
 //! use dwell_analyze::{Options, analyze};
@@ -79,32 +80,34 @@ pub use replay::least_memory;
 use tree::Tree;
 use world::World;
 
-/// Called with the number of events that were read since the last call.
+/// Callback that reports progress: the argument is the number of events that were read since the previous call, over
+/// all locations. The analysis calls it after each window from the thread that called [`analyze`].
 pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);
 
-/// Where windows are cut. It makes no difference to results.
+/// Rule by which the replay cuts a trace into windows of time. The results do not depend on it; tests use the other
+/// variants to show that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// So that a window fits into the memory budget.
+    /// Chooses the length of windows so that one window fits into the memory budget.
     #[default]
     Budget,
-    /// After so many nanoseconds of the trace.
+    /// Ends a window after this number of nanoseconds of the trace.
     Nanoseconds(u64),
-    /// After every event.
+    /// Ends a window after every event, which is slow and meant for tests of small archives.
     EveryEvent,
 }
 
-/// What to do, and with how much.
+/// Resources and choices of an analysis. [`Options::default`] uses all cores, 2 GiB of memory and the outermost layer.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Threads; 0 for as many as there are cores.
+    /// Number of worker threads; 0 stands for one thread per available core.
     pub threads: usize,
-    /// Bytes of memory to stay within, but for results; see [`least_memory`].
+    /// Memory budget in bytes. The results are not counted, and a budget below [`least_memory`] cannot be kept.
     pub memory: u64,
-    /// The layer to judge waits at; `None` for the outermost that has records of operations.
+    /// Layer at which waits are judged. `None` selects the outermost layer that has records of operations.
     pub layer: Option<Layer>,
-    /// Where windows are cut.
+    /// Rule by which the trace is cut into windows.
     pub cut: Cut,
 }
 
@@ -114,17 +117,17 @@ impl Default for Options {
     }
 }
 
-/// Why an archive could not be analysed.
+/// Reason why an archive could not be analysed or a report could not be written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The archive cannot be read.
+    /// The anchor file or the definitions of the archive cannot be read.
     Archive(otf2::Error),
-    /// It defines no location.
+    /// The archive defines no location, as archives of killed runs do before `dwell recover` has completed them.
     NoLocations,
-    /// A part of a profile cannot be read.
+    /// A file or folder of a profile cannot be read. The path says which one.
     Profile(PathBuf, io::Error),
-    /// The report cannot be written.
+    /// The Cube report cannot be written.
     Report(cubex::Error),
 }
 
@@ -164,7 +167,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// What was found.
+/// Result of [`analyze`]: ranked findings, sums over the run, and everything that could not be judged.
 #[derive(Debug)]
 pub struct Analysis {
     defs: Definitions,
@@ -180,17 +183,17 @@ pub struct Analysis {
     residual: Option<u64>,
 }
 
-/// Something that a run can gain by.
+/// One item of the list that [`Analysis::ranked`] returns: something that costs the run time.
 #[derive(Clone, Copy, Debug)]
 pub enum Ranked<'a> {
-    /// A call path that waits.
+    /// A call path whose calls wait for other processes.
     Waits(&'a Entry),
-    /// Communication that could take less time.
+    /// Communication that could take less time although nobody waits in it.
     Inefficient(&'a Inefficiency),
 }
 
 impl Ranked<'_> {
-    /// Twice what can be gained: the sum of both bounds.
+    /// Returns twice the expected gain, which is the sum of both bounds.
     fn gain(&self) -> u128 {
         match self {
             Self::Waits(it) => u128::from(it.nanoseconds) + u128::from(it.at_most),
@@ -199,21 +202,26 @@ impl Ranked<'_> {
     }
 }
 
-/// A pattern that could not be judged, wholly or in part.
+/// A pattern that could not be judged for some calls or for the whole archive. Its findings are incomplete, and output
+/// must say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotComputed {
-    /// Id of the pattern.
+    /// Id of the pattern as `dwell_model::waits` lists it.
     pub pattern: &'static str,
-    /// How many calls it concerns; 0 for all.
+    /// Number of calls that could not be judged; 0 if the reason concerns all of them.
     pub calls: u64,
-    /// Why.
+    /// Reason in words for a user, without a full stop.
     pub reason: String,
 }
 
-/// Analyses an archive.
+/// Replays an archive and returns all findings.
 ///
-/// # Errors
-/// If its definitions cannot be read. Damage behind that becomes part of the result.
+/// The function reads all events once, on as many threads as `options` allows, and reports to `progress` while it does.
+/// Afterwards it reads a few intervals again to find what the partners of the worst waits did meanwhile. Missing or
+/// damaged event files do not make it fail: see [`Analysis::damage`] and [`Analysis::not_computed`].
+///
+/// # Errors Returns [`Error::Archive`] if the definitions cannot be read, and [`Error::NoLocations`] if they define no
+/// location.
 pub fn analyze(
     archive: &Archive,
     options: &Options,
@@ -256,47 +264,49 @@ pub fn analyze(
     })
 }
 
-/// Name of the extra member of a report that lists pairs, as comma-separated values.
+/// Name of the extra member of a Cube report that lists communicating pairs as comma-separated values. The first line
+/// names the columns; times are in seconds.
 pub const PAIRS: &str = "dwell-pairs.csv";
 
-/// Who sent how much to whom.
+/// One row of the communication matrix: traffic of one kind from one origin to one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The origin: a process, or a node above [`MOST_PARTIES`] processes.
+    /// Name of the origin: a process, or a node if the run has more than [`MOST_PARTIES`] processes.
     pub origin: String,
-    /// The target.
+    /// Name of the target, which is a process or a node like the origin.
     pub target: String,
-    /// The kind of communication.
+    /// Kind of communication, such as puts or messages.
     pub kind: Kind,
-    /// How much.
+    /// Number of operations, bytes and times of this pair.
     pub cell: Cell,
 }
 
 impl Analysis {
-    /// What waits, in the order of the [entries](Self::entries).
+    /// Returns all findings in the order of the [entries](Self::entries), so that each entry is a range of this slice.
     pub fn findings(&self) -> &[Finding] {
         &self.ranking.findings
     }
 
-    /// Findings by call path. Those of the run come first, then those of start-up and of shutdown; in each phase, what
-    /// can gain most comes first.
+    /// Returns the findings grouped by call path. Entries of the run come first, then those of start-up and of
+    /// shutdown; within a phase, the greatest expected gain comes first.
     pub fn entries(&self) -> &[Entry] {
         &self.ranking.entries
     }
 
-    /// Time over all locations in start-up, run and shutdown.
+    /// Returns the time of start-up, run and shutdown in nanoseconds, each summed over all locations.
     pub fn times(&self) -> Times {
         self.ranking.times
     }
 
-    /// Communication of the run that could take less time although nobody waits, what saves most first: all that could
-    /// save at least 1 % of the run.
+    /// Returns communication of the run that could take less time although nobody waits, the greatest saving first.
+    /// Only what could save at least 1 % of the run is listed.
     pub fn inefficient(&self) -> &[Inefficiency] {
         &self.inefficient
     }
 
-    /// What a person reads of the run: call paths that wait at least 0.1 % of it, and communication that could take less
-    /// time, what can gain most first.
+    /// Returns the ranking that users read: call paths that wait for at least 0.1 % of the run, and inefficient
+    /// communication, the greatest expected gain first. Start-up and shutdown are left out; see [`Self::entries`] for
+    /// them.
     pub fn ranked(&self) -> Vec<Ranked<'_>> {
         let run = self.times().run;
         let large = |it: &&Entry| it.phase == Phase::Run && !it.is_small(run);
@@ -308,123 +318,129 @@ impl Analysis {
         list
     }
 
-    /// Call paths with time in calls of a runtime beyond waits and transfer, the longest first.
+    /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first.
     pub fn unexplained(&self) -> &[Unexplained] {
         &self.unexplained
     }
 
-    /// Nodes with more processes than cores, as far as the archive has the cores.
+    /// Returns the nodes with more processes than cores. An archive that does not record the cores of its processes has
+    /// none.
     pub fn crowds(&self) -> impl Iterator<Item = &Crowd> {
         self.world.system.crowds.values()
     }
 
-    /// Loops over calls that test, the longest first.
+    /// Returns loops over calls that test for completion or for a change of memory, the longest first.
     pub fn polling(&self) -> &[Polling] {
         &self.polling
     }
 
-    /// How far wrong times of different nodes may be against each other, in nanoseconds, if the archive
-    /// says so: where there is one clock only, it does not.
+    /// Returns the largest error of clock synchronisation between nodes in nanoseconds. `None` if the archive does not
+    /// state it, as for runs with a single clock.
     pub fn clock_residual(&self) -> Option<u64> {
         self.residual
     }
 
-    /// What could not be judged.
+    /// Returns the patterns that could not be judged, wholly or in part, with the reason for each.
     pub fn not_computed(&self) -> &[NotComputed] {
         &self.not_computed
     }
 
-    /// What is wrong with the archive.
+    /// Returns the defects of the archive, such as an event file that ends early: the first 20 as one text each, and
+    /// the number of all others as the last text. Empty if there is none.
     pub fn damage(&self) -> &[String] {
         &self.damage
     }
 
-    /// Pairs of nodes, origin and target, between which some operations were seen to progress without their
-    /// targets.
+    /// Returns the number of pairs of nodes, origin and target, for which the archive shows that some operations
+    /// progress without help of their targets.
     pub fn independent_pairs(&self) -> usize {
         patterns::evidence::pairs(&self.replayed.independent)
     }
 
-    /// How many events were read.
+    /// Returns the number of events that were read, over all locations.
     pub fn events(&self) -> u64 {
         self.replayed.events
     }
 
-    /// How many operations under way did not fit into memory and lay in a file for a while.
+    /// Returns the number of operations in flight that did not fit into the memory budget and were moved to a temporary
+    /// file. A large number means that more memory would make the analysis faster.
     pub fn spilled(&self) -> u64 {
         let actors = self.replayed.shards.iter().flat_map(|shard| &shard.actors);
         actors.map(|actor| actor.outstanding.spilled).sum()
     }
 
-    /// How many windows they were read in.
+    /// Returns the number of windows of time that the trace was cut into.
     pub fn windows(&self) -> u64 {
         self.replayed.windows
     }
 
-    /// How many locations there are.
+    /// Returns the number of locations that the archive defines, with and without events.
     pub fn locations(&self) -> usize {
         self.world.system.places.len()
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes, which are the location groups of the archive.
     pub fn processes(&self) -> usize {
         self.world.system.processes.len()
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes in the system tree of the archive.
     pub fn nodes(&self) -> usize {
         self.world.system.nodes.len()
     }
 
-    /// From the first event to the last, in nanoseconds.
+    /// Returns the time from the first event to the last over all locations, in nanoseconds; 0 for an archive without
+    /// events.
     pub fn length(&self) -> u64 {
         let lanes = || tree::lanes(&self.replayed.shards).filter(|lane| lane.events > 0);
         let first = lanes().filter_map(|lane| lane.first).min().unwrap_or(0);
         lanes().map(|lane| lane.now).max().unwrap_or(0).saturating_sub(first)
     }
 
-    /// Time over all locations, in nanoseconds.
+    /// Returns the exclusive time of all call paths over all locations, in nanoseconds.
     pub fn time(&self) -> u64 {
         let nodes = tree::lanes(&self.replayed.shards).flat_map(|lane| lane.paths.iter());
         nodes.map(|(_, node)| node.time).sum()
     }
 
-    /// What was booked of a quantity, over all call paths and locations.
+    /// Returns the sum of a quantity over all call paths and locations, in nanoseconds, bytes or operations as the
+    /// quantity defines.
     pub fn total(&self, what: Quantity) -> u64 {
         tree::lanes(&self.replayed.shards).map(|lane| booked(lane, what)).sum()
     }
 
-    /// What was booked of a quantity at a location, over all call paths. Locations are in the order of
-    /// the report.
+    /// Returns the sum of a quantity over all call paths of one location. `location` counts from 0 in the order of the
+    /// report; a number without a location yields 0.
     pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
         tree::lanes(&self.replayed.shards).nth(location).map_or(0, |lane| booked(lane, what))
     }
 
-    /// What the time of every call path in calls of a runtime is divided into, for each location.
+    /// Returns, for every call path of a runtime at every location, how its time divides into waits, transfer and
+    /// unexplained time. Tests compare these sums with the time between enters and leaves.
     pub fn call_times(&self) -> Vec<CallTime> {
         let lanes = tree::lanes(&self.replayed.shards);
         lanes.flat_map(|lane| division::of(&self.world, lane)).collect()
     }
 
-    /// How many waits were longer than what was left of their calls. If there are any, a rule of a pattern is wrong.
+    /// Returns the number of waits that were longer than the time left in their calls. Any value but 0 means that a
+    /// rule of a pattern is wrong.
     pub fn waits_beyond_calls(&self) -> u64 {
         tree::lanes(&self.replayed.shards).map(|lane| lane.paths.excess).sum()
     }
 
-    /// Pairs that communicate, in order.
+    /// Returns all pairs that communicate, ordered by origin, target and kind.
     pub fn pairs(&self) -> Vec<Pair> {
         pairs(&self.world, &self.replayed)
     }
 
-    /// Whether pairs are pairs of nodes.
+    /// Returns `true` if [`Self::pairs`] are pairs of nodes, which they are above [`MOST_PARTIES`] processes.
     pub fn pairs_are_nodes(&self) -> bool {
         self.world.parties.folded()
     }
 
-    /// Writes the Cube report. Its extra member [`PAIRS`] lists the pairs that communicate.
+    /// Writes the Cube report to `path`. Its extra member [`PAIRS`] lists the pairs that communicate.
     ///
-    /// # Errors
-    /// If the file cannot be written.
+    /// # Errors Returns an error if the file cannot be created or written; the file may be incomplete then.
     pub fn write_report(&self, path: &Path) -> cubex::Result<()> {
         let notes: Vec<String> = self.not_computed.iter().map(ToString::to_string).collect();
         let pairs = pairs_csv(&self.pairs());
@@ -439,7 +455,7 @@ impl Analysis {
     }
 }
 
-/// Pairs that communicate, in order.
+/// Sums up the matrices of all shards and names the pairs, ordered by origin, target and kind.
 fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
     let mut sum = matrix::Sum::new();
     replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
@@ -464,7 +480,7 @@ fn named_pairs(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     sum.iter().map(pair).collect()
 }
 
-/// Pairs as comma-separated values; times are seconds.
+/// Formats pairs as comma-separated values with a line of column names. Times are in seconds.
 fn pairs_csv(pairs: &[Pair]) -> String {
     let mut text = String::from("origin,target,kind,operations,bytes,seconds,wait_seconds\n");
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
@@ -478,7 +494,7 @@ fn pairs_csv(pairs: &[Pair]) -> String {
     text
 }
 
-/// What was booked of a quantity at a location.
+/// Returns the sum of a quantity over all call paths of a location.
 fn booked(lane: &lane::Lane, what: Quantity) -> u64 {
     lane.paths.iter().map(|(_, node)| node.get(what)).sum()
 }

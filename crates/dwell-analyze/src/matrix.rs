@@ -1,19 +1,18 @@
-//! Who communicates with whom: operations, bytes, time and wait for each pair.
+//! The communication matrix: operations, bytes, time and waits for each pair of origin and target.
 //!
-//! Above [`MOST`] processes the parties are nodes, so that the matrix stays small whatever the size of
-//! the run.
+//! In runs with more than [`MOST`] processes the rows and columns are nodes, so that the matrix stays small.
 
 use std::collections::BTreeMap;
 
 use crate::system::System;
 
-/// Most processes that are listed one by one.
+/// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node.
 pub const MOST: usize = 1024;
 
-/// What the rows and columns of the matrix are.
+/// Mapping of processes to the rows and columns of the matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Parties {
-    /// The party of each process; `None` if it is the process itself.
+    /// Party of each process; `None` if every process is a party of its own.
     of: Option<Vec<u32>>,
 }
 
@@ -34,31 +33,31 @@ impl Parties {
         }
     }
 
-    /// Whether parties are nodes.
+    /// Returns `true` if parties are nodes.
     pub(crate) fn folded(&self) -> bool {
         self.of.is_some()
     }
 }
 
-/// Kind of communication.
+/// Kind of communication in the communication matrix. Each pair of origin and target has one cell for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Puts.
+    /// One-sided puts, which move bytes from the origin to the target.
     Put,
-    /// Gets.
+    /// One-sided gets, which move bytes from the target to the origin.
     Get,
-    /// Atomics.
+    /// One-sided atomic operations, such as fetch-and-add or compare-and-swap.
     Atomic,
-    /// Messages.
+    /// Two-sided messages from the sender to the receiver.
     Message,
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds, in the order in which reports list them.
     pub const ALL: [Self; 4] = [Self::Put, Self::Get, Self::Atomic, Self::Message];
 
-    /// The name, as in reports.
+    /// Returns the name of the kind as reports and the list of pairs print it, for example `put`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Put => "put",
@@ -69,39 +68,39 @@ impl Kind {
     }
 }
 
-/// What went from one party to another.
+/// Sums over all communication of one kind from one party to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Operations.
+    /// Number of operations or messages.
     pub operations: u64,
-    /// Bytes.
+    /// Bytes that were moved, in either direction.
     pub bytes: u64,
-    /// Nanoseconds in the calls that issued them.
+    /// Time in nanoseconds of the calls that issued the operations. Waits are a part of it.
     pub time: u64,
-    /// Nanoseconds of waits for the target.
+    /// Time in nanoseconds that the origin waited for the target.
     pub wait: u64,
 }
 
-/// What went from whom to whom, in order.
+/// The whole matrix, by origin, target and kind.
 pub(crate) type Sum = BTreeMap<(u32, u32, Kind), Cell>;
 
-/// Part of the matrix: the rows of some origins.
+/// Part of the matrix: the rows of the origins of one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
-    /// By origin; targets for each kind.
+    /// Rows in no order: the origin, and its targets for each kind.
     rows: Vec<(u32, [Targets; 4])>,
 }
 
-/// Cells that lie together.
+/// Number of cells that are allocated together.
 const BLOCK: u32 = 16;
 
-/// The targets of an origin: only those that it communicates with take room, and their neighbours.
+/// Targets of one origin. Only blocks with targets that the origin communicates with take memory.
 #[derive(Debug, Default)]
 struct Targets {
-    /// First target of a block and its place, sorted.
+    /// First target of each block and the place of the block, sorted by target.
     places: Vec<(u32, u32)>,
     blocks: Vec<[Cell; BLOCK as usize]>,
-    /// What was looked up last.
+    /// First target and place of the block that was looked up last.
     last: Option<(u32, u32)>,
 }
 
@@ -141,7 +140,7 @@ impl Targets {
 }
 
 impl Matrix {
-    /// Place of the row of a process, made if it is not there.
+    /// Returns the place of the row of a process, and creates the row if it does not exist.
     pub(crate) fn row(&mut self, process: u32, parties: &Parties) -> usize {
         let party = parties.party(process);
         match self.rows.iter().position(|row| row.0 == party) {
@@ -153,13 +152,13 @@ impl Matrix {
         }
     }
 
-    /// A cell of a row.
+    /// Returns a cell of a row, or `None` if there is no such row.
     #[inline(always)]
     pub(crate) fn cell(&mut self, row: usize, to: u32, kind: Kind) -> Option<&mut Cell> {
         self.rows.get_mut(row)?.1.get_mut(kind as usize)?.cell(to)
     }
 
-    /// Adds everything to a sum.
+    /// Adds all cells of this part to the whole matrix.
     pub(crate) fn add_to(&self, sum: &mut Sum) {
         for (from, row) in &self.rows {
             for (kind, targets) in Kind::ALL.into_iter().zip(row) {

@@ -1,62 +1,67 @@
-//! What is booked on a call path at a location: counts, volumes and waits.
+//! Quantities that the replay books on a call path at a location: counts, volumes and waits.
 
 use dwell_model::waits::{Certainty, Wait};
 
-/// Something that is summed up for each call path and location. Times are in nanoseconds.
+/// Something that the replay sums up for each call path and location. Times are in nanoseconds, volumes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
-    /// The number of put operations.
+    /// Number of put operations that calls on the path issued.
     Puts,
-    /// The number of get operations.
+    /// Number of get operations that calls on the path issued.
     Gets,
-    /// The number of atomic operations.
+    /// Number of atomic operations that calls on the path issued, accumulates included.
     Atomics,
-    /// The bytes that puts and atomics sent.
+    /// Bytes that puts and atomics sent from the origin to their targets.
     BytesPut,
-    /// The bytes that gets and atomics fetched.
+    /// Bytes that gets and atomics fetched from their targets.
     BytesGet,
-    /// The number of messages that were sent.
+    /// Number of two-sided messages that were sent.
     Sends,
-    /// The number of messages that were received.
+    /// Number of two-sided messages that were received.
     Receives,
-    /// The bytes of messages that were sent.
+    /// Bytes of two-sided messages that were sent.
     BytesSent,
-    /// The bytes of messages that were received.
+    /// Bytes of two-sided messages that were received.
     BytesReceived,
-    /// The number of collective operations.
+    /// Number of collective operations that the location took part in.
     Collectives,
-    /// The time of a wait; the lower bound, if a wait has two bounds.
+    /// Time of a wait in nanoseconds. If the wait has two bounds, this is the lower one.
     Wait(Wait),
-    /// The difference between the upper and the lower bound of a wait that has two bounds.
+    /// Difference between the upper and the lower bound of a wait. Waits without bounds never have one.
     Margin(Wait),
-    /// The part of a wait for which something had to be inferred: the address of a flag, or when a lock was obtained.
+    /// Part of a wait that the analysis inferred, because the records do not contain the address of a flag or the time
+    /// at which a lock was obtained.
     Inferred(Wait),
-    /// The part of the upper bound of a wait that no operation supports which ended when its target arrived.
+    /// Part of the upper bound of a wait that follows from the progress rule alone: no operation supports it by ending
+    /// just when its target arrived.
     ByRule(Wait),
-    /// Time that looks like this wait, of classes of operations that were seen to need no target.
+    /// Time that looks like this wait, but of operations whose class was seen to progress without help of the target.
+    /// The analysis does not count it as a wait.
     Unconfirmed(Wait),
-    /// The number of collectives that were judged without some of their members.
+    /// Number of collectives that were judged although events of some members are missing, so that their waits are
+    /// lower bounds.
     PartialCollectives,
-    /// The number of calls in polling loops.
+    /// Number of calls that belong to polling loops.
     PollingCalls,
-    /// The time from the first call of each polling loop to its last. This is no wait: the process computes.
+    /// Time from the first call of each polling loop to its last. Reports do not show it as a wait, because the process
+    /// runs its own code between the calls.
     PollingTime,
-    /// The part of the time of polling loops until something happened of which it is known who caused it.
+    /// Part of the time of polling loops until something ended them whose cause is known, such as a message or a put.
     PollingBlamed,
-    /// The time of calls beyond their waits, as long as calls take that nothing holds up.
+    /// Time of calls beyond their waits, up to the time that calls of the same class need if nothing delays them.
     Transfer,
-    /// The time of calls beyond waits and transfer.
+    /// Time of calls beyond waits and transfer, which nothing in the archive explains.
     Unexplained,
-    /// The part of the unexplained time of calls of which there are too few to say how long they take.
+    /// Part of the unexplained time in calls that are too few of their class to know how long such calls take.
     TooFew,
 }
 
 use Quantity as Q;
 
-/// How many waits there are.
+/// Number of waits in the catalogue.
 const WAITS: usize = Wait::ALL.len();
 
-/// Quantities that belong to no wait and come before those that do.
+/// Quantities that belong to no wait and precede those that do.
 const COUNTS: [Q; 10] = [
     Q::Puts,
     Q::Gets,
@@ -70,7 +75,7 @@ const COUNTS: [Q; 10] = [
     Q::Collectives,
 ];
 
-/// Quantities that belong to no wait and come after those that do.
+/// Quantities that belong to no wait and follow those that do.
 const OTHERS: [Q; 7] = [
     Q::PartialCollectives,
     Q::PollingCalls,
@@ -82,10 +87,10 @@ const OTHERS: [Q; 7] = [
 ];
 
 impl Quantity {
-    /// How many quantities there are.
+    /// Number of quantities.
     pub(crate) const COUNT: usize = COUNTS.len() + 5 * WAITS + OTHERS.len();
 
-    /// The place of the quantity among all of them, below [`Self::COUNT`].
+    /// Returns the index of the quantity in the order of [`Self::all`], which is below [`Self::COUNT`].
     #[inline(always)]
     pub(crate) fn index(self) -> usize {
         let of = |kind: usize, wait: Wait| COUNTS.len() + kind * WAITS + wait as usize;
@@ -116,15 +121,17 @@ impl Quantity {
         }
     }
 
-    /// Every quantity: counts, then waits with their bounds and parts, then everything else.
+    /// Returns every quantity once: counts first, then waits with their bounds and parts, then everything else. The
+    /// order is that of the cells in which the replay sums them up.
     pub fn all() -> impl Iterator<Item = Self> {
         let waits = [Q::Wait, Q::Margin, Q::Inferred, Q::ByRule, Q::Unconfirmed];
         let waits = waits.into_iter().flat_map(|of| Wait::ALL.iter().map(move |wait| of(*wait)));
         COUNTS.into_iter().chain(waits).chain(OTHERS)
     }
 
-    /// Waits that exclude each other, each with the quantity by which its upper bound is higher. Waits that are part of
-    /// another one are not among them.
+    /// Returns the waits that exclude each other, each with the quantity that has to be added for its upper bound, or
+    /// `None` if it has no bounds. Waits that are a part of another one are left out, so the sum of all is no more than
+    /// the time.
     pub fn waits() -> impl Iterator<Item = (Wait, Option<Self>)> {
         let whole = Wait::ALL.iter().copied().filter(|wait| wait.about().part_of.is_none());
         whole.map(|wait| {
@@ -133,7 +140,7 @@ impl Quantity {
         })
     }
 
-    /// The wait whose time this is; `None` for counts, and for bounds and parts of a wait.
+    /// Returns the wait whose time this quantity is. `None` for counts, and for bounds and parts of a wait.
     pub fn wait(self) -> Option<Wait> {
         match self {
             Q::Wait(wait) => Some(wait),

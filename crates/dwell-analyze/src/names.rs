@@ -1,4 +1,4 @@
-//! Names of regions and call sites, from the definitions.
+//! Looks up names of regions, windows, parameters and call sites in the definitions of an archive.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,23 @@ use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef}
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition, id::Id};
 
-/// Where in the program something was called.
+/// Source position of a call, with enough detail to tell it from other calls on the same line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// The function that calls.
+    /// Name of the function that contains the call.
     pub function: String,
-    /// The file.
+    /// Path of the source file as debug information gives it, or an empty string if it is unknown.
     pub file: String,
-    /// The line; 0 if it is not known.
+    /// Line number, counted from 1; 0 if it is unknown.
     pub line: u32,
-    /// The column, where it tells the call from others on the same line and is known; otherwise 0.
+    /// Column number, given only if several calls share the line and the archive knows their columns; otherwise 0.
     pub column: u32,
-    /// Which of several calls of the same function on this line it is, and how many there are, in the order of their first
-    /// calls: where no column tells them apart.
+    /// Position of this call among the calls of the same function on this line, counted from 1, and their number, in
+    /// the order in which they were first made. Given only if no column tells them apart.
     pub nth: Option<(u32, u32)>,
 }
 
-/// The columns of calls that share a line with others.
+/// Columns of calls that share a line with other calls.
 #[derive(Debug, Default)]
 pub(crate) struct Columns(HashMap<CallingContextRef, u32>);
 
@@ -45,21 +45,21 @@ impl Columns {
         Self(defs.iter().filter_map(column).collect())
     }
 
-    /// The column of a call site, or 0.
+    /// Returns the column of a call site, or 0 if it is unknown.
     pub(crate) fn get(&self, site: CallingContextRef) -> u32 {
         self.0.get(&site).copied().unwrap_or(0)
     }
 }
 
-/// A parameter that has a value. Of values that are too many to be kept apart there is none.
+/// A parameter with one of its values. A recorder that met too many values keeps the rest together, without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Setting {
     pub(crate) parameter: ParameterRef,
-    /// The bits of a number, or a string of the archive.
+    /// Bits of a number, or the reference of a string in the archive.
     pub(crate) value: Option<u64>,
 }
 
-/// A parameter and its value.
+/// Formats a parameter and its value as `name=value`.
 pub(crate) fn setting(defs: &Definitions, Setting { parameter, value }: Setting) -> String {
     let text = |id| defs.string(id).map(|it| it.to_string());
     let (name, kind) = match defs.find(ParameterRef::KIND, parameter.raw()) {
@@ -78,14 +78,14 @@ pub(crate) fn setting(defs: &Definitions, Setting { parameter, value }: Setting)
     }
 }
 
-/// The name of a region.
+/// Returns the name of a region, or `region N` if the archive does not define one.
 pub(crate) fn region(defs: &Definitions, id: RegionRef) -> String {
     defs.region(id)
         .and_then(|region| defs.string(region.name))
         .map_or_else(|| format!("region {}", id.0), |name| name.to_string())
 }
 
-/// The name of a window, if the archive defines it. Numbers that do not fit stand for none.
+/// Returns the name of a window if the archive defines it. `u16::MAX` stands for a window whose number does not fit.
 pub(crate) fn window(defs: &Definitions, number: u16) -> Option<String> {
     let id = RmaWinRef(u32::from(number));
     match defs.find(RmaWinRef::KIND, id.raw()) {
@@ -96,7 +96,7 @@ pub(crate) fn window(defs: &Definitions, number: u16) -> Option<String> {
     }
 }
 
-/// A call site, if the archive knows it.
+/// Returns a call site without column and position, if the archive defines it.
 pub(crate) fn site(defs: &Definitions, id: CallingContextRef) -> Option<Site> {
     let context = defs.calling_context(id)?;
     let place = context.source_code_location;

@@ -1,12 +1,12 @@
-//! A report from the profile of a run, which the recorder summed up while the program ran.
+//! Writes a report from the profile of a run, which the recorder summed up while the program ran.
 //!
-//! What a location has of a call path is what replay would have counted. The report is written by the code
-//! that writes those of replay, so that both name everything alike.
+//! For each location and call path a profile contains what a replay would have counted. The code that writes reports of
+//! a replay writes these as well, so that both use the same names.
 //!
-//! Profiles lie in [blocks](dwell_model::profile::block): the lines of a call path of many locations stand
-//! together. So the report is made path by path: of each, the lines of all blocks are read and become the rows
-//! of the metrics. Memory is the tables of the blocks and, for each thread, the rows of a few paths; how many
-//! is decided by a [budget](MEMORY).
+//! Profiles are stored in [blocks](dwell_model::profile::block), in which the lines of one call path at many locations
+//! are contiguous. The report is therefore made path by path: the lines of a path are read from all blocks and become
+//! the rows of the metrics. Memory holds the tables of the blocks and, for each thread, the rows of a few paths,
+//! limited by a [budget](MEMORY).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -34,10 +34,10 @@ use crate::tree::{Branch, Tree};
 use crate::world::World;
 use crate::{Error, named_pairs, pairs_csv};
 
-/// Bytes for the values of call paths that are being written.
+/// Memory budget in bytes for the values of call paths that are being written.
 const MEMORY: usize = 256 << 20;
 
-/// Quantities in the order of the counts of a row.
+/// Quantities in the order of the counts in a line of a block.
 const COUNTS: [Q; raw::COUNTS.len()] = [
     Q::Puts,
     Q::Gets,
@@ -51,13 +51,14 @@ const COUNTS: [Q; raw::COUNTS.len()] = [
     Q::Collectives,
 ];
 
-/// A profile.
+/// The profile of a run: its definitions, its call tree and the tables of its blocks. The values stay in the files
+/// until a report is written.
 #[derive(Debug)]
 pub struct Profile {
     defs: Definitions,
     world: World,
     tree: Tree,
-    /// What the paths of the tree have; see [`Sums::has`].
+    /// Bits that say which values the paths of the tree have; see [`Sums::has`].
     has: Vec<u32>,
     blocks: Vec<Block>,
     notes: Vec<String>,
@@ -68,14 +69,14 @@ pub struct Profile {
 struct Block {
     path: PathBuf,
     head: Head,
-    /// The locations in its table, by their numbers here; `None` if the archive has none such, or another
-    /// block has it.
+    /// Numbers of the locations in the table of the block; `None` if the archive does not define the location, or
+    /// another block already has it.
     places: Vec<Option<u32>>,
-    /// Where the lines of its paths are, by path.
+    /// Positions of the lines of each path, sorted by path.
     spans: Vec<Span>,
 }
 
-/// Where the lines of a path are.
+/// Position of the lines of one path in a block.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     path: u32,
@@ -84,33 +85,35 @@ struct Span {
     lines: u64,
 }
 
-/// What calls of one function at one call path and location were.
+/// Calls of one function on one call path at one location, as [`Profile::calls`] shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calls<'p> {
-    /// The function.
+    /// Name of the function, or the parameter and its value if `is_parameter` is set.
     pub region: &'p str,
-    /// What its region says it means.
+    /// Description of the region in the archive, which states the meaning of the function for the analysis.
     pub description: &'p str,
-    /// Its ids in the events of its process, which decide how long its records are.
+    /// Ids of the function in the local definitions of its process. The size of an event record depends on them, so
+    /// estimates of trace sizes need them.
     pub local: (u32, Option<u32>),
-    /// How often it was called.
+    /// Number of calls of this function on this path, summed up by the recorder while the program ran.
     pub visits: u64,
-    /// Nanoseconds, without those of calls inside.
+    /// Exclusive time in nanoseconds.
     pub nanoseconds: u64,
-    /// Whether it is no call but a parameter that had a value.
+    /// True if this is not a call but the value of a parameter.
     pub is_parameter: bool,
-    /// How many values counters had in it.
+    /// Number of counter values that were read in these calls.
     pub values: u64,
-    /// Operations and bytes, in the order of [`dwell_model::profile::COUNTS`].
+    /// Number of operations and bytes, in the order of [`dwell_model::profile::COUNTS`].
     pub counts: [u64; raw::COUNTS.len()],
 }
 
 impl Profile {
-    /// Reads the tables of the blocks of an experiment, which are in `folder`.
+    /// Reads the definitions of an archive and the tables of the profile blocks in `folder`.
     ///
-    /// # Errors
-    /// If the definitions of the archive, or the folder, cannot be read. Locations that are missing and blocks
-    /// that are damaged become notes of the report.
+    /// Locations without a profile and damaged blocks do not make it fail; they become [notes](Self::notes).
+    ///
+    /// # Errors Returns an error if the definitions of the archive or the folder cannot be read, or if no location is
+    /// defined.
     pub fn read(archive: &Archive, folder: &FilePath) -> Result<Self, Error> {
         let defs = archive.definitions()?;
         let world = World::of(archive.anchor(), &defs, None);
@@ -137,20 +140,21 @@ impl Profile {
         Ok(Self { defs, world, tree, has, blocks, notes })
     }
 
-    /// What there is to say about it.
+    /// Returns notes for the user: damaged blocks, locations without a profile, and calls that did not fit into the
+    /// table of call paths. Empty for a complete profile.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// How many processes and locations there are.
+    /// Returns the number of processes and the number of locations that the archive defines.
     pub fn size(&self) -> (usize, usize) {
         (self.world.system.processes.len(), self.world.system.places.len())
     }
 
-    /// Shows everything that was called, location by location. Memory is what one block has.
+    /// Calls `show` once for each location of each block, with everything that was called there. Only one block is in
+    /// memory at a time.
     ///
-    /// # Errors
-    /// If a block cannot be read, or is damaged.
+    /// # Errors Returns [`Error::Profile`] if a block cannot be read or is damaged.
     pub fn calls(&self, mut show: impl FnMut(&[Calls<'_>])) -> Result<(), Error> {
         let text = |id| self.defs.string(id).map(|it| it.to_string()).unwrap_or_default();
         let functions: Vec<(String, String, bool)> = self
@@ -196,10 +200,11 @@ impl Profile {
         Ok(())
     }
 
-    /// Writes the Cube report. Gives what is damaged, and was left out.
+    /// Writes the Cube report to `path`. Returns a text for each damaged part of a block, whose values the report
+    /// lacks.
     ///
-    /// # Errors
-    /// If blocks cannot be read, or the file cannot be written.
+    /// # Errors Returns an error if a block cannot be read for another reason than damage, or if the file cannot be
+    /// written.
     pub fn write_report(&self, path: &FilePath) -> Result<Vec<String>, Error> {
         let sum = self.partners()?;
         let pairs = pairs_csv(&named_pairs(&self.world, &sum));
@@ -233,7 +238,7 @@ impl Profile {
         Ok(damage)
     }
 
-    /// On which paths which counters had values.
+    /// Returns the pairs of path and counter for which there are values.
     fn counted(&self) -> Result<BTreeSet<(u32, MetricRef)>, Error> {
         let (mut found, mut buffer) = (BTreeSet::new(), Vec::new());
         let has_some =
@@ -254,7 +259,7 @@ impl Profile {
         Ok(found)
     }
 
-    /// Who communicates with whom.
+    /// Reads the communication matrix from all blocks.
     fn partners(&self) -> Result<matrix::Sum, Error> {
         let mut sum = matrix::Sum::new();
         let mut bytes = Vec::new();
@@ -279,7 +284,7 @@ impl Profile {
         Ok(sum)
     }
 
-    /// Writes all values: a few paths at a time, on all cores.
+    /// Writes all values, a few paths at a time, on all cores that the memory budget allows.
     fn fill(&self, sheets: &Sheets, damage: &Mutex<Vec<String>>) -> Result<(), Error> {
         let of_path = Columns::bytes(self.world.system.places.len());
         let cores = thread::available_parallelism().map_or(1, Into::into);
@@ -365,29 +370,29 @@ impl Profile {
     }
 }
 
-/// Paths that are filled at once, at most: for each, blocks are opened once.
+/// Greatest number of paths that one thread fills at once. Each group of paths opens each block once.
 const MOST_AT_ONCE: usize = 16;
 
-/// The values of a path at all locations.
+/// Values of one path at all locations.
 #[derive(Debug, Default)]
 struct Columns {
     visits: Vec<u64>,
     time: Vec<u64>,
     shortest: Vec<u64>,
     longest: Vec<u64>,
-    /// Empty if there are none.
+    /// Empty for counts that the path does not have.
     counts: [Vec<u64>; raw::COUNTS.len()],
-    /// Counters, at locations where there are any.
+    /// Counters, at locations that have any.
     counted: HashMap<u32, Vec<Counted>>,
 }
 
 impl Columns {
-    /// Bytes that they take at most.
+    /// Returns the memory in bytes that the columns of one path take.
     fn bytes(locations: usize) -> usize {
         (4 + raw::COUNTS.len()) * locations.max(1) * size_of::<u64>()
     }
 
-    /// Makes room for the values of a path that has [this](Sums::has).
+    /// Clears the columns and makes room for a path that has [these values](Sums::has).
     fn clear(&mut self, locations: usize, has: u32) {
         let clear = |column: &mut Vec<u64>, is: bool, nothing: u64| {
             column.clear();

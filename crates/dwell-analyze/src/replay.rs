@@ -110,7 +110,8 @@ impl Share {
     }
 }
 
-/// The smallest memory budget that can be kept for so many locations, in bytes.
+/// Returns the smallest memory budget in bytes that [`analyze`](crate::analyze) can keep for an archive with this
+/// number of locations. It grows with the locations because each needs a read buffer and the state of its replay.
 pub fn least_memory(locations: usize) -> u64 {
     let each = PER_LOCATION + LEAST_BUFFER;
     each.saturating_mul(locations as u64).saturating_add(BASE + 4 * LEAST_ROOM)

@@ -1,33 +1,37 @@
-//! How questions, facts and answers travel.
+//! Carries messages between the shards of the replay.
 //!
-//! Patterns put letters into a [`Post`], addressed to a process; a [`Transport`] hands them to the
-//! shard that this process lives in. Patterns do not know whether that is a thread of the same program
-//! or another node.
+//! Patterns put messages (questions, facts and answers) into an outbox, the [`Post`], addressed to a process. A
+//! [`Transport`] delivers them to the shard that owns this process. Patterns do not know whether that shard runs on a
+//! thread of the same program or on another node.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Something that travels: numbers only, so that it could go over a network as it is.
+/// A message between shards. It contains numbers only and no references, so that it could be sent over a network as it
+/// is.
 pub trait Letter: Copy + Send + 'static {}
 
-/// Which shard a process lives in: consecutive processes, as many as a power of two.
+/// Distribution of processes to shards: each shard owns as many consecutive processes, and that number is a power of
+/// two.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharding {
     shift: u32,
-    /// How many shards there are.
+    /// Number of shards. The last one may own no process.
     pub count: usize,
-    /// Bytes of a batch of letters.
+    /// Size of a batch of messages in bytes.
     batch: usize,
 }
 
 impl Sharding {
-    /// Enough shards that threads find work, few enough that a batch is worth sending.
+    /// Chooses a distribution for a number of processes. It has about 256 shards for large runs: enough to keep all
+    /// threads busy, and few enough for batches of messages to be worth sending.
     pub fn of(processes: usize) -> Self {
         let shift = (processes / 256).max(1).next_power_of_two().trailing_zeros();
         Self { shift, count: (processes >> shift) + 1, batch: MOST_BATCH }
     }
 
-    /// With batches so small that those which are being filled take no more than these bytes.
+    /// Returns the same distribution with smaller batches, so that all batches being filled take about `bytes`
+    /// together. A batch never becomes smaller than 512 bytes.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         let open = self.count.saturating_mul(OPEN_BATCHES).max(1) as u64;
@@ -35,49 +39,52 @@ impl Sharding {
         Self { batch: batch.clamp(LEAST_BATCH, MOST_BATCH), ..self }
     }
 
-    /// The shard of a process.
+    /// Returns the shard that owns a process. The result is below [`Self::count`] for every process that was counted in
+    /// [`Self::of`].
     #[inline]
     pub fn shard(self, process: u32) -> usize {
         (process >> self.shift) as usize
     }
 
-    /// The processes of a shard.
+    /// Returns the processes that a shard owns. `of` is the number of all processes; the range is empty for a shard
+    /// beyond them.
     pub fn processes(self, shard: usize, of: usize) -> std::ops::Range<usize> {
         (shard << self.shift).min(of)..((shard + 1) << self.shift).min(of)
     }
 }
 
-/// Letters of one kind, sorted by the shard they go to, in batches of a fixed size: a list that grows is
-/// copied again and again, and leaves memory behind that nothing else fits into.
+/// An outbox for messages of one kind, sorted by destination shard. It collects them in batches of a fixed size: a list
+/// that grows would be copied again and again, and would leave fragments of memory that nothing else fits into.
 #[derive(Debug)]
 pub struct Post<T> {
     sharding: Sharding,
-    /// For each shard the batch that is being filled; close together, since every letter needs one.
+    /// The batch being filled for each shard. They are close together in memory, since every message needs one of them.
     open: Vec<Vec<T>>,
     full: Vec<Batches<T>>,
     pool: Arc<Pool<T>>,
 }
 
-/// Bytes of a batch: more would not travel faster, fewer would be mostly the list that holds them.
+/// Greatest size of a batch in bytes. Larger batches would not travel faster.
 const MOST_BATCH: usize = 16 * 1024;
 const LEAST_BATCH: usize = 512;
-/// Batches that are being filled for a shard: kinds of letters that are usual, times threads.
+/// Number of batches being filled for one shard: usual kinds of messages times threads.
 const OPEN_BATCHES: usize = 12;
 
 impl<T: Letter> Post<T> {
-    /// No letters yet.
+    /// Creates an empty outbox that allocates its own batches.
     pub fn new(sharding: Sharding) -> Self {
         Self::with_pool(sharding, &Arc::default())
     }
 
-    /// No letters yet; batches come from a pool.
+    /// Creates an empty outbox that takes its batches from a pool, which the receiver returns them to.
     pub fn with_pool(sharding: Sharding, pool: &Arc<Pool<T>>) -> Self {
         let open = (0..sharding.count).map(|_| Vec::new()).collect();
         let full = (0..sharding.count).map(|_| Vec::new()).collect();
         Self { sharding, open, full, pool: Arc::clone(pool) }
     }
 
-    /// Sends a letter to the home of a process.
+    /// Puts a message into the batch for the shard that owns `process`. A message to a process without a shard is
+    /// dropped.
     #[inline]
     pub fn send(&mut self, process: u32, letter: T) {
         let shard = self.sharding.shard(process);
@@ -88,7 +95,7 @@ impl<T: Letter> Post<T> {
         batch.push(letter);
     }
 
-    /// Puts a batch aside that is full.
+    /// Puts a full batch aside and starts a new one.
     #[cold]
     #[inline(never)]
     fn turn(batch: &mut Vec<T>, full: Option<&mut Batches<T>>, pool: &Pool<T>, bytes: usize) {
@@ -101,7 +108,8 @@ impl<T: Letter> Post<T> {
     }
 }
 
-/// Memory of letters that were read, to be used again: there are many of them in every window.
+/// Batches that were read and can be filled again. Every window needs many of them, so allocating them anew would be
+/// slow.
 #[derive(Debug)]
 pub struct Pool<T> {
     spare: Mutex<Batches<T>>,
@@ -114,25 +122,28 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Letter> Pool<T> {
-    /// An empty batch of so many bytes.
+    /// Returns an empty batch, reused if possible and otherwise allocated with `bytes` bytes.
     fn batch(&self, bytes: usize) -> Vec<T> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         spare.unwrap_or_else(|| Vec::with_capacity((bytes / size_of::<T>()).max(1)))
     }
 
-    /// Takes a batch that was read.
+    /// Takes back a batch that was read, and drops its messages.
     pub fn take(&self, mut batch: Vec<T>) {
         batch.clear();
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
     }
 }
 
-/// Letters that arrived at a shard, in batches of no particular order.
+/// Messages that arrived at a shard. The order of the batches is unspecified.
 pub type Batches<T> = Vec<Vec<T>>;
 
-/// Runs the work of shards and carries letters between them.
+/// Runs the work of all shards and delivers messages between them. [`Threads`] is the implementation within one
+/// program; one that spans nodes would hold only a part of the shards in each process.
 pub trait Transport {
-    /// Does something for every shard, with a workspace for each worker. Returns the workspaces.
+    /// Calls `work` once for every shard. Each worker creates a workspace of its own, passes it to all calls that it
+    /// makes, and the method returns the workspaces of all workers in no particular order. It returns after all calls
+    /// have ended.
     fn run<S: Send, W: Send>(
         &self,
         shards: &mut [S],
@@ -140,24 +151,24 @@ pub trait Transport {
         work: &(dyn Fn(&mut S, &mut W) + Sync),
     ) -> Vec<W>;
 
-    /// Hands letters to the shards they are for: one list of batches for each shard.
+    /// Delivers the messages of all outboxes. Returns one list of batches for each shard, in the order of the shards.
     fn exchange<T: Letter>(&self, sharding: Sharding, posts: Vec<Post<T>>) -> Vec<Batches<T>>;
 
-    /// The least of all numbers, everywhere.
+    /// Returns the minimum of `number` over all programs that take part in the replay.
     fn least(&self, number: u64) -> u64;
 
-    /// Everyone's letters to everyone.
+    /// Returns the messages of all programs that take part in the replay, the same list in each of them.
     fn share<T: Letter>(&self, letters: Vec<T>) -> Vec<T>;
 }
 
-/// Threads of this program.
+/// A [`Transport`] within one program: threads work on the shards, and messages stay in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     count: usize,
 }
 
 impl Threads {
-    /// This many threads; 0 for as many as there are cores.
+    /// Creates a transport with this number of threads; 0 stands for one thread per available core.
     pub fn new(count: usize) -> Self {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         Self { count: if count == 0 { cores() } else { count } }

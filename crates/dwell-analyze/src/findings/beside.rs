@@ -1,4 +1,4 @@
-//! What is told besides waits: polling loops.
+//! Lists polling loops, which cost time without being waits.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,30 @@ use super::sums::{Sums, Totals, top};
 use super::{Share, Step};
 use crate::metric::Quantity as Q;
 
-/// Calls that ask again and again whether something has happened. The process computes meanwhile, so
-/// this is no wait.
+/// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
+/// own code between the calls, so the analysis does not report the time as a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// The layer.
+    /// Layer of the calls that test, such as OpenSHMEM or MPI.
     pub layer: Layer,
-    /// How many calls followed another, or were followed by one, with no other call between them.
+    /// Number of calls that belong to a loop, which means that a call before or after them tests as well and no other
+    /// call lies between.
     pub calls: u64,
-    /// From the first of them to the last, over all loops and locations.
+    /// Time in nanoseconds from the first call of a loop to the last, summed over all loops and locations.
     pub nanoseconds: u64,
-    /// The part of it until someone ended a loop, where it is known who that was.
+    /// Part of `nanoseconds` until another process ended the loop. Only loops for which that process is known count.
     pub until_release: u64,
-    /// The calls, the outermost first.
+    /// Calls from the outermost to the one that tests, which is the last element.
     pub path: Vec<Step>,
-    /// At how many locations.
+    /// Number of locations with such loops.
     pub locations: u64,
-    /// Who ended the loops that lasted longest, and how long they lasted until then; at most [`LISTED`](super::LISTED).
-    /// Nobody, where neither a message nor an address tells.
+    /// Processes or nodes that ended the loops, the one with the longest loops first, and the time until then. The list
+    /// has at most [`LISTED`](super::LISTED) elements, and is empty if neither a message nor an address identifies the
+    /// process.
     pub targets: Vec<Share>,
 }
 
-/// Polling loops, the longest first.
+/// Lists all polling loops by call path, the longest first.
 pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
     let (world, lanes) = (ground.world, &ground.lanes);
     let mut list: Vec<(usize, Polling)> = Vec::new();

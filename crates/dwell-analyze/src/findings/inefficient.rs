@@ -1,4 +1,4 @@
-//! Communication that could take less time although nobody waits, by call path.
+//! Lists communication that could take less time although nobody waits, by call path.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,98 +14,102 @@ use crate::metric::Quantity as Q;
 use crate::replay::Replayed;
 use crate::tree::{Fold, node};
 
-/// Communication that could take less time.
+/// Communication on one call path that another way of calling the runtime would make faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inefficiency {
-    /// Id of the pattern.
+    /// Id of the pattern, for example `hot_target`. The JSON output prints it.
     pub pattern: &'static str,
-    /// The layer.
+    /// Layer of the calls, such as OpenSHMEM or MPI.
     pub layer: Layer,
-    /// What could be saved over all locations, in nanoseconds: the lower bound.
+    /// Lower bound of the time that could be saved in nanoseconds, over all locations. It is 0 if the run has nothing
+    /// to compare with.
     pub nanoseconds: u64,
-    /// The upper bound.
+    /// Upper bound of the time that could be saved in nanoseconds, over all locations. It is never 0.
     pub at_most: u64,
-    /// How many calls could be made otherwise.
+    /// Number of calls that the program could avoid or replace.
     pub calls: u64,
-    /// What shows it.
+    /// Measurements of this run that support the finding.
     pub evidence: Evidence,
-    /// How often the call path was taken.
+    /// Number of visits of the call path at the locations that could save time.
     pub visits: u64,
-    /// Time on the call path.
+    /// Inclusive time of the call path in nanoseconds, over all locations.
     pub path_nanoseconds: u64,
-    /// The calls, the outermost first.
+    /// Calls from the outermost to the inefficient one, which is the last element.
     pub path: Vec<Step>,
-    /// Number of the call path in the report.
+    /// Number of the call path in the Cube report, which tells it from others with the same names.
     pub call_path: u32,
-    /// At how many locations.
+    /// Number of locations that could save time on this path.
     pub locations: u64,
-    /// Who could save most, at most [`LISTED`](crate::LISTED).
+    /// Processes that could save most, most first. The list has at most [`LISTED`](crate::LISTED) elements.
     pub origins: Vec<Share>,
 }
 
-/// What shows that communication could take less time. Times are in nanoseconds and without waits.
+/// Measurements that show why communication could take less time, by kind of inefficiency. Times are in nanoseconds and
+/// exclude waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
-    /// Calls that move elements which lie apart.
+    /// Calls such as `shmem_iput` that move elements which are not contiguous.
     Strided {
-        /// How many elements were moved.
+        /// Number of elements that were moved.
         elements: u64,
-        /// Bytes of an element.
+        /// Size of an element in bytes.
         element_bytes: u64,
-        /// How long the calls took for each element.
+        /// Average time per element.
         each: u64,
-        /// How long a call of this run takes that moves as many bytes in one piece, if there are such calls.
+        /// Average time of a contiguous transfer of as many bytes in this run. `None` if the run has none to compare
+        /// with.
         instead: Option<u64>,
     },
-    /// Small blocking transfers, one after the other, by one call path and with one target.
+    /// Small blocking transfers that follow one another on one call path and with the same target.
     Small {
-        /// How many rows of them there are.
+        /// Number of such sequences. Each could be a single larger transfer.
         rows: u64,
-        /// Bytes of a transfer on average.
+        /// Average size of a transfer in bytes.
         bytes: u64,
-        /// How long a transfer took on average.
+        /// Average time of a transfer.
         each: u64,
-        /// How long all of this would take with the larger transfers that this run has, if it has some.
+        /// Time that larger transfers of this run would need for all of these bytes. `None` if the run has none.
         instead: Option<u64>,
     },
-    /// Completions that follow single operations.
+    /// Completion calls, such as `shmem_quiet`, each after a single operation.
     Completion {
-        /// How long a completion took on average.
+        /// Average time of a completion call.
         each: u64,
     },
-    /// Blocking operations, one after the other.
+    /// Blocking operations that follow one another and could be in flight together.
     Row {
-        /// Bytes of an operation on average.
+        /// Average size of an operation in bytes.
         bytes: u64,
-        /// How long an operation took on average.
+        /// Average time of an operation.
         each: u64,
     },
-    /// Operations on static data.
+    /// Operations on static data, which some runtimes serve more slowly than the symmetric heap.
     Static {
-        /// How long an operation took on average.
+        /// Average time of an operation on static data.
         each: u64,
-        /// How long it takes on the symmetric heap in this run.
+        /// Average time of the same operation on the symmetric heap in this run.
         instead: u64,
     },
-    /// A process that most atomics act on.
+    /// A single process that receives more than half of all remote atomics.
     HotTarget {
-        /// The process, or the node where there are too many processes to list.
+        /// Name of the process, or of its node if the run has more than [`MOST_PARTIES`](crate::MOST_PARTIES)
+        /// processes.
         target: String,
-        /// Atomics of others on it.
+        /// Number of atomics that other processes issued to this target.
         operations: u64,
-        /// Atomics of all on others.
+        /// Number of atomics of all processes on targets other than themselves, including `operations`.
         of: u64,
-        /// How many others these come from.
+        /// Number of processes or nodes that issued atomics to this target.
         origins: u64,
     },
 }
 
 impl Inefficiency {
-    /// What is less than one part in so many of the run is not told.
+    /// A saving below one part in this many of the run is not reported.
     const THRESHOLD: u128 = 100;
 
-    /// Twice what can be gained: the sum of both bounds.
+    /// Returns twice the expected saving, which is the sum of both bounds.
     pub(crate) fn gain(&self) -> u128 {
         u128::from(self.nanoseconds) + u128::from(self.at_most)
     }
@@ -115,7 +119,7 @@ impl Inefficiency {
     }
 }
 
-/// What could be saved in the run, the most first. Start-up and shutdown are not looked at.
+/// Lists savings in the run, the greatest first. Start-up and shutdown are not considered.
 pub(crate) fn list(ground: &Ground<'_>, replayed: &Replayed, run: u64) -> Vec<Inefficiency> {
     let folds = ground.tree.folds();
     let is_run = |it: &&Fold<'_>| ground.phases.get(it.first()) == Some(&Phase::Run);
@@ -138,12 +142,12 @@ struct Sums {
     evidence: Evidence,
     visits: u64,
     locations: u64,
-    /// Both bounds.
+    /// Lower and upper bound of the saving of each process.
     by_process: BTreeMap<u32, (u64, u64)>,
 }
 
 impl Sums {
-    /// Sums over the locations of a call path, if there is something to save.
+    /// Sums up the savings of one kind over the locations of a call path. Returns `None` if there is nothing to save.
     fn of(ground: &Ground<'_>, fold: &Fold<'_>, waste: Waste) -> Option<Self> {
         let mut saving = Saving::default();
         let (mut visits, mut bytes, mut rests) = (0, 0, 0);
@@ -194,7 +198,7 @@ impl Sums {
         (saving.most > 0).then_some(Self { saving, evidence, visits, locations, by_process })
     }
 
-    /// What is told of it.
+    /// Turns the sums into the finding that users read. Returns `None` for call paths outside of runtimes.
     fn told(
         self,
         ground: &Ground<'_>,
@@ -220,7 +224,8 @@ impl Sums {
     }
 }
 
-/// A target that receives most atomics of all, told of the call path that spends most time with atomics.
+/// Looks for a target that receives most of all atomics. The finding is reported at the call path that spends most time
+/// with atomics.
 fn hot_target(
     ground: &Ground<'_>,
     replayed: &Replayed,

@@ -1,12 +1,12 @@
-//! What a process did while another waited for it.
+//! Finds out what a process did while another process waited for it.
 //!
-//! The replay forgets events as it goes, and which waits are the worst is known at the end. So the events of the partner
-//! are read again, only around the worst instance of the first findings.
+//! The replay forgets events as it proceeds, and only its end shows which waits are the worst. This module therefore
+//! reads the events of the partner again, around the worst instance of the first findings only.
 //!
-//! A reader that begins in the middle of a location does not know which calls are open. If no call of a runtime is made
-//! inside another in this archive, it finds out: a call that is entered tells that none was open, and a call that is left
-//! without having been entered was open from the beginning. Otherwise the location is read from its first event on, if it
-//! has no more than [`MOST_EVENTS`].
+//! A reader that starts in the middle of a location does not know which calls are open. If this archive never has a
+//! runtime call inside another one, the reader can tell: an enter shows that no call was open, and a leave without an
+//! enter shows that its call was open from the beginning. Otherwise the module reads the location from its first event,
+//! unless it has more than [`MOST_EVENTS`] events.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,68 +21,70 @@ use super::{LISTED, Step};
 use crate::role::Traits;
 use crate::world::{World, number};
 
-/// A look at a process is given up after so many events.
+/// Greatest number of events that are read for one process before the search is given up.
 const MOST_EVENTS: u64 = 4 << 20;
 
-/// Bytes of a file that are kept in memory.
+/// Size of the read buffer for an event file, in bytes.
 const BUFFER: usize = 128 << 10;
 
-/// What a process did during the wait of another.
+/// Activity of one process during the wait of another one. The times cover the interval of the wait exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meanwhile {
-    /// Nanoseconds in no call of a runtime.
+    /// Time outside of runtime calls in nanoseconds: the process ran its own code.
     pub computing: u64,
-    /// Calls of runtimes, those that took longest first, at most [`LISTED`].
+    /// Runtime calls by call site, the longest first. The list has at most [`LISTED`] elements.
     pub calls: Vec<Doing>,
 }
 
-/// Calls that a process made at one place.
+/// Calls of one function at one call site that overlap the interval of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doing {
-    /// The function, and from where it was called.
+    /// The function and its call site. The site is `None` if the archive does not have it.
     pub call: Step,
-    /// How many calls.
+    /// Number of calls that overlap the interval, including those that began before it or ended after it.
     pub count: u64,
-    /// How long they took, in nanoseconds.
+    /// Time of the calls within the interval, in nanoseconds.
     pub nanoseconds: u64,
-    /// Whether they served requests of other processes.
+    /// Statement on whether these calls progressed operations of other processes.
     pub serves: Serves,
 }
 
-/// Whether calls serve requests of other processes.
+/// Statement on whether a call progresses operations that other processes issued to this one. It explains to a user why
+/// an operation had to wait although its target was inside the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
-    /// They do.
+    /// Calls of this function always progress operations of other processes.
     Always,
-    /// They may or may not.
+    /// Calls of this function may or may not progress operations of other processes, depending on the runtime.
     Maybe,
-    /// Calls of this function never do.
+    /// Calls of this function never progress operations of other processes.
     Never,
-    /// Calls of this function do, but not if they act on their own process, as these did.
+    /// Calls of this function progress operations of others in general, but these acted on their own process only,
+    /// which does not.
     NotOnItself,
-    /// Calls of this function do or may, but the operation outlived at least 10 of them, each by 100 µs or more, and there
-    /// were no others.
+    /// Calls of this function can progress operations of others, but the operation outlived at least 10 of them, each
+    /// by 100 µs or more, and there were no others. These calls therefore did not serve it.
     Outlived,
 }
 
-/// An operation that outlived so many calls was served by none of them.
+/// An operation that outlived this many calls was served by none of them.
 const OUTLIVED: u64 = 10;
 
-/// An operation that ends within so many nanoseconds after a call may have been served by it.
+/// An operation that ends within this many nanoseconds after a call may have been served by that call.
 const SOON: u64 = 100_000;
 
-/// What was done in calls of one place.
+/// Sums over the calls of one function at one call site.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
     nanoseconds: u64,
-    /// Calls that acted on their own process, and on no other.
+    /// Number of calls that acted on their own process and on no other.
     on_itself: u64,
-    /// Calls that ended well before the interval did.
+    /// Number of calls that ended at least [`SOON`] before the interval did.
     outlived: u64,
 }
 
-/// A call that is open.
+/// A call that was entered and not yet left.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     region: RegionRef,
@@ -93,11 +95,11 @@ struct Open {
     on_others: bool,
 }
 
-/// Looks at processes of an archive.
+/// Reads what processes of an archive did in intervals of time.
 pub(super) struct Looker<'a> {
     archive: &'a Archive,
     ground: &'a Ground<'a>,
-    /// Whether some call of a runtime is made inside another.
+    /// True if some runtime call of the archive is made inside another one.
     nests: bool,
 }
 
@@ -116,8 +118,9 @@ impl<'a> Looker<'a> {
         Self { archive, ground, nests }
     }
 
-    /// What a process did in an interval of time, during which an operation may have waited for its progress; `None` if that
-    /// is not known.
+    /// Returns what a process did in an interval of time. `of_progress` says that an operation waited for progress of
+    /// this process. The result is `None` if the process has several locations, too many events, or an event file that
+    /// cannot be read.
     pub(super) fn look(
         &self,
         process: u32,
@@ -155,7 +158,7 @@ struct Look<'w> {
     end: u64,
     stack: Vec<Open>,
     sums: BTreeMap<(RegionRef, CallingContextRef), Sum>,
-    /// Whether a call was left that had not been entered.
+    /// True if a runtime call was left whose enter was not read, so that its call site is unknown.
     is_unsited: bool,
 }
 
@@ -167,12 +170,12 @@ impl<'w> Look<'w> {
 }
 
 impl Look<'_> {
-    /// Reads until everything in the interval is known.
+    /// Reads events until all calls in the interval are known. Returns `None` if the file is damaged.
     fn read(&mut self, reader: &mut EventReader) -> Option<()> {
         for _ in 0..MOST_EVENTS {
             let Some(record) = reader.next().ok()? else { break };
             let time = self.world.clock.nanoseconds(record.time.0);
-            // The first call that is entered or left behind the interval tells what was open before.
+            // The first enter or leave after the interval shows which call was open before.
             let is_known = time > self.end && !self.stack.is_empty();
             match record.event {
                 _ if is_known => break,
@@ -235,7 +238,7 @@ impl Look<'_> {
         }
     }
 
-    /// Adds the part of a call that lies in the interval.
+    /// Adds the part of a call that lies within the interval to the sums of its call site.
     fn add(&mut self, open: &Open, leave: u64) {
         let (from, until) = (open.enter.max(self.begin), leave.min(self.end));
         if from < until {

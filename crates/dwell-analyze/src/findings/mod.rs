@@ -34,23 +34,25 @@ use sums::{Sums, Totals, top};
 pub use unexplained::Unexplained;
 pub(crate) use unexplained::list as unexplained;
 
-/// How sure a severity is.
+/// Certainty of the severity of a finding, from exact to inferred. A finding carries one value for the sum over all its
+/// locations; inferred parts outrank bounds, and bounds outrank rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// It follows from the records.
+    /// The severity follows from the records of the archive alone, with no assumption about the runtime.
     Exact,
-    /// It follows from the rule for when targets serve others, and nothing else supports it.
+    /// The severity follows from the rule that says when targets progress operations of others, and no other evidence
+    /// in the archive supports it. This is reported if such waits are more than 1 % of the finding.
     ByRule,
-    /// Some of those who take part are missing from the archive: it is at least this.
+    /// Events of some members of a collective are missing from the archive, so the real wait is at least this long.
     LowerBound,
-    /// Which call of the target served the operation is not known: it lies between two bounds.
+    /// The archive does not say which call of the target served the operation, so the wait lies between two bounds.
     BetweenBounds,
-    /// What was waited for, or when it was had, was not recorded and had to be inferred.
+    /// The records do not say what the call waited for, or when it was released, so the analysis inferred it.
     Inferred,
 }
 
 impl Confidence {
-    /// In words.
+    /// Returns the name of this confidence as reports print it, for example `lower bound`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -62,139 +64,150 @@ impl Confidence {
     }
 }
 
-/// A call on the way to the one that waits.
+/// One call on a call path that leads to the call that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Name of the region.
+    /// Name of the region as the archive defines it, or `region N` for a region without a name.
     pub region: String,
-    /// From where it was called, if that is known.
+    /// Source position from which the region was called. `None` if the archive has no calling context for this call.
     pub site: Option<Site>,
 }
 
-/// Someone with a part in a wait.
+/// The share of one process or node in a wait, as listed in the origins and targets of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// A process, or a node where there are too many processes to list.
+    /// Name of a process, or of a node if the run has more than [`MOST_PARTIES`](crate::MOST_PARTIES) processes and the
+    /// list is one of targets.
     pub who: String,
-    /// Its part, in nanoseconds; the lower bound if there are two.
+    /// Time of this party in nanoseconds, summed over all locations. If the wait has two bounds, this is the lower one.
     pub nanoseconds: u64,
-    /// The upper bound.
+    /// Upper bound of `nanoseconds`. Both are equal if the time is known exactly.
     pub at_most: u64,
 }
 
-/// A call path that waits.
+/// One kind of wait on one call path, summed over all locations that took this path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Id of the pattern.
+    /// Id of the wait state as `dwell_model::waits` lists it, for example `wait_for_progress`. The JSON output prints
+    /// it.
     pub pattern: &'static str,
-    /// Name of the metric in the report. A wait that may be none has the metric of upper bounds: the report has no other
-    /// value of it.
+    /// Unique name of the metric in the Cube report that holds this wait. If the lower bound is 0, the report has no
+    /// value of the wait itself, so this names the metric of upper bounds instead.
     pub metric: String,
-    /// The layer.
+    /// Layer of the call that waits, such as OpenSHMEM or MPI.
     pub layer: Layer,
-    /// When in the life of the program.
+    /// Phase of the program in which the call was made. The ranking lists findings of start-up and shutdown after the
+    /// run.
     pub phase: Phase,
-    /// How long, over all locations; the lower bound if there are two.
+    /// Waiting time in nanoseconds, summed over all locations. If the wait has two bounds, this is the lower one.
     pub nanoseconds: u64,
-    /// The upper bound.
+    /// Upper bound of `nanoseconds`. Both are equal for waits without bounds.
     pub at_most: u64,
-    /// How sure it is.
+    /// Certainty of the waiting time.
     pub confidence: Confidence,
-    /// Waits for progress: how long requests were taken to travel at least, in nanoseconds. 0 where
-    /// the archive does not say.
+    /// Least time in nanoseconds that the analysis assumed for a request to travel to its target. Only waits for
+    /// progress have a value; it is 0 if the archive does not state a latency.
     pub latency: Option<u64>,
-    /// How often the call path was taken.
+    /// Number of visits of the call path over all locations, whether they waited or not.
     pub visits: u64,
-    /// Time on the call path, with the wait.
+    /// Inclusive time of the call path in nanoseconds, over all locations. The wait is a part of it.
     pub path_nanoseconds: u64,
-    /// The calls, the outermost first.
+    /// Calls from the outermost to the one that waits, which is the last element.
     pub path: Vec<Step>,
-    /// Number of the call path in the report: names and sites may not tell it from others.
+    /// Number of the call path in the Cube report. Two call paths may have the same names and sites, and this number is
+    /// what tells them apart.
     pub call_path: u32,
-    /// At how many locations.
+    /// Number of locations with a part in this wait.
     pub locations: u64,
-    /// How many calls waited, or may have waited.
+    /// Number of calls that waited. Calls that wait according to the upper bound only are included.
     pub calls: u64,
-    /// The longest wait of a single call.
+    /// The longest wait of a single call, or `None` if no instance was recorded.
     pub worst: Option<Instance>,
-    /// Who waited most, at most [`LISTED`].
+    /// Processes that waited longest, longest first. The list has at most [`LISTED`] elements.
     pub origins: Vec<Share>,
-    /// Who was waited for most, at most [`LISTED`].
+    /// Processes or nodes that were waited for longest, longest first. The list has at most [`LISTED`] elements, and is
+    /// empty if the records name nobody.
     pub targets: Vec<Share>,
 }
 
-/// A single wait.
+/// A single wait of one call: the worst of a finding, shown to users as an example that they can find in a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// The process that waited.
+    /// Name of the process that waited, or an empty string if the archive does not name it.
     pub process: String,
-    /// When it began to wait, in nanoseconds after the first event of the archive.
+    /// Start of the wait in nanoseconds after the first event of the archive.
     pub begin: u64,
-    /// How long it waited, in nanoseconds; the upper bound if there are two.
+    /// Length of the wait in nanoseconds. If the wait has two bounds, this is the upper one.
     pub nanoseconds: u64,
-    /// The process that it waited for, if that is known.
+    /// Name of the process that was waited for. `None` if the records do not name one.
     pub partner: Option<String>,
-    /// Name of the window that the operation acted on, if that is known: for waits for progress only.
+    /// Name of the window that the operation acted on. Only waits for progress have one, and only if the archive
+    /// defines its name.
     pub window: Option<String>,
-    /// What that process did meanwhile, if that is known: for the first [`LOOKED_AT`] entries only.
+    /// Activity of the partner during the wait. The analysis reads the partner's events again to find it, so only the
+    /// first [`LOOKED_AT`] entries of the run have one; it is `None` also if those events cannot be read.
     pub meanwhile: Option<Meanwhile>,
-    /// When it began by the clock of the replay, and the number of the partner.
+    /// Start of the wait by the clock of the replay in nanoseconds, and the number of the partner.
     at: (u64, u32),
 }
 
-/// For how many entries it is found out what the partner of the worst instance did meanwhile.
+/// Number of entries for which [`Analysis`](crate::Analysis) reports what the partner of the worst instance did
+/// meanwhile. Each of them costs a second look into the events of one location.
 pub const LOOKED_AT: usize = 10;
 
-/// How many origins and targets a finding lists.
+/// Greatest number of origins and of targets that a finding lists.
 pub const LISTED: usize = 5;
 
 impl Finding {
-    /// How long, in seconds.
+    /// Returns the waiting time in seconds, over all locations. If the wait has two bounds, this is the lower one.
     pub fn seconds(&self) -> f64 {
         self.nanoseconds as f64 / 1e9
     }
 
-    /// Twice what can be gained: the sum of both bounds.
+    /// Returns twice the expected gain, which is the sum of both bounds. Doubling avoids a division in comparisons.
     fn gain(&self) -> u128 {
         u128::from(self.nanoseconds) + u128::from(self.at_most)
     }
 }
 
-/// All findings of one call path.
+/// All findings of one call path. Text and JSON output show one entry as one item of the ranking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When in the life of the program.
+    /// Phase of the program in which the call path lies. All findings of one entry share it.
     pub phase: Phase,
-    /// Sum of the lower bounds of its findings.
+    /// Sum of the lower bounds of the findings, in nanoseconds over all locations.
     pub nanoseconds: u64,
-    /// Sum of the upper bounds.
+    /// Sum of the upper bounds of the findings, in nanoseconds over all locations.
     pub at_most: u64,
-    /// Which findings it has; they follow one another, the longest first.
+    /// Range of this entry's findings in [`Analysis::findings`](crate::Analysis::findings). The finding with the
+    /// greatest expected gain comes first; the range is never empty.
     pub findings: Range<usize>,
 }
 
 impl Entry {
-    /// Shares of the run below this are told in one line for all.
+    /// Least share of the run that earns an entry a place of its own. Output sums up smaller entries in one line.
     pub const LEAST_SHARE: f64 = 0.001;
 
-    /// Whether the middle of the bounds is less than [`Self::LEAST_SHARE`] of a time.
+    /// Returns `true` if the middle of both bounds is less than [`Self::LEAST_SHARE`] of `time`, which is usually the
+    /// time of the run in nanoseconds over all locations. With a `time` of 0 no entry is small.
     pub fn is_small(&self, time: u64) -> bool {
         let gain = u128::from(self.nanoseconds) + u128::from(self.at_most);
         (gain as f64) < 2.0 * Self::LEAST_SHARE * time as f64
     }
 }
 
-/// Everything that was found.
+/// All findings of an archive in the order of the ranking.
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// The findings of the first entry, those of the second, and so on.
+    /// Findings in the order of the entries: those of the first entry, then those of the second, and so on.
     pub(crate) findings: Vec<Finding>,
-    /// Those of the run first, then start-up and shutdown; in each, what can gain most first.
+    /// Entries of the run first, then those of start-up and of shutdown; within a phase, the greatest expected gain
+    /// first.
     pub(crate) entries: Vec<Entry>,
     pub(crate) times: Times,
 }
 
-/// Ranks everything that was found.
+/// Computes the findings of all call paths, groups them by call path and ranks the groups.
 pub(crate) fn rank(ground: &Ground<'_>) -> Ranking {
     let times = phase::times(&ground.lanes, ground.tree, &ground.phases);
     let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
@@ -222,7 +235,8 @@ pub(crate) fn rank(ground: &Ground<'_>) -> Ranking {
 }
 
 impl Ranking {
-    /// Finds out what the partners of the worst instances did meanwhile.
+    /// Fills in what the partners of the worst instances did meanwhile, for the first [`LOOKED_AT`] large entries of
+    /// the run. Partners whose events cannot be read stay without an answer.
     pub(crate) fn look(&mut self, archive: &Archive, ground: &Ground<'_>) {
         let looker = Looker::new(archive, ground);
         let run = self.times.run;
@@ -241,7 +255,7 @@ impl Ranking {
     }
 }
 
-/// Call paths that wait, those that can gain most first.
+/// Computes one finding for each wait on each call path, the greatest expected gain first.
 fn list(ground: &Ground<'_>) -> Vec<Finding> {
     let Ground { defs, world, ref lanes, ref phases, .. } = *ground;
     let mut findings: Vec<(usize, Finding)> = Vec::new();

@@ -1,7 +1,7 @@
-//! Start-up, run and shutdown: when in the life of a program a call is made.
+//! Divides a run into start-up, run and shutdown.
 //!
-//! Starting and ending a runtime is nothing that a program can do much about, and takes half of a short run. So it is
-//! kept apart from the run, and shares are shares of the run.
+//! A program can do little about the time that a runtime takes to start and to end, although it may be half of a short
+//! run. The analysis therefore keeps both apart from the run, and states shares as shares of the run.
 
 use dwell_model::operation::Operation;
 
@@ -10,19 +10,19 @@ use crate::lane::Lane;
 use crate::tree::Tree;
 use crate::world::World;
 
-/// A part of the life of a program.
+/// Phase of a program. The order of the variants is the order in which reports list the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Everything between start-up and shutdown.
+    /// Everything between start-up and shutdown, and everything outside of calls that start or end a runtime.
     Run,
-    /// Calls that start a runtime (`MPI_Init`, `shmem_init`), with everything inside of them.
+    /// Calls that start a runtime (`MPI_Init`, `shmem_init`), with all calls inside them.
     StartUp,
-    /// Calls that end a runtime (`MPI_Finalize`, `shmem_finalize`), with everything inside of them.
+    /// Calls that end a runtime (`MPI_Finalize`, `shmem_finalize`), with all calls inside them.
     Shutdown,
 }
 
 impl Phase {
-    /// The name of the phase in words.
+    /// Returns the name of the phase as reports print it, for example `start-up`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -32,18 +32,18 @@ impl Phase {
     }
 }
 
-/// Time over all locations in each phase, in nanoseconds.
+/// Time of each phase in nanoseconds, summed over all locations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time in calls that start a runtime.
+    /// Time in calls that start a runtime, with all calls inside them.
     pub start_up: u64,
-    /// Time of the run.
+    /// Time of the run, which is all other time. Shares of findings refer to this value.
     pub run: u64,
-    /// Time in calls that end a runtime.
+    /// Time in calls that end a runtime, with all calls inside them.
     pub shutdown: u64,
 }
 
-/// The phase of each call path of a tree.
+/// Returns the phase of each branch of a tree, by the number of the branch.
 pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::with_capacity(tree.branches.len());
     // Callers come before what they call.
@@ -59,7 +59,7 @@ pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
     phases
 }
 
-/// Time in each phase.
+/// Sums up the exclusive time of all branches by phase.
 pub(super) fn times(lanes: &[&Lane], tree: &Tree, phases: &[Phase]) -> Times {
     let mut times = Times::default();
     for (branch, phase) in tree.branches.iter().zip(phases) {

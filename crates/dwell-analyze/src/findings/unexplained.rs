@@ -1,4 +1,4 @@
-//! Time in calls that neither waits nor other calls of their class explain, by call path.
+//! Lists call paths whose calls took longer than their waits and other calls of their class explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,47 +13,51 @@ use crate::tree::{Fold, node};
 use crate::world::World;
 use dwell_model::waits::{Class, Wait};
 
-/// Unexplained time is a finding if it is at least one part in so many of the time of all locations.
+/// Unexplained time is a finding if it is at least one part in this many of the time of all locations.
 const THRESHOLD: u64 = 100;
 
-/// Time of a call path beyond waits and transfer, in nanoseconds.
+/// Time that the calls of one call path took beyond their waits and beyond the time that comparable calls need. Causes
+/// may be a busy network, page faults, or more processes than cores. All times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexplained {
-    /// The layer.
+    /// Layer of the calls, such as OpenSHMEM or MPI.
     pub layer: Layer,
-    /// How long, over all locations.
+    /// Unexplained time, summed over all locations. It may be 0 for a call path that is listed because of `away`.
     pub nanoseconds: u64,
-    /// The part of it that belongs to calls of which there are too few to say how long they take.
+    /// Part of `nanoseconds` in calls that are too few of their class to know how long such calls take.
     pub too_few: u64,
-    /// Whether it is enough to be a finding: at least 1 % of the time of all locations. Calls that start, end or manage
-    /// something are made once, so those of which there are too few to compare do not count.
+    /// States that the time is a finding: at least 1 % of the time of all locations. Calls that start, end or manage
+    /// something are usually made once, so for them the time in `too_few` does not count.
     pub is_finding: bool,
-    /// How long targets of operations were in no call that progresses, although operations of the same class were seen to
-    /// need no help of their targets.
+    /// Time during which targets of operations were in no call that progresses, although the archive shows that
+    /// operations of the same class need no help of their targets. The analysis does not count it as a wait for
+    /// progress.
     pub away: u64,
-    /// Transfer of the same calls.
+    /// Transfer time of the same calls, which is the time that comparable calls need if nothing delays them.
     pub transfer: u64,
-    /// How much longer than others of its class the longest call took at least, and whose call it was.
+    /// Least excess of the longest call over others of its class in nanoseconds, and the process that made it. `None`
+    /// if no call was longer.
     pub longest: Option<(u64, String)>,
-    /// How often the call path was taken.
+    /// Number of visits of the call path, over all locations.
     pub visits: u64,
-    /// Time on the call path.
+    /// Inclusive time of the call path in nanoseconds, over all locations.
     pub path_nanoseconds: u64,
-    /// The calls, the outermost first.
+    /// Calls from the outermost to the one with unexplained time, which is the last element.
     pub path: Vec<Step>,
-    /// Number of the call path in the report.
+    /// Number of the call path in the Cube report, which tells it from others with the same names.
     pub call_path: u32,
-    /// At how many locations.
+    /// Number of locations with unexplained time on this path.
     pub locations: u64,
-    /// Whose time it is, at most [`LISTED`](crate::LISTED).
+    /// Processes with the most unexplained time, most first. The list has at most [`LISTED`](crate::LISTED) elements.
     pub origins: Vec<Share>,
-    /// Whose absence it may be, at most [`LISTED`](crate::LISTED); their shares are parts of `away`.
+    /// Processes or nodes that were away longest while operations on them were in flight, longest first. Their shares
+    /// are parts of `away`, and the list has at most [`LISTED`](crate::LISTED) elements.
     pub targets: Vec<Share>,
-    /// Nodes of these processes that have more processes than cores.
+    /// Nodes of the origins that have more processes than cores, which is a likely cause of unexplained time.
     pub crowds: Vec<Crowd>,
 }
 
-/// Call paths with unexplained time, the longest first.
+/// Lists call paths with unexplained time, the longest first.
 pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
     let (world, lanes) = (ground.world, &ground.lanes);
     let time: u64 =
