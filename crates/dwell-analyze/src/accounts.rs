@@ -34,35 +34,35 @@ use crate::paths::Path;
 use crate::role::Traits;
 use crate::transport::Letter;
 
-/// How many calls are needed to say how long calls of their sort take.
+/// Number of calls of a sort that are needed to know how long such calls take.
 pub(crate) const ENOUGH: i64 = 10;
 
-/// Bins of a power of two.
+/// Number of bins for each power of two.
 const BINS: usize = 16;
-/// Powers of two that have bins of their own; the first is everything below [`BINS`].
+/// Number of powers of two with bins of their own. The first one covers all times below [`BINS`].
 const POWERS: usize = 61;
 
-/// An account of a location, by number.
+/// Number of an account at its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Account(pub(crate) u32);
 
 impl Account {
-    /// No account.
+    /// Stands for calls without an account.
     pub(crate) const NONE: Self = Self(0);
 }
 
-/// How far away the partner of a call is.
+/// Distance between a process and the partner of its call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Distance {
     /// The call has no partner.
     #[default]
     None,
-    /// The process itself.
+    /// The partner is the process itself.
     Itself,
-    /// Another process of the same node.
+    /// The partner is another process of the same node.
     Node,
-    /// A process of another node.
+    /// The partner is a process of another node.
     Far,
 }
 
@@ -83,7 +83,7 @@ impl Sort {
     const ONE_SIDED: u64 = 1 << 63;
     const STRIDED: u64 = 1 << 41;
 
-    /// Calls that issue one-sided operations.
+    /// Returns the sort of calls that issue one-sided operations.
     #[inline(always)]
     pub(crate) fn operation(
         class: Class,
@@ -97,7 +97,7 @@ impl Sort {
         Self(Self::ONE_SIDED | kind << 32 | memory << 16 | (far as u64) << 8 | size)
     }
 
-    /// Calls of a function.
+    /// Returns the sort of calls of a function that issues no one-sided operation.
     #[inline(always)]
     pub(crate) fn function(region: u32, bytes: u64, far: Distance, members: u32) -> Self {
         let region = u64::from(region & 0x7FFF_FFFF);
@@ -105,60 +105,60 @@ impl Sort {
         Self(region << 32 | members << 10 | (far as u64) << 8 | size(bytes))
     }
 
-    /// Whether the calls issue one-sided operations.
+    /// Returns `true` if the calls issue one-sided operations.
     pub(crate) fn is_one_sided(self) -> bool {
         self.0 & Self::ONE_SIDED != 0
     }
 
-    /// Whether these are atomics.
+    /// Returns `true` if the calls issue atomics.
     pub(crate) fn is_atomic(self) -> bool {
         self.is_one_sided() && self.0 >> 32 & 7 == Kind::Atomic as u64
     }
 
-    /// Bytes within a factor of 8.
+    /// Returns the class of the number of bytes, which is equal within a factor of 8.
     pub(crate) fn size(self) -> u64 {
         self.0 & 0xFF
     }
 
-    /// The same with other bytes.
+    /// Returns the same sort with another class of bytes.
     pub(crate) fn with_size(self, size: u64) -> Self {
         Self(self.0 & !0xFF | size & 0xFF)
     }
 
-    /// Number of the memory that one-sided operations act on.
+    /// Returns the number of the memory that one-sided operations act on.
     pub(crate) fn memory(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// The same operations on another memory.
+    /// Returns the sort of the same operations on another memory.
     pub(crate) fn with_memory(self, memory: u16) -> Self {
         Self(self.0 & !0xFFFF_0000 | u64::from(memory) << 16)
     }
 
-    /// Whether the calls move elements that lie apart.
+    /// Returns `true` if the calls move elements that are not contiguous.
     pub(crate) fn is_strided(self) -> bool {
         self.0 & (Self::ONE_SIDED | Self::STRIDED) == Self::ONE_SIDED | Self::STRIDED
     }
 
-    /// Calls that move as many bytes in one piece, and after these the same with more and more bytes.
+    /// Returns the sorts of contiguous transfers of as many bytes and of more, the smallest first.
     pub(crate) fn in_one_piece(self) -> impl Iterator<Item = Self> {
         let of = Self(self.0 & !Self::STRIDED);
         (of.size()..=size(u64::MAX)).map(move |size| of.with_size(size))
     }
 
-    /// The same function or kind of operation, whatever the partners and the memory.
+    /// Returns the function or kind of operation and the class of bytes, regardless of partners and memory.
     fn general(self) -> (u64, u64) {
         (self.0 >> 32, self.0 & 0xFF)
     }
 }
 
-/// Bytes or members within a factor of 8.
+/// Returns the class of a number of bytes or members, which is equal within a factor of 8.
 #[inline(always)]
 pub(crate) fn size(of: u64) -> u64 {
     magnitude(of).into()
 }
 
-/// The bin of a time.
+/// Returns the bin that a time belongs to.
 #[inline(always)]
 fn bin(time: u64) -> usize {
     match (time | 15).ilog2() as usize {
@@ -167,7 +167,7 @@ fn bin(time: u64) -> usize {
     }
 }
 
-/// The least time of a bin.
+/// Returns the least time of a bin.
 fn edge(bin: usize) -> u64 {
     match (bin / BINS, (bin % BINS) as u64) {
         (0, rest) => rest,
@@ -175,17 +175,18 @@ fn edge(bin: usize) -> u64 {
     }
 }
 
-/// Number and sum of the rests in a bin. A wait may be taken out of a call before the call is put in, so both have a sign.
+/// Number and sum of the rests in a bin. A wait may be taken out of a call before the call is added, so both can be
+/// negative for a while.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     count: i64,
     sum: i64,
 }
 
-/// Rests of calls.
+/// Histogram of the rests of calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
-    /// The place of each power of two among the blocks, counted from 1; 0 if it has none.
+    /// Place of each power of two among the blocks, counted from 1; 0 for a power without a block.
     places: [u8; POWERS],
     blocks: Vec<[Bin; BINS]>,
 }
@@ -197,7 +198,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Adds a call.
+    /// Adds a call with this rest.
     #[inline(always)]
     pub(crate) fn add(&mut self, time: u64) {
         self.change(bin(time), 1, time.cast_signed());
@@ -230,13 +231,14 @@ impl Histogram {
         }
     }
 
-    /// A wait is found: its call has less left.
+    /// Moves a call with `left` nanoseconds to a lower bin, because a wait was found in it.
     pub(crate) fn take(&mut self, left: u64, wait: u64) {
         self.change(bin(left), -1, -left.cast_signed());
         self.add(left.saturating_sub(wait));
     }
 
-    /// Some waits turn out to be none. Only their number and sums are known, so their calls go back as if they were alike.
+    /// Moves `count` calls back, because their waits turned out to be none. Only the number and the sums are known, so
+    /// the calls are treated as equally long.
     pub(crate) fn give_back(&mut self, count: u64, left: u64, waits: u64) {
         let Some(before) = left.checked_div(count) else { return };
         let rests = left.saturating_sub(waits);
@@ -245,7 +247,7 @@ impl Histogram {
         self.change(bin(before), count, left.cast_signed());
     }
 
-    /// The bins that were ever used, the shortest times first.
+    /// Returns the bins of all blocks, the shortest times first.
     fn bins(&self) -> impl Iterator<Item = (usize, Bin)> {
         let block = |(power, place): (usize, &u8)| {
             let block = self.blocks.get((*place as usize).wrapping_sub(1));
@@ -258,7 +260,8 @@ impl Histogram {
         other.bins().for_each(|(at, bin)| self.change(at, bin.count, bin.sum));
     }
 
-    /// The fastest tenth, if there are enough calls.
+    /// Returns the time that the fastest tenth of the calls stay within, or `None` if there are fewer than [`ENOUGH`]
+    /// calls.
     fn tenth(&self) -> Option<u64> {
         let calls: i64 = self.bins().map(|(_, bin)| bin.count).sum();
         if calls < ENOUGH {
@@ -272,7 +275,7 @@ impl Histogram {
         self.bins().find(reached).map(|(at, _)| edge(at))
     }
 
-    /// Sum of the rests, and of the parts of them that are no longer than a time.
+    /// Returns the sum of all rests, and the sum of the rests with each cut off at `at_most`.
     fn split(&self, at_most: u64) -> (u64, u64) {
         let (mut all, mut part) = (0, 0);
         for (at, bin) in self.bins() {
@@ -283,13 +286,13 @@ impl Histogram {
         (all, u64::try_from(part).unwrap_or(0).min(all))
     }
 
-    /// How much longer than some time the longest rest is at least.
+    /// Returns a lower bound of the excess of the longest rest over `time`.
     pub(crate) fn longest_beyond(&self, time: u64) -> u64 {
         let last = self.bins().filter(|(_, bin)| bin.count > 0).map(|(at, _)| edge(at)).last();
         last.unwrap_or(0).saturating_sub(time)
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     pub(crate) fn count(&self) -> u64 {
         let calls: i64 = self.bins().map(|(_, bin)| bin.count).sum();
         u64::try_from(calls).unwrap_or(0)
@@ -300,39 +303,39 @@ impl Histogram {
     }
 }
 
-/// Calls of a path that are compared with each other.
+/// An account: the calls of one path at one location that have the same sort.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) path: Path,
     pub(crate) sort: Sort,
-    /// The next account of the same path; the last leads back to the first.
+    /// Next account of the same path. The last one refers to the first.
     pub(crate) next: u32,
     pub(crate) rests: Histogram,
-    /// How many of them followed others.
+    /// Numbers of calls that followed other calls in a row.
     pub(crate) following: Following,
 }
 
-/// What an open call has moved so far, and with whom.
+/// Bytes that an open call has moved so far, and the partners that it moved them with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moved {
     pub(crate) bytes: u64,
     pub(crate) far: Distance,
-    /// Members of the group that acted together.
+    /// Number of members of the group that acted together.
     pub(crate) members: u32,
-    /// The class of the first operation that it issued.
+    /// Class of the first operation that the call issued.
     pub(crate) class: Option<Class>,
-    /// Whether it completed an operation.
+    /// True if the call completed an operation.
     pub(crate) complete: bool,
 }
 
 impl Moved {
-    /// Notes bytes that went to or came from a process.
+    /// Adds bytes that were moved to or from a process. The greatest distance counts.
     pub(crate) fn add(&mut self, bytes: u64, far: Distance) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.far = self.far.max(far);
     }
 
-    /// The sort of the call.
+    /// Returns the sort of the call.
     #[inline(always)]
     pub(crate) fn sort(&self, region: u32, traits: Traits) -> Sort {
         match self.class {
@@ -345,7 +348,7 @@ impl Moved {
     }
 }
 
-/// A bin of all calls of a sort, on its way to everyone.
+/// One bin of all calls of a sort, as a message to all shards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     sort: Sort,
@@ -356,7 +359,7 @@ pub(crate) struct Part {
 
 impl Letter for Part {}
 
-/// Adds up accounts by their sorts.
+/// Adds up accounts by sort and returns their bins as messages.
 pub(crate) fn gather<'a>(accounts: impl Iterator<Item = &'a Calls>) -> Vec<Part> {
     let mut sums: BTreeMap<Sort, Histogram> = BTreeMap::new();
     for account in accounts.filter(|it| !it.rests.is_empty()) {
@@ -371,16 +374,16 @@ pub(crate) fn gather<'a>(accounts: impl Iterator<Item = &'a Calls>) -> Vec<Part>
     sums.into_iter().flat_map(parts).collect()
 }
 
-/// How long calls take that nothing holds up.
+/// Times that calls of each sort need if nothing delays them.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     sorts: BTreeMap<Sort, Histogram>,
-    /// For sorts with too few calls: those of the same kind or function, up to a size.
+    /// Calls of the same kind or function by class of bytes, for sorts with too few calls.
     general: BTreeMap<(u64, u64), Histogram>,
 }
 
 impl Expected {
-    /// From the calls of all processes.
+    /// Adds up the bins of all processes.
     pub(crate) fn of(parts: Vec<Part>) -> Self {
         let mut found = Self::default();
         for Part { sort, bin, count, sum } in parts {
@@ -393,7 +396,7 @@ impl Expected {
         found
     }
 
-    /// The time of a call of this sort, if there are enough to compare.
+    /// Returns the time of a call of this sort, or `None` if there are too few calls to compare.
     fn time(&self, sort: Sort) -> Option<u64> {
         self.sorts.get(&sort).and_then(Histogram::tenth).or_else(|| {
             let (what, size) = sort.general();
@@ -404,14 +407,14 @@ impl Expected {
         })
     }
 
-    /// The times of all sorts.
+    /// Returns the times of all sorts that occur.
     pub(crate) fn times(&self) -> BTreeMap<Sort, Option<u64>> {
         self.sorts.keys().map(|&sort| (sort, self.time(sort))).collect()
     }
 }
 
 impl Calls {
-    /// What is to be booked on the path.
+    /// Divides the rests of the account into the quantities that are booked on its path.
     pub(crate) fn divide(&self, expected: Option<u64>) -> [(Quantity, u64); 3] {
         let (all, transfer) = self.rests.split(expected.unwrap_or(0));
         let unexplained = all - transfer;
@@ -424,7 +427,7 @@ impl Calls {
     }
 }
 
-/// The class of operations that a call of a layer issues: what its [`Sort`] is made from.
+/// Returns the class of operations of a call, which its [`Sort`] is made from.
 #[inline(always)]
 pub(crate) fn class(layer: Option<Layer>, kind: Kind, memory: u16) -> Class {
     Class::of(layer, kind, memory, 0)

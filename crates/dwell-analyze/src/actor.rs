@@ -1,4 +1,4 @@
-//! A process while its events pass by: its locations and its own facts.
+//! State of a process during the replay: its locations and the facts that it owns.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,54 +13,54 @@ use crate::polling::Loops;
 use crate::regions::{Regions, Span};
 use crate::world::World;
 
-/// A process.
+/// State of a process during the replay.
 #[derive(Debug)]
 pub(crate) struct Actor {
-    /// Its number.
+    /// Number of the process.
     pub(crate) index: u32,
-    /// Number of its node.
+    /// Number of the node that the process runs on.
     pub(crate) node: u32,
     pub(crate) lanes: Vec<Lane>,
-    /// Place of its row in the matrix of its shard.
+    /// Place of the process's row in the communication matrix of its shard.
     pub(crate) row: usize,
-    /// Whether it has but one location.
+    /// True if the process has exactly one location.
     pub(crate) alone: bool,
-    /// Whether everything it did up to the horizon was recorded.
+    /// True if everything that the process did up to the horizon was recorded.
     pub(crate) seen: bool,
-    /// Whether calls that may have served others were not recorded.
+    /// True if calls that may have progressed operations of others were not recorded.
     pub(crate) dark: bool,
-    /// When it served others for sure.
+    /// Times at which the process certainly progressed operations of others.
     pub(crate) sure: Regions,
-    /// When it may have served others.
+    /// Times at which the process may have progressed operations of others.
     pub(crate) wide: Regions,
     pub(crate) outstanding: Outstanding,
     /// Bytes of operations since the last call that completed operations at their targets.
     pub(crate) moved: u64,
     pub(crate) cases: Cases,
-    /// Waits for the progress of others that are not judged yet.
+    /// Waits for progress of other processes that are not judged yet.
     pub(crate) ledger: Ledger,
     pub(crate) signals: signals::Inbox,
     pub(crate) messages: messages::Inbox,
     pub(crate) loops: Loops,
-    /// Locks that were asked for, where nobody says when they were obtained; whether exclusive.
+    /// Locks that were requested and whose time of acquisition is not recorded; true for exclusive ones.
     pub(crate) asked: HashMap<LockKey, bool, Mixed>,
-    /// Windows and targets that were acted on since a lock there was asked for.
+    /// Windows and targets with operations since a lock on them was requested.
     pub(crate) acted: HashSet<(u32, u32), Mixed>,
-    /// Locks on all processes under which something was completed: everybody has consented to them.
+    /// Locks on all processes under which an operation was completed, which shows that every process has granted them.
     pub(crate) consent: HashSet<LockKey, Mixed>,
-    /// Calls that may have waited for several of these.
+    /// Number of calls that may have waited for several of these locks.
     pub(crate) several_locks: u64,
-    /// Calls that took or gave back a lock, where nobody says who owns it.
+    /// Number of calls that acquired or released a lock whose owner is not recorded.
     pub(crate) ownerless: u64,
     /// Operations on targets outside of a group that a collective of the group completed.
     pub(crate) outside: progress::Outside,
-    /// How many collectives there were, by context.
+    /// Number of collectives so far, by context.
     pub(crate) collectives: HashMap<u32, u64, Mixed>,
-    /// Collectives that do not block.
+    /// Non-blocking collectives in flight.
     pub(crate) under: Under,
-    /// Collectives among neighbours, where nobody says who the neighbours are.
+    /// Number of neighbourhood collectives whose neighbours are not recorded.
     pub(crate) strangers: u64,
-    /// When the last operation on a window and target was over, for fences and epochs of MPI.
+    /// End of the last operation on each window and target, for MPI fences and epochs.
     pub(crate) touched: HashMap<(u32, u32), u64, Mixed>,
 }
 
@@ -98,14 +98,14 @@ impl Actor {
         }
     }
 
-    /// One of its locations.
+    /// Returns the state of one of the process's locations, by the number of the location in the report.
     pub(crate) fn lane_mut(&mut self, world: &World, location: u32) -> Option<&mut Lane> {
         let first = *world.system.first_of.get(self.index as usize)?;
         self.lanes.get_mut(location.checked_sub(first)? as usize)
     }
 
-    /// Whether it is not known what the process did between the start of an operation and the region
-    /// that served it or the end of the call: recording was off, or its trace ends before.
+    /// Returns `true` if the activity of the process is unknown at some time between the start of an operation and the
+    /// region that served it or the end of the call, because recording was off or the trace ends before.
     #[inline]
     pub(crate) fn is_blind(&self, start: u64, leave: u64, served: u64) -> bool {
         self.dark || !self.seen && self.has_gap(start, leave, served)
@@ -121,7 +121,7 @@ impl Actor {
         self.lanes.iter().any(silent) || self.lanes.iter().all(over)
     }
 
-    /// Bytes of memory for facts and questions.
+    /// Returns the memory in bytes that facts and open questions take.
     pub(crate) fn bytes(&self) -> usize {
         self.sure.bytes()
             + self.wide.bytes()
@@ -132,7 +132,7 @@ impl Actor {
     }
 }
 
-/// Cases by number; numbers are used again.
+/// Open cases by number. Numbers of closed cases are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Cases {
     list: Vec<Option<progress::Case>>,
@@ -140,7 +140,7 @@ pub(crate) struct Cases {
 }
 
 impl Cases {
-    /// A number for the next case.
+    /// Returns the number that the next case will get.
     pub(crate) fn next(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.list.len() as u32)
     }

@@ -1,21 +1,21 @@
-//! Waits on their way to the call paths that they are booked on.
+//! Messages that carry waits to the call paths on which they are booked.
 
 use crate::accounts::Account;
 use crate::metric::Quantity;
 use crate::transport::Letter;
 
-/// Something to add at an origin.
+/// An amount to add to a quantity on a call path of the origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Booking {
     pub(crate) location: u32,
     pub(crate) account: Account,
     pub(crate) what: Quantity,
     pub(crate) amount: u64,
-    /// When the wait began.
+    /// Start of the wait in nanoseconds.
     pub(crate) begin: u64,
-    /// The process that was waited for, if it is known.
+    /// Process that was waited for, if it is known.
     pub(crate) blamed: Option<u32>,
-    /// What its call has left beside waits that were booked before; `None` for counts and parts of other waits.
+    /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.
     pub(crate) left: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! Call sites that know where their function was called from: the way from `main` to a call.
+//! Calling contexts with parents, which give the functions from `main` to a call.
 //!
-//! The recorder finds it on the stack. A calling context is a place in a function, its parent the place where that
-//! function was called. What the functions did by themselves was not recorded: they are steps of call paths and no
-//! more.
+//! The recorder takes them from the stack. A calling context is a position in a function, and its parent is the
+//! position from which that function was called. The recorder did not record enters and leaves of these functions, so
+//! they are steps of call paths without a time of their own.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,12 +13,12 @@ use otf2::{AttributeValue, Definition};
 
 use crate::names;
 
-/// Context numbers beyond this are not kept: no archive has so many, a damaged one may.
+/// Greatest context number that is kept. No intact archive has as many contexts, but a damaged one may claim so.
 const MOST: u32 = 1 << 24;
-/// A way is no longer than this, whatever an archive says.
+/// Greatest number of functions on a path, which protects against cycles in damaged archives.
 const LONGEST: usize = 256;
 
-/// The contexts of an archive; none are kept unless some have callers.
+/// Calling contexts of an archive. The list is empty unless some context has a parent.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
     of: Vec<Option<Context>>,
@@ -30,15 +30,15 @@ struct Context {
     place: SourceCodeLocationRef,
     parent: CallingContextRef,
     kind: Kind,
-    /// The first context that looks the same: compilers make several calls of one in the source.
+    /// The first context that looks the same. Compilers may turn one call of the source into several.
     like: CallingContextRef,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Where the program begins, for who reads it.
+    /// The function `main`, with which call paths begin.
     Main,
-    /// What the system does before that.
+    /// Functions of the system that call `main` or start a thread.
     Before,
     Function,
 }
@@ -77,7 +77,7 @@ impl Contexts {
         contexts
     }
 
-    /// Finds out which context is the first that looks like one, after those it was called from.
+    /// Finds the first context that looks like `id`, after doing so for all contexts that it was called from.
     fn compare(
         &mut self,
         id: CallingContextRef,
@@ -100,7 +100,7 @@ impl Contexts {
         for id in way.into_iter().rev() {
             let Some(context) = self.get(id) else { continue };
             let above = self.get(context.parent).map_or(context.parent, |it| it.like);
-            // Where the line is not known, only the address tells them apart.
+            // If the line is unknown, only the address tells contexts apart.
             let like = match context.place.is_undefined() {
                 true => id,
                 false => {
@@ -118,20 +118,21 @@ impl Contexts {
         self.of.get(id.0 as usize).copied().flatten()
     }
 
-    /// The first context that looks the same as this one.
+    /// Returns the first context that looks the same as this one.
     pub(crate) fn like(&self, id: CallingContextRef) -> CallingContextRef {
         self.get(id).map_or(id, |context| context.like)
     }
 
-    /// Whether any has callers.
+    /// Returns `true` if some context has a parent.
     #[inline(always)]
     pub(crate) fn any(&self) -> bool {
         !self.of.is_empty()
     }
 
-    /// The functions that lead to a call from this place, the outermost first, each with where it was called from.
+    /// Returns the functions that lead to a call from this site, the outermost first, each with the site it was called
+    /// from.
     pub(crate) fn way(&self, site: CallingContextRef) -> Vec<(RegionRef, CallingContextRef)> {
-        // Without a caller it is a place inside of what is open, and no more.
+        // A site without a parent lies in the function that is open.
         if self.get(site).is_none_or(|context| context.parent.is_undefined()) {
             return Vec::new();
         }
@@ -152,7 +153,7 @@ impl Contexts {
         way.truncate(first);
         way.reverse();
         let mut functions: Vec<_> = way.into_iter().map(|it| (it.1, it.2)).collect();
-        // Nothing that is shown called the first.
+        // The outermost function has no caller that reports show.
         if let Some(first) = functions.first_mut() {
             first.1 = CallingContextRef::UNDEFINED;
         }
@@ -160,9 +161,9 @@ impl Contexts {
     }
 }
 
-/// Puts functions that others were inlined into on the way, as contexts of their own behind those of the archive.
+/// Inserts the functions that others were inlined into, as contexts with numbers beyond those of the archive.
 fn inline(defs: &Definitions, of: &mut Vec<Option<Context>>) {
-    // By context and the distance of the function: its region and place.
+    // Region and position of each inlined function, by context and depth.
     let mut outer: BTreeMap<(u32, u32), (Option<RegionRef>, SourceCodeLocationRef)> =
         BTreeMap::new();
     for definition in defs.iter() {
@@ -185,7 +186,7 @@ fn inline(defs: &Definitions, of: &mut Vec<Option<Context>>) {
             _ => {}
         }
     }
-    // The innermost that has been put in for a context, where the next goes.
+    // The context that was inserted last for a context of the archive. The next one becomes its parent.
     let mut last: Option<(u32, u32)> = None;
     for ((context, _), (region, place)) in outer {
         let Some(region) = region else { continue };

@@ -1,4 +1,4 @@
-//! One location while its events pass by: call stack, call paths, time.
+//! State of a location during the replay: its call stack, call paths and time.
 
 use otf2::id::RegionRef;
 use otf2::read::EventReader;
@@ -11,31 +11,31 @@ use crate::polling::Run;
 use crate::regions::Span;
 use crate::role::Traits;
 
-/// A call that is open.
+/// A call that was entered and not yet left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) enter: u64,
-    /// Time in calls from here that are over.
+    /// Time in calls made from this one that have ended.
     pub(crate) inside: u64,
     pub(crate) path: Path,
     pub(crate) region: RegionRef,
     pub(crate) traits: Traits,
-    /// Not a call but a parameter, which ends with the call around it.
+    /// True if this is not a call but a parameter, which ends together with the call around it.
     pub(crate) setting: bool,
-    /// Whether waits are judged at this call.
+    /// True if waits are judged at this call.
     pub(crate) judged: bool,
-    /// Whether a record of an operation stood in it.
+    /// True if the call contained a record of an operation.
     pub(crate) issued: bool,
-    /// Kind and target of its first operation.
+    /// Kind and target of the first operation in the call.
     pub(crate) first: Option<(crate::matrix::Kind, u32)>,
-    /// How many of the completions of the lane are its own.
+    /// Number of completions in the lane's list that belong to this call.
     pub(crate) done: u32,
-    /// How many of the other notes of the lane are its own.
+    /// Number of notes in the lane's list that belong to this call.
     pub(crate) notes: u32,
 }
 
 impl Frame {
-    /// Nothing known.
+    /// A frame without a call.
     pub(crate) const EMPTY: Self = Self {
         enter: 0,
         inside: 0,
@@ -51,35 +51,36 @@ impl Frame {
     };
 }
 
-/// What else a call has to be judged for when it ends.
+/// Something that must be judged when the call ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
-    /// It may have waited for a lock; whether that is exclusive.
+    /// The call may have waited for a lock; true for an exclusive one.
     Lock(crate::locking::LockKey, bool, Taken),
-    /// It is the first operation on this target since the lock was asked for, and may have waited for the lock.
+    /// The call issued the first operation on this target since the lock was requested, and may have waited for the
+    /// lock.
     First(crate::locking::LockKey, bool, u32),
-    /// It waited for a change at an address, if that is known.
+    /// The call waited for a change at an address, if the address is known.
     Change(Option<u64>),
-    /// It received a message or notification.
+    /// The call received a message or notification.
     Receive(crate::patterns::messages::Receive),
-    /// It sent a message or completed one, which may have waited for its receiver.
+    /// The call sent a message or completed a send, which may have waited for the receiver.
     Send(crate::patterns::messages::Started),
-    /// It acted on this window of this process.
+    /// The call acted on this window of this process.
     Touch(u32, u32),
 }
 
-/// When a lock was obtained.
+/// Source of the time at which a lock was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// The home has been told, or will find out.
+    /// The owner of the lock has been told, or will find out.
     Said,
-    /// The home will find out; it is given back at this time.
+    /// The owner will find out; the lock is released at this time.
     Before(u64),
-    /// When the call ends.
+    /// The lock is acquired when the call ends.
     AtLeave,
 }
 
-/// Where the events of a lane come from.
+/// Source of the events of a location.
 #[derive(Debug, Default)]
 pub(crate) enum Source {
     #[default]
@@ -88,63 +89,63 @@ pub(crate) enum Source {
     Ended,
 }
 
-/// A location.
+/// State of a location during the replay.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    /// Its number.
+    /// Number of the location.
     pub(crate) location: u32,
     pub(crate) source: Source,
     pub(crate) paths: Paths,
     pub(crate) stack: Vec<Frame>,
-    /// Depth of the outermost call that is judged, or 0.
+    /// Depth of the outermost call at which waits are judged, or 0.
     pub(crate) judged: u32,
-    /// What that call moved so far, and with whom.
+    /// Bytes that the judged call has moved so far, and its partners.
     pub(crate) moved: Moved,
-    /// Collectives that it was in.
+    /// Collectives that the open call took part in.
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) done: Vec<Done>,
     pub(crate) notes: Vec<Note>,
     pub(crate) polls: Option<Run>,
-    /// A call that found a message, which no receive followed yet.
+    /// A probe that found a message which no receive has followed yet.
     pub(crate) probe: Option<crate::patterns::messages::Probe>,
-    /// The group of the neighbours in the collective that is open.
+    /// Group of the neighbours in the open neighbourhood collective.
     pub(crate) neighbours: Option<u32>,
-    /// Time of the last event.
+    /// Time of the last event in nanoseconds.
     pub(crate) now: u64,
-    /// Time of the first event.
+    /// Time of the first event in nanoseconds.
     pub(crate) first: Option<u64>,
-    /// Events counted, and events read, if its source is not open.
+    /// Number of events that [`Self::count`] has counted, and number of events read once the source is closed.
     pub(crate) events: u64,
     pub(crate) read: u64,
-    /// The window used last, its context and its memory.
+    /// The window that was used last, its context and its memory.
     pub(crate) window: Option<(u32, u32, u16)>,
     pub(crate) damage: Damage,
-    /// When recording was off.
+    /// Time since which recording is off, and the past intervals in which it was off.
     pub(crate) off: Option<u64>,
     pub(crate) gaps: Vec<Span>,
     pub(crate) cut: Cut,
 }
 
-/// Calls that the process ended in.
+/// Numbers of calls that were open when the process ended, by what they waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cut {
-    /// Whether there are any, calls of a runtime or not.
+    /// True if any call was open, of a runtime or not.
     pub(crate) any: bool,
     pub(crate) collectives: u64,
     pub(crate) locks: u64,
     pub(crate) changes: u64,
-    /// Operations, and calls that complete them.
+    /// Number of operations, and of calls that complete operations.
     pub(crate) operations: u64,
 }
 
-/// What was wrong with the events of a location.
+/// Defects in the events of a location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Damage {
-    /// Leaves without an enter, and enters without a leave.
+    /// Number of leaves without an enter and of enters without a leave.
     pub(crate) unmatched: u64,
-    /// Records that refer to what is not defined.
+    /// Number of records that refer to something that is not defined.
     pub(crate) undefined: u64,
-    /// What reading said.
+    /// Messages of the reader.
     pub(crate) errors: Vec<String>,
 }
 
@@ -175,7 +176,7 @@ impl Lane {
         }
     }
 
-    /// How many events were read since the last time it was asked.
+    /// Returns the number of events that were read since the previous call.
     pub(crate) fn count(&mut self) -> u64 {
         if let Source::Open(reader) = &self.source {
             self.read = reader.position().0;
@@ -185,7 +186,7 @@ impl Lane {
         news
     }
 
-    /// When the polling loop over calls that test memory began that may go on.
+    /// Returns the start of the polling loop over memory tests that is still going on, if there is one.
     pub(crate) fn tests_memory_since(&self) -> Option<u64> {
         let run = self.polls.as_ref().filter(|run| run.tests_memory)?;
         let is_caller = |frame: &Frame| frame.enter == run.last.caller;

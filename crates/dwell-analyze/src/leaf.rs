@@ -1,10 +1,9 @@
-//! Calls that call nothing: most calls, and nearly all that communicate.
+//! Fast path for calls that make no other call, which are most calls and nearly all that communicate.
 //!
-//! From its enter to its leave such a call has at most one operation to issue and one to complete. What is
-//! needed of these is remembered, and when the call ends everything is booked in one go, without a frame
-//! on the stack and without an entry among the outstanding operations. Whatever does not fit makes the
-//! call an ordinary one again ([`Player::unfold`]), as if it had been one from the start; the end of a
-//! window does so too, so that the rest of the crate knows frames only.
+//! Between its enter and its leave such a call issues at most one operation and completes at most one. The player
+//! remembers what is needed of them and books everything when the call ends, without a frame on the stack and without
+//! an entry among the outstanding operations. Anything else turns the call into an ordinary one ([`Player::unfold`]),
+//! as if it had been one from the start. The end of a window does so too, so the rest of the crate knows only frames.
 
 use dwell_model::layer::Layer;
 use otf2::id::{CallingContextRef, RegionRef};
@@ -17,7 +16,7 @@ use crate::patterns::progress::Ask;
 use crate::player::Player;
 use crate::role::Traits;
 
-/// A call that has called nothing so far. Flat and written field by field: it changes with every event.
+/// A call that has made no other call so far. It changes with every event, so it is flat and written field by field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leaf {
     act: Act,
@@ -25,29 +24,29 @@ pub(crate) struct Leaf {
     region: RegionRef,
     site: CallingContextRef,
     enter: u64,
-    /// The operation that it issued; of one that it completed, window and number only.
+    /// The operation that the call issued. If it only completed one, just the window and the number are valid.
     pub(crate) issue: Issue,
 }
 
-/// What has happened in it.
+/// Events in the call so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    /// There is no such call.
+    /// No such call is open.
     Absent,
     Nothing,
-    /// It issued an operation.
+    /// The call issued an operation.
     Issued,
-    /// It issued an operation and completed it.
+    /// The call issued an operation and completed it.
     Done,
-    /// It completed an operation of an earlier call.
+    /// The call completed an operation of an earlier call.
     Completed,
 }
 
-/// An operation that was issued.
+/// An operation that a call issued.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issue {
     pub(crate) kind: Kind,
-    /// Whether it is an operation whose completion at the origin waits for the target in most layers.
+    /// True for operations whose completion at the origin waits for the target in most layers.
     pub(crate) returns: bool,
     pub(crate) window: u32,
     pub(crate) remote: u32,
@@ -57,8 +56,8 @@ pub(crate) struct Issue {
 }
 
 impl Issue {
-    /// Whether completion at the origin waits for the target in this layer. MPI and ARMCI complete an accumulate at the
-    /// origin when its data has left.
+    /// Returns `true` if completion at the origin waits for the target in this layer. MPI and ARMCI complete an
+    /// accumulate at the origin when its data has left.
     #[inline(always)]
     pub(crate) fn waits_for_target(&self, layer: Option<Layer>) -> bool {
         let has_left = self.kind == Kind::Atomic
@@ -69,7 +68,7 @@ impl Issue {
 }
 
 impl Leaf {
-    /// No call.
+    /// Stands for no open call.
     pub(crate) const ABSENT: Self = Self {
         act: Act::Absent,
         traits: Traits(0),

@@ -220,8 +220,8 @@ pub struct NotComputed {
 /// Afterwards it reads a few intervals again to find what the partners of the worst waits did meanwhile. Missing or
 /// damaged event files do not make it fail: see [`Analysis::damage`] and [`Analysis::not_computed`].
 ///
-/// # Errors Returns [`Error::Archive`] if the definitions cannot be read, and [`Error::NoLocations`] if they define no
-/// location.
+/// # Errors
+/// Returns [`Error::Archive`] if the definitions cannot be read, and [`Error::NoLocations`] if they define no location.
 pub fn analyze(
     archive: &Archive,
     options: &Options,
@@ -440,7 +440,8 @@ impl Analysis {
 
     /// Writes the Cube report to `path`. Its extra member [`PAIRS`] lists the pairs that communicate.
     ///
-    /// # Errors Returns an error if the file cannot be created or written; the file may be incomplete then.
+    /// # Errors
+    /// Returns an error if the file cannot be created or written; the file may be incomplete then.
     pub fn write_report(&self, path: &Path) -> cubex::Result<()> {
         let notes: Vec<String> = self.not_computed.iter().map(ToString::to_string).collect();
         let pairs = pairs_csv(&self.pairs());

@@ -1,4 +1,4 @@
-//! All letters of a worker, by what they are.
+//! All messages of a worker, by type.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::patterns::progress::{Ask, AskOne, Away, Seen, Served, Waited, Watch};
 use crate::patterns::signals::Signal;
 use crate::transport::{Batches, Pool, Post, Sharding, Transport};
 
-/// Makes a set of posts, and the same set after it has travelled.
+/// Defines a set of outboxes and the set of batches that it becomes after delivery.
 macro_rules! mail {
     ($(#[$doc:meta])* $sent:ident, $received:ident { $( $name:ident: $letter:ty, )* }) => {
         $(#[$doc])*
@@ -25,7 +25,7 @@ macro_rules! mail {
                 Self { $( $name: Post::new(sharding), )* }
             }
 
-            /// Hands everything to the shards it is for.
+            /// Delivers all messages to the shards that they are addressed to.
             pub(crate) fn exchange<T: Transport>(
                 transport: &T,
                 sharding: Sharding,
@@ -47,14 +47,14 @@ macro_rules! mail {
             }
         }
 
-        /// What arrived at a shard.
+        /// Messages that arrived at a shard.
         #[derive(Debug, Default)]
         pub(crate) struct $received {
             $( pub(crate) $name: Batches<$letter>, )*
         }
 
         impl $received {
-            /// Bytes of memory.
+            /// Returns the memory in bytes that the messages take.
             pub(crate) fn bytes(&self) -> usize {
                 0 $( + self.$name.iter().map(|it| it.capacity()).sum::<usize>()
                     * size_of::<$letter>() )*
@@ -64,7 +64,7 @@ macro_rules! mail {
 }
 
 mail! {
-    /// Questions and facts, on their way to their homes.
+    /// Questions and facts on their way to the shards that own their subjects.
     Mail, Arrived {
         asks: Ask,
         ones: AskOne,
@@ -79,7 +79,7 @@ mail! {
 }
 
 mail! {
-    /// Answers, on their way back.
+    /// Answers on their way back.
     Replies, Answered {
         waited: Waited,
         served: Served,
@@ -92,17 +92,17 @@ mail! {
     }
 }
 
-/// Memory for the letters of which there are most.
+/// Batches for the most frequent messages, for reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
     pub(crate) asks: Arc<Pool<Ask>>,
     pub(crate) waited: Arc<Pool<Waited>>,
 }
 
-/// What a worker has in hand while it answers.
+/// State of a worker while it answers questions.
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) replies: Replies,
-    /// Operations that needed no help of their targets.
+    /// Operations that progressed without help of their targets.
     pub(crate) evidence: Found,
 }

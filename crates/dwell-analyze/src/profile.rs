@@ -112,8 +112,8 @@ impl Profile {
     ///
     /// Locations without a profile and damaged blocks do not make it fail; they become [notes](Self::notes).
     ///
-    /// # Errors Returns an error if the definitions of the archive or the folder cannot be read, or if no location is
-    /// defined.
+    /// # Errors
+    /// Returns an error if the definitions of the archive or the folder cannot be read, or if no location is defined.
     pub fn read(archive: &Archive, folder: &FilePath) -> Result<Self, Error> {
         let defs = archive.definitions()?;
         let world = World::of(archive.anchor(), &defs, None);
@@ -154,7 +154,8 @@ impl Profile {
     /// Calls `show` once for each location of each block, with everything that was called there. Only one block is in
     /// memory at a time.
     ///
-    /// # Errors Returns [`Error::Profile`] if a block cannot be read or is damaged.
+    /// # Errors
+    /// Returns [`Error::Profile`] if a block cannot be read or is damaged.
     pub fn calls(&self, mut show: impl FnMut(&[Calls<'_>])) -> Result<(), Error> {
         let text = |id| self.defs.string(id).map(|it| it.to_string()).unwrap_or_default();
         let functions: Vec<(String, String, bool)> = self
@@ -203,8 +204,8 @@ impl Profile {
     /// Writes the Cube report to `path`. Returns a text for each damaged part of a block, whose values the report
     /// lacks.
     ///
-    /// # Errors Returns an error if a block cannot be read for another reason than damage, or if the file cannot be
-    /// written.
+    /// # Errors
+    /// Returns an error if a block cannot be opened or read, or if the report cannot be written.
     pub fn write_report(&self, path: &FilePath) -> Result<Vec<String>, Error> {
         let sum = self.partners()?;
         let pairs = pairs_csv(&named_pairs(&self.world, &sum));

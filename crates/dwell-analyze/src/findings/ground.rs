@@ -1,4 +1,4 @@
-//! What all lists of findings are made from, computed once.
+//! Data that all lists of findings are made from, computed once.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::replay::Replayed;
 use crate::tree::{Branch, Fold, Tree, lanes, node};
 use crate::world::World;
 
-/// The result of a replay, with what every list asks of it.
+/// Result of a replay, with the sums that every list needs.
 pub(crate) struct Ground<'a> {
     pub(super) defs: &'a Definitions,
     pub(super) world: &'a World,
     pub(super) tree: &'a Tree,
     pub(super) lanes: Vec<&'a Lane>,
-    /// The phase of each branch of the tree.
+    /// Phase of each branch of the tree.
     pub(super) phases: Vec<Phase>,
     pub(super) sites: Sites,
-    /// Time of each branch over all locations, with that of the calls inside: a library that waits does so in the layer
-    /// below.
+    /// Inclusive time of each branch over all locations. It is inclusive because a library that waits does so in the
+    /// layer below.
     inclusive: Vec<u64>,
-    /// Who was waited for how long, by the signature of a call path and the kind of wait.
+    /// Time that each party was waited for, by the signature of a call path and the kind of wait.
     blame: BTreeMap<(u64, Q), BTreeMap<u32, u64>>,
 }
 
@@ -45,23 +45,23 @@ impl<'a> Ground<'a> {
         Self { defs, world, tree, lanes, phases, sites, inclusive, blame }
     }
 
-    /// Time of a call path over all locations, with that of the calls inside.
+    /// Returns the inclusive time of a call path over all locations.
     pub(super) fn time(&self, fold: &Fold<'_>) -> u64 {
         fold.sum(&self.inclusive)
     }
 
-    /// Who was waited for how long on a call path.
+    /// Returns the parties that were waited for on a call path, with the time of each.
     pub(super) fn blamed(&self, fold: &Fold<'_>, what: Q) -> impl Iterator<Item = (u32, u64)> {
         let of = fold.branches().filter_map(move |it| self.blame.get(&(it.signature, what)));
         of.flatten().map(|(&party, &amount)| (party, amount))
     }
 
-    /// The name of a process.
+    /// Returns the name of a process.
     pub(super) fn process(&self, index: u32) -> Option<String> {
         self.world.system.processes.get(index as usize).map(|it| it.name.clone())
     }
 
-    /// The name of someone who is waited for: a process, or a node where there are too many processes.
+    /// Returns the name of a party: a process, or a node if the run has too many processes.
     pub(super) fn party(&self, index: u32) -> Option<String> {
         match self.world.parties.folded() {
             true => self.world.system.nodes.get(index as usize).cloned(),
@@ -69,7 +69,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// The calls that lead to a path, whatever parameters were set meanwhile.
+    /// Returns the calls that lead to a path, the outermost first. Parameters are left out.
     pub(super) fn steps(&self, number: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut at = self.tree.branches.get(number);
@@ -84,7 +84,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Time of a branch over all locations, without that of the calls inside.
+/// Returns the exclusive time of a branch over all locations.
 pub(super) fn own_time(lanes: &[&Lane], branch: &Branch) -> u64 {
     branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
 }

@@ -1,4 +1,4 @@
-//! Call sites as people see them: two calls on one line are told apart.
+//! Call sites as users see them: two calls on one line are told apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use super::Step;
 use crate::names::{self, Columns, Site};
 use crate::tree::Tree;
 
-/// The call sites of a run.
+/// Call sites of a run.
 pub(super) struct Sites {
     columns: Columns,
-    /// Which of several calls on one line a call is, and how many there are, where columns are not known.
+    /// Position of a call among several calls on one line, and their number, for calls without a column.
     numbers: BTreeMap<(RegionRef, CallingContextRef), (u32, u32)>,
-    /// Lines of functions that calls of several columns are on.
+    /// Lines of functions with calls in several columns.
     shared: BTreeSet<(RegionRef, SourceCodeLocationRef)>,
 }
 
@@ -49,7 +49,7 @@ impl Sites {
         Self { columns, numbers, shared }
     }
 
-    /// A call of a region from a site.
+    /// Returns the step for a call of a region from a site.
     pub(super) fn step(
         &self,
         defs: &Definitions,

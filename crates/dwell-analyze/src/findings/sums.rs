@@ -1,4 +1,4 @@
-//! Sums over the locations of a call path.
+//! Sums over all locations of a call path.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::tree::{Fold, node};
 use crate::world::World;
 use dwell_model::waits::Wait;
 
-/// What was booked on a branch of each quantity, over all locations.
+/// Sums of all quantities on a call path, over all locations.
 pub(super) struct Totals([u64; Q::COUNT]);
 
 impl Totals {

@@ -1,31 +1,32 @@
-//! A process that most atomics of all others act on.
+//! Finds a process that receives most atomics of all others.
 
 use std::collections::BTreeMap;
 
 use super::savings::part;
 use crate::matrix::{Cell, Kind, Sum};
 
-/// Fewer atomics than this show nothing.
+/// Least number of atomics from which something can be concluded.
 const ENOUGH: u64 = 100;
 
-/// A target that receives more than half of all atomics.
+/// A target that receives more than half of all remote atomics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HotTarget {
-    /// The process, or the node where there are too many processes.
+    /// Number of the process, or of the node if the run has too many processes.
     pub(crate) party: u32,
-    /// Atomics of others on it, and of all on others.
+    /// Number of atomics of others on the target, and of all atomics between different parties.
     pub(crate) operations: u64,
     pub(crate) of: u64,
-    /// How many others these come from.
+    /// Number of parties that issued atomics to the target.
     pub(crate) origins: u64,
-    /// What the atomics on it took beyond waits, and how much less it would be if all parties received as many, in
-    /// nanoseconds.
+    /// Time of the atomics on the target beyond waits, and the part of it that would be saved if all parties received
+    /// as many, both in nanoseconds.
     pub(crate) time: u64,
     pub(crate) saved: u64,
 }
 
 impl HotTarget {
-    /// Looks for one among so many parties. With fewer than three, and with one origin only, there is nothing to spread.
+    /// Looks for a hot target among `parties` parties. With fewer than three of them or with a single origin there is
+    /// nothing to distribute.
     pub(crate) fn find(sum: &Sum, parties: u64) -> Option<Self> {
         let mut targets: BTreeMap<u32, (Cell, u64)> = BTreeMap::new();
         for (&(from, to, kind), cell) in sum {

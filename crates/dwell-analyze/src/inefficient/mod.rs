@@ -1,13 +1,13 @@
-//! Communication that takes longer than it needs to, although nobody waits for anybody.
+//! Finds communication that takes longer than necessary although no process waits for another.
 //!
-//! A call that moves a thousand elements one by one is not held up by another process, so no pattern finds it, and all calls
-//! of its class are equally slow, so none of its time is unexplained. Yet the same data could move in a fraction of the
-//! time. Such [`Waste`] is looked for in what calls take beyond their waits, their *rests*, and comes with an estimate of what
-//! another way to do the same could save. The estimate has two bounds: the lower one counts the transfer of the calls, which is the
-//! fastest tenth of their class, the upper one their whole rests.
+//! A call that moves a thousand elements one by one is not delayed by another process, so it has no wait. All calls of
+//! its class are equally slow, so none of its time is unexplained either. Yet the same data could be moved in a
+//! fraction of the time. This module looks for such [`Waste`] in the time of calls beyond their waits, their *rests*,
+//! and estimates what another way of doing the same could save. The estimate has two bounds: the lower one counts the
+//! transfer of the calls, which is the fastest tenth of their class; the upper one counts their whole rests.
 //!
-//! What replay has to gather for this are integer sums for each account of a location ([`Following`]), so results depend neither
-//! on windows nor on threads. Estimates are made at the end, when it is known how long calls of each sort take
+//! The replay gathers integer sums for each account of a location ([`Following`]), so results depend neither on windows
+//! nor on threads. The estimates follow at the end, when the time that calls of each sort need is known
 //! ([`Savings::add`]).
 
 mod hot;
@@ -22,27 +22,27 @@ pub(crate) use hot::HotTarget;
 pub(crate) use rows::{Following, Row};
 pub(crate) use savings::{Known, Saving, Savings, part, static_memory};
 
-/// A way to communicate that takes longer than another.
+/// A way to communicate that takes longer than another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Waste {
-    /// Strided calls that move element by element.
+    /// Strided calls that move data element by element.
     Strided,
-    /// Small blocking transfers in a row from or to one target, which could be one.
+    /// Small blocking transfers in a row to or from one target, which could be a single transfer.
     Small,
-    /// Completions after every operation.
+    /// Completion calls after every single operation.
     Completion,
-    /// Blocking operations in a row, which could be under way at once.
+    /// Blocking operations in a row, which could be in flight together.
     Row,
     /// Operations on static data that are slower than those on the symmetric heap.
     Static,
 }
 
 impl Waste {
-    /// Every kind that belongs to call paths.
+    /// All kinds that are found on call paths.
     pub(crate) const ALL: [Self; 5] =
         [Self::Strided, Self::Small, Self::Completion, Self::Row, Self::Static];
 
-    /// The id of the pattern.
+    /// Returns the id of the pattern.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             Self::Strided => "strided_elements",
@@ -55,7 +55,7 @@ impl Waste {
 }
 
 impl Paths {
-    /// A call that ends rows of operations is over.
+    /// Ends or continues rows of operations after a call that synchronises.
     #[inline(always)]
     pub(crate) fn synchronise(
         &mut self,

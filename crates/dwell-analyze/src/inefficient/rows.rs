@@ -1,55 +1,56 @@
-//! Operations and completions that follow one another at a location.
+//! Detects operations and completions that follow one another at a location.
 //!
-//! Operations are *in a row* if they are blocking, and each begins after the one before it with no more computing in between
-//! than that one took, and no call that completes operations or synchronises. Whether one needs the result of another is not
-//! recorded; with so little computing it often does not.
+//! Operations are *in a row* if they are blocking, each begins after the one before with no more computing in between
+//! than that one took, and no call in between completes operations or synchronises. The archive does not say whether
+//! one needs the result of another; with so little computing in between it often does not.
 //!
-//! A completion is *repeated* if exactly one operation came between it and the last completion on the same call path, nothing
-//! else that synchronises, and no more computing than the last operation and its completion took together.
+//! A completion is *repeated* if exactly one operation lies between it and the previous completion on the same call
+//! path, no other call synchronises in between, and the computing in between takes no longer than the previous
+//! operation and its completion together.
 
 use crate::accounts::Account;
 use crate::paths::Path;
 
-/// How many calls of an account followed others.
+/// Numbers of calls of an account that followed other calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Following {
-    /// Operations in a row behind one of the same account on the same target, and completions that were repeated.
+    /// Number of operations in a row after one of the same account on the same target, and of repeated completions.
     pub(crate) again: u64,
-    /// All other operations in a row behind another.
+    /// Number of all other operations in a row.
     pub(crate) others: u64,
-    /// The time, in nanoseconds, by which rows would be shorter if these were under way together with those before them: the sum
-    /// of the lengths but for the longest.
+    /// Time in nanoseconds by which rows would be shorter if their operations were in flight together: the sum of the
+    /// lengths without the longest.
     pub(crate) overlap: u64,
 }
 
-/// What a location has done since it last synchronised. Every operation changes it, so its fields are plain numbers.
+/// Activity of a location since it last synchronised. Every operation changes it, so its fields are plain numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
-    /// How many operations were issued, ever and until the last completion.
+    /// Number of operations issued so far, and their number at the last completion.
     operations: u64,
     completed: u64,
-    /// When the last operation began.
+    /// Start of the last operation.
     enter: u64,
-    /// An operation that begins no later than this is in a row with the last one.
+    /// Latest start of an operation that is still in a row with the last one.
     until: u64,
-    /// How long the longest operation in the row took.
+    /// Length of the longest operation in the row.
     longest: u64,
     /// Account and target of the last operation.
     last: u64,
     completion: Completion,
 }
 
-/// A call that completed operations, with the last of these.
+/// A call that completed operations, together with the last of these operations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Completion {
-    /// [`Path::TOP`] if there is none.
+    /// Path of the call, or [`Path::TOP`] if there was none.
     path: u32,
     begin: u64,
     end: u64,
 }
 
 impl Row {
-    /// An operation on another process is over.
+    /// Adds an operation on another process that has ended.
     #[inline(always)]
     pub(crate) fn operation(
         &mut self,
@@ -83,7 +84,7 @@ impl Row {
         self.longest = self.longest.max(length);
     }
 
-    /// A call that completes or orders operations is over. Returns whether it is repeated.
+    /// Adds a call that completes or orders operations and has ended. Returns `true` if the completion is repeated.
     #[inline(never)]
     pub(crate) fn complete(&mut self, (enter, leave): (u64, u64), path: Path) -> bool {
         let before = self.completion;
@@ -97,7 +98,8 @@ impl Row {
         again
     }
 
-    /// A lock is taken for the operations that follow. Where the operation before had its own, that is part of the row.
+    /// Adds a call that takes a lock for the operations that follow. If the operation before had a lock of its own, the
+    /// new lock is part of the row.
     pub(crate) fn lock(&mut self, (enter, leave): (u64, u64)) {
         let took = self.completion.end - self.completion.begin;
         if self.operations > self.completed || enter.saturating_sub(self.completion.end) > took {
@@ -108,7 +110,7 @@ impl Row {
         self.until = 0;
     }
 
-    /// Something happens that ends every row.
+    /// Ends every row.
     #[inline(always)]
     pub(crate) fn interrupt(&mut self) {
         self.completion.path = Path::TOP.0;
@@ -124,7 +126,7 @@ mod tests {
     const OTHER: Account = Account(2);
     const QUIET: Path = Path(7);
 
-    /// What is added for an operation, as `again`, `others` and `overlap`.
+    /// Returns the numbers that an operation adds: `again`, `others` and `overlap`.
     fn operation(
         row: &mut Row,
         when: (u64, u64),

@@ -1,4 +1,4 @@
-//! How much other ways to communicate could save.
+//! Estimates how much time other ways to communicate could save.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,15 @@ use super::{Following, Waste};
 use crate::accounts::{Calls, Sort};
 use crate::paths::Path;
 
-/// Transfers of fewer bytes than this take as long as the network needs for one, whatever their size. It is a border
-/// between sizes within a factor of 8.
+/// Size in bytes below which transfers take as long as the network needs for any one. It is a border between classes
+/// that are equal within a factor of 8.
 const SMALL: u64 = 4096;
 
-/// The beginning of the names of windows that are static data.
+/// Beginning of the names of windows that stand for static data.
 const STATIC: &str = "static data";
 
-/// Numbers of the memories that are static data of OpenSHMEM. The recorder writes them as windows of their own.
+/// Returns the numbers of the memories that are static data of OpenSHMEM. The recorder writes them as windows of their
+/// own. Windows with numbers beyond 16 bits are left out.
 pub(crate) fn static_memory(defs: &Definitions) -> BTreeSet<u16> {
     let of = |definition: Definition<'_>| {
         let Definition::RmaWin(it) = definition else { return None };
@@ -26,34 +27,34 @@ pub(crate) fn static_memory(defs: &Definitions) -> BTreeSet<u16> {
     defs.iter().filter_map(of).collect()
 }
 
-/// What the run shows of all processes.
+/// Facts about the whole run that estimates are based on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {
-    /// How long calls of each sort take that nothing holds up.
+    /// Time that calls of each sort need if nothing delays them; `None` if there are too few.
     pub(crate) times: &'a BTreeMap<Sort, Option<u64>>,
-    /// Memories that are static data.
+    /// Numbers of memories that are static data.
     pub(crate) static_memory: &'a BTreeSet<u16>,
 }
 
 impl Known<'_> {
-    /// How long calls of a sort take that nothing holds up, if there are enough to say.
+    /// Returns the time that calls of a sort need if nothing delays them, or `None` if there are too few.
     pub(crate) fn time(&self, sort: Sort) -> Option<u64> {
         self.times.get(&sort).copied().flatten()
     }
 
-    /// How long an operation takes that moves as many bytes in one piece. If there is none, those that move more tell how
-    /// long that takes at most.
+    /// Returns the time of a contiguous transfer of as many bytes. If there are none, larger transfers give an upper
+    /// bound.
     fn in_one_piece(&self, sort: Sort) -> Option<u64> {
         sort.in_one_piece().find_map(|sort| self.time(sort))
     }
 
-    /// How long the smallest operation takes that differs in nothing but its bytes.
+    /// Returns the time of the fastest operation that differs only in having fewer bytes.
     fn latency(&self, sort: Sort) -> Option<u64> {
         let smaller = (1..=sort.size().min(small())).map(|size| sort.with_size(size));
         smaller.filter_map(|sort| self.time(sort)).min()
     }
 
-    /// How long the same operation takes on memory that is not static data.
+    /// Returns the time of the same operation on memory that is not static data.
     fn on_heap(&self, sort: Sort) -> Option<u64> {
         let of = |(other, time): (&Sort, &Option<u64>)| {
             let heap = !self.static_memory.contains(&other.memory());
@@ -64,28 +65,29 @@ impl Known<'_> {
     }
 }
 
-/// The largest size of small transfers, within a factor of 8.
+/// Returns the largest class of bytes that counts as small.
 fn small() -> u64 {
     u64::from(crate::outstanding::magnitude(SMALL - 1))
 }
 
-/// What another way to communicate could save on a call path, over some calls. Times are in nanoseconds.
+/// Time that another way to communicate could save over some calls, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Saving {
-    /// Calls that could be made otherwise.
+    /// Number of calls that could be made in another way.
     pub(crate) calls: u64,
-    /// The calls for which the run shows how long the other way takes, and how long it would take for all of them.
+    /// Number of calls for which the run shows how long the other way takes, and the time it would take for all of
+    /// them.
     pub(crate) compared: u64,
     pub(crate) instead: u64,
-    /// Rests of strided calls for which the run does not show it.
+    /// Rests of strided calls for which the run has nothing to compare with.
     pub(crate) unknown: u64,
-    /// Both bounds of what could be saved otherwise.
+    /// Lower and upper bound of the saving for all other calls.
     pub(crate) least: u64,
     pub(crate) most: u64,
 }
 
 impl Saving {
-    /// Adds that of other calls.
+    /// Adds the saving over other calls.
     pub(crate) fn add(&mut self, other: Self) {
         self.calls += other.calls;
         self.compared += other.compared;
@@ -96,12 +98,12 @@ impl Saving {
     }
 }
 
-/// What could be saved on the call paths of a location.
+/// Savings on the call paths of a location, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 
 impl Savings {
-    /// Estimates what could be saved in the calls of an account, given their rests and the part of these that is transfer.
+    /// Estimates the saving in the calls of an account, given their rests and the part of the rests that is transfer.
     pub(crate) fn add(&mut self, calls: &Calls, known: &Known<'_>, (all, transfer): (u64, u64)) {
         let sort = calls.sort;
         let is_static = sort.is_one_sided() && known.static_memory.contains(&sort.memory());
@@ -140,27 +142,28 @@ impl Savings {
         }
     }
 
-    /// What could be saved on a path.
+    /// Returns the saving of one kind on a path, if there is any.
     pub(crate) fn get(&self, path: Path, waste: Waste) -> Option<&Saving> {
         self.0.get(&(path, waste))
     }
 }
 
-/// What the calls of an account take beyond their waits.
+/// Time of the calls of an account beyond their waits.
 struct Rests {
     count: u64,
     all: u64,
-    /// As much of it as such calls take that nothing holds up.
+    /// Part of the time that such calls need if nothing delays them.
     transfer: u64,
 }
 
 impl Rests {
-    /// The part of a time that belongs to some of the calls.
+    /// Returns the proportional part of a time that belongs to some of the calls.
     fn part(&self, of: u64, calls: u64) -> u64 {
         part(of, (calls.min(self.count), self.count))
     }
 
-    /// Each call could be another that takes so long. Nothing is saved unless that is at most half.
+    /// Estimates the saving if each call were another one that takes `each` nanoseconds. The saving is 0 unless that is
+    /// at most half of the present time.
     fn otherwise(&self, each: u64) -> Saving {
         let instead = self.count.saturating_mul(each);
         let usual = if self.transfer > 0 { self.transfer } else { self.all };
@@ -177,14 +180,14 @@ impl Rests {
         }
     }
 
-    /// All transfers of a row could be one. That takes at least as long as one of them does now, and at most as long as moving the
-    /// same bytes with calls of any larger size that the run has.
+    /// Estimates the saving if the transfers of a row were one. That one takes at least as long as one of them does
+    /// now, and at most as long as moving the same bytes with any larger calls of this run.
     fn merged(&self, again: u64, sort: Sort, known: &Known<'_>) -> Saving {
         let rows = self.count.saturating_sub(again);
         let larger = (sort.size() + 1..).zip(1u32..).take(20);
         let in_larger = |(size, steps): (u64, u32)| {
             let each = known.time(sort.with_size(size))?;
-            // As many calls as the bytes need, and one for each row at least.
+            // As many calls as the bytes need, and at least one for each row.
             let needed = self.count.checked_shr(3 * steps).unwrap_or(0).max(rows);
             Some(needed.saturating_mul(each))
         };
@@ -196,8 +199,8 @@ impl Rests {
         Saving { calls: again, compared, instead, unknown: 0, least, most }
     }
 
-    /// Operations of a row could be under way at once. That saves their latencies at least, and all of their times but the
-    /// longest at most.
+    /// Estimates the saving if the operations of a row were in flight together. That saves at least their latencies,
+    /// and at most all of their times except the longest.
     fn overlapped(&self, of: Following, sort: Sort, known: &Known<'_>) -> Saving {
         let calls = of.again + of.others;
         let most = self.part(self.all, of.again) + self.part(self.all, of.others).min(of.overlap);
@@ -206,8 +209,8 @@ impl Rests {
         Saving { calls, least, most, ..Saving::default() }
     }
 
-    /// One completion at the end of a row could do for all of it. For few bytes that takes as long as one of them; many bytes
-    /// may need the time.
+    /// Estimates the saving if one completion at the end of a row replaced all. For few bytes it takes as long as one
+    /// of them; many bytes may need the time.
     fn completions(&self, calls: &Calls) -> Saving {
         let again = calls.following.again;
         let most = self.part(self.all, again);
@@ -217,7 +220,7 @@ impl Rests {
     }
 }
 
-/// A part of a time.
+/// Returns `of` times `part` divided by `whole`. A `whole` of 0 counts as 1.
 pub(crate) fn part(of: u64, (part, whole): (u64, u64)) -> u64 {
     let found = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(found).unwrap_or(u64::MAX)
