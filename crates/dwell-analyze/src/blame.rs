@@ -1,11 +1,11 @@
-//! On whom a call path waited: sums of waits by the party that was waited for.
+//! Sums of waits by the party that was waited for.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::hash::Mixed;
 use crate::metric::Quantity;
 
-/// Sums by path, kind of wait, and party.
+/// Sums by path, kind of wait and party.
 #[derive(Debug, Default)]
 pub(crate) struct Blame {
     sums: HashMap<(u64, Quantity, u32), u64, Mixed>,
@@ -17,7 +17,7 @@ impl Blame {
         *self.sums.entry((signature, what, party)).or_default() += amount;
     }
 
-    /// Adds everything to a sum.
+    /// Adds all sums to the sums of the run.
     pub(crate) fn add_to(&self, sum: &mut BTreeMap<(u64, Quantity), BTreeMap<u32, u64>>) {
         for (&(signature, what, party), amount) in &self.sums {
             *sum.entry((signature, what)).or_default().entry(party).or_default() += amount;

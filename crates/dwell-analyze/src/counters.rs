@@ -1,7 +1,7 @@
-//! Counters of the program: metrics whose values it tells now and then.
+//! Counters of the program: metrics whose values it records now and then.
 //!
-//! Only what a program says of itself is one, a value at a moment. Counters of the machine, which other tools
-//! add up from the beginning of the run, mean something else and are left alone.
+//! Only values that a program states about itself, each at a moment, count as such. Hardware counters, which other
+//! tools accumulate from the beginning of the run, mean something else and are ignored.
 
 use otf2::enums::{MetricMode, MetricType, Type};
 use otf2::id::{MetricMemberRef, MetricRef};
@@ -9,17 +9,17 @@ use otf2::read::Definitions;
 use otf2::value::MetricValue;
 use otf2::{Definition, List};
 
-/// A counter.
+/// A counter of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
-    /// Its class, or an instance of it, as events name it.
+    /// Metric class or instance, as events refer to it.
     pub(crate) id: MetricRef,
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) value_type: Type,
 }
 
-/// The counters of an archive, in the order of their ids.
+/// Counters of an archive, in the order of their ids.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters(Vec<Counter>);
 
@@ -47,18 +47,18 @@ impl Counters {
         Self(counters)
     }
 
-    /// All of them.
+    /// Returns all counters.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Counter> {
         self.0.iter()
     }
 
-    /// One of them.
+    /// Returns a counter by its id.
     pub(crate) fn get(&self, id: MetricRef) -> Option<&Counter> {
         let at = self.0.binary_search_by_key(&id, |it| it.id).ok()?;
         self.0.get(at)
     }
 
-    /// The counter that an event is about, and its value.
+    /// Returns the counter that an event is about, and its value.
     pub(crate) fn value(
         &self,
         metric: MetricRef,
@@ -69,7 +69,7 @@ impl Counters {
     }
 }
 
-/// A value, or the sum of some: whole numbers stay whole.
+/// A value of a counter, or a sum of values. Integers stay integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     Int(i64),
@@ -86,7 +86,7 @@ impl Number {
         }
     }
 
-    /// The sum of two of one kind, as the recorder forms it.
+    /// Returns the sum of two numbers of one kind, as the recorder computes it. Integers wrap around.
     pub(crate) fn plus(self, other: Self) -> Self {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Self::Int(a.wrapping_add(b)),

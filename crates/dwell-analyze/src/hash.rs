@@ -1,12 +1,12 @@
-//! A hasher for small keys: what is hashed here are numbers of this crate, not input that an enemy
-//! could choose, and the order of a map is never seen in a result.
+//! A hasher for small keys. The keys are numbers of this crate, not input that an attacker could choose, and results
+//! never depend on the order of a map.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Builds [`Mixer`]s.
 pub(crate) type Mixed = BuildHasherDefault<Mixer>;
 
-/// Multiplies and rotates.
+/// Hashes by multiplication and rotation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mixer(u64);
 

@@ -1,30 +1,30 @@
-//! Single waits: how many calls of a path waited, and the longest of these waits.
+//! Single waits: the number of calls of a path that waited, and the longest of these waits.
 //!
-//! Sums say how much a call path waits, and not whether it is many short waits or one long one. So for each call path and
-//! kind of wait the number of calls that waited is kept, and one instance. Among waits of the same length it is the
-//! one that began first, then the one for the process of the lowest number: it does not depend on the order in which
-//! waits become known.
+//! A sum does not tell whether a call path has many short waits or a long one. The replay therefore keeps the number of
+//! calls that waited and one instance for each call path and kind of wait. Among waits of the same length this is the
+//! one that began first, then the one for the process with the lowest number, so it does not depend on the order in
+//! which waits become known.
 
 /// The longest of some waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Longest {
-    /// Nanoseconds, the upper bound if there are two; 0 if there is no wait.
+    /// Length in nanoseconds, by the upper bound if there are two; 0 if there is no wait.
     pub(crate) amount: u64,
-    /// When it began, in nanoseconds.
+    /// Start of the wait in nanoseconds.
     pub(crate) begin: u64,
-    /// The process that was waited for, or [`NOBODY`].
+    /// Process that was waited for, or [`NOBODY`].
     pub(crate) partner: u32,
-    /// The window that it acted on, or [`NOTHING`].
+    /// Window that the operation acted on, or [`NOTHING`].
     pub(crate) window: u16,
 }
 
-/// Nobody is known to have been waited for.
+/// Stands for a wait for which no process is known.
 pub(crate) const NOBODY: u32 = u32::MAX;
-/// No window is known to have been acted on.
+/// Stands for a wait for which no window is known.
 pub(crate) const NOTHING: u16 = u16::MAX;
 
 impl Longest {
-    /// No wait.
+    /// Stands for no wait.
     pub(crate) const NONE: Self =
         Self { amount: 0, begin: u64::MAX, partner: NOBODY, window: NOTHING };
 
@@ -38,7 +38,7 @@ impl Longest {
     }
 }
 
-/// WaitingCalls that waited.
+/// Number of calls that waited, and the longest wait among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitingCalls {
     pub(crate) count: u64,
@@ -46,10 +46,10 @@ pub(crate) struct WaitingCalls {
 }
 
 impl WaitingCalls {
-    /// No calls.
+    /// Stands for no calls.
     pub(crate) const NONE: Self = Self { count: 0, longest: Longest::NONE };
 
-    /// One call.
+    /// Describes a single call that waited.
     #[inline]
     pub(crate) fn one(amount: u64, begin: u64, partner: Option<u32>) -> Self {
         let partner = partner.unwrap_or(NOBODY);

@@ -1,9 +1,9 @@
-//! Locks, and calls that waited for one, as the replay and several patterns know them.
+//! Locks, and calls that waited for one, as the replay and several patterns use them.
 
 use crate::accounts::Account;
 use crate::world::World;
 
-/// A lock: window, owner, number.
+/// Identifies a lock by window, owner and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LockKey {
     pub(crate) window: u32,
@@ -12,10 +12,10 @@ pub(crate) struct LockKey {
 }
 
 impl LockKey {
-    /// The owner of a lock on all processes.
+    /// Owner of a lock on all processes.
     pub(crate) const ALL: u32 = u32::MAX;
 
-    /// The process at whose home the lock is kept.
+    /// Returns the process whose shard keeps the state of the lock.
     pub(crate) fn home(&self, world: &World) -> u32 {
         let count = world.system.processes.len().max(1) as u64;
         let mixed = (self.lock ^ u64::from(self.window) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -30,7 +30,7 @@ pub(crate) struct Waiting {
     pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
-    /// When it no longer waited for the lock: at its leave, or when it gave the lock back.
+    /// Time until which the call waited for the lock: its leave, or the release of the lock.
     pub(crate) until: u64,
     pub(crate) exclusive: bool,
 }

@@ -1,8 +1,8 @@
 //! Operations of a process that are not complete.
 //!
-//! Two kinds are kept apart. Operations that some record may still complete by their number are kept
-//! one by one. Those that are complete at the origin, but maybe not at the target, are only waited for
-//! by calls that complete everything: of these the last for each target is enough.
+//! The module keeps two kinds apart. Operations that a record may still complete by their number are kept one by one.
+//! Operations that are complete at the origin, but maybe not at the target, matter only to calls that complete
+//! everything, so the last of them for each target is enough.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +13,7 @@ use crate::matrix::Kind;
 use crate::regions::Span;
 use crate::spill::{Spill, Stored};
 
-/// Operations that progress alike: their layer, kind, memory, and size within a factor of 8.
+/// Class of operations that progress alike: same layer, kind and memory, and sizes within a factor of 8.
 ///
 /// | bits | are |
 /// |---|---|
@@ -25,28 +25,28 @@ use crate::spill::{Spill, Stored};
 pub(crate) struct Class(pub(crate) u32);
 
 impl Class {
-    /// Kind of calls that take a lock.
+    /// Kind of calls that acquire a lock.
     const LOCK: u8 = 4;
     /// Kind of operations that wait for their lock before they begin.
     const FIRST: u8 = 5;
 
-    /// The class of an operation.
+    /// Returns the class of an operation.
     #[inline]
     pub(crate) fn of(layer: Option<Layer>, kind: Kind, memory: u16, bytes: u64) -> Self {
         Self(u32::from(memory) << 16 | magnitude(bytes) << 8 | Self::head(layer, kind as u8))
     }
 
-    /// The class of calls that take a lock.
+    /// Returns the class of calls that acquire a lock.
     pub(crate) fn lock(layer: Option<Layer>) -> Self {
         Self(Self::head(layer, Self::LOCK))
     }
 
-    /// The class of operations that wait for their lock before they begin.
+    /// Returns the class of operations that wait for their lock before they begin.
     pub(crate) fn first(layer: Option<Layer>) -> Self {
         Self(Self::head(layer, Self::FIRST))
     }
 
-    /// The class of messages of MPI.
+    /// Returns the class of MPI messages of this size.
     pub(crate) fn message(bytes: u64) -> Self {
         Self::of(Some(Layer::Mpi), Kind::Message, u16::MAX, bytes)
     }
@@ -56,13 +56,13 @@ impl Class {
         layer << 3 | u32::from(kind)
     }
 
-    /// Bytes within a factor of 8.
+    /// Returns the class of the number of bytes, which is equal within a factor of 8.
     #[inline(always)]
     pub(crate) fn size(self) -> u64 {
         (self.0 >> 8 & 0xFF).into()
     }
 
-    /// The kind of communication; a lock counts as an atomic.
+    /// Returns the kind of communication. A lock counts as an atomic.
     pub(crate) fn kind(self) -> Kind {
         match self.0 & 7 {
             0 => Kind::Put,
@@ -72,27 +72,27 @@ impl Class {
         }
     }
 
-    /// The memory that operations of the class act on: the number of a window. Lock calls and messages have none.
+    /// Returns the window number of the memory that operations of the class act on. Lock calls and messages have none.
     pub(crate) fn memory(self) -> Option<u16> {
         (self.0 & 7 < Kind::Message as u32).then_some((self.0 >> 16) as u16)
     }
 
-    /// Whether an operation of the class can show that the network needs nobody: calls that take a lock
-    /// and operations that move no byte cannot.
+    /// Returns `true` if an operation of the class can show that the network needs no help of targets. Calls that
+    /// acquire a lock and operations that move no byte cannot.
     #[inline]
     pub(crate) fn can_prove(self) -> bool {
         self.0 & 0xFF00 != 0 && self.0 & 7 < u32::from(Self::LOCK)
     }
 }
 
-/// Numbers within a factor of 8: 0 for nothing, otherwise 1 + ⌊log8⌋.
+/// Returns 0 for 0, and otherwise 1 + ⌊log8 of the number⌋, which is equal for numbers within a factor of 8.
 #[inline(always)]
 pub(crate) fn magnitude(of: u64) -> u32 {
     of.checked_ilog2().map_or(0, |log| 1 + log / 3)
 }
 
-/// What is known already of the region that serves an operation: for regions that serve for sure, and
-/// with those that may.
+/// The region of the target that served an operation, as far as it is known: among the regions that always progress,
+/// and among all that may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) sure: Option<Span>,
@@ -100,26 +100,26 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What the target did before may have been enough.
+    /// The activity of the target before the call may have been enough.
     pub(crate) const EARLY: Self = Self { sure: Some(Span::EARLY), wide: Some(Span::EARLY) };
 }
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
-    /// Unique in the process.
+    /// Sequence number, unique in the process.
     pub(crate) serial: u64,
-    /// Unique at its location.
+    /// Matching id of the records, unique at its location.
     pub(crate) id: u64,
     pub(crate) location: u32,
     pub(crate) window: u32,
     pub(crate) target: u32,
-    /// When its call was entered.
+    /// Enter of the call that issued the operation.
     pub(crate) start: u64,
     pub(crate) class: Class,
-    /// Whether completion at the origin waits for the target.
+    /// True if completion at the origin waits for the target.
     pub(crate) returns: bool,
-    /// Whether something is known of what served it.
+    /// True if something is known about the region that served the operation.
     pub(crate) learned: bool,
 }
 
@@ -132,22 +132,22 @@ pub(crate) struct Done {
     pub(crate) known: Known,
 }
 
-/// Everything outstanding of a process.
+/// All outstanding operations of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     serial: u64,
-    /// All operations that were ever added have numbers below this one.
+    /// Greater than the matching id of every operation so far.
     above: u64,
-    /// Whether an operation came whose number was not above all before it.
+    /// True if some operation had a matching id that was not above all earlier ones.
     repeated: bool,
     open: VecDeque<Op>,
     lasting: HashMap<(u32, u32), Op, Mixed>,
-    /// What is known of operations, by serial number.
+    /// Regions that served operations, by sequence number.
     known: HashMap<u64, Known, Mixed>,
     spill: Spill,
-    /// How many went into the file.
+    /// Number of operations that were moved to the file.
     pub(crate) spilled: u64,
-    /// The file takes no more.
+    /// True if the file cannot take more operations.
     full: bool,
 }
 
@@ -161,32 +161,32 @@ impl Outstanding {
         self.open.push_back(op);
     }
 
-    /// Whether it is seen at a glance that no operation here has this number.
+    /// Returns `true` if a quick check shows that no operation here has this number.
     #[inline(always)]
     pub(crate) fn is_new(&self, id: u64) -> bool {
         id >= self.above && id < u64::MAX
     }
 
-    /// Whether it is seen at a glance that all operations here have numbers of their own.
+    /// Returns `true` if a quick check shows that all operations here have different numbers.
     #[inline(always)]
     pub(crate) fn are_distinct(&self) -> bool {
         !self.repeated
     }
 
-    /// It is complete at the origin, but not at the target, from the start.
+    /// Adds an operation that is complete at the origin, but not at the target, from the start.
     pub(crate) fn add_last(&mut self, mut op: Op) {
         op.serial = self.serial;
         self.serial += 1;
         self.last(op);
     }
 
-    /// Whether nothing is under way.
+    /// Returns `true` if no operation is in flight.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty() && self.lasting.is_empty() && self.spill.is_empty()
     }
 
-    /// Takes the operation with this number; searches from both ends, since operations are completed
-    /// in order or in reverse order, if in any.
+    /// Removes and returns the operation with this number. The search starts from both ends, since operations usually
+    /// complete in order or in reverse order.
     #[inline(always)]
     pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
         let is = |op: &Op| op.id == id && op.window == window && op.location == location;
@@ -219,14 +219,14 @@ impl Outstanding {
         Some(self.fetch(stored))
     }
 
-    /// Takes back an operation that lay in the file.
+    /// Takes back an operation from the file.
     fn fetch(&mut self, (mut op, known): Stored) -> Op {
         op.learned = true;
         self.known.insert(op.serial, known);
         op
     }
 
-    /// Puts operations into a file if there are more than `most`: those of which everything is known.
+    /// Moves operations into the file if there are more than `most`, choosing those about which everything is known.
     pub(crate) fn spill(&mut self, most: usize) {
         if self.open.len() <= most || self.full {
             return;
@@ -250,7 +250,7 @@ impl Outstanding {
                 self.open = keep;
             }
             Err(_) => {
-                // Too much memory is better than no result.
+                // Using too much memory is better than having no result.
                 self.full = true;
                 self.open = all.into_iter().map(|(op, _)| op).chain(keep).collect();
                 self.open.make_contiguous().sort_by_key(|op| op.serial);
@@ -258,7 +258,7 @@ impl Outstanding {
         }
     }
 
-    /// It is complete at the origin, but not at the target.
+    /// Keeps an operation that is complete at the origin, but not at the target.
     pub(crate) fn last(&mut self, op: Op) {
         let known = self.lasting.entry((op.window, op.target)).or_insert(op);
         let over = if known.serial <= op.serial { std::mem::replace(known, op) } else { op };
@@ -267,7 +267,7 @@ impl Outstanding {
         }
     }
 
-    /// Takes what this record of other tools completes at the target: the operations of this number.
+    /// Removes the operations with this number, which a record of another tool completes at the target.
     pub(crate) fn take_numbered(
         &mut self,
         location: u32,
@@ -282,7 +282,8 @@ impl Outstanding {
         into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
     }
 
-    /// Takes all operations of a window, or of all; of those that lay in the file, the ones that decide.
+    /// Removes all operations of a window, or of all windows. Of those in the file, only the decisive ones are
+    /// returned.
     pub(crate) fn take_all(&mut self, window: Option<u32>, into: &mut Vec<Op>) {
         for stored in self.spill.take_all(window) {
             let op = self.fetch(stored);
@@ -306,7 +307,7 @@ impl Outstanding {
         }
     }
 
-    /// All that is outstanding and of which not everything is known, with what is.
+    /// Returns all outstanding operations about which not everything is known, with what is known.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Op, Known)> {
         let known = |op: &Op| match op.learned {
             true => self.known.get(&op.serial).copied().unwrap_or_default(),
@@ -316,7 +317,7 @@ impl Outstanding {
         all.filter(|(_, known)| known.sure.is_none() || known.wide.is_none())
     }
 
-    /// What is known of an operation that is complete.
+    /// Returns what is known about an operation that is complete, and forgets it.
     pub(crate) fn known(&mut self, op: &Op) -> Known {
         if op.learned {
             self.known.remove(&op.serial).unwrap_or_default()
@@ -325,7 +326,7 @@ impl Outstanding {
         }
     }
 
-    /// Notes what was found out about an operation.
+    /// Records what was found out about an operation.
     pub(crate) fn learn(&mut self, serial: u64, window: u32, target: u32, found: Known) {
         let all = &mut self.known;
         let mut note = |op: &mut Op| {
@@ -334,7 +335,7 @@ impl Outstanding {
             known.sure = known.sure.or(found.sure);
             known.wide = known.wide.or(found.wide);
         };
-        // Serial numbers rise from front to back.
+        // Sequence numbers rise from front to back.
         let at = self.open.partition_point(|op| op.serial < serial);
         match self.open.get_mut(at) {
             Some(op) if op.serial == serial => note(op),
@@ -348,7 +349,7 @@ impl Outstanding {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes that the operations take.
     pub(crate) fn bytes(&self) -> usize {
         (self.open.capacity() + self.lasting.capacity()) * size_of::<Op>()
             + self.known.capacity() * size_of::<(u64, Known)>()

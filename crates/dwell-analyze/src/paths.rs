@@ -1,10 +1,9 @@
-//! The call tree of a location, with what was booked on each path.
+//! The call tree of a location, with the quantities booked on each path.
 //!
-//! A path is a sequence of regions, each with the place in the program it was called from, if the
-//! archive knows it. Every location has a tree of its own while events are read, so that no thread
-//! waits for another; in the end they become one.
+//! A path is a sequence of regions, each with the call site if the archive has it. Every location has a tree of its own
+//! during the replay, so that threads do not wait for each other; at the end all trees become one.
 //!
-//! A step may also be a parameter of the program that has a value.
+//! A step may also be a parameter of the program with one of its values.
 
 use std::collections::HashMap;
 
@@ -20,16 +19,16 @@ use crate::instances::WaitingCalls;
 use crate::metric::Quantity;
 use crate::names::Setting;
 
-/// A path of one location.
+/// Number of a path at its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Path(pub(crate) u32);
 
 impl Path {
-    /// Above all roots.
+    /// The root, which is the parent of all outermost calls.
     pub(crate) const TOP: Self = Self(0);
 }
 
-/// Values of a counter.
+/// Sums over the values of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) counter: MetricRef,
@@ -40,7 +39,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// More values of the same counter.
+    /// Adds more values of the same counter.
     pub(crate) fn add(&mut self, more: &Self) {
         self.values += more.values;
         self.sum = self.sum.plus(more.sum);
@@ -53,36 +52,35 @@ impl Counted {
     }
 }
 
-/// What is known of a path.
+/// A path with everything booked on it.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Path,
     pub(crate) region: RegionRef,
     pub(crate) site: CallingContextRef,
-    /// Not a call but a parameter.
+    /// The parameter, if this is not a call.
     pub(crate) setting: Option<Setting>,
-    /// The child that was used last, and its sibling that came after it last: calls come in rows
-    /// and in loops.
+    /// The child that was used last, and the sibling that followed it last time: calls often repeat in the same order.
     recent: u32,
     follower: u32,
-    /// The account that was used last, 0 if there is none.
+    /// Number of the account that was used last, or 0.
     account: u32,
     pub(crate) visits: u64,
-    /// Time without children, in nanoseconds.
+    /// Exclusive time in nanoseconds.
     pub(crate) time: u64,
-    /// Operations and bytes, which come with every call that communicates.
+    /// Operations and bytes, which every call that communicates changes.
     counts: [u64; COUNTS.len()],
-    /// How much longer than others of its class its longest call took at least, without waits.
+    /// Lower bound of the excess of the longest call over others of its class, without waits.
     pub(crate) longest: u64,
-    /// The same for every location, whatever the order of its calls.
+    /// Hash of the path that is equal at every location, whatever the order of its calls.
     pub(crate) signature: u64,
-    /// All else.
+    /// All other quantities.
     rest: Vec<(Quantity, u64)>,
-    /// Counters that had values here.
+    /// Counters that had values on this path.
     pub(crate) counted: Vec<Counted>,
 }
 
-/// Quantities that have a place of their own.
+/// Quantities that are stored in an array of their own.
 const COUNTS: [Quantity; 5] =
     [Quantity::Puts, Quantity::Gets, Quantity::Atomics, Quantity::BytesPut, Quantity::BytesGet];
 
@@ -113,7 +111,7 @@ impl Node {
         }
     }
 
-    /// What was booked of a quantity.
+    /// Returns the sum of a quantity on this path.
     pub(crate) fn get(&self, what: Quantity) -> u64 {
         match self.counts.get(what.index()) {
             Some(sum) => *sum,
@@ -121,32 +119,32 @@ impl Node {
         }
     }
 
-    /// Everything that was booked.
+    /// Returns all quantities with a sum above 0.
     pub(crate) fn booked(&self) -> impl Iterator<Item = (Quantity, u64)> {
         let counts = COUNTS.into_iter().zip(self.counts).filter(|count| count.1 > 0);
         counts.chain(self.rest.iter().copied())
     }
 }
 
-/// The tree.
+/// The call tree of a location.
 #[derive(Debug)]
 pub(crate) struct Paths {
     nodes: Vec<Node>,
-    /// Calls of runtimes, by path and by what they are compared with.
+    /// Accounts of runtime calls, by path and sort.
     accounts: Vec<Calls>,
-    /// Waits that were longer than what was left of their calls: there must be none.
+    /// Number of waits that were longer than the time left in their calls. It must be 0.
     pub(crate) excess: u64,
     children: HashMap<(u32, u32, u32), u32, Mixed>,
     settings: HashMap<(u32, Setting), u32, Mixed>,
-    /// Where the functions that lead to a call end, by where they begin and its site.
+    /// End of the sequence of functions that leads to a call, by its beginning and the call site.
     ways: HashMap<(u32, u32), u32, Mixed>,
-    /// Calls that waited, for each path up to the last that waited, by kind of wait.
+    /// Calls that waited, by path and kind of wait.
     waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
-    /// Values of parameters that are kept apart.
+    /// Number of parameter values that are kept apart.
     values: usize,
-    /// What was done since the location last synchronised.
+    /// Operations since the location last synchronised.
     pub(crate) row: Row,
-    /// What other ways to communicate could save on each path.
+    /// Savings that other ways to communicate would bring, by path.
     pub(crate) savings: Savings,
 }
 
@@ -176,14 +174,14 @@ fn book_first(node: &mut Node, what: Quantity, amount: u64) {
     node.rest.push((what, amount));
 }
 
-/// Spreads the bits of a number.
+/// Mixes the bits of a number.
 fn mixed(value: u64) -> u64 {
     let value = (value ^ (value >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 impl Paths {
-    /// The path one step further.
+    /// Returns the path for a call of a region from a site inside `parent`, and creates it if it is new.
     #[inline(always)]
     pub(crate) fn child(
         &mut self,
@@ -235,7 +233,7 @@ impl Paths {
         Path(found)
     }
 
-    /// The path of a call from a site, inside of another path.
+    /// Returns the path of a call from a site inside another path, with the functions that lead to the site.
     #[inline(always)]
     pub(crate) fn call(
         &mut self,
@@ -278,8 +276,8 @@ impl Paths {
         mixed(above.rotate_left(17) ^ mixed(step))
     }
 
-    /// The path on which a parameter has a value. If too many values are kept apart, others are one; the
-    /// recorder counts them alike.
+    /// Returns the path on which a parameter has a value. If too many values are kept apart, all others share one path,
+    /// as in the recorder.
     pub(crate) fn set(&mut self, parent: Path, parameter: ParameterRef, value: u64) -> Path {
         let one = Setting { parameter, value: Some(value) };
         match self.settings.get(&(parent.0, one)) {
@@ -292,7 +290,7 @@ impl Paths {
         }
     }
 
-    /// The path of a setting, whatever the number of others.
+    /// Returns the path of a parameter value, regardless of the number of others.
     pub(crate) fn setting(&mut self, parent: Path, setting: Setting) -> Path {
         let next = self.nodes.len() as u32;
         let found = *self.settings.entry((parent.0, setting)).or_insert(next);
@@ -308,7 +306,7 @@ impl Paths {
         Path(found)
     }
 
-    /// A counter had values on a path.
+    /// Adds values of a counter to a path.
     pub(crate) fn counted(&mut self, path: Path, it: Counted) {
         let Some(node) = self.nodes.get_mut(path.0 as usize) else { return };
         match node.counted.iter_mut().find(|known| known.counter == it.counter) {
@@ -317,7 +315,7 @@ impl Paths {
         }
     }
 
-    /// One call more.
+    /// Adds one call with its exclusive time.
     #[inline(always)]
     pub(crate) fn visit(&mut self, path: Path, time: u64) {
         if let Some(node) = self.nodes.get_mut(path.0 as usize) {
@@ -326,7 +324,7 @@ impl Paths {
         }
     }
 
-    /// A call of a runtime took some time, with its waits; the account that it is in.
+    /// Adds the time of a runtime call, waits included, to an account, and returns the account.
     #[inline(always)]
     pub(crate) fn charge(&mut self, path: Path, sort: Sort, time: u64) -> Account {
         let recent = self.nodes.get(path.0 as usize).map_or(0, |node| node.account);
@@ -344,8 +342,8 @@ impl Paths {
         account
     }
 
-    /// Charges an operation on another process, which may be in a row with others, given the account of its path that was
-    /// used last.
+    /// Adds an operation on another process, which may be in a row with others, to an account. `recent` is the account
+    /// of its path that was used last.
     #[inline(always)]
     pub(crate) fn charge_operation(
         &mut self,
@@ -385,7 +383,7 @@ impl Paths {
         account
     }
 
-    /// An operation on another process, which was charged, may be in a row with others.
+    /// Checks whether an operation on another process that has been charged is in a row with others.
     pub(crate) fn follow(
         &mut self,
         account: Account,
@@ -399,7 +397,7 @@ impl Paths {
         }
     }
 
-    /// A call that completes operations, which was charged, may be one of many.
+    /// Checks whether a charged call that completes operations repeats an earlier one.
     pub(crate) fn complete(&mut self, account: Account, when: (u64, u64), path: Path) {
         if self.row.complete(when, path)
             && let Some(calls) = self.calls_mut(account)
@@ -408,7 +406,7 @@ impl Paths {
         }
     }
 
-    /// The account of calls of a path and sort.
+    /// Returns the account for calls of a path and sort, and creates it if it is new.
     #[inline(never)]
     pub(crate) fn account(&mut self, path: Path, sort: Sort) -> Account {
         let new = self.accounts.len() as u32 + 1;
@@ -432,7 +430,7 @@ impl Paths {
         Account(new)
     }
 
-    /// All accounts.
+    /// Returns all accounts of the location.
     pub(crate) fn accounts(&self) -> &[Calls] {
         &self.accounts
     }
@@ -445,7 +443,7 @@ impl Paths {
         self.accounts.get_mut(account.0.wrapping_sub(1) as usize)
     }
 
-    /// A call that had so much time left waited.
+    /// Moves a wait out of the rest of a call that had `left` nanoseconds left.
     #[inline]
     pub(crate) fn take_wait(&mut self, account: Account, wait: u64, left: u64) {
         if let Some(calls) = self.calls_mut(account) {
@@ -454,7 +452,8 @@ impl Paths {
         self.excess += u64::from(wait > left);
     }
 
-    /// Books what the time of calls beside their waits is, given how long calls of each sort take.
+    /// Divides the time of all calls beyond their waits and books the parts, given the time that calls of each sort
+    /// need.
     pub(crate) fn divide(&mut self, known: &Known<'_>) {
         let accounts = std::mem::take(&mut self.accounts);
         for calls in &accounts {
@@ -471,7 +470,7 @@ impl Paths {
         }
     }
 
-    /// One operation more, and one call more if its length is given. Returns the account of the path that was used last.
+    /// Adds one operation, and one call if its length is given. Returns the account of the path that was used last.
     #[inline(always)]
     pub(crate) fn count(
         &mut self,
@@ -491,7 +490,7 @@ impl Paths {
         node.account
     }
 
-    /// Adds to what is booked, other than operations.
+    /// Adds an amount to a quantity other than operations and bytes.
     #[inline(always)]
     pub(crate) fn book(&mut self, path: Path, what: Quantity, amount: u64) {
         if amount == 0 {
@@ -533,13 +532,13 @@ impl Paths {
         }
     }
 
-    /// The calls of a path that waited.
+    /// Returns the calls of a path that waited.
     pub(crate) fn waiting(&self, path: Path, what: Quantity) -> WaitingCalls {
         let list = self.waiting.get(path.0 as usize).map_or(&[][..], Vec::as_slice);
         list.iter().find(|it| it.0 == what).map_or(WaitingCalls::NONE, |it| it.1)
     }
 
-    /// All paths but the top, parents before children, in the order of their first call.
+    /// Returns all paths except the root, parents before children, in the order of their first call.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Path, &Node)> {
         (1..).map(Path).zip(self.nodes.iter().skip(1))
     }

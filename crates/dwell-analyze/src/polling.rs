@@ -1,50 +1,51 @@
 //! Polling loops: calls that ask again and again whether something has happened.
 //!
-//! Calls that ask, one after the other in the same call of the program and with no other call between them, are a run.
-//! A run is a loop as soon as one of its call sites comes again; until then it may be several questions that are asked
-//! once. So a loop may have several call sites, as one that tests two requests in turn has.
+//! Consecutive calls that test, in the same call of the program and with no other call in between, are a run. A run is
+//! a loop as soon as one of its call sites repeats; until then it may be several tests that are made once. A loop may
+//! therefore have several call sites, such as one that tests two requests in turn.
 //!
 //! A loop waits for the last of what its calls found: messages and collectives that they completed, the message of the
-//! receive that follows a probe, the operation that changed the memory that was tested. Who did that, and when, is known only
-//! after the loop has ended, so [`Loops`] keeps it until everything is answered. The culprit is blamed for the time from
-//! the first call to the release; what the loop took after that is taken from its last call site.
+//! receive that follows a probe, or the operation that changed the memory under test. The process responsible and the
+//! time are known only after the loop has ended, so [`Loops`] keeps the loop until everything is answered. That process
+//! is blamed for the time from the first call to the release; the time of the loop after the release is subtracted from
+//! its last call site.
 
 use std::collections::HashMap;
 
 use crate::hash::Mixed;
 use crate::paths::Path;
 
-/// Call sites of a loop at most. Beyond that a run begins anew.
+/// Greatest number of call sites of a loop. Beyond that, a new run begins.
 const SITES: usize = 8;
 
-/// A call that asks.
+/// A call that tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Test {
     pub(crate) path: Path,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
-    /// Enter of the call around it.
+    /// Enter of the call around the test.
     pub(crate) caller: u64,
-    /// Time in calls from there, this one included: it tells whether there was another call.
+    /// Time in calls made from there, this one included. It shows whether another call was made in between.
     pub(crate) inside: u64,
 }
 
-/// A run of calls that ask.
+/// A run of consecutive calls that test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) last: Test,
     /// Enter of the first call.
     pub(crate) begin: u64,
-    /// Each call site, with the time that ends with its calls, each counted from the end of the call before.
+    /// Each call site, with the time up to the ends of its calls, each counted from the end of the call before.
     sites: [(Path, u64); SITES],
     count: usize,
-    /// Whether a call site came again.
+    /// True if a call site repeated.
     pub(crate) is_loop: bool,
-    /// Number among the loops whose culprits are looked for, once something was found.
+    /// Number of the loop among those whose release is being determined.
     pub(crate) number: Option<u32>,
-    /// When the last call ended that probed for a message, until a receive follows; otherwise 0.
+    /// End of the last call that probed for a message, until a receive follows; otherwise 0.
     pub(crate) probed: u64,
-    /// Whether its last call tests memory.
+    /// True if the last call tests memory.
     pub(crate) tests_memory: bool,
 }
 
@@ -62,8 +63,8 @@ impl Run {
         }
     }
 
-    /// The run up to a further call, and the run before if that has ended. `book` is called with every call that is found
-    /// to belong to a loop, and the time that ends with it.
+    /// Extends a run by a further call, and returns the previous run if it has ended. `book` is called for every call
+    /// that belongs to a loop, with the time that ends with it.
     pub(crate) fn after(
         run: Option<Self>,
         test: Test,
@@ -100,7 +101,7 @@ impl Run {
         (self.last.caller, self.last.inside + length) == (test.caller, test.inside)
     }
 
-    /// The time that each call site is blamed for on whoever ended the loop at some time.
+    /// Returns the time of each call site for which the process that ended the loop at `release` is blamed.
     fn blamed(&self, release: u64) -> impl Iterator<Item = (Path, u64)> {
         let mut late = self.last.leave.saturating_sub(release);
         let sites = self.sites.get(..self.count).unwrap_or_default().iter();
@@ -113,16 +114,16 @@ impl Run {
     }
 }
 
-/// A release of a loop that is not known yet.
+/// The release of a loop by another process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
     /// Number of the loop.
     pub(crate) number: u32,
-    /// When it happened and who did it, if that was found.
+    /// Time of the release and the process that caused it, if they were found.
     pub(crate) by: Option<(u64, u32)>,
 }
 
-/// Time of a loop that a process is to blame for.
+/// Time of a loop for which a process is blamed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blamed {
     pub(crate) location: u32,
@@ -131,27 +132,27 @@ pub(crate) struct Blamed {
     pub(crate) time: u64,
 }
 
-/// A loop until its releases are known.
+/// A loop whose releases are not all known.
 #[derive(Debug, Default)]
 struct Loop {
-    /// Releases that are not known.
+    /// Number of releases that are not known yet.
     missing: u32,
     latest: Option<(u64, u32)>,
     /// Location and run, once the loop has ended.
     ended: Option<(u32, Run)>,
 }
 
-/// The loops of a process whose culprits are looked for.
+/// Loops of a process whose releases are being determined.
 #[derive(Debug, Default)]
 pub(crate) struct Loops {
     next: u32,
     open: HashMap<u32, Loop, Mixed>,
-    /// What is to be booked.
+    /// Times that are to be booked.
     pub(crate) blamed: Vec<Blamed>,
 }
 
 impl Loops {
-    /// A release of a run will be told; the number of its loop.
+    /// Announces a release of a run, and returns the number of its loop.
     pub(crate) fn expect(&mut self, run: &mut Run) -> u32 {
         let number = *run.number.get_or_insert_with(|| {
             self.next = self.next.wrapping_add(1);
@@ -161,7 +162,7 @@ impl Loops {
         number
     }
 
-    /// A run has ended.
+    /// Records that a run has ended.
     pub(crate) fn end(&mut self, location: u32, run: Run) {
         let Some(number) = run.number else { return };
         if !run.is_loop {
@@ -172,7 +173,7 @@ impl Loops {
         }
     }
 
-    /// A release is known.
+    /// Records a release.
     pub(crate) fn release(&mut self, release: Release) {
         let Some(it) = self.open.get_mut(&release.number) else { return };
         it.missing = it.missing.saturating_sub(1);

@@ -1,9 +1,9 @@
-//! The progress regions of a process: when it served the requests of others.
+//! Progress regions of a process: the times at which it progressed operations of others.
 //!
-//! A region is a maximal stretch of time inside calls that progress, over all threads of the process;
-//! stretches that touch are one. Regions come in order, and only the last may be open.
+//! A region is a maximal interval inside calls that progress, over all threads of the process. Adjacent intervals are
+//! one region. Regions are in order, and only the last one may be open.
 
-/// A stretch of time. `NONE` stands for a region that does not exist: it begins after everything.
+/// An interval of time. `NONE` stands for a region that does not exist: it begins after everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) begin: u64,
@@ -12,47 +12,47 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) const NONE: Self = Self { begin: u64::MAX, end: u64::MAX };
-    /// Stands for what a process did before a call was entered that waits for it, if that was not looked at. It may have
-    /// been enough.
+    /// Stands for the activity of a process before the waiting call was entered, if nobody examined it. It may have
+    /// been enough to serve the operation.
     pub(crate) const EARLY: Self = Self { begin: 1, end: 0 };
 }
 
-/// What is known of the first region that ends after some time.
+/// The first region that ends after a time, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// This is it; an open one ends at the end of time.
+    /// The region. One that is open ends at the end of time.
     Region(Span),
-    /// There is none that begins before the time that was asked for.
+    /// No region begins before the time that was asked about.
     Nothing,
-    /// What has been read so far does not say.
+    /// The events read so far do not decide it.
     Unknown,
 }
 
-/// An operation as its target sees it.
+/// An operation from the point of view of its target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    /// When the request can have arrived at the earliest.
+    /// Earliest time at which the request can have arrived.
     pub(crate) after: u64,
-    /// When the call that waits was entered, and when the operation was complete.
+    /// Enter of the call that waits, and completion of the operation.
     pub(crate) enter: u64,
     pub(crate) leave: u64,
-    /// Regions that are less than this apart are one visit.
+    /// Regions that are closer together than this count as one visit.
     pub(crate) apart: u64,
 }
 
-/// When a process was in its runtime between the arrival of a request and the end of the operation. Regions that
-/// are close together are one visit.
+/// Times at which a process was in its runtime between the arrival of a request and the end of the operation. Regions
+/// that are close together count as one visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Visits {
-    /// The first region; [`Span::NONE`] if there is none.
+    /// The first region, or [`Span::NONE`].
     pub(crate) first: Span,
-    /// When the last visit began.
+    /// Start of the last visit.
     pub(crate) last: u64,
-    /// Time from the enter of the call until then in which the process was in no region.
+    /// Time from the enter of the call to the last visit in which the process was in no region.
     pub(crate) gaps: u64,
-    /// The part of it right before the last visit.
+    /// Part of `gaps` right before the last visit.
     pub(crate) gap: u64,
-    /// How many visits began after the enter of the call.
+    /// Number of visits that began after the enter of the call.
     pub(crate) count: u32,
 }
 
@@ -60,7 +60,7 @@ impl Visits {
     pub(crate) const NONE: Self =
         Self { first: Span::NONE, last: u64::MAX, gaps: 0, gap: 0, count: 0 };
 
-    /// Whether the process was there between the enter of the call and its last visit.
+    /// Returns `true` if the process was in its runtime between the enter of the call and the last visit.
     #[inline]
     pub(crate) fn comes_and_goes(&self, enter: u64) -> bool {
         self.first != Span::NONE && self.last > enter && self.gaps != self.last - enter
@@ -72,26 +72,26 @@ impl Visits {
     }
 }
 
-/// The regions of a process.
+/// Regions of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     closed: Vec<Span>,
-    /// Calls that are open.
+    /// Number of open calls that progress.
     depth: u32,
     begin: u64,
-    /// Where the region ended before that the open one continues.
+    /// End of the previous region, which the open one continues.
     before: Option<u64>,
-    /// Whether the open call may turn out to act on its own process, and so to serve nobody.
+    /// True if the open call may turn out to act on its own process, and so to progress nothing.
     tentative: bool,
-    /// When calls of processes of several threads began that may turn out so.
+    /// Starts of calls that may turn out so, in processes with several threads.
     doubtful: Vec<u64>,
-    /// Where the first region ended, and how many end in a nanosecond: for guessing.
+    /// End of the first region, and number of regions that end per nanosecond, for guessing an index.
     base: u64,
     pace: f64,
 }
 
 impl Regions {
-    /// A call that progresses begins.
+    /// Records that a call that progresses begins.
     #[inline(always)]
     pub(crate) fn enter(&mut self, time: u64, tentative: bool) {
         self.depth += 1;
@@ -110,7 +110,7 @@ impl Regions {
         }
     }
 
-    /// A call that progresses ends.
+    /// Records that a call that progresses ends.
     #[inline(always)]
     pub(crate) fn leave(&mut self, time: u64) {
         self.depth = self.depth.saturating_sub(1);
@@ -120,7 +120,7 @@ impl Regions {
         }
     }
 
-    /// A call that progresses and is over.
+    /// Records a whole call that progresses.
     #[inline(always)]
     pub(crate) fn call(&mut self, begin: u64, end: u64) {
         if self.depth > 0 {
@@ -133,13 +133,13 @@ impl Regions {
         }
     }
 
-    /// A call begins that progresses, unless it turns out to act on its own process. For processes of
-    /// several threads, whose other calls go on meanwhile.
+    /// Records the start of a call that progresses unless it turns out to act on its own process. It is for processes
+    /// with several threads, whose other calls go on meanwhile.
     pub(crate) fn doubt(&mut self, time: u64) {
         self.doubtful.push(time);
     }
 
-    /// It does not: it has progressed since then.
+    /// Records that a doubtful call acts on another process, so it has progressed since its start.
     pub(crate) fn trust(&mut self, since: u64) {
         if !self.distrust(since) {
             return;
@@ -154,24 +154,24 @@ impl Regions {
         self.depth += 1;
     }
 
-    /// It does. Whether there was such a call.
+    /// Records that a doubtful call acts on its own process. Returns `false` if no doubtful call began at this time.
     pub(crate) fn distrust(&mut self, since: u64) -> bool {
         let at = self.doubtful.iter().position(|&begin| begin == since);
         at.map(|at| self.doubtful.swap_remove(at)).is_some()
     }
 
-    /// Up to when all is settled, but for calls that are open.
+    /// Returns the time up to which the regions are final, apart from open calls.
     fn settled(&self) -> u64 {
         self.doubtful.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// The open call acts on another process.
+    /// Records that the open call acts on another process.
     #[inline]
     pub(crate) fn confirm(&mut self) {
         self.tentative = false;
     }
 
-    /// The open call acts on its own process: it was no region.
+    /// Records that the open call acts on its own process, so it was no region.
     pub(crate) fn retract(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         if self.depth == 0 {
@@ -182,8 +182,8 @@ impl Regions {
         }
     }
 
-    /// The first region that ends after `after`, if it begins before `until`. Everything before
-    /// `horizon` is known.
+    /// Returns the first region that ends after `after`, if it begins before `until`. Everything before `horizon` is
+    /// known.
     #[inline]
     pub(crate) fn first(&self, after: u64, until: u64, horizon: u64) -> Found {
         let index = self.index_after(after);
@@ -199,7 +199,7 @@ impl Regions {
             }
         }
         if let Some(&span) = self.closed.get(index) {
-            // One that ended at the edge of what is known may yet be continued.
+            // A region that ended at the edge of what is known may still be continued.
             return if span.end < horizon || until <= span.end || index + 1 < self.closed.len() {
                 Found::Region(span)
             } else {
@@ -210,7 +210,7 @@ impl Regions {
             return if self.begin >= until {
                 Found::Nothing
             } else if self.tentative || horizon <= after || horizon <= until {
-                // Where it ends may matter up to `until`.
+                // The end of the region may matter up to `until`.
                 Found::Unknown
             } else {
                 Found::Region(Span { begin: self.begin, end: u64::MAX })
@@ -219,8 +219,8 @@ impl Regions {
         if horizon > until { Found::Nothing } else { Found::Unknown }
     }
 
-    /// The visits of the process during an operation; `None` if what has been read so far does not say. The first
-    /// region may be known already, and forgotten here. Everything before `horizon` is known.
+    /// Returns the visits of the process during an operation, or `None` if the events read so far do not decide. The
+    /// first region may be known already, and forgotten here. Everything before `horizon` is known.
     #[inline]
     pub(crate) fn visits(
         &self,
@@ -230,7 +230,8 @@ impl Regions {
     ) -> Option<Visits> {
         let Request { after, enter, leave, apart } = request;
         let open = self.depth > 0 && self.begin < leave;
-        // A request may take longer than its operation did: what arrives later is not served by what ends before.
+        // A request may take longer than its operation did: a region that ends before the request arrives does not
+        // serve it.
         if horizon <= leave.max(after) || open && self.tentative || self.settled() < leave {
             return None;
         }
@@ -256,8 +257,8 @@ impl Regions {
         Some(visits)
     }
 
-    /// Stretches from the enter of the call until a time in which the process was in no region, as far as [`Self::visits`]
-    /// counts them.
+    /// Returns the intervals from the enter of the call until a time in which the process was in no region, as
+    /// [`Self::visits`] counts them.
     pub(crate) fn gaps(
         &self,
         known: Option<Span>,
@@ -277,7 +278,7 @@ impl Regions {
         })
     }
 
-    /// The first region that ends after `after`, if it has ended for good.
+    /// Returns the first region that ends after `after`, if its end is final.
     pub(crate) fn ended(&self, after: u64, horizon: u64) -> Option<Span> {
         let index = self.index_after(after);
         let span = self.closed.get(index).copied()?;
@@ -287,11 +288,11 @@ impl Regions {
         (span.end < horizon || index + 1 < self.closed.len()).then_some(span)
     }
 
-    /// Index of the first closed region that ends after a time.
+    /// Returns the index of the first closed region that ends after a time.
     #[inline]
     fn index_after(&self, after: u64) -> usize {
         let over = |at: usize| self.closed.get(at).is_some_and(|span| span.end <= after);
-        // Calls come at an even pace more often than not: guess, then step away from there.
+        // Calls usually come at an even pace, so guess an index and search from there.
         let since = after.saturating_sub(self.base);
         let guess = (since as f64 * self.pace) as usize;
         let (mut from, mut to) = (guess.min(self.closed.len()), self.closed.len());
@@ -317,7 +318,7 @@ impl Regions {
         from + between.partition_point(|span| span.end <= after)
     }
 
-    /// Prepares for questions.
+    /// Prepares the guesses for a window of questions.
     pub(crate) fn index(&mut self) {
         let ends = self.closed.first().zip(self.closed.last());
         (self.base, self.pace) = match ends {
@@ -331,14 +332,14 @@ impl Regions {
 
     /// Forgets regions that ended at or before a time.
     pub(crate) fn forget(&mut self, floor: u64) {
-        // What may yet be continued is kept.
+        // Regions that may still be continued are kept.
         let from = self.index_after(floor.min(self.settled().saturating_sub(1)));
-        // The last one may yet be continued.
+        // The last one may still be continued.
         let from = from.min(self.closed.len().saturating_sub(1));
         self.closed.drain(..from);
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes that the regions take.
     pub(crate) fn bytes(&self) -> usize {
         self.closed.capacity() * size_of::<Span>()
     }

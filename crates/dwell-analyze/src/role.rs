@@ -1,7 +1,7 @@
-//! What each region of the archive is to the analysis.
+//! Roles of the regions of an archive in the analysis.
 //!
-//! Archives that Dwell wrote say it in the description of the region. For the others, tables of the
-//! adapters and names of functions say it; what a name does not tell is conditional.
+//! Archives written by Dwell state the role in the description of the region. For other archives, the tables of the
+//! adapters and the names of functions decide; what a name does not tell counts as conditional.
 
 use dwell_model::archive::{self, Meaning};
 use dwell_model::layer::{Layer, layer_of_region};
@@ -13,59 +13,59 @@ use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
 use otf2::read::Definitions;
 
-/// What the replay asks of a region at every enter and leave, as bits.
+/// Properties of a region that the replay needs at every enter and leave, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits(pub(crate) u32);
 
 impl Traits {
     /// A call of a runtime.
     pub(crate) const CALL: Self = Self(1);
-    /// Serves others for sure.
+    /// Always progresses operations of other processes.
     pub(crate) const ALWAYS: Self = Self(1 << 1);
-    /// May serve others.
+    /// May progress operations of other processes.
     pub(crate) const CONDITIONAL: Self = Self(1 << 2);
-    /// Serves others, or may.
+    /// Always or possibly progresses operations of other processes.
     pub(crate) const SERVES: Self = Self(1 << 1 | 1 << 2);
-    /// Acts on one target.
+    /// Acts on a single target.
     pub(crate) const ONE_SIDED: Self = Self(1 << 3);
     /// Completes earlier operations at their targets.
     pub(crate) const COMPLETES: Self = Self(1 << 4);
-    /// A group acts together.
+    /// A collective of a group.
     pub(crate) const COLLECTIVE: Self = Self(1 << 5);
     /// Opens or closes an epoch of a window.
     pub(crate) const EPOCH: Self = Self(1 << 11);
-    /// Others take part: their coming is waited for, not their progress.
+    /// Waits for other processes to arrive, not for their progress.
     pub(crate) const TOGETHER: Self = Self(1 << 5 | 1 << 11);
-    /// Takes a lock, or gives one back that it may not have obtained yet.
+    /// Acquires a lock, or releases one that it may not have acquired yet.
     pub(crate) const LOCK: Self = Self(1 << 6);
     /// Waits for memory to change.
     pub(crate) const WAIT_CHANGE: Self = Self(1 << 7);
-    /// The archive itself says what it is, and so follows Dwell's rules of completion. Those for MPI and
-    /// the layers above it are the ones that other tools follow too.
+    /// The archive itself states the role, so it follows Dwell's rules of completion. For MPI and the layers above it,
+    /// other tools follow the same rules.
     pub(crate) const STATED: Self = Self(1 << 8);
-    /// The archive says when a lock was obtained.
+    /// The archive records when a lock was acquired.
     pub(crate) const SAYS_WHEN: Self = Self(1 << 15);
     /// Belongs to a layer that never writes records of operations.
     pub(crate) const SILENT: Self = Self(1 << 9);
-    /// Acts on a window of MPI, whose fences and epochs want to know when that was over.
+    /// Acts on a window of MPI, whose fences and epochs need to know when the operation ended.
     pub(crate) const TOUCHES: Self = Self(1 << 12);
-    /// Asks whether something has happened, or waits for a message without receiving it.
+    /// Tests whether something has happened, or waits for a message without receiving it.
     pub(crate) const TESTS: Self = Self(1 << 13);
-    /// Has more to be judged for when it ends than single operations.
+    /// Must be judged at its end for more than single operations.
     pub(crate) const ENDS: Self = Self(1 << 4 | 1 << 13);
-    /// Begins a collective and does not wait for it.
+    /// Begins a non-blocking collective.
     pub(crate) const BEGINS: Self = Self(1 << 14);
-    /// Moves elements that lie apart, without a description of them that the runtime could pass on.
+    /// Moves elements that are not contiguous, without a datatype that the runtime could use.
     pub(crate) const STRIDED: Self = Self(1 << 16);
-    /// Ends rows of operations: something else happens.
+    /// Ends rows of operations, because something else happens.
     pub(crate) const INTERRUPTS: Self = Self(1 << 17);
-    /// Ends rows of operations: completes or orders them.
+    /// Ends rows of operations, because it completes or orders them.
     pub(crate) const COMPLETION: Self = Self(1 << 18);
-    /// Ends rows of operations: takes a lock of MPI for those that follow.
+    /// Ends rows of operations, because it acquires an MPI lock for those that follow.
     pub(crate) const TAKES_LOCK: Self = Self(1 << 19);
-    /// Ends rows of operations.
+    /// Ends rows of operations for any of these reasons.
     pub(crate) const ROWS: Self = Self(1 << 17 | 1 << 18 | 1 << 19);
-    /// Orders or completes, or waits for others: a synchronisation.
+    /// Synchronises: orders or completes operations, or waits for others.
     pub(crate) const SYNCHRONISES: Self = Self(1 << 10);
 
     #[inline]
@@ -102,7 +102,7 @@ impl Traits {
             operation,
             Operation::TestChange | Operation::TestHandle | Operation::TestProbe | Operation::Probe
         );
-        // Some components of MPI obtain a lock as late as in the flush.
+        // Some implementations of MPI acquire a lock as late as in the flush.
         let locks = matches!(operation, Operation::Lock | Operation::Unlock)
             || mpi && operation == Operation::CompleteRemote;
         Self::CALL
@@ -123,31 +123,32 @@ impl Traits {
     }
 }
 
-/// Whether a record of completion is for the operations of its number, or for all of its window.
+/// Returns `true` if a completion record of this layer concerns the operations with its number, and `false` if it
+/// concerns all operations of its window.
 pub(crate) fn is_numbered(layer: Layer) -> bool {
     matches!(layer, Layer::Mpi | Layer::Caf | Layer::Armci)
 }
 
-/// What a region is.
+/// Role of a region in the analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
     pub(crate) traits: Traits,
     pub(crate) meaning: Option<Meaning>,
     pub(crate) epoch: Option<Epoch>,
-    /// A one-sided operation of MPI with a request: some libraries wait in it until they have the lock.
+    /// True for one-sided operations of MPI with a request. Some libraries wait in them until they have the lock.
     pub(crate) requests: bool,
-    /// Bytes of an element, of a call that moves elements which lie apart.
+    /// Size in bytes of an element, for calls that move elements which are not contiguous.
     pub(crate) element: Option<u8>,
 }
 
-/// A call that opens or closes an epoch of a window of MPI.
+/// A call that opens or closes an epoch of an MPI window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epoch {
     Start,
     Complete,
     Post,
     Wait,
-    /// Ends the exposure if it can.
+    /// Ends the exposure epoch if all accesses have ended.
     Test,
 }
 
@@ -172,7 +173,7 @@ impl Role {
         self.meaning.map(|it| it.layer)
     }
 
-    /// Whether it may wait for messages.
+    /// Returns `true` if calls of the region may wait for messages.
     pub(crate) fn completes_messages(&self) -> bool {
         let operation = self.meaning.map(|it| it.operation);
         matches!(
@@ -184,18 +185,18 @@ impl Role {
     }
 }
 
-/// The roles of all regions.
+/// Roles of all regions of an archive.
 #[derive(Debug)]
 pub(crate) struct Roles {
     roles: Vec<Role>,
-    /// Apart, since every call asks for these.
+    /// Copies in lists of their own, since every call needs them.
     traits: Vec<Traits>,
     layers: Vec<Option<Layer>>,
     wait_change: bool,
     left_out: Vec<LeftOut>,
 }
 
-/// A function that was called and not recorded, or not always.
+/// A function that was called but never or not always recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) name: String,
@@ -203,12 +204,12 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Whether others may have been served in it.
+    /// Returns `true` if calls of the function may have progressed operations of others.
     pub(crate) fn serves(&self) -> bool {
         self.meaning.progress != Progress::Never
     }
 
-    /// Whether messages were sent or received in it.
+    /// Returns `true` if calls of the function send or receive messages.
     pub(crate) fn has_messages(&self) -> bool {
         matches!(
             self.meaning.operation,
@@ -222,7 +223,7 @@ impl LeftOut {
     }
 }
 
-/// Region numbers beyond this are not kept: no archive has so many, a damaged one may.
+/// Greatest region number that is kept. No intact archive has as many regions, but a damaged one may claim so.
 const MOST: u32 = 1 << 24;
 
 impl Roles {
@@ -234,7 +235,7 @@ impl Roles {
             Definition::Region(region) => Meaning::parse(text(region.description)).is_some(),
             _ => false,
         };
-        // An archive that says what regions are says it of all: a program may be called mpi_heat.
+        // An archive that states roles states them for all regions: a program may be called mpi_heat.
         let by_names = !defs.iter().any(|definition| says(&definition));
         for definition in defs.iter() {
             let Definition::Region(region) = definition else { continue };
@@ -258,7 +259,7 @@ impl Roles {
                 let epoch = Epoch::of(text(region.name));
                 let traits = Traits::of(meaning, stated.is_some());
                 let traits = traits.with(Traits::EPOCH, epoch.is_some());
-                // A loop that waits for a change of a shared window calls this.
+                // A loop that waits for a change of a shared window calls this function.
                 let traits = traits.with(Traits::TESTS, is_win_sync(text(region.name)));
                 let one_sided = traits.has(Traits::TOUCHES);
                 let name = text(region.name);
@@ -279,12 +280,12 @@ impl Roles {
         Self { roles, traits, layers, wait_change, left_out }
     }
 
-    /// Functions that were called and not recorded, or not always.
+    /// Returns the functions that were called but never or not always recorded.
     pub(crate) fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// What the replay asks at every enter.
+    /// Returns the properties of a region. Unknown regions have none.
     #[inline(always)]
     pub(crate) fn traits(&self, region: RegionRef) -> Traits {
         self.traits.get(region.0 as usize).copied().unwrap_or_default()
@@ -295,23 +296,23 @@ impl Roles {
         self.roles.get(region.0 as usize).copied().unwrap_or(Role::NONE)
     }
 
-    /// The layer of a region, if it is a call of a runtime.
+    /// Returns the layer of a region, or `None` if it is not a call of a runtime.
     #[inline(always)]
     pub(crate) fn layer(&self, region: RegionRef) -> Option<Layer> {
         self.layers.get(region.0 as usize).copied().flatten()
     }
 
-    /// Whether some call waits for a change of memory or tests for one, so that signals matter.
+    /// Returns `true` if some region waits for a change of memory or tests for one, so that puts can be signals.
     pub(crate) fn any_wait_change(&self) -> bool {
         self.wait_change
     }
 
-    /// Whether some call may or may not progress, so that there are two answers.
+    /// Returns `true` if some region may or may not progress, so that waits for progress have two bounds.
     pub(crate) fn any_conditional(&self) -> bool {
         self.roles.iter().any(|role| role.traits.has(Traits::CONDITIONAL))
     }
 
-    /// Layers that the archive has calls of, in their order.
+    /// Returns the layers that the archive has calls of, in the order of [`Layer`].
     pub(crate) fn layers(&self) -> Vec<Layer> {
         let mut layers: Vec<Layer> = self.roles.iter().filter_map(Role::layer).collect();
         layers.sort_unstable();
@@ -324,7 +325,8 @@ fn is_win_sync(name: &str) -> bool {
     name.strip_prefix('P').unwrap_or(name) == "MPI_Win_sync"
 }
 
-/// Bytes of an element that a strided put or get of OpenSHMEM moves. Only the name of a function tells that it is one.
+/// Returns the size in bytes of an element that a strided put or get of OpenSHMEM moves. Only the name of a function
+/// tells that it is one.
 fn strided(name: &str) -> Option<u8> {
     let row = shmem::TABLE.find(name.strip_prefix('p').unwrap_or(name))?;
     match row.places.bytes {
@@ -335,7 +337,7 @@ fn strided(name: &str) -> Option<u8> {
     }
 }
 
-/// What a function of another tool's archive means.
+/// Returns the meaning of a function in an archive of another tool, derived from its name.
 fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
     let layer = layer_of_region(name)?;
     if let Some(row) = shmem::TABLE.find(name) {
@@ -355,7 +357,7 @@ fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
     if layer != Layer::Mpi {
         return meaning(Operation::Other, Progress::Conditional);
     }
-    // Fortran names, and what only asks.
+    // Fortran names, and functions that only test.
     let operation = match role {
         RegionRole::Barrier => Operation::Collective(Collective::Barrier),
         RegionRole::CollOne2all => Operation::Collective(Collective::Broadcast),
@@ -367,7 +369,7 @@ fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
     meaning(operation, Progress::Always)
 }
 
-/// Says how calls end rows of operations: one of the [`Traits::ROWS`], or none.
+/// Returns the way in which calls end rows of operations: one of [`Traits::ROWS`], or none.
 fn ends_rows(traits: Traits, meaning: Option<Meaning>) -> Traits {
     let Some(meaning) = meaning.filter(|_| !traits.has(Traits::ONE_SIDED)) else {
         return Traits::default();

@@ -1,9 +1,8 @@
-//! Operations under way that do not fit into memory, in a temporary file.
+//! Operations in flight that do not fit into memory, in a temporary file.
 //!
-//! A program may start any number of operations before it completes the first. Those whose answer is known
-//! already are only waited for by their completion, so they can lie in a file until then: in runs that are
-//! sorted by location, window and number, found by bisection, and ticked off. The file has no name, so that nothing
-//! is left behind whatever happens.
+//! A program may issue any number of operations before it completes the first. Those whose answer is known already wait
+//! for their completion only, so they can be in a file until then: in runs sorted by location, window and number, found
+//! by bisection and marked when taken. The file has no name, so nothing is left behind whatever happens.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,15 +12,15 @@ use std::os::unix::fs::FileExt;
 use crate::outstanding::{Class, Known, Op};
 use crate::regions::Span;
 
-/// An operation with what is known of it.
+/// An operation with what is known about the region that served it.
 pub(crate) type Stored = (Op, Known);
 
-/// Bytes of an operation in the file.
+/// Size of an operation in the file, in bytes.
 const SIZE: usize = 80;
-/// How many are read at once when all are wanted.
+/// Number of operations that are read at once when all are wanted.
 const BLOCK: usize = 1024;
 
-/// Operations in a file.
+/// A file with operations in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Spill {
     file: Option<File>,
@@ -34,9 +33,9 @@ pub(crate) struct Spill {
 struct Run {
     offset: u64,
     count: usize,
-    /// How many are still under way.
+    /// Number of operations that are still in flight.
     left: usize,
-    /// Those that are complete, a bit each.
+    /// One bit for each operation that has been taken.
     taken: Vec<u64>,
 }
 
@@ -54,20 +53,20 @@ impl Run {
 }
 
 impl Spill {
-    /// Whether no operation lies in the file.
+    /// Returns `true` if the file has no operation.
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes that the tables take.
     pub(crate) fn bytes(&self) -> usize {
         self.runs.iter().map(|run| run.taken.len() * 8 + size_of::<Run>()).sum()
     }
 
-    /// Writes operations down.
+    /// Writes operations to the file.
     ///
     /// # Errors
-    /// If there is no room for them; nothing is written then.
+    /// Returns an error if there is no room for them; nothing is written then.
     pub(crate) fn write(&mut self, ops: &mut [Stored]) -> io::Result<()> {
         if ops.is_empty() {
             return Ok(());
@@ -86,10 +85,10 @@ impl Spill {
         Ok(())
     }
 
-    /// Takes an operation by its number, the oldest first.
+    /// Removes and returns an operation by its number, the oldest first.
     #[inline]
     pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Stored> {
-        // Mostly there is no file, and nothing to look for.
+        // Usually there is no file, and nothing to look for.
         self.file.as_ref()?;
         self.search(location, window, id)
     }
@@ -106,7 +105,7 @@ impl Spill {
                 let (op, _) = one(file, run, middle)?;
                 if key(&op) < wanted { low = middle + 1 } else { high = middle }
             }
-            // Other tools give many operations one number.
+            // Other tools may give the same number to many operations.
             while low < run.count {
                 let stored = one(file, run, low)?;
                 if key(&stored.0) != wanted {
@@ -125,8 +124,8 @@ impl Spill {
         None
     }
 
-    /// Takes all operations of a window, or of all; of those to one target only the last, which is the one
-    /// that decides.
+    /// Removes all operations of a window, or of all windows. Of those to one target it returns only the last, which is
+    /// the one that decides.
     pub(crate) fn take_all(&mut self, window: Option<u32>) -> Vec<Stored> {
         let mut last: BTreeMap<(u32, u32), Stored> = BTreeMap::new();
         let Some(file) = self.file.as_ref() else { return Vec::new() };
@@ -159,7 +158,7 @@ impl Spill {
     }
 }
 
-/// What operations are found by.
+/// Returns the key by which operations are sorted and found.
 fn key(op: &Op) -> (u32, u32, u64) {
     (op.location, op.window, op.id)
 }
@@ -176,7 +175,7 @@ fn several(file: &File, run: &Run, from: usize, count: usize) -> Option<Vec<Stor
     Some(bytes.as_chunks().0.iter().map(decode).collect())
 }
 
-/// Ten numbers of eight bytes.
+/// Encodes an operation as ten numbers of eight bytes.
 fn encode((op, known): &Stored) -> [u8; SIZE] {
     let span = |span: Option<Span>| span.map_or((u64::MAX, 0), |span| (span.begin, span.end));
     let (sure, wide) = (span(known.sure), span(known.wide));
@@ -208,7 +207,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
     }
     let [serial, id, places, start, flags, sure_begin, sure_end, wide_begin, wide_end, location] =
         words;
-    // No region ends before it begins: that stands for none.
+    // A region never ends before it begins, so that stands for none.
     let span = |begin, end| (begin <= end).then_some(Span { begin, end });
     let known = Known { sure: span(sure_begin, sure_end), wide: span(wide_begin, wide_end) };
     let op = Op {

@@ -1,8 +1,8 @@
-//! Who takes part: processes, their locations, the nodes they are on, and what ranks mean.
+//! Processes, their locations and nodes, and the meaning of ranks.
 //!
-//! Processes and locations are numbered here from 0 in the order of their ids, and everything else in
-//! this crate uses these numbers. An archive may refer to what it does not define: such references are
-//! `None` and make the records that use them useless, not the archive.
+//! The module numbers processes and locations from 0 in the order of their ids, and the whole crate uses these numbers.
+//! An archive may refer to something that it does not define: such a reference is `None`, and only the records that use
+//! it are lost.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,49 +14,49 @@ use otf2::read::Definitions;
 
 use crate::crowds::{self, Crowd};
 
-/// Groups of more members than this are not kept for synchronisation of partners.
+/// Greatest size of a group that is kept for synchronisation between partners.
 const MOST_PARTNERS: usize = 4096;
 
 /// A process of the measured program.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) name: String,
-    /// Number of the node that it ran on.
+    /// Number of the node that the process ran on.
     pub(crate) node: u32,
-    /// Whether it shares cores with other processes because there are too few.
+    /// True if the process shares cores with others because the node has too few.
     pub(crate) crowded: bool,
-    /// Its parent in the system tree of the archive.
+    /// Parent of the process in the system tree of the archive.
     pub(crate) parent: SystemTreeNodeRef,
-    /// Its locations, consecutive numbers.
+    /// First of the process's locations, which are numbered consecutively, and their number.
     pub(crate) first: u32,
     pub(crate) count: u32,
 }
 
-/// A location: a thread of a process.
+/// A location, which is a thread of a process.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) id: LocationRef,
     pub(crate) name: String,
     pub(crate) process: u32,
-    /// What the archive promises.
+    /// Number of events that the definitions promise.
     pub(crate) events: u64,
 }
 
-/// What the ranks of a communicator are.
+/// Mapping of the ranks of a communicator to processes.
 #[derive(Debug)]
 pub(crate) enum Ranks {
     /// Rank r is process r.
     Identity(u32),
     /// Rank r is process `table[r]`.
     Table(Vec<Option<u32>>),
-    /// Only the process that speaks.
+    /// The communicator has the calling process only.
     Itself,
-    /// Rank r is the r-th of the other side.
+    /// Rank r is the r-th process of the other group of an intercommunicator.
     Between([Vec<Option<u32>>; 2]),
 }
 
 impl Ranks {
-    /// The process of a rank, as `me` says it.
+    /// Returns the process of a rank in a record of process `me`.
     #[inline(always)]
     pub(crate) fn process(&self, rank: u32, me: u32) -> Option<u32> {
         match self {
@@ -71,19 +71,19 @@ impl Ranks {
     }
 }
 
-/// A group of processes that acts together: a communicator, seen through its windows or itself.
+/// A group of processes that acts together: a communicator, or the communicator of a window.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// How ranks in records are to be read.
+    /// Mapping of ranks in records to processes.
     pub(crate) ranks: Ranks,
-    /// The members, by rank; `None` for all processes in their order.
+    /// Members by rank; `None` for all processes in their order.
     pub(crate) members: Option<Vec<u32>>,
-    /// How many processes belong to it.
+    /// Number of processes in the group.
     pub(crate) size: u32,
 }
 
 impl Context {
-    /// The two groups that it connects, if it is an intercommunicator.
+    /// Returns the two groups of an intercommunicator, and `None` for any other communicator.
     pub(crate) fn sides(&self) -> Option<&[Vec<Option<u32>>; 2]> {
         match &self.ranks {
             Ranks::Between(sides) => Some(sides),
@@ -91,7 +91,7 @@ impl Context {
         }
     }
 
-    /// Whether a process belongs to it.
+    /// Returns `true` if a process belongs to the group.
     pub(crate) fn contains(&self, process: u32) -> bool {
         match &self.members {
             None => process < self.size,
@@ -99,13 +99,13 @@ impl Context {
         }
     }
 
-    /// All processes that belong to it.
+    /// Returns all processes of the group.
     pub(crate) fn processes(&self) -> impl Iterator<Item = u32> {
         let all = if self.members.is_none() { 0..self.size } else { 0..0 };
         self.members.iter().flatten().copied().chain(all)
     }
 
-    /// The place of a process among the members.
+    /// Returns the rank of a process in the group.
     pub(crate) fn rank(&self, process: u32) -> Option<u32> {
         match &self.members {
             None => (process < self.size).then_some(process),
@@ -116,18 +116,18 @@ impl Context {
     }
 }
 
-/// Everything about the system that replay needs.
+/// Everything about the system that the replay needs.
 #[derive(Debug)]
 pub(crate) struct System {
     pub(crate) processes: Vec<Process>,
     pub(crate) places: Vec<Place>,
-    /// Names of nodes.
+    /// Names of the nodes.
     pub(crate) nodes: Vec<String>,
-    /// Nodes with more processes than cores, by number.
+    /// Nodes with more processes than cores, by number of the node.
     pub(crate) crowds: BTreeMap<u32, Crowd>,
-    /// The process of each location.
+    /// Process of each location.
     pub(crate) process_of: Vec<u32>,
-    /// The first location of each process.
+    /// First location of each process.
     pub(crate) first_of: Vec<u32>,
     /// Members of small groups.
     groups: HashMap<u32, Vec<u32>>,
@@ -138,7 +138,7 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads the definitions.
+    /// Reads the definitions of an archive.
     pub(crate) fn of(defs: &Definitions) -> Self {
         let mut groups: BTreeMap<u32, Vec<otf2::def::Location>> = BTreeMap::new();
         for location in defs.locations() {
@@ -197,7 +197,7 @@ impl System {
         system
     }
 
-    /// Notes whether the processes of a node have cores enough.
+    /// Records whether the processes of a node have enough cores.
     fn crowd(&mut self, node: u32, cores: &[(u32, Cores)]) {
         let (worst, crowded) = crowds::crowd(cores);
         for process in crowded {
@@ -211,7 +211,7 @@ impl System {
         }
     }
 
-    /// Whether a process shares cores with others because there are too few.
+    /// Returns `true` if a process shares cores with others because its node has too few.
     #[inline]
     pub(crate) fn is_crowded(&self, process: u32) -> bool {
         self.processes.get(process as usize).is_some_and(|it| it.crowded)

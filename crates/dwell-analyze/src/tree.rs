@@ -1,4 +1,4 @@
-//! One call tree out of those of all locations, and what each path is.
+//! Joins the call trees of all locations into one, and classifies the paths.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::role::{Role, Traits};
 use crate::shard::Shard;
 use crate::world::World;
 
-/// What the time of calls with a role is spent for, and the layer they belong to.
+/// Returns the layer of a region and the class of activity that its time belongs to.
 fn class_of(role: Role) -> Option<(Layer, Class)> {
     let meaning = role.meaning?;
     let class = match meaning.operation {
@@ -66,17 +66,17 @@ pub(crate) struct Branch {
     pub(crate) parent: Option<u32>,
     pub(crate) region: RegionRef,
     pub(crate) site: CallingContextRef,
-    /// Not a call but a parameter.
+    /// The parameter, if this is not a call.
     pub(crate) setting: Option<Setting>,
     pub(crate) signature: u64,
-    /// What its time is for; `None` for computation.
+    /// Layer and class of activity; `None` for computation.
     pub(crate) class: Option<(Layer, Class)>,
-    /// Where it was called: location and its own number for the path, in the order of locations.
+    /// Locations with this path and the number of the path there, in the order of locations.
     pub(crate) members: Vec<(u32, Path)>,
 }
 
 impl Branch {
-    /// The name of the last step of the call path: a region, or a parameter with its value.
+    /// Returns the name of the last step of the call path: a region, or a parameter with its value.
     pub(crate) fn name(&self, defs: &Definitions) -> String {
         match self.setting {
             Some(setting) => names::setting(defs, setting),
@@ -91,7 +91,7 @@ pub(crate) struct Tree {
     pub(crate) branches: Vec<Branch>,
 }
 
-/// All locations with their paths, in order.
+/// Returns all locations in order.
 pub(crate) fn lanes(shards: &[Shard]) -> impl Iterator<Item = &crate::lane::Lane> {
     shards.iter().flat_map(|shard| &shard.actors).flat_map(|actor| &actor.lanes)
 }
@@ -132,15 +132,15 @@ impl Tree {
         tree
     }
 
-    /// The tree of paths that nobody waited on, as far as is known; parents come before their children.
+    /// Creates a tree from the branches of a profile, which has no waits. Parents come before their children.
     pub(crate) fn of(world: &World, branches: Vec<Branch>) -> Self {
         let mut tree = Self { branches };
         tree.classify(world, &[]);
         tree
     }
 
-    /// Calls inside a call of a runtime are part of it: the outermost decides, or the one of the layer
-    /// that waits are judged at.
+    /// Classifies all branches. Calls inside a runtime call belong to it: the outermost call decides, or the one of the
+    /// layer at which waits are judged.
     fn classify(&mut self, world: &World, shards: &[Shard]) {
         let lanes: Vec<&crate::lane::Lane> = lanes(shards).collect();
         let mut decided: Vec<bool> = Vec::with_capacity(self.branches.len());
@@ -159,7 +159,7 @@ impl Tree {
             if !is_decided && own.is_none() {
                 class = inherited;
             }
-            // What was booked knows better what a call was for.
+            // The waits that were booked tell best what a call was for.
             if strong
                 && !is_decided
                 && let Some((layer, _)) = class
@@ -183,7 +183,7 @@ impl Tree {
     }
 }
 
-/// Call paths that differ in nothing but parameters: what is said of a call is said of all of them.
+/// Call paths that differ only in parameters. Findings treat them as one.
 #[derive(Debug)]
 pub(crate) struct Fold<'t> {
     pub(crate) class: Option<(Layer, Class)>,
@@ -191,7 +191,7 @@ pub(crate) struct Fold<'t> {
 }
 
 impl Fold<'_> {
-    /// The number of the first of them.
+    /// Returns the number of the first branch.
     pub(crate) fn first(&self) -> usize {
         self.branches.first().map_or(0, |it| it.0)
     }
@@ -204,18 +204,18 @@ impl Fold<'_> {
         self.branches().flat_map(|branch| branch.members.iter().copied())
     }
 
-    /// The sum of what each has.
+    /// Returns the sum of a value over all branches.
     pub(crate) fn sum(&self, of: &[u64]) -> u64 {
         self.branches.iter().filter_map(|it| of.get(it.0)).sum()
     }
 }
 
 impl Tree {
-    /// The call paths, those that differ in nothing but parameters as one, in the order of the first.
+    /// Returns all call paths, joining those that differ only in parameters, in the order of the first of them.
     pub(crate) fn folds(&self) -> Vec<Fold<'_>> {
         type Key = (u32, u32, u32, Option<(Layer, Class)>);
         let (mut folds, mut found): (Vec<Fold<'_>>, HashMap<Key, usize>) = Default::default();
-        // The fold that each branch is in; a parameter is in that of the call it was set in.
+        // The fold of each branch. A parameter is in the fold of the call that it was set in.
         let mut of: Vec<u32> = Vec::with_capacity(self.branches.len());
         for (number, branch) in self.branches.iter().enumerate() {
             let above = branch.parent.and_then(|at| of.get(at as usize).copied());
@@ -238,7 +238,7 @@ impl Tree {
     }
 }
 
-/// The node of a path at a location.
+/// Returns the node of a path at a location.
 pub(crate) fn node<'a>(lanes: &[&'a crate::lane::Lane], at: (u32, Path)) -> Option<&'a Node> {
     lanes.get(at.0 as usize)?.paths.get(at.1)
 }

@@ -37,14 +37,14 @@ pub(super) struct Sums {
     pub(super) most: u64,
     pub(super) inferred: u64,
     pub(super) partial: u64,
-    /// The part that rests on the rule alone.
+    /// Part of the time that follows from the progress rule alone.
     pub(super) by_rule: u64,
     pub(super) visits: u64,
     pub(super) locations: u64,
-    /// How many calls waited, the longest wait and where it was.
+    /// Number of calls that waited, and the longest wait with its location.
     pub(super) calls: u64,
     pub(super) longest: Option<(Longest, u32)>,
-    /// Both bounds.
+    /// Lower and upper bound for each process.
     pub(super) by_process: BTreeMap<u32, (u64, u64)>,
 }
 
@@ -94,7 +94,7 @@ impl Sums {
         sums
     }
 
-    /// Keeps the longest wait; among equal ones that which began first, then that of the lowest location.
+    /// Keeps the longest wait. Among equal ones it is the one that began first, then the one of the lowest location.
     fn longest(&mut self, longest: Longest, location: u32) {
         let key = |it: &(Longest, u32)| (Reverse(it.0.amount), it.0.begin, it.1);
         let one = (longest, location);
@@ -104,7 +104,7 @@ impl Sums {
     }
 }
 
-/// Those with the largest parts, ties by the upper bound and by number.
+/// Returns the parties with the largest shares. Ties are decided by the upper bound, then by number.
 pub(super) fn top(
     parts: impl Iterator<Item = (u32, (u64, u64))>,
     name: impl Fn(u32) -> Option<String>,
