@@ -409,7 +409,7 @@ impl Columns {
         self.counted.clear();
     }
 
-    /// Adds the counters of a location. What two libraries of one name counted is one counter.
+    /// Adds the counters of a location. Counters of the same name from two libraries become one.
     fn count(&mut self, place: u32, rows: block::Counters<'_>, counters: &Counters) {
         if rows.is_empty() {
             return;
@@ -423,7 +423,7 @@ impl Columns {
         }
     }
 
-    /// What is said of a counter at all locations.
+    /// Returns the values of a counter at all locations.
     fn counted(&self, source: Source) -> Vec<f64> {
         let mut values = vec![source.uncounted(); self.time.len()];
         for (place, all) in &self.counted {
@@ -436,7 +436,7 @@ impl Columns {
         values
     }
 
-    /// Adds what a location has. It may have several lines of a path, from places that look the same.
+    /// Adds the sums of a location. A location may have several lines of a path, from call sites that look the same.
     fn put(&mut self, place: u32, sums: &Sums) {
         let put = |column: &mut Vec<u64>, value: u64, with: fn(u64, u64) -> u64| {
             if let Some(place) = column.get_mut(place as usize) {
@@ -475,14 +475,14 @@ impl Block {
         Error::Profile(self.path.clone(), error)
     }
 
-    /// Reads some bytes of the file.
+    /// Reads a range of bytes of the file.
     fn read(&self, file: &File, start: u64, end: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-        // Both are below the length of the file, which was looked at.
+        // Both positions are below the length of the file, which was checked before.
         buffer.resize(usize::try_from(end.saturating_sub(start)).unwrap_or(0), 0);
         file.read_exact_at(buffer, start)
     }
 
-    /// Shows the lines of a path, with the number of the location here.
+    /// Calls `show` for the lines of a path, with the number of the location in the report.
     fn lines(
         &self,
         file: &File,
@@ -509,7 +509,7 @@ impl Block {
     }
 }
 
-/// Blocks of a folder, by their first location.
+/// Returns the blocks of a folder, sorted by their first location.
 fn files(folder: &FilePath) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -525,15 +525,15 @@ fn files(folder: &FilePath) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
-/// What tells a path from others: its parent, region and calling context, or the parameter that it is.
+/// Identifies a path: its parent, region and calling context, or its parameter and value.
 type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
 
-/// What is known while blocks are read.
+/// State while blocks are read.
 struct Reading<'w> {
     contexts: &'w Contexts,
     /// Numbers of locations by their ids.
     numbers: HashMap<u64, u32>,
-    /// Whether no block has a location yet.
+    /// True for each location that no block has had yet.
     free: Vec<bool>,
     branches: Vec<Branch>,
     known: HashMap<Step, u32>,
@@ -584,7 +584,7 @@ impl<'w> Reading<'w> {
         Ok(Block { path, head, places, spans })
     }
 
-    /// The number of a call from a place, as the replay finds it: behind the functions that lead there.
+    /// Returns the path of a call from a call site, after the functions that lead there, as the replay numbers it.
     fn call(&mut self, parent: Option<u32>, region: u32, site: Option<u32>) -> u32 {
         let known = |site: CallingContextRef| (!site.is_undefined()).then_some(site.0);
         let site = site.map_or(CallingContextRef::UNDEFINED, CallingContextRef);
@@ -594,7 +594,7 @@ impl<'w> Reading<'w> {
         self.branch((caller, region, known(self.contexts.like(site)), None))
     }
 
-    /// The number of a path, new or known.
+    /// Returns the number of a path, and creates it if it is new.
     fn branch(&mut self, step: Step) -> u32 {
         let (parent, region, site, setting) = step;
         *self.known.entry(step).or_insert_with(|| {
@@ -612,7 +612,8 @@ impl<'w> Reading<'w> {
         })
     }
 
-    /// Where the lines of paths are; `None` if they lie outside of what the file has for them.
+    /// Returns the positions of the lines of all paths, or `None` if they lie outside of the part of the file for
+    /// lines.
     fn spans(&mut self, head: Head, paths: &[block::Path]) -> Option<Vec<Span>> {
         let mut ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
         let mut start = head.tables();
@@ -648,7 +649,7 @@ impl<'w> Reading<'w> {
     }
 }
 
-/// The values of a counter.
+/// Returns the sums of a counter from a row of a block.
 fn counted(counters: &Counters, row: &CounterRow) -> Option<Counted> {
     let counter = MetricRef(row.counter);
     let value_type = counters.get(counter)?.value_type;
@@ -657,7 +658,7 @@ fn counted(counters: &Counters, row: &CounterRow) -> Option<Counted> {
     Some(Counted { counter, values: row.values, sum, least, largest })
 }
 
-/// The party that a partner is, and what kind of communication it was.
+/// Returns the party that a partner belongs to, and the kind of communication.
 fn party(world: &World, me: u32, row: &PartnerRow) -> Option<(u32, Kind)> {
     let kind = *Kind::ALL.get(row.kind as usize)?;
     let context = match kind {

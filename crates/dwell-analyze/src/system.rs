@@ -220,7 +220,7 @@ impl System {
     fn contexts(&mut self, defs: &Definitions) {
         let by_id: HashMap<u64, u32> =
             self.places.iter().map(|place| (place.id.0, place.process)).collect();
-        // What a rank of a paradigm is: members of its group of communicating locations.
+        // Ranks of each paradigm, given by the members of its group of communicating locations.
         let mut world: HashMap<Paradigm, Vec<Option<u32>>> = HashMap::new();
         for definition in defs.iter() {
             if let Definition::Group(group) = definition
@@ -303,33 +303,33 @@ impl System {
         Some(Context { ranks, members, size })
     }
 
-    /// The members of a group that synchronises, unless it is too large for that.
+    /// Returns the members of a group, or `None` if the group is too large for synchronisation between partners.
     pub(crate) fn group(&self, group: GroupRef) -> Option<&[u32]> {
         self.groups.get(&group.0).map(Vec::as_slice)
     }
 
-    /// Numbers of the context and of the memory of a window.
+    /// Returns the numbers of the context and of the memory of a window.
     pub(crate) fn window(&self, win: RmaWinRef) -> Option<(u32, u16)> {
         self.windows.get(&win.0).copied()
     }
 
-    /// Number of the context of a communicator.
+    /// Returns the number of the context of a communicator.
     pub(crate) fn comm(&self, comm: CommRef) -> Option<u32> {
         self.comms.get(&comm.0).copied()
     }
 
-    /// A context.
+    /// Returns a context by its number.
     pub(crate) fn context(&self, number: u32) -> Option<&Context> {
         self.contexts.get(number as usize)
     }
 
-    /// The node of a process.
+    /// Returns the node of a process, and 0 for an unknown process.
     pub(crate) fn node(&self, process: u32) -> u32 {
         self.processes.get(process as usize).map_or(0, |it| it.node)
     }
 }
 
-/// What connects two groups.
+/// Returns the context of an intercommunicator between two groups.
 fn between(
     defs: &Definitions,
     first: GroupRef,

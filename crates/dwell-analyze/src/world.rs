@@ -1,4 +1,4 @@
-//! What is the same for every process: definitions, options, how ticks become nanoseconds.
+//! Data that is the same for every process: definitions, options, and the conversion of ticks to nanoseconds.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::role::{LeftOut, Roles};
 use crate::system::System;
 use crate::transport::Sharding;
 
-/// Turns ticks of the archive into nanoseconds from its beginning.
+/// Converts timestamps of the archive to nanoseconds since its beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     offset: u64,
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// Ticks to nanoseconds; monotonic.
+    /// Converts ticks to nanoseconds. The conversion is monotonic.
     #[inline]
     pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
         let ticks = ticks.saturating_sub(self.offset);
@@ -46,14 +46,14 @@ impl Clock {
 }
 
 impl Clock {
-    /// The last tick that is not after a time in nanoseconds.
+    /// Returns the last tick that is not after a time in nanoseconds.
     pub(crate) fn ticks(self, nanoseconds: u64) -> u64 {
         let exact = u128::from(nanoseconds) * u128::from(self.resolution) / u128::from(NANOSECONDS);
         u64::try_from(exact).unwrap_or(u64::MAX).saturating_add(self.offset)
     }
 }
 
-/// The attributes that Dwell writes, by their numbers in this archive.
+/// References of the attributes that Dwell writes, as this archive defines them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) site: Option<AttributeRef>,
@@ -86,7 +86,7 @@ impl Attributes {
     }
 }
 
-/// The value of an attribute, if it is there and a number.
+/// Returns the value of an attribute, or `None` if it is missing or not a number.
 pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
     let wanted = wanted?;
     let found = list.iter().find(|attribute| attribute.attribute == wanted)?;
@@ -99,7 +99,7 @@ pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) ->
     }
 }
 
-/// What is the same for every process.
+/// Data that is the same for every process.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) system: System,
@@ -109,18 +109,19 @@ pub(crate) struct World {
     pub(crate) attributes: Attributes,
     pub(crate) counters: Counters,
     pub(crate) contexts: Contexts,
-    /// The layer to judge at; `None` for the outermost that has records.
+    /// Layer at which waits are judged; `None` for the outermost that has records.
     pub(crate) layer: Option<Layer>,
-    /// Whether some calls may or may not progress.
+    /// True if some calls may or may not progress operations of others.
     pub(crate) wide: bool,
     pub(crate) parties: Parties,
-    /// The shortest time in which a request gets from one node to another, 0 if it is not known.
+    /// Least time of a request between two nodes in nanoseconds; 0 if it is unknown.
     pub(crate) between_nodes: u64,
-    /// The same from one process of a node to another.
+    /// Least time of a request between two processes of one node in nanoseconds; 0 if it is unknown.
     pub(crate) on_node: u64,
-    /// Whether calls that may have served others are missing, so that nobody can say who was served when.
+    /// True if calls that may have progressed operations of others are missing, so that it is unknown which call served
+    /// which operation.
     pub(crate) dark: bool,
-    /// Memories that are static data.
+    /// Numbers of memories that are static data.
     pub(crate) static_memory: BTreeSet<u16>,
 }
 
@@ -147,14 +148,14 @@ impl World {
         }
     }
 
-    /// The process of a location.
+    /// Returns the process of a location, or `u32::MAX` for an unknown location.
     #[inline]
     pub(crate) fn process(&self, location: u32) -> u32 {
         self.system.process_of.get(location as usize).copied().unwrap_or(u32::MAX)
     }
 
-    /// The shortest time in which a request gets from one process to another: half of the shortest round trip
-    /// seen between nodes or on one, 0 if the archive does not say.
+    /// Returns the least time of a request from one process to another in nanoseconds: half of the shortest round trip
+    /// between nodes or on one node, and 0 if the archive does not state it.
     #[inline]
     pub(crate) fn latency(&self, from: u32, to: u32) -> u64 {
         if self.between_nodes == self.on_node || self.system.node(from) != self.system.node(to) {
@@ -163,7 +164,7 @@ impl World {
         self.on_node
     }
 
-    /// The longest of these, over all pairs.
+    /// Returns the longest least time of a request over all pairs.
     pub(crate) fn longest_latency(&self) -> u64 {
         self.between_nodes.max(self.on_node)
     }

@@ -22,12 +22,12 @@
 //! nobody else. Barriers, and making and freeing communicators, wait for members of both groups. Neither have a
 //! completion.
 //!
-//! A collective that does not block begins with the call that initiates it, and is waited for in the
-//! call that completes it: there, *last enter* is the last of the initiating calls. The home tells each
-//! member, which has to know all that its call waited for (see [`super::messages`]).
+//! A non-blocking collective begins with the call that initiates it, and is waited for in the call that completes it:
+//! there, *last enter* is the last of the initiating calls. The owner of the instance tells each member, which has to
+//! know everything that its call waited for (see [`super::messages`]).
 //!
-//! *Early fence* is the part of a wait at a fence during which operations of others on this process
-//! had yet to end. Each member tells the home of the fence what it did to whom since the last one.
+//! *Early fence* is the part of a wait at a fence during which operations of others on this process had yet to end.
+//! Each member tells the owner of the fence which targets it acted on since the last one.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -46,16 +46,16 @@ use crate::transport::{Letter, Post};
 use crate::world::World;
 use dwell_model::waits::Wait;
 
-/// Who waits for whom.
+/// Shape of a collective, which says who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// All wait for the last; no data.
+    /// All wait for the last; no data is moved.
     Barrier,
     /// A barrier around operations on a window.
     Fence,
-    /// Making windows or memory.
+    /// Creation of windows or memory.
     Create,
-    /// Freeing windows or memory.
+    /// Release of windows or memory.
     Free,
     /// All wait for all.
     All,
@@ -63,14 +63,14 @@ pub(crate) enum Way {
     FromRoot,
     /// The root waits for all.
     ToRoot,
-    /// Each waits for those before it.
+    /// Each waits for those of lower rank.
     Prefix,
     /// Each waits for its neighbours in a topology.
     Neighbours,
 }
 
 impl Way {
-    /// What a collective is, by the call it stands in and by the record.
+    /// Returns the shape of a collective, given the call around it and the record.
     pub(crate) fn of(role: Role, op: CollectiveOp, root: CollectiveRoot, window: bool) -> Self {
         let operation = role.meaning.map(|meaning| meaning.operation);
         let by_call = match operation {
@@ -103,7 +103,7 @@ impl Way {
             Some(Shape::OneToAll) if rooted => return Self::FromRoot,
             Some(Shape::AllToOne) if rooted => return Self::ToRoot,
             Some(Shape::Prefix) => return Self::Prefix,
-            // A reduction of coarrays has a root or not.
+            // A reduction of coarrays may have a root.
             Some(Shape::AllToAll) if !rooted => return Self::All,
             _ => {}
         }
@@ -121,37 +121,37 @@ impl Way {
     }
 }
 
-/// A member was in a collective.
+/// The arrival of a member in a collective.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) context: u32,
     pub(crate) sequence: u64,
     pub(crate) process: u32,
     pub(crate) location: u32,
-    /// Where its waits are booked.
+    /// Account on which the member's waits are booked.
     pub(crate) account: Account,
     /// Enter and leave of the call that waits.
     pub(crate) enter: u64,
     pub(crate) leave: u64,
-    /// Enter of the call that began it: the same, if it blocks.
+    /// Enter of the call that began the collective, which is the same call if it blocks.
     pub(crate) began: u64,
     pub(crate) end: u64,
     pub(crate) way: Way,
-    /// The process that is the root.
+    /// Process that is the root.
     pub(crate) root: Option<u32>,
-    /// The group of the process and the neighbours that send to it, if the archive has it.
+    /// Group of the process and the neighbours that send to it, if the archive has it.
     pub(crate) neighbours: Option<u32>,
-    /// If it does not block, its number at the process.
+    /// Number of a non-blocking collective at the process.
     pub(crate) number: Option<u32>,
-    /// If it completed operations outside of the group, the number of the case: the process wants to
-    /// know when the last of the group came.
+    /// Number of the case if the collective completed operations outside of the group. The process then has to know
+    /// when the last of the group came.
     pub(crate) outside: Option<u32>,
 }
 
 impl Letter for Arrival {}
 
 impl Arrival {
-    /// The process at whose home the instance is kept: spread, so that no shard keeps them all.
+    /// Returns the process whose shard keeps the instance. Instances are spread, so that no shard keeps them all.
     pub(crate) fn home(&self, world: &World) -> u32 {
         home(world, self.context, self.sequence)
     }
@@ -162,29 +162,29 @@ fn home(world: &World, context: u32, sequence: u64) -> u32 {
     (sequence.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(context)) % count) as u32
 }
 
-/// Collectives that do not block are counted apart from those that do.
+/// Bit in the sequence number of non-blocking collectives, which are counted apart from blocking ones.
 pub(crate) const NON_BLOCKING: u64 = 1 << 63;
 
-/// Before a fence, a member acted on the window of another.
+/// An operation of a member on the window of another before a fence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Touch {
     pub(crate) context: u32,
     pub(crate) sequence: u64,
     pub(crate) target: u32,
-    /// When its last operation there was over.
+    /// End of the last operation on that target.
     pub(crate) time: u64,
 }
 
 impl Letter for Touch {}
 
 impl Touch {
-    /// Where the fence is kept.
+    /// Returns the process whose shard keeps the fence.
     pub(crate) fn home(&self, world: &World) -> u32 {
         home(world, self.context, self.sequence)
     }
 }
 
-/// Which members of its communicator a member of a collective waits for.
+/// The members of a communicator that a member of a collective waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Among {
     /// Any of them.
@@ -193,7 +193,7 @@ pub(crate) enum Among {
     Neighbours(Option<u32>),
 }
 
-/// A collective that does not block, from its beginning on.
+/// A non-blocking collective, from its beginning.
 #[derive(Clone, Copy, Debug)]
 struct Started {
     location: u32,
@@ -201,30 +201,30 @@ struct Started {
     number: u32,
     began: u64,
     among: Among,
-    /// Once it is complete; `None` inside if nobody judges it.
+    /// The arrival once the collective is complete; `None` inside if it is not judged.
     complete: Option<Option<Arrival>>,
 }
 
-/// The collectives of a process that do not block. Only their end says which communicator they are
-/// on, and they may end in any order: they are numbered once all that began before have ended.
+/// Non-blocking collectives of a process. Only their end says which communicator they belong to, and they may end in
+/// any order. They get their sequence numbers once all that began before have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Under {
     started: VecDeque<Started>,
     next: u32,
     counted: HashMap<u32, u64, Mixed>,
-    /// How many ended that never began.
+    /// Number of collectives that ended without a beginning.
     pub(crate) strays: u64,
 }
 
 impl Under {
-    /// A call began a collective.
+    /// Records that a call began a collective.
     pub(crate) fn begin(&mut self, location: u32, request: u64, began: u64, among: Among) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.started.push_back(Started { location, request, number, began, among, complete: None });
     }
 
-    /// Number and beginning of a collective that ends, and whom its members wait for.
+    /// Returns the number and the beginning of a collective that ends, and the members that it waits for.
     pub(crate) fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64, Among)> {
         let is = |it: &&Started| {
             it.location == location && it.request == request && it.complete.is_none()
@@ -234,7 +234,8 @@ impl Under {
         found
     }
 
-    /// A collective ended; `None` if it is not judged. Gives those that can be numbered now.
+    /// Records the end of a collective; `None` if it is not judged. Passes on those that can get their sequence numbers
+    /// now.
     pub(crate) fn end(
         &mut self,
         number: u32,
@@ -255,12 +256,12 @@ impl Under {
         })
     }
 
-    /// How many began.
+    /// Returns the number of collectives that began.
     pub(crate) fn begun(&self) -> u64 {
         u64::from(self.next)
     }
 
-    /// How many began and never ended.
+    /// Returns the number of collectives that began and never ended.
     pub(crate) fn unfinished(&self) -> u64 {
         self.started.iter().filter(|it| it.complete.is_none()).count() as u64
     }
@@ -276,24 +277,24 @@ struct Instance {
 #[derive(Debug, Default)]
 pub(crate) struct Instances {
     open: BTreeMap<(u32, u64), Instance>,
-    /// Instances that were judged without some of their members.
+    /// Number of instances that were judged without some of their members.
     pub(crate) partial: u64,
 }
 
-/// Where answers go.
+/// Outboxes for answers.
 pub(crate) struct Answers<'a> {
     pub(crate) bookings: &'a mut Post<Booking>,
     pub(crate) told: &'a mut Post<Sent>,
 }
 
 impl Instances {
-    /// Takes what a member did before a fence. It comes with the arrival of that member, and has to
-    /// be handed over first.
+    /// Takes the operations of a member before a fence. They come with the arrival of that member and must be delivered
+    /// first.
     pub(crate) fn touch(&mut self, touch: Touch) {
         self.open.entry((touch.context, touch.sequence)).or_default().touches.push(touch);
     }
 
-    /// Takes what arrived, and judges instances that are complete.
+    /// Takes an arrival, and judges the instance if it is complete.
     pub(crate) fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Answers<'_>) {
         let key = (arrival.context, arrival.sequence);
         let list = &mut self.open.entry(key).or_default().arrivals;
@@ -306,7 +307,7 @@ impl Instances {
         }
     }
 
-    /// Judges instances that nobody will join any more, given who has ended.
+    /// Judges instances that no process can join any more, given the processes that have ended.
     pub(crate) fn close(
         &mut self,
         world: &World,
@@ -352,8 +353,8 @@ impl From<&Arrival> for Late {
     }
 }
 
-/// For each member of an instance the member that it waits for. The list is sorted by (began, process, location), so
-/// that whoever is last does not depend on the order of arrival here.
+/// Returns the member that each member of an instance waits for. The list is sorted by (began, process, location), so
+/// that the last one does not depend on the order of messages.
 fn awaited(world: &World, list: &[Arrival], way: Way, root: Option<u32>) -> Vec<Option<Late>> {
     let context = list.first().and_then(|it| world.system.context(it.context));
     let is_root = |it: &Arrival| Some(it.process) == root;
@@ -375,7 +376,7 @@ fn awaited(world: &World, list: &[Arrival], way: Way, root: Option<u32>) -> Vec<
     }
 }
 
-/// The same where two groups meet.
+/// Returns the member that each member waits for on an intercommunicator.
 fn awaited_between(
     list: &[Arrival],
     way: Way,
@@ -397,7 +398,7 @@ fn awaited_between(
         }
         Way::ToRoot => list.iter().map(|it| of_other(it).filter(|_| is_root(it))).collect(),
         Way::All => list.iter().map(of_other).collect(),
-        // Whoever has left before a member of its own group came has not waited for that member.
+        // A process that left before a member of its own group came has not waited for that member.
         _ => {
             let before = |it: &Arrival| list.iter().rfind(|other| other.began < it.end);
             list.iter().map(|it| before(it).map(Late::from)).collect()
@@ -405,7 +406,7 @@ fn awaited_between(
     }
 }
 
-/// For each member the last to come of those of lower rank.
+/// Returns, for each member, the last to come of those of lower rank.
 fn prefix(list: &[Arrival], rank: impl Fn(u32) -> Option<u32>) -> Vec<Option<Late>> {
     let mut order: Vec<usize> = (0..list.len()).collect();
     order.sort_by_cached_key(|at| list.get(*at).and_then(|it| rank(it.process)));
@@ -419,7 +420,7 @@ fn prefix(list: &[Arrival], rank: impl Fn(u32) -> Option<u32>) -> Vec<Option<Lat
     awaited
 }
 
-/// For each member the last to come of the neighbours that send to it.
+/// Returns, for each member, the last to come of the neighbours that send to it.
 fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
     let mut all: Vec<Late> = list.iter().map(Late::from).collect();
     all.sort_unstable_by_key(|it| (it.process, it.began));
@@ -435,7 +436,7 @@ fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
     list.iter().map(last).collect()
 }
 
-/// The rules. `partial` if some members are missing.
+/// Judges an instance. `partial` says that some members are missing.
 fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>) {
     let Instance { arrivals: mut list, touches } = instance;
     list.sort_unstable_by_key(|it| (it.began, it.process, it.location));
@@ -478,7 +479,7 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         }
     }
     let mut book = |it: &Arrival, what, amount: u64, blamed, left| {
-        // Never more than the time in the collective.
+        // A wait is never longer than the time in the collective.
         let amount = amount.min(it.end.saturating_sub(it.enter));
         if amount > 0 {
             let Arrival { location, account, .. } = *it;
@@ -504,7 +505,7 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         if way == Way::Fence {
             let touched = touches.iter().filter(|touch| touch.target == it.process);
             let over = touched.map(|touch| touch.time).max().unwrap_or(0);
-            // Who acts on others has yet to come, so this is a part of the wait.
+            // The process that acts on others has yet to come, so this is a part of the wait.
             let pending = over.saturating_sub(it.enter).min(until);
             book(it, Quantity::Wait(Wait::EarlyFence), pending, None, None);
         }
@@ -512,7 +513,7 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
 }
 
 impl Way {
-    /// What waiting for others is called.
+    /// Returns the quantity that a wait for others is booked as.
     fn wait(self) -> Quantity {
         match self {
             Self::Barrier => Quantity::Wait(Wait::BarrierWait),
@@ -526,7 +527,7 @@ impl Way {
         }
     }
 
-    /// What the time after the first member was through is called, if it has a name.
+    /// Returns the quantity that the time after the first end is booked as, if it has a name.
     fn completion(self) -> Option<Quantity> {
         match self {
             Self::Barrier => Some(Quantity::Wait(Wait::BarrierCompletion)),
@@ -536,7 +537,7 @@ impl Way {
     }
 }
 
-/// Tells the members of a collective that does not block until when they had to wait, and for whom.
+/// Tells the members of a non-blocking collective until when they had to wait, and for whom.
 fn tell(list: &[Arrival], awaited: &[Option<Late>], told: &mut Post<Sent>) {
     for (it, for_whom) in list.iter().zip(awaited) {
         let (receiver, serial) = (it.process, 0);

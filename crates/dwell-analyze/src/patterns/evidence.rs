@@ -1,9 +1,9 @@
-//! Evidence that the network carries operations without their targets, and what follows from it.
+//! Evidence that the network performs operations without help of their targets, and its consequences.
 //!
-//! An operation that moved at least one byte to or from another process, and that lies wholly inside a stretch
-//! of time in which its target was in no call that progresses, was carried by the network alone. That is
-//! evidence for operations of its [`Class`] between the same two processes, and for no others: static data may
-//! need the target where the symmetric heap does not, and large operations where small ones do not.
+//! An operation that moved at least one byte to or from another process, and that lies entirely inside an interval in
+//! which its target was in no call that progresses, was performed by the network alone. That is evidence for operations
+//! of its [`Class`] between the same two processes, and for no others: static data may need the target where the
+//! symmetric heap does not, and large operations where small ones do not.
 //!
 //! Counter-evidence are operations that ended so soon after their target came that chance does not explain it
 //! ([`aligned`](crate::patterns::progress)). A class *depends on arrivals* if such operations have at least 80 % of
@@ -38,10 +38,10 @@ use crate::transport::{Letter, Post};
 use crate::world::World;
 use dwell_model::waits::Wait;
 
-/// A process with more partners than this is judged by the nodes of its partners.
+/// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.
 const MOST_PARTNERS: usize = 1024;
 
-/// How many operations of a class one process showed to another to need no help.
+/// Number of operations of a class from one process to another that needed no help, as a message to the origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     pub(crate) origin: u32,
@@ -65,7 +65,7 @@ impl Found {
         *self.counts.entry((origin, target, class)).or_default() += 1;
     }
 
-    /// Sends everything to the origins.
+    /// Sends all evidence to the origins.
     pub(crate) fn send(&mut self, post: &mut Post<Evidence>) {
         for ((origin, target, class), count) in self.counts.drain() {
             post.send(origin, Evidence { origin, target, class, count });
@@ -73,25 +73,25 @@ impl Found {
     }
 }
 
-/// An account of a location, and whom its calls waited for with what.
+/// Identifies waits that are summed up together: the account, the target and the class of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) location: u32,
     pub(crate) account: Account,
     pub(crate) target: u32,
     pub(crate) class: Class,
-    /// Whether the call waited for several targets; `target` is the one that came last.
+    /// True if the call waited for several targets; `target` is the one that came last.
     pub(crate) multi: bool,
 }
 
-/// Sums over waits: of their bounds, and of what their calls had left beside other waits.
+/// Sums over waits: their bounds, and the time that their calls had left beside other waits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
     low: u64,
     high: u64,
     left: u64,
-    /// Upper bound of the longest, and when it began; of several that are equal, the first.
+    /// Upper bound and start of the longest wait; of several that are equal, the first.
     longest: u64,
     begin: u64,
 }
@@ -104,7 +104,7 @@ impl Sum {
         self.left += more.left;
     }
 
-    /// The calls that waited for a process.
+    /// Returns the calls that waited for a process.
     fn calls(&self, partner: u32, class: Class) -> WaitingCalls {
         let Self { count, longest: amount, begin, .. } = *self;
         let window = class.memory().unwrap_or(NOTHING);
@@ -118,7 +118,7 @@ impl Sum {
 /// Waits that are not judged yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
-    /// Those that ended with an arrival of their target, and how unlikely that is by chance.
+    /// Waits that ended with an arrival of their target, and the sum of their unlikelihood.
     aligned: Sum,
     unlikely: u64,
     others: Sum,
@@ -131,18 +131,18 @@ impl Waits {
         self.others.add(&more.others);
     }
 
-    /// Whether the ends of operations follow the arrivals of their targets.
+    /// Returns `true` if the ends of operations follow the arrivals of their targets.
     fn depends(&self) -> bool {
         let all = u128::from(self.aligned.high) + u128::from(self.others.high);
         5 * u128::from(self.aligned.high) >= 4 * all && self.unlikely >= UNLIKELY
     }
 }
 
-/// Operations of a class that end with arrivals by chance do so with a likelihood of less than 1 %: its natural
-/// logarithm, in thousandths.
+/// Least sum of unlikelihood: operations end with arrivals by chance with a probability of less than 1 %. The value is
+/// the natural logarithm in thousandths.
 const UNLIKELY: u64 = 4_600;
 
-/// Waits of a process for the progress of others, and evidence about these.
+/// Waits of a process for the progress of others, and the evidence about their classes.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     waits: HashMap<Key, Waits, Mixed>,
@@ -150,8 +150,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps a wait until its class is judged: when it began, its bounds, what its call has left beside other waits, and
-    /// how unlikely its end is by chance.
+    /// Keeps a wait until its class is judged: its start, its bounds, the time that its call has left beside other
+    /// waits, and the unlikelihood of its end.
     #[inline]
     pub(crate) fn wait(
         &mut self,
@@ -184,14 +184,14 @@ impl Ledger {
         *self.evidence.entry((target, class)).or_default() += count;
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes that waits and evidence take.
     pub(crate) fn bytes(&self) -> usize {
         self.waits.capacity() * size_of::<(Key, Waits)>()
             + self.evidence.capacity() * size_of::<((u32, Class), u64)>()
     }
 }
 
-/// A class of operations between two nodes of which some process has evidence.
+/// A class of operations between two nodes for which some process has evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Nodes {
     from: u32,
@@ -201,12 +201,12 @@ pub(crate) struct Nodes {
 
 impl Letter for Nodes {}
 
-/// Pairs of nodes of which there is evidence.
+/// Returns the number of pairs of nodes with evidence.
 pub(crate) fn pairs(nodes: &BTreeSet<Nodes>) -> usize {
     nodes.iter().map(|it| (it.from, it.to)).collect::<BTreeSet<_>>().len()
 }
 
-/// The classes of which the processes of a shard have evidence, by their nodes.
+/// Returns the classes for which the processes of a shard have evidence, by their nodes.
 pub(crate) fn nodes(world: &World, actors: &[Actor]) -> BTreeSet<Nodes> {
     let of = |actor: &Actor| {
         let from = world.system.node(actor.index);
@@ -231,7 +231,7 @@ pub(crate) fn conclude(
     let waited = ledger.waits.keys().map(|key| key.target);
     let proven = ledger.evidence.keys().map(|&(target, _)| target);
     let partners = waited.chain(proven).collect::<BTreeSet<_>>().len();
-    // Who is judged: a process, or a node where there are too many.
+    // The partner that is judged: a process, or a node if there are too many.
     let peer = |target: u32| match partners > MOST_PARTNERS {
         true => world.system.node(target),
         false => target,
@@ -281,7 +281,7 @@ pub(crate) fn conclude(
         };
         let [least, more, unexplained] = quantities(multi);
         let Waits { aligned, others, .. } = waits;
-        // The lower bound, the upper bound, the part of it that rests on the rule alone, and what has no explanation.
+        // The lower bound, the upper bound, the part of it that follows from the rule alone, and unexplained time.
         let (low, high, by_rule, other) = match verdict {
             Verdict::Open => {
                 let high = aligned.high + others.high;
@@ -315,23 +315,23 @@ pub(crate) fn conclude(
     actor.ledger.evidence = ledger.evidence;
 }
 
-/// What is said of the waits of a class.
+/// Judgement on the waits of a class.
 #[derive(Clone, Copy, Debug)]
 enum Verdict {
     /// There is no evidence, and ends do not follow arrivals.
     Open,
     /// There is no evidence, and ends follow arrivals.
     Dependent,
-    /// There is evidence, and more operations that ended with an arrival.
+    /// There is evidence, but more operations ended with an arrival.
     Mostly,
     /// There is evidence, and more than a tenth as many operations ended with an arrival.
     Sometimes,
-    /// There is evidence, and next to nothing against it.
+    /// There is evidence, and almost nothing against it.
     Independent,
 }
 
 impl Verdict {
-    /// Whether operations that ended with an arrival of their target, or the others, are waits.
+    /// Returns `true` if operations that ended with an arrival of their target, or all others, are waits.
     fn is_wait(self, is_aligned: bool) -> bool {
         match self {
             Self::Open | Self::Dependent => true,
@@ -341,8 +341,8 @@ impl Verdict {
     }
 }
 
-/// What waits for one or several targets are booked as: the lower bound, by how much the upper bound is higher,
-/// and time that has no explanation.
+/// Returns the quantities that waits for one or several targets are booked as: the lower bound, the difference to the
+/// upper bound, and unexplained time.
 fn quantities(multi: bool) -> [Quantity; 3] {
     use Quantity as Q;
     match multi {

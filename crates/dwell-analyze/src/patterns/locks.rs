@@ -33,7 +33,7 @@ use crate::patterns::progress::Waited;
 use crate::transport::{Letter, Post};
 use dwell_model::waits::Wait;
 
-/// Something about a lock.
+/// A message about a lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LockLetter {
     pub(crate) key: LockKey,
@@ -43,36 +43,36 @@ pub(crate) struct LockLetter {
 
 impl Letter for LockLetter {}
 
-/// What happened.
+/// Event in the life of a lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// A process asks for the lock, and nobody will say when it gets it.
+    /// A process requests the lock, and no record will say when it acquires it.
     Request { time: u64, exclusive: bool },
-    /// A process that asked for the lock in a call has it from then on.
+    /// A process that requested the lock in a call holds it from then on.
     Acquire { asked: u64, time: u64, exclusive: bool },
-    /// It has given it back.
+    /// The process has released the lock.
     Release { time: u64 },
-    /// A call waited for it.
+    /// A call waited for the lock.
     Wait(Waiting),
-    /// The call waited for progress of the owner too, as far as it did not wait for the lock.
+    /// The call also waited for progress of the owner, as far as it did not wait for the lock.
     Progress(Waiting, Waited),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     process: u32,
-    /// When its holder asked for the lock, if that is recorded.
+    /// Time at which the holder requested the lock, if it is recorded.
     asked: u64,
-    /// Since when it excludes others: not later than `begin`.
+    /// Time since which the hold excludes others, which is not later than `begin`.
     from: u64,
     begin: u64,
     end: u64,
     exclusive: bool,
-    /// Whether its begin is not recorded.
+    /// True if the begin of the hold is not recorded.
     inferred: bool,
 }
 
-/// A request that was granted some time, and its release, if that is known.
+/// A request that was granted at some time, and its release if that is known.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     process: u32,
@@ -81,41 +81,41 @@ struct Epoch {
     exclusive: bool,
 }
 
-/// Where what was found out goes.
+/// Outboxes for the results.
 pub(crate) struct Outcome<'a> {
     pub(crate) bookings: &'a mut Post<Booking>,
     pub(crate) waited: &'a mut Post<Waited>,
 }
 
-/// What a home knows of a lock.
+/// State of a lock at the shard that owns it.
 #[derive(Debug, Default)]
 struct Lock {
-    /// Requests whose holds are not known.
+    /// Requests whose holds are not known yet.
     epochs: Vec<Epoch>,
-    /// The last release that followed from a request, of an exclusive hold and of any.
+    /// Last release that followed from a request, of an exclusive hold and of any.
     exclusive_release: u64,
     last_release: u64,
-    /// Holds, open ones with an end beyond everything.
+    /// Holds. Open ones end at the end of time.
     holds: Vec<Hold>,
 }
 
-/// The locks of a window and number, by their owners, and calls that waited for them.
+/// Locks of a window and number, by owner, and the calls that waited for them.
 #[derive(Debug, Default)]
 struct Family {
     locks: BTreeMap<u32, Lock>,
     questions: Vec<(u32, u32, What)>,
 }
 
-/// Time that others held a lock.
+/// Time in which others held a lock.
 struct Covered {
     time: u64,
-    /// Whose hold covered how much of it.
+    /// Part of the time that each holder covered.
     holders: BTreeMap<u32, u64>,
     inferred: bool,
 }
 
 impl Lock {
-    /// Finds out since when holds exclude others. Everything before the horizon is known, so is the release before a
+    /// Computes since when holds exclude others. Everything before the horizon is known, and so is the release before a
     /// hold that begins before it.
     fn hand_over(&mut self) {
         let mut ends: Vec<u64> = self.holds.iter().map(|hold| hold.end).collect();
@@ -127,7 +127,7 @@ impl Lock {
         }
     }
 
-    /// Forgets holds that ended before a time, but for the last of them: the lock may have been handed over since.
+    /// Forgets holds that ended before a time, except the last of them: the lock may have been handed over since.
     fn forget(&mut self, floor: u64) {
         let ended = self.holds.iter().map(|hold| hold.end).filter(|end| *end < floor).max();
         let floor = ended.unwrap_or(floor);
@@ -136,7 +136,7 @@ impl Lock {
 }
 
 impl Family {
-    /// Finds the holds of epochs that were released before the horizon.
+    /// Computes the holds of epochs that were released before the horizon.
     fn settle(&mut self, horizon: u64) {
         let over = |it: &mut Epoch| it.release.is_some_and(|release| release < horizon);
         let mut settled: Vec<(Epoch, u32)> = Vec::new();
@@ -162,20 +162,20 @@ impl Family {
         }
     }
 
-    /// The locks that may exclude one on this owner.
+    /// Returns the locks that may exclude one on this owner.
     fn related(&self, owner: u32) -> impl Iterator<Item = &Lock> {
         let range = if owner == LockKey::ALL { 0..=LockKey::ALL } else { owner..=owner };
         let all = self.locks.get(&LockKey::ALL).filter(|_| owner != LockKey::ALL);
         self.locks.range(range).map(|(_, lock)| lock).chain(all)
     }
 
-    /// Whether someone else who asked before a time may have had the lock by then.
+    /// Returns `true` if another process that requested the lock before a time may have held it by then.
     fn is_open(&self, owner: u32, process: u32, before: u64) -> bool {
         let mut epochs = self.related(owner).flat_map(|lock| &lock.epochs);
         epochs.any(|it| it.process != process && it.request < before)
     }
 
-    /// Time in [from, until] covered by holds that exclude the waiter.
+    /// Returns the time in [from, until] that holds which exclude the waiter cover.
     fn covered(
         &self,
         (owner, process): (u32, u32),
@@ -199,8 +199,8 @@ impl Family {
         Covered { time: holders.values().sum(), holders, inferred: cut.iter().any(|it| it.3) }
     }
 
-    /// Answers what can be answered. Calls that are open since `floor` may have asked for the lock
-    /// before they say so.
+    /// Answers the questions that are decided. Calls that are open since `floor` may have requested the lock before
+    /// they say so.
     fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
         let questions = std::mem::take(&mut self.questions);
         if !questions.is_empty() {
@@ -248,7 +248,7 @@ impl Family {
         }
     }
 
-    /// Forgets what no question can need; says whether anything is left.
+    /// Forgets everything that no question can need. Returns `false` if nothing is left.
     fn forget(&mut self, floor: u64) -> bool {
         let pending = self.questions.iter().map(|(_, _, what)| match what {
             What::Wait(it) | What::Progress(it, _) => it.enter,
@@ -259,14 +259,14 @@ impl Family {
         let floor = pending.chain(asked).fold(floor, u64::min);
         self.locks.retain(|_, lock| {
             lock.forget(floor);
-            // The last release is needed as long as anyone may ask.
+            // The last release is needed as long as any process may request the lock.
             lock.last_release > 0 || !lock.holds.is_empty() || !lock.epochs.is_empty()
         });
         !self.locks.is_empty() || !self.questions.is_empty()
     }
 }
 
-/// The locks of a shard, by window and number.
+/// Locks of a shard, by window and number.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     families: BTreeMap<(u32, u64), Family>,
@@ -286,9 +286,9 @@ impl Locks {
         self.families.values().map(family).sum()
     }
 
-    /// Takes letters of a window; those of different processes may come in any order.
+    /// Takes the messages of a window. Those of different processes may be in any order.
     pub(crate) fn take(&mut self, mut letters: Vec<LockLetter>) {
-        // Letters of one process are in their order already: one worker wrote them.
+        // Messages of one process are in order already, because one worker wrote them.
         letters.sort_by_key(|letter| (letter.key, letter.process));
         for LockLetter { key, process, what } in letters {
             let family = self.families.entry((key.window, key.lock)).or_default();
@@ -319,8 +319,8 @@ impl Locks {
         }
     }
 
-    /// Judges waits that ended before the horizon; forgets holds that ended before `floor`, which is
-    /// when the oldest lock call that is open or not judged began.
+    /// Judges waits that ended before the horizon, and forgets holds that ended before `floor`, the start of the oldest
+    /// lock call that is open or not judged.
     pub(crate) fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
         self.families.retain(|_, family| {
             family.settle(horizon);

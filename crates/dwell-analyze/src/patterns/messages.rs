@@ -35,27 +35,27 @@ use crate::polling::Release;
 use crate::transport::{Letter, Post};
 use dwell_model::waits::Wait;
 
-/// Context, partner, tag. Notifications have contexts of their own.
+/// Context, partner and tag. Notifications have contexts of their own.
 type Key = (u32, u32, u32);
 
-/// A message was sent.
+/// A message that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) receiver: u32,
     pub(crate) sender: u32,
     pub(crate) context: u32,
     pub(crate) tag: u32,
-    /// Enter of the call that sent it.
+    /// Enter of the call that sent the message.
     pub(crate) begin: u64,
     /// Time of the record.
     pub(crate) time: u64,
-    /// Number of the send in its process, rising.
+    /// Sequence number of the send in its process.
     pub(crate) serial: u64,
-    /// Whether the sender may have waited for the receiver.
+    /// True if the sender may have waited for the receiver.
     pub(crate) blocking: bool,
-    /// End of an access epoch: when its last operation on the receiver was over.
+    /// For the end of an access epoch, the end of its last operation on the receiver.
     pub(crate) touched: u64,
-    /// How many of its kind came before it since the last, and were not recorded.
+    /// Number of messages with the same key that were sent before this one since the last, and not recorded.
     pub(crate) skipped: u64,
 }
 
@@ -63,13 +63,13 @@ impl Letter for Sent {}
 
 impl Sent {
     fn key(&self) -> Key {
-        // A collective has a number; who came last is not known to the one that waits.
+        // A collective is identified by its number; the waiting process does not know who came last.
         let sender = if self.context == COLLECTIVES { 0 } else { self.sender };
         (self.context, sender, self.tag)
     }
 }
 
-/// A receiver tells a sender when it was ready.
+/// Tells a sender when the receiver was ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) sender: u32,
@@ -87,11 +87,11 @@ pub(crate) struct Receive {
     pub(crate) context: u32,
     pub(crate) tag: u32,
     pub(crate) bytes: u64,
-    /// Enter of the call that posted it.
+    /// Enter of the call that posted the receive.
     pub(crate) posted: u64,
-    /// What waiting for it is.
+    /// Quantity that a wait for this message is booked as.
     pub(crate) what: Quantity,
-    /// How many of its kind were received before it since the last, and not recorded.
+    /// Number of messages with the same key that were received before this one since the last, and not recorded.
     pub(crate) skipped: u64,
     /// The probe that found the message.
     pub(crate) probe: Option<Probe>,
@@ -103,11 +103,11 @@ pub(crate) struct Receive {
 pub(crate) struct Polled {
     /// Number of the loop.
     pub(crate) number: u32,
-    /// When the probe ended: a message that was sent later is not the one that it found.
+    /// End of the probe. A message that was sent later is not the one that the probe found.
     pub(crate) leave: u64,
 }
 
-/// A call that waited until there was a message, and did not receive it.
+/// A call that waited until a message arrived, and did not receive it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
     pub(crate) location: u32,
@@ -119,27 +119,28 @@ pub(crate) struct Probe {
 /// A receive that was posted and is not complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posted {
-    /// Enter of the call that posted it.
+    /// Enter of the call that posted the receive.
     pub(crate) enter: u64,
     pub(crate) probe: Option<Probe>,
     pub(crate) polled: Option<Polled>,
 }
 
-/// A message that was sent by a call that is open, or that a later call completes.
+/// A message that an open call sent, or that a later call completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
-    /// Number of the send in its process.
+    /// Sequence number of the send in its process.
     pub(crate) serial: u64,
-    /// Enter of the call that sent it.
+    /// Enter of the call that sent the message.
     pub(crate) begin: u64,
     pub(crate) bytes: u64,
 }
 
-/// Libraries keep copies of messages up to some size, so that a send need not wait for its receive. Of those that Dwell was
-/// tried with, none keeps a copy of more bytes than this, unless it was told to.
+/// Size in bytes up to which libraries may buffer messages, so that a send need not wait for its receive. No library
+/// that Dwell was tested with buffers larger messages by default.
 pub(crate) const MOST_KEPT: u64 = 256 * 1024;
 
-/// A call whose messages are judged, and until when it waited for these. The rest of it may be a wait for progress.
+/// A call whose messages are judged, and the time until which it waited for them. The rest of the call may be a wait
+/// for progress.
 #[derive(Debug)]
 pub(crate) struct After {
     /// Number of the case of the call.
@@ -156,11 +157,11 @@ pub(crate) struct Waiter {
     pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
-    /// If it is a call of a polling loop, the number of that.
+    /// Number of the polling loop that the call belongs to.
     pub(crate) polls: Option<u32>,
 }
 
-/// A call, and what is known of its messages.
+/// A call, and what is known about its messages.
 #[derive(Debug)]
 struct Call {
     waiter: Waiter,
@@ -169,24 +170,24 @@ struct Call {
     /// The message that was sent last.
     latest: Option<Sent>,
     what: Quantity,
-    /// Who began last, of the collectives that the call completed.
+    /// The process that began last, over the collectives that the call completed.
     collective: Option<Sent>,
-    /// Until when it waited for messages and collectives, once that is booked.
+    /// Time until which the call waited for messages and collectives, once that is booked.
     until: Option<u64>,
-    /// Sends whose receives are not known.
+    /// Number of sends whose receives are not known.
     sends: u32,
-    /// The last receive that was posted during the call, and by whom.
+    /// The last receive that was posted during the call, and its process.
     posted: Option<(u64, u32)>,
-    /// The last receive of one of its sends, whenever it was posted, and by whom.
+    /// The last receive of one of the call's sends, whenever it was posted, and its process.
     received: Option<(u64, u32)>,
-    /// If the rest of the call may be a wait for progress: the number of the case.
+    /// Number of the case, if the rest of the call may be a wait for progress.
     after: Option<u32>,
-    /// Partners of large messages, and since when both sides knew of the message.
+    /// Partners of large messages, and the time since which both sides knew of the message.
     partners: Vec<Done>,
 }
 
 impl Call {
-    /// A receiver says when it posted the receive of one of the sends.
+    /// Records when a receiver posted the receive of one of the sends.
     fn answer(&mut self, started: &Started, ready: Ready) {
         let Waiter { enter, leave, .. } = self.waiter;
         if ready.posted > enter && ready.posted < leave {
@@ -196,16 +197,16 @@ impl Call {
         self.partner(ready.receiver, (started.begin, ready.posted), started.bytes);
     }
 
-    /// The last of what the call found, if it is part of a polling loop.
+    /// Returns the last thing that the call found, if it is part of a polling loop.
     fn release(&self) -> Option<Release> {
         let of = |it: Sent| (it.begin, it.sender);
         let found = [self.latest.map(of), self.collective.map(of), self.received];
-        // A message that was received later was kept by the library: nobody was waited for.
+        // A message that was received later was buffered by the library, so nobody was waited for.
         let by = found.into_iter().flatten().filter(|it| it.0 < self.waiter.leave).max();
         self.waiter.polls.map(|number| Release { number, by })
     }
 
-    /// This side and the partner have known of a message since these times.
+    /// Records since when this side and the partner have known of a message.
     fn partner(&mut self, target: u32, (own, other): (u64, u64), bytes: u64) {
         if self.after.is_some() && bytes > MOST_KEPT {
             let class = Class::message(bytes);
@@ -215,11 +216,11 @@ impl Call {
         }
     }
 
-    /// Until when the call waited for messages is known: what is left of it is judged for progress.
+    /// Ends the judgement of messages, given until when the call waited for them. The rest is judged for progress.
     fn after(&mut self, until: u64) -> Option<After> {
         let mut partners = std::mem::take(&mut self.partners);
         for partner in &mut partners {
-            // Both knew of the message before: what the partner did until now may have been enough.
+            // Both knew of the message before, so the activity of the partner until now may have been enough.
             if partner.start < until {
                 partner.known = Known::EARLY;
             }
@@ -235,24 +236,24 @@ struct Missing {
     key: Key,
     bytes: u64,
     posted: u64,
-    /// How many messages that were received unseen come before it.
+    /// Number of unrecorded receives that come before it.
     skipped: u64,
     probe: Option<Probe>,
     polled: Option<Polled>,
 }
 
-/// What a receive finds.
+/// Result of looking for the send of a receive.
 enum Taken {
-    /// Its send.
+    /// The send.
     Message(Sent),
-    /// Its send was not recorded.
+    /// The send was not recorded.
     Unseen,
     /// Nothing so far.
     Nothing,
 }
 
-/// Takes what belongs to a receive from the messages of its kind, in order: first what was received
-/// unseen, then its own.
+/// Takes the send of a receive from the messages with its key, in order: first those that were received without a
+/// record, then its own.
 fn take(queue: &mut VecDeque<Sent>, skipped: &mut u64) -> Taken {
     while *skipped > 0 {
         match queue.front_mut() {
@@ -278,19 +279,19 @@ fn take(queue: &mut VecDeque<Sent>, skipped: &mut u64) -> Taken {
     }
 }
 
-/// The messages of a process.
+/// Messages of a process that are not judged yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     /// Messages that were sent and not received.
     sent: HashMap<Key, VecDeque<Sent>, Mixed>,
-    /// Calls that received something or completed sends, and are not judged.
+    /// Calls that received messages or completed sends, and are not judged.
     calls: BTreeMap<u64, Call>,
     next_call: u64,
-    /// The call that completed a send of this process, until the receiver has said when it posted its receive.
+    /// The call that completed a send of this process, until the receiver has told when it posted its receive.
     completed: HashMap<u64, (u64, Started), Mixed>,
-    /// What receivers said of sends that are not complete.
+    /// Answers of receivers about sends that are not complete.
     answered: HashMap<u64, Ready, Mixed>,
-    /// What receivers said and nobody has looked at.
+    /// Answers of receivers that have not been processed.
     ready: Vec<Ready>,
     next_serial: u64,
     /// Posted receives, by request.
@@ -299,19 +300,19 @@ pub(crate) struct Inbox {
     pub(crate) started: HashMap<u64, Started, Mixed>,
     /// Calls whose messages are judged, and that may have waited for progress as well.
     pub(crate) judged: Vec<After>,
-    /// Who ended polling loops.
+    /// Releases of polling loops.
     pub(crate) releases: Vec<Release>,
     fresh: Vec<Sent>,
-    /// Whether everything is known that receivers will ever say.
+    /// True if receivers will not answer any more.
     closing: bool,
-    /// Probes that no receive followed.
+    /// Number of probes that no receive followed.
     pub(crate) unreceived: u64,
-    /// Receives whose sends were not recorded.
+    /// Number of receives whose sends were not recorded.
     pub(crate) unseen: u64,
 }
 
 impl Inbox {
-    /// The number of the next send.
+    /// Returns the sequence number of the next send.
     pub(crate) fn serial(&mut self) -> u64 {
         self.next_serial += 1;
         self.next_serial - 1
@@ -321,7 +322,7 @@ impl Inbox {
         self.fresh.is_empty() && self.calls.is_empty() && self.ready.is_empty()
     }
 
-    /// Calls whose messages were never found: late senders, posts, and so on.
+    /// Returns the waits of calls whose messages were never found.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = Quantity> {
         self.calls.values().filter(|call| !call.missing.is_empty()).map(|call| {
             let collective = call.missing.iter().any(|it| it.key.0 == COLLECTIVES);
@@ -329,14 +330,14 @@ impl Inbox {
         })
     }
 
-    /// Whether no sender waits to be told something, and nothing arrived that was not looked at.
+    /// Returns `true` if no sender waits for an answer, and everything that arrived has been processed.
     pub(crate) fn is_settled(&self) -> bool {
         let halfway = |call: &Call| call.sends > 0 && call.posted.is_some();
         self.ready.is_empty() && self.fresh.is_empty() && !self.calls.values().any(halfway)
     }
 
-    /// A call ended that received messages, or completed sends. `after` is the number of its case if the rest of it may be a
-    /// wait for progress.
+    /// Records the end of a call that received messages or completed sends. `after` is the number of its case if the
+    /// rest of the call may be a wait for progress.
     pub(crate) fn end(
         &mut self,
         waiter: Waiter,
@@ -393,7 +394,7 @@ impl Inbox {
         self.ready.push(ready);
     }
 
-    /// Matches and judges. Everything before `horizon` is known.
+    /// Matches messages and judges calls. Everything before `horizon` is known.
     pub(crate) fn judge(
         &mut self,
         me: u32,
@@ -401,7 +402,7 @@ impl Inbox {
         replies: &mut Post<Ready>,
         mut book: impl FnMut(Booking),
     ) {
-        // Sends of one process come in their order, whatever batch they came in.
+        // Sends of one process must be in order, whatever batch they came in.
         self.fresh.sort_unstable_by_key(|it| (it.sender, it.serial));
         for it in self.fresh.drain(..) {
             self.sent.entry(it.key()).or_default().push_back(it);
@@ -421,7 +422,7 @@ impl Inbox {
         self.closing = horizon == u64::MAX;
     }
 
-    /// Goes through the calls that received, in their order.
+    /// Matches the receives of all calls, in order.
     fn match_calls(
         &mut self,
         me: u32,
@@ -429,7 +430,7 @@ impl Inbox {
         replies: &mut Post<Ready>,
         book: &mut impl FnMut(Booking),
     ) {
-        // Keys of receives whose sends are not there: later receives must not take their place.
+        // Keys of receives whose sends are missing: later receives must not take their place.
         let mut blocked: HashSet<Key> = HashSet::new();
         let mut over = Vec::new();
         for (&number, call) in &mut self.calls {
@@ -509,7 +510,8 @@ impl Inbox {
     }
 }
 
-/// The rule for a call whose messages are all known. What is in `sent` is received later. Returns until when it waited.
+/// Judges a call whose messages are all known. The messages in `sent` are received later. Returns the time until which
+/// the call waited.
 fn judge_call(
     call: &Call,
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
@@ -547,7 +549,7 @@ fn judge_call(
     enter + amount
 }
 
-/// The rule for sends of a call, which waited for messages until some time. Returns until when it waited.
+/// Judges the sends of a call that waited for messages until some time. Returns the time until which it waited.
 fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) -> u64 {
     let Some((posted, receiver)) = call.posted.filter(|(posted, _)| *posted > until) else {
         return until;
@@ -559,7 +561,7 @@ fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) -> u64 {
     posted
 }
 
-/// The rule for a probe whose message is known. One that was sent later is not the one that it found.
+/// Judges a probe whose message is known. A message that was sent later is not the one that the probe found.
 fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
     let Probe { location, account, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
@@ -569,19 +571,20 @@ fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
     }
 }
 
-/// Bits that keep what is matched like messages, but is none, apart from them and from each other.
+/// Bits that separate things which are matched like messages from messages and from each other.
 pub(crate) const APART: u32 = 7 << 29;
 /// Notifications.
 pub(crate) const NOTIFICATIONS: u32 = 1 << 29;
-/// Partners that synchronise.
+/// Synchronisation between partners.
 pub(crate) const PARTNERS: u32 = 2 << 29;
-/// Posts, as the start of an access epoch waits for them.
+/// Posts of exposure epochs, for the start of an access epoch that waits for them.
 pub(crate) const POSTS: u32 = 3 << 29;
-/// Posts, as the end of an access epoch waits for them.
+/// Posts of exposure epochs, for the end of an access epoch that waits for them.
 pub(crate) const LATER_POSTS: u32 = 4 << 29;
 /// Ends of access epochs.
 pub(crate) const COMPLETES: u32 = 5 << 29;
-/// Collectives that do not block: who began last.
+/// Non-blocking collectives, with the process that began last.
 pub(crate) const COLLECTIVES: u32 = 6 << 29;
-/// Collectives that completed operations outside of their group: who came last. No message at all.
+/// Collectives that completed operations outside of their group, with the process that came last. These are no
+/// messages.
 pub(crate) const OUTSIDE: u32 = 7 << 29;

@@ -1,4 +1,4 @@
-//! The patterns: one file each, which says what it asks, how that is answered and what is booked.
+//! Patterns of waiting. Each file states what its pattern asks, how that is answered, and what is booked.
 
 pub(crate) mod collectives;
 pub(crate) mod evidence;

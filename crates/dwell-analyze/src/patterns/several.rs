@@ -1,24 +1,25 @@
-//! Bounds of a wait for several targets: how long none of them served, and how long any of them was away.
+//! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
 
 use crate::regions::{Span, Visits};
 
-/// If a target was away more often than this during a call with several targets, the smaller of two larger numbers stands
-/// for the time in which any of them was away: the sum of these times, and the time until the last visit of all.
+/// Greatest number of absences of a target that are kept for a call with several targets. If a target was away more
+/// often, an upper bound replaces the time in which any of them was away: the smaller of the sum of these times and the
+/// time until the last visit of all.
 pub(super) const MOST_GAPS: usize = 64;
 
-/// When any of several targets was away before its last visit.
+/// Intervals in which any of several targets was away before its last visit.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     list: Vec<Span>,
-    /// The sum over all targets, and when the last of them came last.
+    /// Sum over all targets, and start of the latest last visit.
     sum: u64,
     last: u64,
-    /// Whether some target was away too often to tell each time.
+    /// True if some target was away too often to keep every interval.
     too_many: bool,
 }
 
 impl Gaps {
-    /// Adds a target: its visits and, if it came and went, when it was away.
+    /// Adds a target: its visits and, if it came and went, the intervals in which it was away.
     pub(super) fn add(&mut self, enter: u64, visits: &Visits, own: impl Iterator<Item = Span>) {
         if visits.first == Span::NONE {
             return;
@@ -48,7 +49,7 @@ impl Gaps {
     }
 }
 
-/// The part of [enter, latest begin] that no region covers.
+/// Returns the part of [enter, latest begin] that no region covers.
 pub(super) fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64 {
     let mut cut: Vec<Span> = regions
         .filter(|region| region.begin < leave && region.end > enter)
@@ -87,12 +88,12 @@ mod tests {
         let visits = |first, last, gaps| Visits { first, last, gaps, ..Visits::NONE };
         let mut gaps = Gaps::default();
         gaps.add(100, &Visits::NONE, [].into_iter());
-        // Came at 150; came at 120, went at 130 and came again at 170.
+        // Came at 150; came at 120, left at 130 and came again at 170.
         gaps.add(100, &visits(span(150, 300), 150, 50), [].into_iter());
         let own = [span(100, 120), span(130, 170)];
         gaps.add(100, &visits(span(120, 130), 170, 60), own.into_iter());
         assert_eq!(gaps.time(100), 70);
-        // Away too often to tell: the time until the last visit is less than the sum.
+        // Away too often to keep: the time until the last visit is less than the sum.
         let mut gaps = Gaps::default();
         gaps.add(100, &visits(span(150, 300), 150, 50), [].into_iter());
         let many = (0..=MOST_GAPS as u64).map(|at| span(101 + 2 * at, 102 + 2 * at));

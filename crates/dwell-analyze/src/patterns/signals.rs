@@ -1,4 +1,4 @@
-//! Late signal: a process waits for a change of its memory that another makes later.
+//! Late signal: a process waits for a change of its memory that another process makes later.
 //!
 //! | | |
 //! |---|---|
@@ -6,15 +6,15 @@
 //! | answers | the waiter itself, once everything before the end of its wait is known |
 //! | books | at the waiter, on the path of the call that waited |
 //!
-//! The releaser is the last operation that covers the address and began before the wait ended. If it
-//! began after the wait did, at another process, the wait is its begin less the enter. Where the
-//! address was not recorded, any small operation is taken for the releaser, and the wait is *inferred*.
+//! The releaser is the last operation that covers the address and began before the wait ended. If it began after the
+//! wait did and at another process, the wait lasts from the enter of the call to that begin. If the address was not
+//! recorded, any small operation counts as the releaser, and the wait is *inferred*.
 //!
-//! A polling loop over calls that test memory is looked up alike, from its first call to the end of the one that found the
-//! change, and is told who made it.
+//! A polling loop over calls that test memory is treated alike, from its first call to the end of the call that found
+//! the change, and is told which process made it.
 //!
-//! Where large operations act is not recorded. If no small one released a wait, and a large one began
-//! meanwhile, that may have been it: the wait is counted as not judged.
+//! The archive does not record where large operations act. If no small one released a wait, and a large one began
+//! meanwhile, that one may have released it: the wait is counted as not judged.
 
 use dwell_model::archive::SMALL;
 
@@ -30,7 +30,7 @@ pub(crate) struct Signal {
     pub(crate) target: u32,
     pub(crate) origin: u32,
     pub(crate) begin: u64,
-    /// Where it acts, if the archive says so.
+    /// Offset that the operation acts on, if the archive states it.
     pub(crate) offset: Option<u64>,
     pub(crate) bytes: u64,
 }
@@ -49,7 +49,7 @@ impl Signal {
     }
 }
 
-/// A call that waited for a change.
+/// A call that waited for a change of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlagWait {
     pub(crate) location: u32,
@@ -57,20 +57,20 @@ pub(crate) struct FlagWait {
     pub(crate) enter: u64,
     pub(crate) leave: u64,
     pub(crate) offset: Option<u64>,
-    /// If it is a polling loop, its number: it is told who ended it, and nothing is booked.
+    /// Number of the polling loop, if this is one. The loop is told who ended it, and nothing is booked.
     pub(crate) polls: Option<u32>,
 }
 
-/// What a process knows of signals to it, and its waits that are not judged.
+/// Signals that reached a process, and its waits that are not judged yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     raised: Vec<Signal>,
     waits: Vec<FlagWait>,
-    /// Who ended polling loops.
+    /// Releases of polling loops.
     pub(crate) releases: Vec<Release>,
-    /// Waits during which nobody was seen to raise the flag.
+    /// Number of waits during which no operation was seen to raise the flag.
     pub(crate) unseen: u64,
-    /// Waits that a large operation may have ended.
+    /// Number of waits that a large operation may have ended.
     pub(crate) doubtful: u64,
 }
 
@@ -87,13 +87,13 @@ impl Inbox {
         self.raised.capacity() * size_of::<Signal>() + self.waits.capacity() * size_of::<FlagWait>()
     }
 
-    /// Whether there is nothing to judge and nothing to forget.
+    /// Returns `true` if there is nothing to judge and nothing to forget.
     pub(crate) fn is_empty(&self) -> bool {
         self.raised.is_empty() && self.waits.is_empty()
     }
 
-    /// Judges waits that ended before the horizon; forgets signals that no wait can need. `open` is
-    /// when the oldest wait that is still open began.
+    /// Judges waits that ended before the horizon, and forgets signals that no wait can need. `open` is the start of
+    /// the oldest wait that is still open.
     pub(crate) fn judge(
         &mut self,
         me: u32,
