@@ -1,4 +1,4 @@
-//! What could not be computed, and what is wrong with the archive.
+//! Collects what could not be computed, and defects of the archive.
 
 use dwell_model::archive;
 use dwell_model::operation::Operation;
@@ -14,10 +14,10 @@ use crate::role::{LeftOut, Traits};
 use crate::tree::lanes;
 use crate::world::World;
 
-/// Problems are listed up to here; the rest is counted.
+/// Greatest number of problems that are listed. The others are counted.
 const LISTED: usize = 20;
 
-/// Waits whose cause a call may lack, in the order in which they are told, and why it does.
+/// Waits whose cause may be missing from the archive, in the order in which they are reported, with the reason.
 const UNMATCHED: &[(Wait, &str)] = &[
     (Wait::LatePartner, ELSEWHERE),
     (Wait::LateSender, "the messages that they received were not sent in the archive"),
@@ -29,7 +29,7 @@ const UNMATCHED: &[(Wait, &str)] = &[
 
 const ELSEWHERE: &str = "what they waited for is not in the archive";
 
-/// Collects what has to be said beside the findings.
+/// Collects everything that has to be reported beside the findings.
 pub(crate) fn collect(
     anchor: &Anchor,
     defs: &Definitions,
@@ -105,7 +105,7 @@ pub(crate) fn collect(
         let why = "a large put may have raised the flag, and where those act is not recorded";
         add("late_signal", doubtful, why);
     }
-    // Older tools write no records for these.
+    // Older tools write no records for these calls.
     let begins = |node: &&Node| world.roles.traits(node.region).has(Traits::BEGINS);
     let nodes = lanes(&replayed.shards).flat_map(|lane| lane.paths.iter().map(|(_, node)| node));
     let begun: u64 = nodes.filter(begins).map(|node| node.visits).sum();
@@ -186,7 +186,7 @@ pub(crate) fn collect(
     (not_computed, damage)
 }
 
-/// What cannot be known because calls were left out when the program was recorded.
+/// Returns the patterns that cannot be judged because the recorder left out calls, with the reason for each.
 fn left_out(world: &World) -> impl Iterator<Item = (&'static str, String)> {
     type Concerns = fn(&LeftOut) -> bool;
     let cases: [(&str, Concerns, &str); 6] = [
@@ -230,12 +230,12 @@ fn left_out(world: &World) -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Names of processes are listed up to here.
+/// Greatest number of processes that are named.
 const NAMED: usize = 5;
 
-/// Which processes ended before the program did, and when.
+/// Returns a text that names the processes which ended before the program did, and when.
 fn lost(world: &World, replayed: &Replayed) -> Option<String> {
-    // A location without events has no first one.
+    // A location without events has no first event.
     let begun = lanes(&replayed.shards).filter(|lane| lane.events > 0);
     let first = begun.filter_map(|lane| lane.first).min().unwrap_or(0);
     let actors = replayed.shards.iter().flat_map(|shard| &shard.actors);

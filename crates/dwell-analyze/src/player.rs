@@ -1,4 +1,4 @@
-//! Plays the events of a location: what each record means for the process.
+//! Plays the events of a location: applies each record to the state of the process.
 
 use std::ops::ControlFlow;
 
@@ -28,34 +28,34 @@ use crate::regions::Regions;
 use crate::role::{Traits, is_numbered};
 use crate::world::{World, number};
 
-/// Calls under a lock on all processes that take less than this, in nanoseconds, are not worth asking everybody for.
+/// Calls under a lock on all processes that take less than this in nanoseconds are not worth asking every process.
 const LONG_LOCK: u64 = 1_000_000;
 
-/// Calls that complete messages and take longer than this, in nanoseconds, are not judged for the progress of their
-/// partners: what all processes did meanwhile would have to be kept.
+/// Calls that complete messages and take longer than this in nanoseconds are not judged for the progress of their
+/// partners: the activity of all processes during the call would have to be kept.
 pub(crate) const LONGEST_MESSAGE: u64 = 1_000_000_000;
 
 /// One location of a process, with everything that its events act on.
 pub(crate) struct Player<'a> {
     pub(crate) world: &'a World,
     pub(crate) actor: &'a mut Actor,
-    /// Taken out of the actor while it plays.
+    /// State of the location, taken out of the actor while its events are read.
     pub(crate) lane: &'a mut Lane,
     pub(crate) mail: &'a mut Mail,
     pub(crate) matrix: &'a mut Matrix,
-    /// The process's row of the matrix.
+    /// The process's row of the communication matrix.
     pub(crate) row: usize,
     pub(crate) horizon: u64,
-    /// Scratch for completed operations.
+    /// Scratch space for completed operations.
     pub(crate) ops: &'a mut Vec<Op>,
-    /// The innermost call while it has called nothing; it is not on the stack.
+    /// The innermost call while it has made no other call. It is not on the stack.
     pub(crate) leaf: Leaf,
 }
 
 impl Visitor for Player<'_> {
     #[inline(always)]
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
-        // A clock that runs backwards stands still.
+        // A clock that runs backwards counts as standing still.
         let time = self.world.clock.nanoseconds(record.time.0).max(self.lane.now);
         self.lane.now = time;
         match record.event {
@@ -117,7 +117,7 @@ impl Player<'_> {
             .map_or(CallingContextRef::UNDEFINED, CallingContextRef)
     }
 
-    /// Whether waits are judged at a call of this region, made now.
+    /// Returns `true` if waits are judged at a call of this region that is made now.
     #[inline(always)]
     pub(crate) fn is_judged(&self, region: RegionRef, traits: Traits) -> bool {
         self.lane.judged == 0
@@ -127,7 +127,7 @@ impl Player<'_> {
             }
     }
 
-    /// Puts a call onto the stack.
+    /// Puts a call on the stack.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
         let traits = self.world.roles.traits(region);
@@ -175,7 +175,7 @@ impl Player<'_> {
         self.close(time);
     }
 
-    /// The process may have ended inside the call that is left now: then its wait is not known.
+    /// Records that the process may have ended inside the call that is left now, so that its wait is unknown.
     #[cold]
     #[inline(never)]
     fn cut(&mut self, region: RegionRef, attributes: List<'_, Attribute>) {
@@ -249,7 +249,7 @@ impl Player<'_> {
             }
         }
         if !frame.judged {
-            // What a layer does beside calls of the layer that is judged is its own.
+            // Calls of other layers outside of judged calls have accounts of their own.
             if lane.judged == 0 {
                 let sort = Sort::function(frame.region.0, 0, Distance::None, 0);
                 lane.paths.charge(frame.path, sort, length.saturating_sub(frame.inside));
@@ -269,7 +269,7 @@ impl Player<'_> {
         let lane = &mut *self.lane;
         let mut frame = frame;
         if frame.done > 0 && frame.traits.has(Traits::TOGETHER) {
-            // In a collective everyone is there: imbalance is not a wait for progress.
+            // In a collective all members are present: imbalance is not a wait for progress.
             let rest = lane.done.len().saturating_sub(frame.done as usize);
             lane.done.truncate(rest);
             frame.done = 0;
@@ -281,7 +281,7 @@ impl Player<'_> {
         }
     }
 
-    /// The operation of a call that is over may be in a row with others.
+    /// Checks whether the operation of a call that has ended is in a row with others.
     #[inline(never)]
     fn follow(&mut self, frame: &Frame, account: Account, time: u64) {
         let target = frame.first.map(|it| it.1).filter(|it| *it != self.actor.index);
@@ -291,7 +291,7 @@ impl Player<'_> {
         }
     }
 
-    /// Charges a call that is judged to the account of those that it is compared with.
+    /// Adds the time of a judged call to the account of the calls that it is compared with.
     #[inline(always)]
     fn charge(&mut self, length: u64, path: Path, region: RegionRef, traits: Traits) -> Account {
         let moved = &mut self.lane.moved;
@@ -302,7 +302,7 @@ impl Player<'_> {
         self.lane.paths.charge(path, sort, length)
     }
 
-    /// How far away a process is.
+    /// Returns the distance to a process.
     #[inline(always)]
     pub(crate) fn distance(&self, process: u32) -> Distance {
         let near = self.world.system.node(process) == self.actor.node;
@@ -313,7 +313,7 @@ impl Player<'_> {
         }
     }
 
-    /// Asks the targets of what a call completed, which are the last so many of the completions of the lane.
+    /// Asks the targets of the operations that a call completed. `done` is their number at the end of the lane's list.
     #[inline(always)]
     pub(crate) fn ask(&mut self, when: (u64, u64), account: Account, done: u32) {
         let lane = &mut *self.lane;
@@ -324,7 +324,7 @@ impl Player<'_> {
         lane.done.truncate(from);
     }
 
-    /// Ends a call that has more to be judged for than single operations.
+    /// Ends a call that must be judged for more than single operations.
     #[inline(never)]
     fn judge(&mut self, time: u64, mut frame: Frame, account: Account) {
         let layer = self.world.roles.get(frame.region).layer();
@@ -368,13 +368,13 @@ impl Player<'_> {
                 Note::Touch(window, target) => {
                     self.actor.touched.insert((window, target), time);
                 }
-                // A call that completes operations may have waited for these, and not for the receiver of a message of
-                // which the library keeps a copy.
+                // A call that completes operations may have waited for these, and not for the receiver of a message
+                // that the library buffers.
                 Note::Send(it) if frame.done == 0 || it.bytes > MOST_KEPT => sends.push(it),
                 Note::Send(_) => {}
             }
         }
-        // What a call waited for messages or for its lock comes before progress of targets.
+        // Waits for messages and locks come before waits for progress of targets.
         let claimed = !receives.is_empty() || first.is_some();
         if !receives.is_empty() || !sends.is_empty() {
             receives.sort_by_key(|it| it.posted);
@@ -417,7 +417,7 @@ impl Player<'_> {
                 progress::ask_lock(self.actor, (key, waiting), &needed, &mut self.mail.ones);
             }
             _ => {
-                // Holds of several locks may overlap, and no home knows them all.
+                // Holds of several locks may overlap, and no owner knows them all.
                 self.actor.several_locks += u64::from(!locks.is_empty());
                 if claimed {
                     let rest = self.lane.done.len().saturating_sub(frame.done as usize);
@@ -429,8 +429,8 @@ impl Player<'_> {
         }
     }
 
-    /// Whether what is left of a call after it waited for its messages may be a wait for progress: of the targets of
-    /// operations that it completed too, or of the partners of large messages. The number of its case.
+    /// Returns the number of a case if the rest of a call after its messages may be a wait for progress: of the targets
+    /// of operations that it also completed, or of the partners of large messages.
     fn after_messages(
         &mut self,
         waiter: Waiter,
@@ -439,7 +439,7 @@ impl Player<'_> {
         sends: &[Started],
     ) -> Option<u32> {
         let Waiter { location, account, enter, leave, .. } = waiter;
-        // Partners that synchronise and epochs of windows follow other rules.
+        // Synchronisation between partners and epochs of windows follow other rules.
         let apart = |it: &Receive| !matches!(it.context & APART, 0 | COLLECTIVES);
         if receives.iter().any(apart) {
             return None;
@@ -454,9 +454,9 @@ impl Player<'_> {
         Some(self.actor.outside.put_after(location, account, (enter, leave), done))
     }
 
-    /// Whom a call under a lock may have waited for: the targets of what it completed, or the owner of the lock. A lock on
-    /// all processes may want the consent of everybody, at the latest when something is completed under it for the
-    /// first time.
+    /// Returns the processes that a call under a lock may have waited for: the targets of operations that it completed,
+    /// or the owner of the lock. A lock on all processes may have to be granted by every process, at the latest when
+    /// something is completed under it for the first time.
     fn needed(
         &mut self,
         key: LockKey,
@@ -489,7 +489,7 @@ impl Player<'_> {
         Needed { done, perhaps }
     }
 
-    /// Other tools write no record for a quiet: it completes everything. How many that were.
+    /// Completes all operations at a quiet for which other tools write no record. Returns their number.
     pub(crate) fn implied(&mut self, frame: Frame) -> u32 {
         let shmem = Some(Layer::Shmem);
         let implied = frame.traits.has(Traits::COMPLETES)
@@ -503,7 +503,7 @@ impl Player<'_> {
         self.finish_ops()
     }
 
-    /// A call probed for a message, or asked whether something has happened.
+    /// Records that a call probed for a message, or tested whether something has happened.
     fn tested(&mut self, time: u64, frame: Frame, account: Account) {
         let meaning = self.world.roles.get(frame.region).meaning;
         if meaning.is_some_and(|meaning| meaning.operation == Operation::Probe) {
@@ -533,7 +533,7 @@ impl Player<'_> {
         }
     }
 
-    /// The context of a window.
+    /// Returns the context of a window.
     #[inline(always)]
     pub(crate) fn context(&mut self, win: RmaWinRef) -> Option<u32> {
         match self.lane.window {
@@ -549,7 +549,7 @@ impl Player<'_> {
         }
     }
 
-    /// The memory of the window whose context was asked for last.
+    /// Returns the memory of the window whose context was asked for last.
     #[inline(always)]
     pub(crate) fn memory(&self) -> u16 {
         self.lane.window.map_or(u16::MAX, |(_, _, memory)| memory)
@@ -588,9 +588,9 @@ impl Player<'_> {
         }
     }
 
-    /// Counts an operation that was issued on a path, and its call and the time of that if it is over. Returns
-    /// its target, if that is defined, and the account of the path that was used last. Who communicates with whom is told of one layer only: what is
-    /// inside a call that is judged is how that works.
+    /// Counts an operation on a path, and the call with its time if it has ended. Returns the target, if it is defined,
+    /// and the account of the path that was used last. The communication matrix covers one layer only: operations
+    /// inside a judged call are part of its implementation.
     #[inline(always)]
     pub(crate) fn count(
         &mut self,
@@ -627,7 +627,7 @@ impl Player<'_> {
         let Issue { kind, window, id, sent, received, .. } = *issue;
         let me = self.actor.index;
         let Some(&Frame { path, judged, traits, .. }) = self.lane.stack.last() else { return };
-        // Operations outside of any call are nobody's inside.
+        // Operations outside of any call are inside no judged call.
         let counts = judged || !traits.has(Traits::CALL);
         let Some((target, _)) = self.count(path, issue, (None, 0), counts) else { return };
         let far = self.distance(target);
@@ -670,7 +670,7 @@ impl Player<'_> {
         frame.issued = true;
         let start = frame.enter;
         let returns = issue.waits_for_target(layer);
-        // Coarrays have events to wait for, which nothing else changes, unless the archive says where.
+        // Coarrays have events to wait for, which nothing else changes, unless the archive gives the address.
         let may_signal = layer != Some(Layer::Caf) || !attributes.is_empty();
         if (sent > 0 || kind == Kind::Atomic) && may_signal {
             self.signal(target, start, sent.max(1), attributes);
@@ -690,7 +690,7 @@ impl Player<'_> {
         }
     }
 
-    /// Tells the target of an operation that may raise a flag.
+    /// Tells the target about an operation that may raise a flag.
     #[inline(never)]
     pub(crate) fn signal(
         &mut self,
@@ -735,7 +735,7 @@ impl Player<'_> {
             } else {
                 self.actor.outstanding.last(op);
             }
-            // Other tools give many operations one number.
+            // Other tools may give many operations one number.
             if traits.has(Traits::STATED)
                 || self.actor.alone && self.actor.outstanding.are_distinct()
             {
@@ -744,7 +744,7 @@ impl Player<'_> {
         }
     }
 
-    /// Operations are complete at their targets.
+    /// Records that operations are complete at their targets.
     pub(crate) fn complete_remote(&mut self, win: RmaWinRef, id: MatchingId) {
         let Some(&frame) = self.lane.stack.last() else { return };
         if !frame.judged {
@@ -767,7 +767,7 @@ impl Player<'_> {
         }
     }
 
-    /// The open call completed operations under locks that may have been obtained only now.
+    /// Records that the open call completed operations under locks that may have been acquired only now.
     fn flush(&mut self, window: u32) {
         let Some(frame) = self.lane.stack.last() else { return };
         let from = self.lane.done.len().saturating_sub(frame.done as usize);
@@ -798,7 +798,7 @@ impl Player<'_> {
 }
 
 impl Actor {
-    /// A call begins at one of several threads that may turn out to act on its own process.
+    /// Records that a call begins, at one of several threads, which may turn out to act on its own process.
     #[cold]
     #[inline(never)]
     fn doubt(&mut self, time: u64, traits: Traits, wide: bool) {
@@ -810,7 +810,7 @@ impl Actor {
         }
     }
 
-    /// It does, or it does not.
+    /// Records whether that call acts on its own process.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, enter: u64, traits: Traits, itself: bool) {
@@ -826,7 +826,7 @@ impl Actor {
         }
     }
 
-    /// An operation says whether the call it stands in acts on another process.
+    /// Records whether the open call acts on another process, as an operation in it shows.
     #[inline(always)]
     fn sure_or_wide(&mut self, frame: &mut Frame, itself: bool) {
         let always = frame.traits.has(Traits::ALWAYS);

@@ -1,8 +1,8 @@
-//! The windows: all locations pass by once, in steps of time.
+//! Replays all locations once, in windows of time.
 //!
-//! A window has no meaning of its own. Its length follows from the memory budget; cutting elsewhere,
-//! even after every event, gives the same result, since a question is answered only when what has been
-//! read decides it, and nothing is forgotten that a question can still need.
+//! A window has no meaning of its own. Its length follows from the memory budget; cutting elsewhere, even after every
+//! event, gives the same result, since a question is answered only when the events read so far decide it, and nothing
+//! is forgotten that a question can still need.
 
 use std::collections::BTreeSet;
 
@@ -17,45 +17,45 @@ use crate::transport::{Post, Transport};
 use crate::world::World;
 use crate::{Cut, Progress};
 
-/// Fewest bytes of a location's file that are read at once.
+/// Least size of a location's read buffer in bytes.
 const LEAST_BUFFER: u64 = 4 * 1024;
-/// Most: more would not be read faster.
+/// Greatest size of a location's read buffer in bytes. Larger ones would not be faster.
 const MOST_BUFFER: u64 = otf2::read::WINDOW as u64;
-/// Three times the bytes for all locations together that are worth their price: pages cost time too.
+/// Three times the useful size of all read buffers together in bytes. Touching more pages would cost time.
 const MOST_BUFFERS: u64 = 3 << 29;
-/// Bytes a location for facts and questions beyond which longer windows are not faster.
+/// Memory in bytes per location for facts and questions beyond which longer windows are not faster.
 const ENOUGH_ROOM: u64 = 16 * 1024;
-/// Bytes of the program itself, of definitions, and of memory that was freed and is not used again.
+/// Memory in bytes for the program itself, for definitions, and for memory that was freed and is not reused.
 const BASE: u64 = 16 << 20;
-/// Bytes that a location takes whatever happens: its call tree, its reader, what it has under way.
+/// Memory in bytes that a location always takes: its call tree, its reader and its operations in flight.
 const PER_LOCATION: u64 = 3 * 1024;
-/// Bytes of an operation under way, with what is known of it.
+/// Memory in bytes of an operation in flight, with what is known about it.
 const BYTES_PER_OPERATION: u64 = 192;
-/// Fewest operations of a process that are kept in memory.
+/// Least number of operations of a process that are kept in memory.
 const LEAST_OPEN: u64 = 64;
-/// Fewest bytes for facts and questions.
+/// Least memory in bytes for facts and questions.
 const LEAST_ROOM: u64 = 4 << 20;
-/// Bytes that facts and questions take for an event, at first; then it is measured.
+/// First estimate of the memory in bytes that facts and questions take for an event. Later it is measured.
 const BYTES_PER_EVENT: u64 = 24;
-/// Windows are no longer than this part of the trace at first.
+/// Least number of windows that the trace is cut into at first.
 const LEAST_WINDOWS: u64 = 32;
-/// Rounds after the last event, so that answers to answers arrive.
+/// Number of rounds after the last event, so that answers to answers arrive.
 const LAST_ROUNDS: u32 = 8;
 
-/// What replay leaves behind.
+/// Result of a replay.
 #[derive(Debug)]
 pub(crate) struct Replayed {
     pub(crate) shards: Vec<Shard>,
-    /// Classes of operations between nodes that were seen to need no target.
+    /// Classes of operations between nodes that were seen to need no help of their targets.
     pub(crate) independent: BTreeSet<Nodes>,
     pub(crate) windows: u64,
     pub(crate) events: u64,
 }
 
-/// How long windows are.
+/// Chooses the length of windows.
 struct Windows {
     cut: Cut,
-    /// Bytes that a window may take.
+    /// Memory in bytes that a window may take.
     room: u64,
     step: u64,
 }
@@ -63,13 +63,13 @@ struct Windows {
 impl Windows {
     fn new(world: &World, cut: Cut, room: u64, length: u64) -> Self {
         let events: u64 = world.system.places.iter().map(|place| place.events).sum();
-        // The first is short, since what an event takes is not known before one has been read.
+        // The first window is short, since the memory for an event is not known before one has been read.
         let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
         let length = if length == 0 { 1_000_000 } else { length };
         Self { cut, room, step: (length / windows).max(1) }
     }
 
-    /// The next horizon, when the last window took so many bytes.
+    /// Returns the next horizon, given the memory in bytes that the last window took.
     fn next(&mut self, horizon: u64, next: u64, used: u64) -> u64 {
         match self.cut {
             Cut::EveryEvent => next.saturating_add(1).max(horizon.saturating_add(1)),
@@ -88,11 +88,11 @@ impl Windows {
     }
 }
 
-/// What the memory budget is used for.
+/// Division of the memory budget.
 struct Share {
-    /// Bytes of each location's file that are held.
+    /// Size of each location's read buffer in bytes.
     buffer: usize,
-    /// Bytes for facts and questions.
+    /// Memory in bytes for facts and questions.
     room: u64,
 }
 
@@ -105,7 +105,7 @@ impl Share {
         let room = rest.saturating_sub(buffer.saturating_mul(locations));
         let enough = ENOUGH_ROOM.saturating_mul(locations).max(MOST_BUFFERS / 8);
         let room = room.min(enough);
-        // What a window takes is known only after it.
+        // The memory of a window is known only after it.
         Self { buffer: buffer as usize, room: (room / 4 * 3).max(LEAST_ROOM) }
     }
 }
@@ -209,7 +209,7 @@ pub(crate) fn replay<T: Transport>(
     }
 }
 
-/// Judges waits for progress, which needs the evidence of all processes. Returns what there is evidence of.
+/// Judges waits for progress, which needs the evidence of all processes. Returns the classes that have evidence.
 fn conclude<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) -> BTreeSet<Nodes> {
     let of = |shard: &mut Shard, found: &mut BTreeSet<Nodes>| {
         found.append(&mut shard.evidence(world));
@@ -231,7 +231,7 @@ fn divide<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) {
     transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.divide(&known));
 }
 
-/// Which processes have no events left.
+/// Returns, for each process, whether it has no events left.
 fn ended(shards: &[Shard]) -> Vec<bool> {
     let actors = shards.iter().flat_map(|shard| &shard.actors);
     actors.map(|actor| actor.lanes.iter().all(crate::lane::Lane::ended)).collect()

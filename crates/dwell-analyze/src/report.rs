@@ -1,8 +1,8 @@
 //! Writes the result as a Cube report.
 //!
-//! The tree of metrics follows Scalasca: below `time` the layers, below a layer what the calls are
-//! for, below that the waits. Names are Scalasca's for MPI; other layers have the same names behind
-//! their own prefix. Values of a metric contain those of the metrics below it.
+//! The tree of metrics follows Scalasca: below `time` are the layers, below a layer the classes of calls, and below a
+//! class the waits. The names for MPI are Scalasca's; other layers have the same names after their own prefix. Values
+//! of a metric contain those of the metrics below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
@@ -27,12 +27,12 @@ use crate::replay::Replayed;
 use crate::tree::{Branch, Tree, lanes, node};
 use crate::world::World;
 
-/// Where the values of a metric come from.
+/// Source of the values of a metric.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
-    /// All time, that of a layer, or that of some classes of it.
+    /// All time, the time of a layer, or the time of some of its classes.
     Time(Option<Layer>, &'static [Class]),
-    /// Calls.
+    /// Number of calls.
     Visits,
     /// The shortest and the longest call, where they are known.
     Shortest,
@@ -43,11 +43,11 @@ pub(crate) enum Source {
     Sum(Layer, &'static [Q]),
     /// A count, on paths of a layer.
     Count(Layer, Q),
-    /// Something about the values of a counter.
+    /// A statistic over the values of a counter.
     Counter(MetricRef, Counting),
 }
 
-/// What is said about the values of a counter.
+/// Statistic over the values of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     Sum,
@@ -69,10 +69,10 @@ struct Row {
 /// End of the name of the metric with the upper bounds of waits for progress.
 const UPPER_BOUND: &str = "wait_for_progress_upper_bound";
 
-/// A metric beside the tree of time: name, title, description, and what it is the sum of.
+/// A metric beside the tree of time: its name, title and description, and the quantities that it sums up.
 type BesideRow = (&'static str, &'static str, &'static str, &'static [Q]);
 
-/// What is beside the tree of time: what calls take beyond their waits, bounds, and waits that are in doubt.
+/// Metrics beside the tree of time: transfer, unexplained time, bounds, and waits that are in doubt.
 const BESIDE: &[BesideRow] = &[
     (
         "transfer",
@@ -132,7 +132,7 @@ const BESIDE: &[BesideRow] = &[
     ),
 ];
 
-/// Counts and volumes.
+/// Metrics of counts and volumes.
 const COUNTS: &[(&str, &str, &str, Q)] = &[
     ("comms_rma_puts", "Put operations", "occ", Q::Puts),
     ("comms_rma_gets", "Get operations", "occ", Q::Gets),
@@ -147,7 +147,7 @@ const COUNTS: &[(&str, &str, &str, Q)] = &[
     ("polling_calls", "Calls in polling loops", "occ", Q::PollingCalls),
 ];
 
-/// What is said about counters: the beginning of the name, the end of the title.
+/// Metrics of counters: the beginning of the name, the end of the title, and the statistic.
 const COUNTERS: [(&str, &str, Counting); 4] = [
     ("counter:", "", Counting::Sum),
     ("counter_values:", ", number of values", Counting::Values),
@@ -204,7 +204,7 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
             rows.push(Row { description, ..beside(name, title, "sec", source) });
         }
         for &(name, title, unit, what) in COUNTS {
-            // Scalasca's own names are those of MPI.
+            // The names of Scalasca are those of MPI.
             let name = match layer {
                 Layer::Mpi => name.to_owned(),
                 _ => format!("{prefix}_{name}"),
@@ -229,7 +229,7 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
 }
 
 impl Source {
-    /// Whether a path has values.
+    /// Returns `true` if a path of this class can have values of the metric.
     fn applies(self, class: Option<(Layer, Class)>, own: Option<Layer>) -> bool {
         match self {
             Self::Time(None, _)
@@ -245,7 +245,7 @@ impl Source {
         }
     }
 
-    /// Whether a path has a value at a location.
+    /// Returns `true` if a path has a value at a location.
     fn is_at(self, node: &Node) -> bool {
         match self {
             Self::Counter(id, _) => node.counted.iter().any(|it| it.counter == id),
@@ -253,7 +253,7 @@ impl Source {
         }
     }
 
-    /// What is said about the values of a counter, if it had any.
+    /// Returns the statistic over the values of a counter, or `None` if it had none.
     pub(crate) fn counted(self, all: &[Counted]) -> Option<f64> {
         let Self::Counter(id, what) = self else { return None };
         let it = all.iter().find(|it| it.counter == id)?;
@@ -265,7 +265,7 @@ impl Source {
         })
     }
 
-    /// What is said of a counter where it had no values.
+    /// Returns the value that stands for a counter without values.
     pub(crate) fn uncounted(self) -> f64 {
         match self {
             Self::Counter(_, Counting::Least) => f64::MAX,
@@ -274,7 +274,7 @@ impl Source {
         }
     }
 
-    /// Whether a row that is not there would be read as a value.
+    /// Returns `true` if a viewer would read a missing row as a value.
     fn needs_all_rows(self) -> bool {
         use Counting::{Largest, Least};
         matches!(self, Self::Shortest | Self::Counter(_, Least | Largest))
@@ -287,12 +287,12 @@ impl Source {
             Self::Wait(_, _, wait) => node.get(Q::Wait(wait)),
             Self::Sum(_, all) => all.iter().map(|&what| node.get(what)).sum(),
             Self::Count(_, what) => node.get(what),
-            // Those are of profiles; counters are not counted in nanoseconds or calls.
+            // Shortest and longest calls come from profiles; counters are not in nanoseconds or calls.
             Self::Shortest | Self::Longest | Self::Counter(..) => self.nothing(),
         }
     }
 
-    /// What stands where there is no value: the shortest of nothing is longer than anything.
+    /// Returns the value that stands for none. The shortest of no calls is longer than anything.
     pub(crate) fn nothing(self) -> u64 {
         if matches!(self, Self::Shortest) { u64::MAX } else { 0 }
     }
@@ -311,32 +311,32 @@ impl Source {
     }
 }
 
-/// Everything that a report is made from, but its values.
+/// Everything that a report is made from except its values.
 pub(crate) struct Input<'a> {
     pub(crate) defs: &'a Definitions,
     pub(crate) world: &'a World,
     pub(crate) tree: &'a Tree,
     pub(crate) notes: &'a [String],
-    /// Who communicates with whom, as comma-separated values.
+    /// Communicating pairs as comma-separated values.
     pub(crate) pairs: &'a str,
 }
 
 /// A metric of a report that is being written.
 pub(crate) struct Sheet {
     pub(crate) source: Source,
-    /// The paths that it has rows of, in order.
+    /// Paths that have rows of the metric, in order.
     pub(crate) paths: Vec<u32>,
     metric: MetricWriter,
 }
 
-/// A report that lacks nothing but values.
+/// A report that is complete except for its values.
 pub(crate) struct Sheets {
     pub(crate) all: Vec<Sheet>,
     cnodes: Vec<CnodeId>,
 }
 
 impl Sheets {
-    /// Writes the values of a path, in nanoseconds where they are times, of all locations in order.
+    /// Writes the values of a path at all locations in order. Times are in nanoseconds.
     pub(crate) fn write(&self, sheet: &Sheet, path: u32, values: &[u64]) -> cubex::Result<()> {
         let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
         if sheet.source.is_count() {
@@ -347,7 +347,7 @@ impl Sheets {
         sheet.metric.write(cnode, seconds.as_slice())
     }
 
-    /// The same for what is said of a counter.
+    /// Writes the statistic over a counter on a path at all locations in order.
     pub(crate) fn write_counted(
         &self,
         sheet: &Sheet,
@@ -359,7 +359,7 @@ impl Sheets {
     }
 }
 
-/// Writes the report of what was replayed.
+/// Writes the report of a replay.
 pub(crate) fn write_replayed(
     input: &Input<'_>,
     replayed: &Replayed,
@@ -402,7 +402,7 @@ pub(crate) fn write_replayed(
     })
 }
 
-/// Writes a report: `has` says which paths have values of a metric, `fill` writes them.
+/// Writes a report: `has` tells which paths have values of a metric, and `fill` writes the values.
 pub(crate) fn write<E: From<cubex::Error>>(
     input: &Input<'_>,
     has: impl Fn(Source, u32, &Branch) -> bool,
@@ -519,7 +519,7 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
         let site = names::site(defs, branch.site);
         let parent = branch.parent.and_then(|at| cnodes.get(at as usize).copied());
         let line = site.as_ref().map(|site| site.line).filter(|line| *line > 0);
-        // Without a file, the caller or its address tells call paths apart that are called the same.
+        // Without a file, the caller or its address distinguishes call paths with equal names.
         let file = site.as_ref().map_or("", |site| match site.file.as_str() {
             "" => site.function.as_str(),
             file => file,
@@ -529,11 +529,11 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
     cnodes
 }
 
-/// Name and class of a node of which nothing is known, for processes that stand beside nodes.
+/// Name and class of a node that is not known, for processes without one.
 const NOWHERE: (&str, &str) = ("unknown", "node");
 
-/// Nodes, processes and locations. A report numbers locations in the order of its tree, and an archive in the order of
-/// ranks. So a node whose ranks do not follow one another is there several times.
+/// Writes nodes, processes and locations. A report numbers locations in the order of its tree, and an archive in the
+/// order of ranks, so a node whose ranks are not consecutive occurs several times.
 fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
     let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
     let nodes: BTreeMap<u32, (u32, String, String)> = defs
@@ -545,7 +545,7 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
         .map(|it| (it.id.0, (it.parent.0, text(it.name), text(it.class_name))))
         .collect();
     let inner: BTreeSet<u32> = nodes.values().map(|node| node.0).collect();
-    // Where the last process stands, from the root on.
+    // Nodes above the last process, from the root on.
     let mut open: Vec<(u32, SystemNodeId)> = Vec::new();
     for (rank, process) in (0..).zip(&world.system.processes) {
         let mut chain = Vec::new();
@@ -553,7 +553,7 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
             chain.push(u32::MAX);
         }
         let mut at = process.parent.0;
-        // A damaged tree may be a circle.
+        // A damaged tree may contain a cycle.
         while let Some((parent, ..)) = nodes.get(&at).filter(|_| chain.len() <= nodes.len()) {
             chain.push(at);
             at = *parent;
@@ -580,12 +580,12 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
     }
 }
 
-/// The metric that a wait on paths of some class is booked as.
+/// Returns the name of the metric that a wait on paths of some class is booked as.
 pub(crate) fn name_of(layer: Layer, class: Class, wait: Wait) -> String {
     format!("{}_{}", layer.name(), wait.place(class).metric)
 }
 
-/// The metric that has the upper bounds of waits for progress.
+/// Returns the name of the metric that has the upper bounds of waits for progress.
 pub(crate) fn upper_bound_of(layer: Layer) -> String {
     format!("{}_{UPPER_BOUND}", layer.name())
 }

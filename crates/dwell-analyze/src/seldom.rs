@@ -1,4 +1,4 @@
-//! Records that come seldom: synchronisation, locks, collectives, messages.
+//! Handles rare records: synchronisation, locks, collectives and messages.
 
 use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveRoot, LockType, MeasurementMode, RmaSyncLevel, RmaSyncType};
@@ -26,11 +26,11 @@ use crate::world::number;
 use dwell_model::waits::Wait;
 
 impl Player<'_> {
-    /// A parameter of the program has a value, until the call ends that it was set in, or it is set again.
+    /// Sets a parameter of the program, until the call in which it was set ends or it is set again.
     fn set(&mut self, time: u64, parameter: ParameterRef, value: u64) {
         let stack = &self.lane.stack;
         let settings = stack.iter().rev().take_while(|frame| frame.setting).count();
-        // Inside a call of a runtime there is nothing to split.
+        // Inside a runtime call there is nothing to divide.
         match stack.iter().rev().nth(settings) {
             Some(call) if !call.traits.has(Traits::CALL) => {}
             _ => return,
@@ -48,7 +48,7 @@ impl Player<'_> {
         self.lane.stack.push(Frame { enter: time, path, setting: true, ..Frame::EMPTY });
     }
 
-    /// Counters of the program have values.
+    /// Adds values of counters of the program.
     fn count_values(&mut self, metric: MetricRef, values: List<'_, MetricValue>) {
         let Some(frame) = self.lane.stack.last() else { return };
         let Some((counter, number)) = self.world.counters.value(metric, values) else { return };
@@ -96,7 +96,7 @@ impl Player<'_> {
                     self.lane.damage.undefined += 1;
                     return;
                 };
-                // The call that completes it does not say what it was.
+                // The call that completes the collective does not say what it was.
                 let way = Way::of(Role::default(), it.collective_op, it.root, false);
                 self.joined(context, it.size_sent.saturating_add(it.size_received));
                 self.collective_ends(time, context, way, it.root, it.request_id.0);
@@ -180,7 +180,7 @@ impl Player<'_> {
         }
     }
 
-    /// The open call moved bytes in a group.
+    /// Adds bytes that the open call moved in a group.
     fn joined(&mut self, context: u32, bytes: u64) {
         let size = self.world.system.context(context).map_or(0, |context| context.size);
         if self.lane.stack.last().is_some_and(|frame| frame.judged) {
@@ -190,7 +190,7 @@ impl Player<'_> {
         }
     }
 
-    /// The open call moved bytes to or from a process.
+    /// Adds bytes that the open call moved to or from a process.
     fn moved(&mut self, bytes: u64, partner: u32) {
         let far = self.distance(partner);
         if self.lane.stack.last().is_some_and(|frame| frame.judged) {
@@ -245,7 +245,7 @@ impl Player<'_> {
         self.lane.arrivals.push(arrival);
     }
 
-    /// A call that was in collectives has ended.
+    /// Sends the arrivals of a call that was in collectives and has ended.
     pub(crate) fn arrive(&mut self, account: Account, leave: u64) {
         for arrival in self.lane.arrivals.drain(..) {
             if let Some(number) = arrival.outside {
@@ -256,7 +256,7 @@ impl Player<'_> {
         }
     }
 
-    /// The group of the neighbours that a record names, if it names one that is kept.
+    /// Returns the group of the neighbours that a record names, if it is kept.
     fn neighbours(&self, attributes: List<'_, Attribute>) -> Option<u32> {
         let wanted = self.world.attributes.neighbours?;
         let found = attributes.iter().find(|it| it.attribute == wanted)?;
@@ -264,7 +264,7 @@ impl Player<'_> {
         self.world.system.group(group).map(|_| group.0)
     }
 
-    /// Whom a collective that begins now waits for. Only this record and the call it stands in say that.
+    /// Returns the members that a collective which begins now waits for. Only this record and the call around it tell.
     fn among(&self, attributes: List<'_, Attribute>) -> Among {
         let group = self.neighbours(attributes);
         let region = self.lane.stack.last().map(|frame| frame.region);
@@ -278,9 +278,9 @@ impl Player<'_> {
         }
     }
 
-    /// What the open collective completed at targets outside of its group. Who is in the group is
-    /// there: imbalance is not a wait for progress. The others are asked once it is known when the
-    /// last of the group came; a number to ask with.
+    /// Takes the operations that the open collective completed at targets outside of its group. Members of the group
+    /// have come: imbalance is not a wait for progress. The other targets are asked once it is known when the last of
+    /// the group came. Returns the number of the case for that.
     fn outside(&mut self, frame: Frame, context: u32) -> Option<u32> {
         let done = frame.done + self.implied(frame);
         let from = self.lane.done.len().saturating_sub(done as usize);
@@ -297,7 +297,7 @@ impl Player<'_> {
         Some(self.actor.outside.put(self.lane.location, when, list))
     }
 
-    /// The process that is the root of a collective.
+    /// Returns the process that is the root of a collective.
     fn root(&mut self, context: u32, root: CollectiveRoot) -> Option<u32> {
         match root {
             CollectiveRoot::Rank(rank) => self.process(context, Rank(rank)),
@@ -306,7 +306,7 @@ impl Player<'_> {
         }
     }
 
-    /// The open call completes a collective that does not block.
+    /// Records that the open call completes a non-blocking collective.
     fn collective_ends(
         &mut self,
         time: u64,
@@ -325,7 +325,7 @@ impl Player<'_> {
             Among::Neighbours(group) => (Way::Neighbours, group),
         };
         self.actor.strangers += u64::from(among == Among::Neighbours(None) && frame.judged);
-        // What the call waits for is booked with its messages; this account is for what is counted only.
+        // The waits of the call are booked with its messages; this account is for counts only.
         let counts = Sort::function(frame.region.0, 0, Distance::None, 0);
         let arrival = Arrival {
             context,
@@ -379,9 +379,9 @@ impl Player<'_> {
         let stated = frame.traits.has(Traits::SAYS_WHEN);
         let what = match (acquired, stated) {
             (true, true) => What::Acquire { asked: frame.enter, time, exclusive },
-            // What other tools call acquiring stands at the enter: it is sent at the leave.
+            // Records of other tools about acquiring stand at the enter, so the message is sent at the leave.
             (true, false) => return self.note(Note::Lock(key, exclusive, Taken::AtLeave)),
-            // Dwell says when it gets it.
+            // Dwell records when the lock is acquired.
             (false, true) => return,
             (false, false) => What::Request { time: frame.enter, exclusive },
         };
@@ -404,7 +404,7 @@ impl Player<'_> {
         self.actor.acted.retain(|(window, target)| {
             *window != key.window || key.owner != LockKey::ALL && key.owner != *target
         });
-        // Nobody said when the lock was obtained: it may have been in this call.
+        // No record said when the lock was acquired: it may have been in this call.
         if let Some(exclusive) = self.actor.asked.remove(&key) {
             self.note(Note::Lock(key, exclusive, Taken::Before(time)));
         }
@@ -421,7 +421,7 @@ impl Player<'_> {
         }
     }
 
-    /// The open call tells its target something at a place that may be waited on.
+    /// Tells the target of the open call about a notification at an address that may be waited on.
     fn told(&mut self, win: RmaWinRef, remote: Rank, attributes: List<'_, Attribute>) {
         let Some(context) = self.context(win) else { return };
         let Some(target) = self.process(context, remote) else { return };
@@ -429,7 +429,7 @@ impl Player<'_> {
         self.signal(target, frame.enter, 1, attributes);
     }
 
-    /// A call synchronised with the members of a group.
+    /// Records that a call synchronised with the members of a group.
     fn group_sync(&mut self, time: u64, win: RmaWinRef, group: GroupRef, level: RmaSyncLevel) {
         let world = self.world;
         let Some(frame) = self.lane.stack.last() else { return };
@@ -486,7 +486,7 @@ impl Player<'_> {
         self.mail.sends.send(partner, sent);
     }
 
-    /// The open call waits for what a partner tells.
+    /// Makes the open call wait for what a partner tells.
     fn hear(&mut self, sender: u32, context: u32, what: Quantity) {
         let posted = self.lane.stack.last().map_or(0, |frame| frame.enter);
         let (tag, bytes, skipped, probe, polled) = (0, 0, 0, None, None);
@@ -553,7 +553,7 @@ impl Player<'_> {
         }
     }
 
-    /// A receive is posted: the message may be the one that was probed for before.
+    /// Posts a receive. Its message may be the one that a probe found before.
     fn post(&mut self, enter: u64) -> Posted {
         let probe = self.lane.probe.take();
         let run = self.lane.polls.as_mut().filter(|run| run.is_loop && run.probed > 0);

@@ -1,8 +1,8 @@
-//! Some processes, and everything that is kept at their home.
+//! Some processes, and all state that their shard owns.
 //!
-//! A window goes through three steps, for all shards at once: [`Shard::play`] reads events and sends
-//! questions and facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and
-//! forgets what nobody can ask for any more.
+//! A window goes through three steps, for all shards at once: [`Shard::play`] reads events and sends questions and
+//! facts; [`Shard::answer`] answers what arrived; [`Shard::book`] books the answers and forgets what nobody can ask for
+//! any more.
 
 use std::collections::BTreeSet;
 
@@ -34,9 +34,9 @@ use dwell_model::waits::Wait;
 /// Times that all shards have to agree on at the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Floors {
-    /// No later question asks for a region that ended at or before this.
+    /// No later question asks for a region that ended at or before this time.
     pub(crate) regions: u64,
-    /// No lock call that is open or undecided began before this.
+    /// No lock call that is open or undecided began before this time.
     pub(crate) locks: u64,
     /// Time of the earliest event that was read last at a location which has more.
     pub(crate) next: u64,
@@ -54,14 +54,14 @@ impl Floors {
     }
 }
 
-/// What could not be answered.
+/// Numbers of questions that could not be answered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gaps {
-    /// Waits for progress whose target's events are missing.
+    /// Number of waits for progress whose target's events are missing.
     pub(crate) progress: u64,
 }
 
-/// What a worker has in hand while it plays.
+/// State of a worker while it reads events.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) mail: Mail,
@@ -70,7 +70,7 @@ pub(crate) struct Stage {
     pub(crate) events: u64,
 }
 
-/// Some processes.
+/// Some processes, and all state that they own.
 #[derive(Debug)]
 pub(crate) struct Shard {
     pub(crate) actors: Vec<Actor>,
@@ -82,7 +82,7 @@ pub(crate) struct Shard {
     ones: Vec<AskOne>,
     pub(crate) instances: Instances,
     locks: Locks,
-    /// Letters that answers gave rise to, for the next window.
+    /// Messages that answers gave rise to, for the next window.
     later: Vec<LockLetter>,
     pub(crate) blame: Blame,
     pub(crate) matrix: Matrix,
@@ -110,7 +110,7 @@ impl Shard {
         }
     }
 
-    /// Reads events of all processes up to the horizon, and one beyond.
+    /// Reads the events of all processes up to the horizon, and one beyond.
     pub(crate) fn play(
         &mut self,
         world: &World,
@@ -147,13 +147,13 @@ impl Shard {
             for lane in &mut lanes {
                 stage.events += lane.count();
                 for done in &lane.done {
-                    // Its call has yet to end, and to ask.
+                    // The call has yet to end, and to ask.
                     if done.known.sure.is_none() || done.known.wide.is_none() {
                         self.floors.regions = self.floors.regions.min(done.start);
                     }
                 }
                 for frame in &lane.stack {
-                    // These will ask for what happened since they were entered.
+                    // These calls will ask for what happened since they were entered.
                     let issues = frame.traits.has(Traits::ONE_SIDED);
                     let locks = frame.traits.has(Traits::LOCK);
                     let completes = under_way && !frame.traits.has(Traits::TOGETHER);
@@ -187,7 +187,7 @@ impl Shard {
         stage.floors = stage.floors.min(self.floors);
     }
 
-    /// Answers what arrived.
+    /// Answers the questions that arrived.
     pub(crate) fn answer(
         &mut self,
         world: &World,
@@ -311,7 +311,7 @@ impl Shard {
         }
     }
 
-    /// Books answers. Of a process, `most_open` operations under way are kept in memory.
+    /// Books answers. At most about `most_open` operations in flight are kept in memory for each process.
     pub(crate) fn book(&mut self, world: &World, floors: Floors, pools: &Pools, most_open: usize) {
         let answers = std::mem::take(&mut self.answers);
         let first = self.first;
@@ -405,7 +405,7 @@ impl Shard {
         }
     }
 
-    /// The classes of operations of which there is evidence here.
+    /// Returns the classes of operations for which there is evidence here.
     pub(crate) fn evidence(&self, world: &World) -> BTreeSet<Nodes> {
         evidence::nodes(world, &self.actors)
     }
@@ -417,26 +417,26 @@ impl Shard {
         }
     }
 
-    /// What is left of the calls of all processes beside their waits, by what they are compared with.
+    /// Returns the rests of the calls of all processes, added up by sort.
     pub(crate) fn rests(&self) -> Vec<Part> {
         let lanes = self.actors.iter().flat_map(|actor| &actor.lanes);
         accounts::gather(lanes.flat_map(|lane| lane.paths.accounts()))
     }
 
-    /// Divides the time of calls, given how long calls of each sort take.
+    /// Divides the time of calls, given the time that calls of each sort need.
     pub(crate) fn divide(&mut self, known: &Known<'_>) {
         for lane in self.actors.iter_mut().flat_map(|actor| &mut actor.lanes) {
             lane.paths.divide(known);
         }
     }
 
-    /// Whether there are letters or questions left that another round could settle.
+    /// Returns `true` if there are messages or questions left that another round could settle.
     pub(crate) fn is_busy(&self) -> bool {
         !self.later.is_empty()
             || self.actors.iter().any(|it| !it.messages.is_settled() || !it.outside.is_empty())
     }
 
-    /// Bytes of memory for facts and questions.
+    /// Returns the memory in bytes that facts and questions take.
     pub(crate) fn bytes(&self) -> usize {
         let actors: usize = self.actors.iter().map(Actor::bytes).sum();
         actors
@@ -464,7 +464,7 @@ fn open(world: &World, archive: &Archive, buffer: usize, lane: &mut Lane) {
     };
 }
 
-/// A process at play.
+/// State while the events of a process are read.
 struct Play<'a> {
     world: &'a World,
     actor: &'a mut Actor,
@@ -489,7 +489,7 @@ impl Play<'_> {
         }
     }
 
-    /// A process of one location: its events as they come.
+    /// Reads the events of a process with one location.
     fn alone(&mut self, lane: &mut Lane) {
         while lane.now < self.horizon || lane.first.is_none() {
             let Source::Open(mut reader) = std::mem::take(&mut lane.source) else {
@@ -511,7 +511,7 @@ impl Play<'_> {
                 }
                 Err(error) => {
                     lane.read = reader.position().0;
-                    // What stands behind the damage is read; calls that were open are over.
+                    // Events after the damage are read; calls that were open have ended.
                     lane.damage.errors.push(error.to_string());
                     match reader.skip_chunk() {
                         Ok(true) => lane.source = Source::Open(reader),
@@ -522,8 +522,8 @@ impl Play<'_> {
         }
     }
 
-    /// A process of several locations: their events in the order of time, ties by location. Returns
-    /// when the next event is.
+    /// Reads the events of a process with several locations in the order of time, ties by location. Returns the time of
+    /// the next event.
     fn merged(&mut self, lanes: &mut [Lane]) -> u64 {
         loop {
             let mut next: Option<(u64, usize)> = None;
@@ -571,7 +571,7 @@ impl Play<'_> {
         }
     }
 
-    /// The events of a location are over: so are its calls.
+    /// Ends all open calls of a location that has no more events.
     fn end(&mut self, lane: &mut Lane) {
         lane.source = Source::Ended;
         let now = lane.now;

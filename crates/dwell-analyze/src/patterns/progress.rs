@@ -18,26 +18,26 @@
 //! that no region could have served is evidence about its class, and waits are kept until their class is judged:
 //! see [`evidence`](crate::patterns::evidence).
 //!
-//! # Requests that are on their way
-//! A region that ends before a request can have arrived does not serve it. How long that takes is known from
-//! the fastest of all messages, so some are slower, and none is much faster. An operation that such a region
-//! grazed is no evidence.
+//! # Requests in flight
+//! A region that ends before a request can have arrived does not serve it. The time that a request takes comes from the
+//! fastest of all messages, so some are slower and none is much faster. An operation that such a region touched is no
+//! evidence.
 //!
 //! # Collectives
-//! A collective may complete operations on targets outside of its group. Until the last of the group
-//! has come, that is what is waited for. Only then targets are asked, and only up to the time when the
-//! first of the group was through: everything was complete before anyone could be.
+//! A collective may complete operations on targets outside of its group. Until the last member of the group has come,
+//! the process waits for that member. Only then are the targets asked, and only up to the time at which the first of
+//! the group left: everything was complete before anyone could leave.
 //!
 //! # Messages
-//! A large message moves only while both sides are in calls that serve others, unless the network carries it alone. What a
-//! call waited for a late sender or receiver comes first; its partner is asked about the rest of the call, as the target of
-//! an operation is. Where both knew of the message before the call was entered, the partner may have done its part by
-//! then: there is no lower bound. A call that also completes one-sided operations asks their targets about the same rest.
+//! A large message moves only while both sides are in calls that progress, unless the network moves it alone. A wait
+//! for a late sender or receiver comes first; the partner is asked about the rest of the call like the target of an
+//! operation. If both knew of the message before the call was entered, the partner may have done its part by then, so
+//! there is no lower bound. A call that also completes one-sided operations asks their targets about the same rest.
 //!
 //! # Why an operation asks at the end of each window
-//! A target forgets its regions when a window ends, but for those since the enter of a call that has yet to ask. An operation that is still under way then asks
-//! once for what has been decided: if a region has served it, the origin remembers that one; if not,
-//! only later regions can, and they will be there when it asks again.
+//! A target forgets its regions when a window ends, except those since the enter of a call that has yet to ask. An
+//! operation that is still in flight then asks once for what has been decided. If a region has served it, the origin
+//! remembers that region. If not, only later regions can serve it, and they will be there when it asks again.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ use crate::regions::{Found, Request, Span, Visits};
 use crate::transport::{Letter, Post};
 use crate::world::World;
 
-/// One operation, one target: did it wait?
+/// Asks the only target of a call whether an operation waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) start: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Ask {
 
 impl Letter for Ask {}
 
-/// One of several targets of a call.
+/// Asks one of several targets of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskOne {
     start: u64,
@@ -82,20 +82,20 @@ pub(crate) struct AskOne {
 
 impl Letter for AskOne {}
 
-/// Beside the answer to [`AskOne`]: when the target was away before its last visit, if it came and went.
+/// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Away {
     pub(crate) process: u32,
     case: u32,
     index: u32,
-    /// Whether calls count that may or may not serve others.
+    /// True if calls count that may or may not progress operations of others.
     wide: bool,
     gap: Span,
 }
 
 impl Letter for Away {}
 
-/// The answer to [`AskOne`].
+/// Answer to [`AskOne`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub(crate) process: u32,
@@ -103,34 +103,34 @@ pub(crate) struct Served {
     index: u32,
     sure: Visits,
     wide: Visits,
-    /// Whether the target shares cores with other processes because there are too few.
+    /// True if the target shares cores with other processes because its node has too few.
     crowded: bool,
 }
 
 impl Letter for Served {}
 
-/// The answer to [`Ask`], if it is a wait.
+/// Answer to [`Ask`], if the operation waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
     pub(crate) location: u32,
     account: Account,
     target: u32,
     class: Class,
-    /// When the call began to wait.
+    /// Time at which the call began to wait.
     enter: u64,
     low: u64,
     high: u64,
-    /// What the call has left beside other waits.
+    /// Time that the call has left beside other waits.
     left: u64,
-    /// How unlikely it is that it ended by chance so soon after the target came, 0 if not so; see [`aligned`].
+    /// Unlikelihood of an end so soon after the target came, or 0; see [`aligned`].
     aligned: u32,
-    /// Several targets; `target` is the one that came last.
+    /// True for several targets; `target` is the one that came last.
     multi: bool,
 }
 
 impl Letter for Waited {}
 
-/// Asks on behalf of an operation under way for the region that has served it.
+/// Asks, for an operation in flight, for the region that has served it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     pub(crate) start: u64,
@@ -143,7 +143,7 @@ pub(crate) struct Watch {
 
 impl Letter for Watch {}
 
-/// The answer to [`Watch`], if there is one.
+/// Answer to [`Watch`], if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     serial: u64,
@@ -162,14 +162,14 @@ pub(crate) struct Case {
     account: Account,
     enter: u64,
     leave: u64,
-    /// How long the call took.
+    /// Length of the call in nanoseconds.
     length: u64,
     missing: u32,
     targets: Vec<Target>,
-    /// When targets were away, of those that came and went: place of the target, and whether calls count that may or may
-    /// not serve others.
+    /// Intervals in which targets that came and went were away: index of the target, and true if calls count that may
+    /// or may not progress operations of others.
     away: Vec<(u32, bool, Span)>,
-    /// If the call took a lock: contention comes first.
+    /// The lock, if the call acquired one. Contention comes first.
     lock: Option<(LockKey, Waiting)>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct Case {
 struct Target {
     process: u32,
     class: Class,
-    /// Whether the call cannot have ended without it.
+    /// True if the call cannot have ended without this target.
     certain: bool,
     sure: Visits,
     wide: Visits,
@@ -185,7 +185,7 @@ struct Target {
 }
 
 impl Target {
-    /// One that has not answered.
+    /// Creates a target that has not answered.
     fn new(process: u32, class: Class, certain: bool) -> Self {
         let (sure, wide) = (Visits::NONE, Visits::NONE);
         Self { process, class, certain, sure, wide, crowded: false }
@@ -193,7 +193,7 @@ impl Target {
 }
 
 impl Case {
-    /// When the call began, if it took a lock.
+    /// Returns the enter of the call if it acquired a lock.
     pub(crate) fn locked(&self) -> Option<u64> {
         self.lock.map(|_| self.enter)
     }
@@ -203,13 +203,13 @@ impl Case {
 #[derive(Debug)]
 struct Behind {
     location: u32,
-    /// Where it is booked and how long the call took, once that has ended.
+    /// Account and length of the call, once it has ended.
     account: Account,
     length: u64,
     enter: u64,
     end: u64,
     done: Vec<Done>,
-    /// When the last of the group came, and when the first was through.
+    /// Time at which the last of the group came, and time at which the first left.
     between: Option<(u64, u64)>,
 }
 
@@ -222,7 +222,7 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// A collective ended; the number of its case.
+    /// Adds a collective that ended, and returns the number of its case.
     pub(crate) fn put(&mut self, location: u32, (enter, end): (u64, u64), done: Vec<Done>) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
@@ -232,7 +232,7 @@ impl Outside {
         number
     }
 
-    /// A call ended that completed messages; the number of its case.
+    /// Adds a call that completed messages and ended, and returns the number of its case.
     pub(crate) fn put_after(
         &mut self,
         location: u32,
@@ -245,7 +245,7 @@ impl Outside {
         number
     }
 
-    /// The messages of a call are judged.
+    /// Records that the messages of a call are judged.
     pub(crate) fn learn_after(&mut self, after: After) {
         let After { number, until, partners } = after;
         if let Some(it) = self.open.get_mut(&number) {
@@ -255,14 +255,14 @@ impl Outside {
         }
     }
 
-    /// The call of a collective ended.
+    /// Records that the call of a collective ended.
     pub(crate) fn leave(&mut self, number: u32, account: Account, length: u64) {
         if let Some(it) = self.open.get_mut(&number) {
             (it.account, it.length) = (account, length);
         }
     }
 
-    /// The home of the collective says when the last came and when the first was through.
+    /// Records when the last of the group came and when the first left, as the owner of the collective tells.
     pub(crate) fn learn(&mut self, number: u32, last: u64, first_end: u64) {
         if let Some(it) = self.open.get_mut(&number) {
             it.between = Some((last, first_end.min(it.end)));
@@ -273,8 +273,8 @@ impl Outside {
         self.open.is_empty()
     }
 
-    /// The earliest time from which regions are still needed: the start of an operation that has yet to ask
-    /// for the region that served it, or the enter of its collective.
+    /// Returns the earliest time from which regions are still needed: the start of an operation that has yet to ask for
+    /// the region that served it, or the enter of its collective.
     pub(crate) fn start(&self) -> u64 {
         let of = |it: &Behind| {
             let unknown = |it: &&Done| it.known.sure.is_none() || it.known.wide.is_none();
@@ -284,7 +284,7 @@ impl Outside {
     }
 }
 
-/// Asks the targets of what collectives completed outside of their groups.
+/// Asks the targets of operations that collectives completed outside of their groups.
 pub(crate) fn ask_outside(actor: &mut Actor, questions: &mut Questions<'_>) {
     let known = |_: &u32, it: &mut Behind| it.between.is_some();
     let ready: Vec<Behind> =
@@ -296,22 +296,22 @@ pub(crate) fn ask_outside(actor: &mut Actor, questions: &mut Questions<'_>) {
     }
 }
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Judged {
-    /// A wait.
+    /// The call waited for progress.
     Wait(Waited),
-    /// A wait, as far as it was not for the lock.
+    /// The call waited for progress, as far as it did not wait for the lock.
     Locked(Waited, LockKey, Waiting),
 }
 
-/// Where questions go.
+/// Outboxes for questions.
 pub(crate) struct Questions<'a> {
     pub(crate) asks: &'a mut Post<Ask>,
     pub(crate) ones: &'a mut Post<AskOne>,
 }
 
-/// A call ended that completed operations: asks their targets.
+/// Asks the targets of the operations that a call completed, when the call has ended.
 #[inline(always)]
 pub(crate) fn ask(
     actor: &mut Actor,
@@ -341,7 +341,7 @@ fn ask_many(
     done: &[Done],
     questions: &mut Questions<'_>,
 ) {
-    // Of several operations to one target the last decides.
+    // Of several operations to one target, the last one decides.
     let mut last: BTreeMap<u32, Done> = BTreeMap::new();
     for one in done {
         let known = last.entry(one.target).or_insert(*one);
@@ -375,16 +375,16 @@ fn ask_many(
     );
 }
 
-/// Whom a call under a lock may have waited for.
+/// Processes that a call under a lock may have waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Needed {
-    /// What it completed, or the lock itself.
+    /// Operations that the call completed, or the lock itself.
     pub(crate) done: Vec<Done>,
-    /// Everybody else whose consent the lock may have wanted. That widens the bounds.
+    /// All other processes that may have had to grant the lock. They widen the bounds.
     pub(crate) perhaps: Vec<Done>,
 }
 
-/// A call ended that took a lock, or completed operations under one: asks their targets.
+/// Asks the targets of a call that acquired a lock or completed operations under one, when the call has ended.
 pub(crate) fn ask_lock(
     actor: &mut Actor,
     (key, waiting): (LockKey, Waiting),
@@ -392,7 +392,7 @@ pub(crate) fn ask_lock(
     ones: &mut Post<AskOne>,
 ) {
     let Waiting { location, account, enter, leave, .. } = waiting;
-    // Of several operations to one target the last decides.
+    // Of several operations to one target, the last one decides.
     let mut last: BTreeMap<u32, (Done, bool)> = BTreeMap::new();
     let certain = needed.done.iter().map(|one| (*one, true));
     for (one, certain) in certain.chain(needed.perhaps.iter().map(|one| (*one, false))) {
@@ -422,7 +422,7 @@ pub(crate) fn ask_lock(
     actor.cases.put(case, lock);
 }
 
-/// Looks up when a target was there during an operation: for regions that serve for sure, and with those that may.
+/// Returns the visits of a target during an operation: by the regions that always progress, and by all that may.
 #[inline]
 fn look_up(
     world: &World,
@@ -446,7 +446,7 @@ fn look_up(
     Outcome::Answered((sure, wide))
 }
 
-/// An operation of a process as its target sees it.
+/// Describes an operation of a process from the point of view of its target.
 #[inline]
 fn request(world: &World, (from, to): (u32, u32), start: u64, when: (u64, u64)) -> Request {
     let latency = world.latency(from, to);
@@ -455,9 +455,9 @@ fn request(world: &World, (from, to): (u32, u32), start: u64, when: (u64, u64)) 
     Request { after, enter, leave, apart: latency.max(APART) }
 }
 
-/// Whether an operation lies wholly inside a stretch in which its target was in no region, with the time that a
-/// request takes to spare on both sides; `None` if that is not decided yet. A target never forgets its last
-/// region, so one that ended shortly before is there to be found.
+/// Returns whether an operation lies entirely inside an interval in which its target was in no region, with the time of
+/// a request to spare on both sides; `None` if that is not decided yet. A target never forgets its last region, so one
+/// that ended shortly before can be found.
 #[inline]
 fn alone(
     world: &World,
@@ -475,7 +475,7 @@ fn alone(
     }
 }
 
-/// The wait of a call for one target, from the visits of the target: at least, at most.
+/// Returns the lower and upper bound of the wait of a call for one target, given the visits of the target.
 #[inline]
 fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
     if visits.first == Span::NONE {
@@ -487,7 +487,7 @@ fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
     (visits.first.begin.saturating_sub(enter), visits.gaps)
 }
 
-/// The wait of a call for one target: at least, at most, and how unlikely it is by chance that it ended so soon after
+/// Returns the lower and upper bound of the wait of a call for one target, and the unlikelihood of an end so soon after
 /// the target came.
 #[inline]
 fn wait(
@@ -504,20 +504,21 @@ fn wait(
     (one.0.min(two.0), one.1.max(two.1), aligned)
 }
 
-/// Regions of a target that are less than this apart, or less than the time that a request takes, are one visit.
+/// Regions of a target that are closer together than this in nanoseconds, or than the time of a request, are one visit.
 pub(crate) const APART: u64 = 10_000;
-/// An operation that outlived more visits than this was served by none of them, if it waited that long.
+/// An operation that outlived more visits than this was served by none of them, if it waited for at least [`LONG`].
 const OUTLIVED: u32 = 10;
 const LONG: u64 = 50_000_000;
-/// Where processes share cores, a call of the target can give the core to another process, whose operations then end by
-/// chance just when the target comes. A target that was away for longer than this had the core taken away meanwhile.
+/// If processes share cores, a call of the target can yield the core to another process, whose operations then end by
+/// chance just when the target comes. A target that was away for longer than this had lost the core meanwhile.
 const SLICE: u64 = 20_000_000;
-/// How many times as long as from its begin to the end of the operation a target has to be away before a visit.
+/// Ratio by which the absence of a target before a visit must exceed the time from the visit to the end of the
+/// operation.
 const MUCH: u64 = 19;
 
-/// An operation that ended within `late` of the begin of a visit, before which its target was away for `gap`, ended so
-/// soon by chance with the likelihood u = late / (late + gap). Returns ln(1 / u) in thousandths if u is at most 0.05,
-/// and 0 otherwise.
+/// Returns the unlikelihood of an end by chance. An operation that ended within `late` of the begin of a visit, before
+/// which its target was away for `gap`, ended so soon by chance with the probability u = late / (late + gap). The
+/// result is ln(1 / u) in thousandths if u is at most 0.05, and 0 otherwise.
 #[inline]
 fn aligned(late: u64, gap: u64) -> u32 {
     if late == 0 || gap / MUCH < late {
@@ -526,7 +527,8 @@ fn aligned(late: u64, gap: u64) -> u32 {
     logarithm(late, gap)
 }
 
-/// The natural logarithm of (late + gap) / late in thousandths, with integers, so that it is the same everywhere.
+/// Returns the natural logarithm of (late + gap) / late in thousandths. It uses integers, so that results are equal on
+/// all machines.
 #[inline(never)]
 fn logarithm(late: u64, gap: u64) -> u32 {
     /// ln 2 in parts of 1,000,000,000.
@@ -547,17 +549,17 @@ fn logarithm(late: u64, gap: u64) -> u32 {
     u32::try_from((log * LN2 / 1_000_000) >> BITS).unwrap_or(u32::MAX)
 }
 
-/// What became of a question at its target.
+/// State of a question at its target.
 pub(crate) enum Outcome<T> {
-    /// It is answered.
+    /// The question is answered.
     Answered(T),
-    /// It has to wait for events to come.
+    /// The question has to wait for more events.
     Pending,
-    /// The events that would answer it are not in the archive.
+    /// The events that would answer the question are not in the archive.
     Unanswerable,
 }
 
-/// Answers for one operation and one target.
+/// Answers the question about one operation and its only target.
 #[inline]
 pub(crate) fn answer(
     world: &World,
@@ -602,7 +604,7 @@ pub(crate) fn answer(
     }))
 }
 
-/// Answers for one of several targets.
+/// Answers the question for one of several targets.
 pub(crate) fn answer_one(
     world: &World,
     actor: &Actor,
@@ -648,7 +650,7 @@ impl AskOne {
         self.start
     }
 
-    /// The answer where there is none: this target does not count.
+    /// Returns the answer for a target whose events are missing: it does not count.
     pub(crate) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
         let nothing = Visits::NONE;
@@ -656,11 +658,11 @@ impl AskOne {
     }
 }
 
-/// Answers for an operation under way: the region that has served it, if there is one.
+/// Returns the region that has served an operation in flight, if there is one.
 pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -> Option<Seen> {
     let Watch { start, serial, target, process, window, known } = *watch;
     let after = start.saturating_add(world.latency(process, target));
-    // What is known may be forgotten here.
+    // The region that is known already may be forgotten here.
     let sure = known.sure.or_else(|| actor.sure.ended(after, horizon));
     if sure.is_some_and(|sure| actor.is_blind(after, u64::MAX, sure.begin)) {
         return None;
@@ -673,19 +675,19 @@ pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -
     (found != known).then_some(Seen { serial, target, process, window, known: found })
 }
 
-/// The origin learns what has served an operation under way.
+/// Records at the origin which region has served an operation in flight.
 pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
     actor.outstanding.learn(seen.serial, seen.window, seen.target, seen.known);
 }
 
-/// The origin learns when one of several targets was away.
+/// Records at the origin when one of several targets was away.
 pub(crate) fn note_away(actor: &mut Actor, away: &Away) {
     if let Some(case) = actor.cases.get_mut(away.case) {
         case.away.push((away.index, away.wide, away.gap));
     }
 }
 
-/// The origin gets one of several answers; the last of them decides.
+/// Records one of several answers at the origin. The last one yields the result.
 pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     let case = actor.cases.get_mut(served.case)?;
     let target = case.targets.get_mut(served.index as usize)?;
@@ -702,7 +704,7 @@ pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
     })
 }
 
-/// The rules for one and for several targets.
+/// Applies the rules for one and for several targets.
 fn judge(case: &Case) -> Option<Waited> {
     let (enter, leave) = (case.enter, case.leave);
     let several = |certain: bool| {
@@ -737,7 +739,7 @@ fn judge(case: &Case) -> Option<Waited> {
         if certain.is_empty() {
             low = wider.0;
         }
-        // How it ended says something only where nobody else can have held it up for longer.
+        // The end of the call tells something only if no other target can have delayed it for longer.
         if wider.1 > high {
             (high, aligned, blamed) = (wider.1, 0, &all);
         }
@@ -745,7 +747,7 @@ fn judge(case: &Case) -> Option<Waited> {
     if high == 0 {
         return None;
     }
-    // The target that was the last to come at all stands for all of them. Others may have come again after it.
+    // The target that came last stands for all of them. Others may have come again after it.
     let came = |it: &&&Target| it.sure.first.begin < leave;
     let candidates = blamed.iter().filter(came);
     let order = |it: &&&Target| (it.sure.first.begin, it.sure.last, it.process);
@@ -765,9 +767,10 @@ fn judge(case: &Case) -> Option<Waited> {
 }
 
 impl Waited {
-    /// What is left of it without contention, given what is left of a length of time from its begin, and of the
-    /// whole call; `None` if nothing. A call in which others held the lock may have ended for their sake. `held` is the
-    /// time in the call during which they did, of which `booked` is a wait of the call already.
+    /// Returns the part of the wait that is not contention, or `None` if nothing is left. `left` gives the part of a
+    /// time from the begin of the wait that others did not hold the lock, `free` that part of the whole call. A call in
+    /// which others held the lock may have ended because of them. `held` is the time in the call during which they held
+    /// it, of which `booked` is a wait of the call already.
     pub(crate) fn rest(
         self,
         left: impl Fn(u64) -> u64,
@@ -782,7 +785,7 @@ impl Waited {
     }
 }
 
-/// The origin keeps a wait until its class is judged, and takes it out of what its call has left.
+/// Keeps a wait at the origin until its class is judged, and takes it out of the time that its call has left.
 pub(crate) fn keep(actor: &mut Actor, waited: &Waited) {
     let Waited { location, account, target, class, .. } = *waited;
     let Waited { enter, low, high, left, aligned, multi, .. } = *waited;
