@@ -81,11 +81,13 @@ use tree::Tree;
 use world::World;
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
-/// all locations. The analysis calls it after each window from the thread that called [`analyze`].
+/// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
+/// arguments is [`Analysis::events`], so a caller that knows the number of events of an archive can show a percentage.
 pub type Progress<'p> = &'p (dyn Fn(u64) + Sync);
 
-/// Rule by which the replay cuts a trace into windows of time. The results do not depend on it; tests use the other
-/// variants to show that.
+/// Rule by which the replay cuts a trace into windows of time. The results do not depend on it: a question is answered
+/// only when the events read so far decide it. Users keep the default; tests use the other variants to show the
+/// independence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
     /// Chooses the length of windows so that one window fits into the memory budget.
@@ -98,6 +100,8 @@ pub enum Cut {
 }
 
 /// Resources and choices of an analysis. [`Options::default`] uses all cores, 2 GiB of memory and the outermost layer.
+/// None of the resources changes the results; only the layer does. The struct is non-exhaustive, so set fields of a
+/// default value.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -168,6 +172,9 @@ impl std::error::Error for Error {
 }
 
 /// Result of [`analyze`]: ranked findings, sums over the run, and everything that could not be judged.
+///
+/// The value holds the call trees and sums of all locations in memory, but no events. Its methods only read it; the
+/// archive is not needed any more, also not for [`Analysis::write_report`].
 #[derive(Debug)]
 pub struct Analysis {
     defs: Definitions,
@@ -183,7 +190,8 @@ pub struct Analysis {
     residual: Option<u64>,
 }
 
-/// One item of the list that [`Analysis::ranked`] returns: something that costs the run time.
+/// One item of the list that [`Analysis::ranked`] returns: something that costs the run time. Both variants have bounds
+/// of the time that can be gained, so waits and inefficient communication can be compared.
 #[derive(Clone, Copy, Debug)]
 pub enum Ranked<'a> {
     /// A call path whose calls wait for other processes.
@@ -203,7 +211,7 @@ impl Ranked<'_> {
 }
 
 /// A pattern that could not be judged for some calls or for the whole archive. Its findings are incomplete, and output
-/// must say so.
+/// must say so. Its text form is one line with the pattern, the number of calls and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotComputed {
     /// Id of the pattern as `dwell_model::waits` lists it.
@@ -268,7 +276,8 @@ pub fn analyze(
 /// names the columns; times are in seconds.
 pub const PAIRS: &str = "dwell-pairs.csv";
 
-/// One row of the communication matrix: traffic of one kind from one origin to one target.
+/// One row of the communication matrix: traffic of one kind from one origin to one target. The matrix covers one layer
+/// only, the one at which waits are judged, so that traffic of a layer below is not counted twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// Name of the origin: a process, or a node if the run has more than [`MOST_PARTIES`] processes.
@@ -293,7 +302,8 @@ impl Analysis {
         &self.ranking.entries
     }
 
-    /// Returns the time of start-up, run and shutdown in nanoseconds, each summed over all locations.
+    /// Returns the time of start-up, run and shutdown in nanoseconds, each summed over all locations. Shares of
+    /// findings refer to the run, because a program can do little about start-up and shutdown.
     pub fn times(&self) -> Times {
         self.ranking.times
     }
@@ -318,18 +328,20 @@ impl Analysis {
         list
     }
 
-    /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first.
+    /// Returns call paths with time in runtime calls that neither waits nor transfer explain, the longest first. Only
+    /// those with [`Unexplained::is_finding`] are large enough to report one by one.
     pub fn unexplained(&self) -> &[Unexplained] {
         &self.unexplained
     }
 
     /// Returns the nodes with more processes than cores. An archive that does not record the cores of its processes has
-    /// none.
+    /// none, and neither have archives of other tools.
     pub fn crowds(&self) -> impl Iterator<Item = &Crowd> {
         self.world.system.crowds.values()
     }
 
-    /// Returns loops over calls that test for completion or for a change of memory, the longest first.
+    /// Returns loops over calls that test for completion or for a change of memory, the longest first. Their time is
+    /// not part of any finding.
     pub fn polling(&self) -> &[Polling] {
         &self.polling
     }
@@ -384,7 +396,7 @@ impl Analysis {
         self.world.system.processes.len()
     }
 
-    /// Returns the number of nodes in the system tree of the archive.
+    /// Returns the number of nodes that processes ran on. A node that the archive does not name counts as well.
     pub fn nodes(&self) -> usize {
         self.world.system.nodes.len()
     }
@@ -397,7 +409,8 @@ impl Analysis {
         lanes().map(|lane| lane.now).max().unwrap_or(0).saturating_sub(first)
     }
 
-    /// Returns the exclusive time of all call paths over all locations, in nanoseconds.
+    /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it
+    /// exceeds [`Self::length`], the time that a clock on the wall would show.
     pub fn time(&self) -> u64 {
         let nodes = tree::lanes(&self.replayed.shards).flat_map(|lane| lane.paths.iter());
         nodes.map(|(_, node)| node.time).sum()
@@ -428,7 +441,8 @@ impl Analysis {
         tree::lanes(&self.replayed.shards).map(|lane| lane.paths.excess).sum()
     }
 
-    /// Returns all pairs that communicate, ordered by origin, target and kind.
+    /// Returns all pairs that communicate, ordered by origin, target and kind. Each call computes the list anew from
+    /// the parts of the matrix, so keep the result if you need it twice.
     pub fn pairs(&self) -> Vec<Pair> {
         pairs(&self.world, &self.replayed)
     }
@@ -438,7 +452,8 @@ impl Analysis {
         self.world.parties.folded()
     }
 
-    /// Writes the Cube report to `path`. Its extra member [`PAIRS`] lists the pairs that communicate.
+    /// Writes the Cube report to `path`, with one value per metric, call path and location. Metrics without any value
+    /// are left out. The extra member [`PAIRS`] lists the pairs that communicate.
     ///
     /// # Errors
     /// Returns an error if the file cannot be created or written; the file may be incomplete then.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::system::System;
 
-/// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node.
+/// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node, so that the
+/// matrix stays small enough to keep in memory and to read.
 pub const MOST: usize = 1024;
 
 /// Mapping of processes to the rows and columns of the matrix.
@@ -68,16 +69,19 @@ impl Kind {
     }
 }
 
-/// Sums over all communication of one kind from one party to another.
+/// Sums over all communication of one kind from one party to another. A pair that never communicates has no cell, and a
+/// cell is never all zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Number of operations or messages.
     pub operations: u64,
     /// Bytes that were moved, in either direction.
     pub bytes: u64,
-    /// Time in nanoseconds of the calls that issued the operations. Waits are a part of it.
+    /// Time in nanoseconds of the calls that issued the operations, waits included. A call with several operations
+    /// counts for the kind and target of its first one.
     pub time: u64,
-    /// Time in nanoseconds that the origin waited for the target.
+    /// Time in nanoseconds that the origin waited for progress of the target, by the upper bounds. Other waits are not
+    /// part of it, and a profile has none.
     pub wait: u64,
 }
 

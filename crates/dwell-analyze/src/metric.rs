@@ -3,6 +3,10 @@
 use dwell_model::waits::{Certainty, Wait};
 
 /// Something that the replay sums up for each call path and location. Times are in nanoseconds, volumes in bytes.
+///
+/// [`Analysis::total`](crate::Analysis::total) and [`Analysis::at_location`](crate::Analysis::at_location) return the
+/// sums. All quantities are integers, so sums depend neither on the number of threads nor on the order in which waits
+/// become known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
     /// Number of put operations that calls on the path issued.

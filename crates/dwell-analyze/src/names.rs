@@ -8,7 +8,8 @@ use otf2::id::{CallingContextRef, ParameterRef, RegionRef, RmaWinRef, StringRef}
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition, id::Id};
 
-/// Source position of a call, with enough detail to tell it from other calls on the same line.
+/// Source position of a call, with enough detail to tell it from other calls on the same line. It comes from the
+/// calling contexts of the archive; fields that the archive does not have are empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// Name of the function that contains the call.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// A message between shards. It contains numbers only and no references, so that it could be sent over a network as it
-/// is.
+/// is. The trait is a marker: an implementation promises that no field is an index into memory of the sender.
 pub trait Letter: Copy + Send + 'static {}
 
 /// Distribution of processes to shards: each shard owns as many consecutive processes, and that number is a power of
@@ -23,7 +23,7 @@ pub struct Sharding {
 }
 
 impl Sharding {
-    /// Chooses a distribution for a number of processes. It has about 256 shards for large runs: enough to keep all
+    /// Chooses a distribution for a number of processes. A large run has a few hundred shards: enough to keep all
     /// threads busy, and few enough for batches of messages to be worth sending.
     pub fn of(processes: usize) -> Self {
         let shift = (processes / 256).max(1).next_power_of_two().trailing_zeros();
@@ -71,7 +71,8 @@ const LEAST_BATCH: usize = 512;
 const OPEN_BATCHES: usize = 12;
 
 impl<T: Letter> Post<T> {
-    /// Creates an empty outbox that allocates its own batches.
+    /// Creates an empty outbox that allocates its own batches. Use it for rare messages, whose batches are not worth a
+    /// pool.
     pub fn new(sharding: Sharding) -> Self {
         Self::with_pool(sharding, &Arc::default())
     }
@@ -128,7 +129,8 @@ impl<T: Letter> Pool<T> {
         spare.unwrap_or_else(|| Vec::with_capacity((bytes / size_of::<T>()).max(1)))
     }
 
-    /// Takes back a batch that was read, and drops its messages.
+    /// Takes back a batch that was read, drops its messages and keeps its memory for the next outbox that asks. The
+    /// pool never shrinks.
     pub fn take(&self, mut batch: Vec<T>) {
         batch.clear();
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
@@ -152,6 +154,8 @@ pub trait Transport {
     ) -> Vec<W>;
 
     /// Delivers the messages of all outboxes. Returns one list of batches for each shard, in the order of the shards.
+    /// Messages of one worker keep their order within a batch, but the order of batches is unspecified, so receivers
+    /// must sort.
     fn exchange<T: Letter>(&self, sharding: Sharding, posts: Vec<Post<T>>) -> Vec<Batches<T>>;
 
     /// Returns the minimum of `number` over all programs that take part in the replay.
@@ -161,7 +165,8 @@ pub trait Transport {
     fn share<T: Letter>(&self, letters: Vec<T>) -> Vec<T>;
 }
 
-/// A [`Transport`] within one program: threads work on the shards, and messages stay in memory.
+/// A [`Transport`] within one program: threads work on the shards, and messages stay in memory. Moving a batch to
+/// another shard is moving a `Vec`, so nothing is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     count: usize,

@@ -10,7 +10,8 @@ use super::{Share, Step};
 use crate::metric::Quantity as Q;
 
 /// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
-/// own code between the calls, so the analysis does not report the time as a wait.
+/// own code between the calls, so the analysis does not report the time as a wait. A blocking call instead of the loop
+/// would show the wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// Layer of the calls that test, such as OpenSHMEM or MPI.

@@ -15,14 +15,18 @@ use crate::replay::Replayed;
 use crate::tree::{Fold, node};
 
 /// Communication on one call path that another way of calling the runtime would make faster.
+///
+/// Such calls do not wait for anybody, so they are not part of a [`Finding`](crate::Finding). The lower bound of the
+/// saving counts only the time that the fastest tenth of comparable calls needs, the upper bound all time beyond waits.
+/// An item is reported if the middle of both is at least 1 % of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inefficiency {
     /// Id of the pattern, for example `hot_target`. The JSON output prints it.
     pub pattern: &'static str,
     /// Layer of the calls, such as OpenSHMEM or MPI.
     pub layer: Layer,
-    /// Lower bound of the time that could be saved in nanoseconds, over all locations. It is 0 if the run has nothing
-    /// to compare with.
+    /// Lower bound of the time that could be saved in nanoseconds, over all locations. It may be 0, for example if the
+    /// run has nothing to compare with.
     pub nanoseconds: u64,
     /// Upper bound of the time that could be saved in nanoseconds, over all locations. It is never 0.
     pub at_most: u64,

@@ -27,7 +27,8 @@ const MOST_EVENTS: u64 = 4 << 20;
 /// Size of the read buffer for an event file, in bytes.
 const BUFFER: usize = 128 << 10;
 
-/// Activity of one process during the wait of another one. The times cover the interval of the wait exactly.
+/// Activity of one process during the wait of another one. The times cover the interval of the wait exactly, by the
+/// upper bound of the wait. Runtime calls inside other runtime calls count as part of the outermost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meanwhile {
     /// Time outside of runtime calls in nanoseconds: the process ran its own code.
@@ -36,7 +37,8 @@ pub struct Meanwhile {
     pub calls: Vec<Doing>,
 }
 
-/// Calls of one function at one call site that overlap the interval of a wait.
+/// Calls of one function at one call site that overlap the interval of a wait. Calls that began before the interval or
+/// ended after it count with the part inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doing {
     /// The function and its call site. The site is `None` if the archive does not have it.

@@ -34,8 +34,11 @@ use sums::{Sums, Totals, top};
 pub use unexplained::Unexplained;
 pub(crate) use unexplained::list as unexplained;
 
-/// Certainty of the severity of a finding, from exact to inferred. A finding carries one value for the sum over all its
-/// locations; inferred parts outrank bounds, and bounds outrank rules.
+/// Certainty of the severity of a finding. A finding carries one value for the sum over all its locations.
+///
+/// If several apply, the analysis reports the first of this list: [`Inferred`](Self::Inferred),
+/// [`BetweenBounds`](Self::BetweenBounds), [`ByRule`](Self::ByRule), [`LowerBound`](Self::LowerBound),
+/// [`Exact`](Self::Exact). Output shows it with every finding, so that a user knows how far to trust it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// The severity follows from the records of the archive alone, with no assumption about the runtime.
@@ -64,7 +67,8 @@ impl Confidence {
     }
 }
 
-/// One call on a call path that leads to the call that waits.
+/// One call on a call path that leads to the call that waits. The steps of a path are regions that the archive recorded
+/// and, where the recorder unwound the stack, the functions between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Name of the region as the archive defines it, or `region N` for a region without a name.
@@ -73,7 +77,8 @@ pub struct Step {
     pub site: Option<Site>,
 }
 
-/// The share of one process or node in a wait, as listed in the origins and targets of a finding.
+/// The share of one process or node in a wait, as listed in the origins and targets of a finding. Shares are sorted by
+/// time, ties by the upper bound and then by the number of the party, so that equal runs produce equal output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Name of a process, or of a node if the run has more than [`MOST_PARTIES`](crate::MOST_PARTIES) processes and the
@@ -86,6 +91,10 @@ pub struct Share {
 }
 
 /// One kind of wait on one call path, summed over all locations that took this path.
+///
+/// Call paths that differ only in the values of parameters are one finding. Waits that are a part of another wait have
+/// no finding of their own, so the sum over all findings never counts a time twice. Every finding has an upper bound
+/// above 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Id of the wait state as `dwell_model::waits` lists it, for example `wait_for_progress`. The JSON output prints
@@ -131,6 +140,7 @@ pub struct Finding {
 }
 
 /// A single wait of one call: the worst of a finding, shown to users as an example that they can find in a timeline.
+/// Among waits of equal length it is the one that began first, so it does not depend on threads or windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// Name of the process that waited, or an empty string if the archive does not name it.
@@ -171,6 +181,9 @@ impl Finding {
 }
 
 /// All findings of one call path. Text and JSON output show one entry as one item of the ranking.
+///
+/// An entry is ranked by its expected gain, the middle of the bounds `nanoseconds` and `at_most`. Both are sums over
+/// all locations, so they may exceed the length of the run; compare them with [`Times::run`](crate::Times).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Phase of the program in which the call path lies. All findings of one entry share it.

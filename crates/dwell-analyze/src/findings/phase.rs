@@ -32,7 +32,8 @@ impl Phase {
     }
 }
 
-/// Time of each phase in nanoseconds, summed over all locations.
+/// Time of each phase in nanoseconds, summed over all locations. Each is a sum of exclusive times of call paths, so no
+/// time is counted twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Time in calls that start a runtime, with all calls inside them.
