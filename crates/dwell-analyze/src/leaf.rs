@@ -87,7 +87,7 @@ impl Leaf {
     };
 }
 
-/// Calls that have more to be judged for than an operation, or whose records follow other rules.
+/// Traits of calls that must be judged for more than an operation, or whose records follow other rules.
 const ORDINARY: Traits = Traits(
     Traits::ENDS.0
         | Traits::TOGETHER.0
@@ -98,7 +98,7 @@ const ORDINARY: Traits = Traits(
 );
 
 impl Player<'_> {
-    /// A call begins. Threads of one process share facts in the order of time, so theirs are ordinary.
+    /// Begins a call. Threads of one process share facts in the order of time, so their calls are ordinary ones.
     #[inline(always)]
     pub(crate) fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
         self.unfold();
@@ -115,8 +115,9 @@ impl Player<'_> {
         }
     }
 
-    /// An operation is issued; returns whether that is all there is to do now. If not, it stands in the
-    /// leaf for [`Player::issue`]: built field by field in one place, it never goes through the stack.
+    /// Records that an operation is issued. Returns `true` if nothing more is to be done now. Otherwise the operation
+    /// is in the leaf for [`Player::issue`]: it is built field by field in one place and never passes through the
+    /// stack.
     #[inline(always)]
     pub(crate) fn fold_issue(&mut self, issue: Issue, ordinary: bool) -> bool {
         let fits = self.leaf.act == Act::Nothing && !ordinary;
@@ -138,11 +139,11 @@ impl Player<'_> {
         fits
     }
 
-    /// An operation is complete at its origin; returns whether that is all there is to do now.
+    /// Records that an operation is complete at its origin. Returns `true` if nothing more is to be done now.
     #[inline(always)]
     pub(crate) fn fold_complete(&mut self, window: u32, id: u64) -> bool {
         let leaf = &mut self.leaf;
-        // Where several operations may have one number, a completion is for all of them.
+        // If several operations may have one number, a completion concerns all of them.
         let stated = leaf.traits.has(Traits::STATED);
         let outstanding = &self.actor.outstanding;
         match leaf.act {
@@ -164,7 +165,7 @@ impl Player<'_> {
         }
     }
 
-    /// Makes the call an ordinary one.
+    /// Turns the open leaf into an ordinary call on the stack.
     #[inline(always)]
     pub(crate) fn unfold(&mut self) {
         if self.leaf.act != Act::Absent {
@@ -188,7 +189,7 @@ impl Player<'_> {
         }
     }
 
-    /// A call ends: if it is the one that called nothing, everything about it is booked.
+    /// Ends a call. If it is the open leaf, everything about it is booked here.
     #[inline(always)]
     pub(crate) fn fold_leave(&mut self, time: u64, region: RegionRef) -> bool {
         if self.leaf.act == Act::Absent || self.leaf.region != region {
@@ -231,7 +232,7 @@ impl Player<'_> {
         }
     }
 
-    /// Books a call that issued an operation; returns whether it was judged and acted on its own process.
+    /// Books a call that issued an operation. Returns `true` if it was judged and acted on its own process.
     #[inline(always)]
     fn book_issue(&mut self, time: u64, path: Path, judged: bool) -> bool {
         let (enter, issue) = (self.leaf.enter, self.leaf.issue);
@@ -251,7 +252,7 @@ impl Player<'_> {
         if !self.leaf.traits.has(Traits::ONE_SIDED) {
             return self.book_issue_apart(time, path, class, target);
         }
-        // Atomics alone send and receive.
+        // Only atomics both send and receive.
         let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
         // Strided calls are ordinary ones.
         let sort = Sort::operation(class, size, far, complete, false);
@@ -265,7 +266,7 @@ impl Player<'_> {
         false
     }
 
-    /// Books a call in which nothing happened, as far as is known.
+    /// Books a call that has no records.
     #[inline(always)]
     fn book_nothing(&mut self, time: u64, path: Path, judged: bool) {
         let account = self.charge_function(time, path);
@@ -299,7 +300,7 @@ impl Player<'_> {
         }
     }
 
-    /// Charges the call to the account of its function, if it is a call of a runtime and not part of one that is judged.
+    /// Adds the time of the call to the account of its function, if it is a runtime call and not part of a judged one.
     #[inline(always)]
     fn charge_function(&mut self, time: u64, path: Path) -> Account {
         if !self.leaf.traits.has(Traits::CALL) || self.lane.judged != 0 {
@@ -326,7 +327,7 @@ impl Player<'_> {
         }
     }
 
-    /// Books a call that is no one-sided operation and issued one.
+    /// Books a call that issued an operation although its function is not a one-sided one.
     #[cold]
     #[inline(never)]
     fn book_issue_apart(&mut self, time: u64, path: Path, class: Class, target: u32) -> bool {
@@ -343,7 +344,7 @@ impl Player<'_> {
         false
     }
 
-    /// The call ends rows of operations.
+    /// Ends rows of operations at the location.
     #[cold]
     #[inline(never)]
     fn synchronise(&mut self, account: Account, time: u64, path: Path) {
@@ -364,7 +365,7 @@ impl Player<'_> {
         self.mail.asks.send(target, Ask { start, enter, leave, target, location, account, class });
     }
 
-    /// What served the operation is known in part.
+    /// Books an operation of which the region that served it is known in part.
     #[inline(never)]
     fn ask_known(&mut self, account: Account, (enter, time): (u64, u64), op: &Op) {
         let known: Known = self.actor.outstanding.known(op);

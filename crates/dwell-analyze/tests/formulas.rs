@@ -1,5 +1,5 @@
-//! What `dwell synth` has no closed form for, as small programs that have one: n processes, of which
-//! each is later than the one before by a fixed time. Equal to the nanosecond.
+//! Small programs with closed forms that `dwell synth` does not have: n processes, each later than the one before by a
+//! fixed time. Results are equal to the nanosecond.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -62,7 +62,7 @@ fn analyzed(threads: Vec<Thread>, check: impl Fn(&Analysis)) {
     });
 }
 
-/// What each process has of a quantity, and that there is nothing else of it.
+/// Checks the value of a quantity at each process, and that no other location has any of it.
 fn each(analysis: &Analysis, what: Q, expected: impl Fn(u64) -> u64) {
     for location in 0..analysis.locations() {
         let expected = expected(location as u64);
@@ -248,13 +248,13 @@ fn a_lock_that_is_handed_over() {
     }
 }
 
-/// What a collective books at a process: of how many, its rank, the delay.
+/// Amount that a collective books at a process, given the number of processes, the rank and the delay.
 type Formula = fn(u64, u64, u64) -> u64;
 
-/// Region, operation, root as a rank counted from the last, and what it books.
+/// Region, operation, root as a rank counted from the last, and the amounts that the collective books.
 type Shape = (&'static str, CollectiveOp, Option<u64>, &'static [(Q, Formula)]);
 
-/// Process k comes k delays late, and is through k nanoseconds after the first.
+/// Shapes of collectives in which process k comes k delays late, and leaves k nanoseconds after the first.
 const SHAPES: &[Shape] = &[
     ("shmem_barrier_all", CollectiveOp::Barrier, None, BARRIER),
     ("shmem_sync_all", CollectiveOp::Barrier, None, BARRIER),
@@ -309,7 +309,7 @@ const BARRIER: &[(Q, Formula)] = &[
     (Q::Wait(Wait::BarrierCompletion), |_, k, _| k),
 ];
 
-/// A collective of n processes that come one after the other: in the order of `late`.
+/// Writes a collective of n processes that come one after the other, in the order of `late`.
 fn collective(
     name: &str,
     collective_op: CollectiveOp,

@@ -1,6 +1,6 @@
-//! What inefficient communication could save, in closed form. One origin, or several; their targets are in a call that serves
-//! others all the time, so nobody waits. Times are in nanoseconds; those that decide begin a bin of the histograms, so that
-//! the fastest tenth is exact.
+//! Savings of inefficient communication, in closed form. Each test has one origin or several; their targets are in a
+//! call that progresses all the time, so nobody waits. Times are in nanoseconds; the decisive ones begin a bin of the
+//! histograms, so that the fastest tenth is exact.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -40,10 +40,10 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_fence", "layer=shmem operation=order progress=never"),
 ];
 
-/// When everything is over.
+/// End of all events in nanoseconds.
 const END: u64 = 100_000;
 
-/// An origin, and where it is in time.
+/// An origin and its present time.
 struct Origin {
     thread: Thread,
     now: u64,
@@ -66,7 +66,7 @@ impl Origin {
         self
     }
 
-    /// An operation that is complete when its call ends.
+    /// Adds an operation that is complete when its call ends.
     fn operation(
         mut self,
         region: RegionRef,
@@ -111,7 +111,7 @@ impl Origin {
     }
 }
 
-/// Serves others all the time.
+/// Returns a target that progresses operations of others all the time.
 fn target() -> Thread {
     Thread::default()
         .at(0, Enter { region: MAIN })
@@ -119,7 +119,7 @@ fn target() -> Thread {
         .at(END, Leave { region: MAIN })
 }
 
-/// What is found of some origins with targets behind them, whatever the windows.
+/// Returns the findings about some origins with targets after them, after checking that they do not depend on windows.
 fn found(origins: Vec<Origin>, targets: usize) -> Vec<Inefficiency> {
     let mut processes: Vec<Vec<Thread>> = (0..targets).map(|_| vec![target()]).collect();
     processes.extend(origins.into_iter().map(|it| vec![it.end()]));
@@ -138,7 +138,7 @@ fn found(origins: Vec<Origin>, targets: usize) -> Vec<Inefficiency> {
     results.into_iter().next().unwrap()
 }
 
-/// Pattern, calls and both bounds.
+/// Returns the pattern, the calls and both bounds of each finding.
 fn figures(list: &[Inefficiency]) -> Vec<(&'static str, u64, u64, u64)> {
     list.iter().map(|it| (it.pattern, it.calls, it.nanoseconds, it.at_most)).collect()
 }
@@ -268,7 +268,7 @@ fn static_data() {
     assert_eq!(found(vec![Origin::begin().times(20, from(STATIC, 1_024))], 1), []);
 }
 
-/// What saves less than 1 % of the run is not told, and what saves most comes first, before waits that cost less.
+/// Savings below 1 % of the run are not reported, and the greatest saving comes first, before waits that cost less.
 #[test]
 fn ranked_by_what_can_be_gained() {
     let strided = |it: Origin| it.operation(IGET, WINDOW, 0, 2_048, 1_024).compute(2_000);

@@ -1,5 +1,5 @@
-//! Calls that call nothing are booked in one go, unless a window ends inside of them. Both ways give one result.
-//! One window, times in nanoseconds.
+//! Calls that make no other call are booked at once, unless a window ends inside of them. Both ways give the same
+//! result. Times are in nanoseconds.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("ARMCI_Fence", "layer=armci operation=complete_remote progress=always completes=remote"),
 ];
 
-/// A target that computes from 0 to 500, then calls.
+/// Returns a target that computes from 0 to 500, then calls.
 fn target() -> Thread {
     Thread::default()
         .at(0, Enter { region: MAIN })
@@ -38,7 +38,7 @@ fn target() -> Thread {
         .at(1_000, Leave { region: MAIN })
 }
 
-/// What an origin waits for progress of one target and of several, without and with what is in doubt.
+/// Returns the waits of an origin for progress of one target and of several, with and without calls that may progress.
 fn waits(origin: Thread) -> Vec<[(u64, u64); 2]> {
     let origin = origin.at(1_000, Leave { region: MAIN });
     let processes = [vec![origin], vec![target()], vec![target()]];
@@ -91,7 +91,7 @@ fn a_get_waits_for_its_target() {
     assert_eq!(waits(origin), [[(400, 400), (0, 0)]; 3]);
 }
 
-/// ARMCI is done with an accumulate when its data has left.
+/// ARMCI completes an accumulate at the origin when its data has left.
 #[test]
 fn an_accumulate_does_not_wait_for_its_target() {
     let origin = origin()
@@ -114,7 +114,8 @@ fn neither_does_one_that_is_waited_for_later() {
     assert_eq!(waits(origin), [[(0, 0); 2]; 3]);
 }
 
-/// Numbers may come again. A completion is then for all operations of its number, so that this call waits for two targets.
+/// Operations may have equal numbers. A completion then concerns all operations with its number, so this call waits for
+/// two targets.
 #[test]
 fn operations_of_one_number_are_complete_together() {
     let get = |thread: Thread, target, enter| {

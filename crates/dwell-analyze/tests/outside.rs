@@ -38,7 +38,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("MPI_Win_sync", "layer=mpi operation=order progress=never"),
 ];
 
-/// All processes, and the first of them.
+/// Window of all processes, and window of the first of them.
 const ALL: RmaWinRef = RmaWinRef(0);
 const TEAM: RmaWinRef = RmaWinRef(1);
 
@@ -48,7 +48,7 @@ fn region(name: &str) -> RegionRef {
     RegionRef(REGIONS.iter().position(|row| row.0 == name).unwrap() as u32)
 }
 
-/// Writes an archive; each process has a node of its own.
+/// Writes an archive in which each process has a node of its own.
 fn write(directory: &std::path::Path, lists: &[Events], team: usize) {
     let archive =
         ArchiveWriter::create(directory, "traces", otf2::write::Options::default()).unwrap();
@@ -127,7 +127,7 @@ fn analysed(directory: &std::path::Path, cut: Cut, threads: usize) -> Analysis {
     sums::analyze(&Archive::open(directory).unwrap(), &options)
 }
 
-/// A call with its records.
+/// Returns a call with its records.
 fn call(name: &str, enter: u64, leave: u64, records: Events) -> Events {
     let region = region(name);
     let mut events = vec![(enter, Enter { region }.into())];
@@ -156,7 +156,7 @@ fn get(enter: u64, leave: u64, target: u32, id: u64) -> Events {
     ]
 }
 
-/// The records of a barrier that is over at some time, after this operation if there is one.
+/// Returns the records of a barrier that ends at some time, after this operation if there is one.
 fn barrier(end: u64, win: RmaWinRef, last: Option<u64>) -> Events {
     let complete = last.map(|id| {
         let matching_id = MatchingId(id);
@@ -234,7 +234,7 @@ fn a_loop_of_tests_is_polling() {
     }
 }
 
-/// Calls at several sites that come again in turn are one loop; a site that comes once is not part of one.
+/// Calls at several sites that repeat in turn are one loop; a site that occurs once is not part of one.
 #[test]
 fn a_loop_may_ask_at_several_sites() {
     let ask = |name, enter| call(name, enter, enter + 2, vec![]);
@@ -321,7 +321,7 @@ impl Random {
     }
 }
 
-/// A call that waited for targets: in [enter, leave], target to start and kind of the last operation.
+/// A call that waited for targets: its interval, and start and kind of the last operation on each target.
 struct Waiter {
     rank: usize,
     enter: u64,
@@ -329,7 +329,7 @@ struct Waiter {
     targets: BTreeMap<usize, (u64, char)>,
 }
 
-/// A random program, and what it waited for; regions in which each rank served others.
+/// A random program with its waits, and the regions in which each rank progressed operations of others.
 struct Made {
     lists: Vec<Events>,
     team: usize,
@@ -430,7 +430,7 @@ fn make(seed: u64) -> Made {
 
 type Sums = BTreeMap<Q, u64>;
 
-/// What each rank waited, and how many barriers did.
+/// Returns the waits of each rank, and the number of barriers that waited for targets outside of their group.
 fn search(made: &Made) -> (Vec<Sums>, u64) {
     let mut barriers = 0;
     let first = |target: usize, start: u64| {

@@ -54,7 +54,7 @@ fn nothing_depends_on_windows_and_threads() {
     parts_fit(&Report::open(directory.path().join("trace.cubex")).unwrap());
 }
 
-/// What is below a metric is a part of it, at every call path and location.
+/// Checks that metrics below a metric never exceed it, at every call path and location.
 fn parts_fit(report: &Report) {
     let meta = report.meta();
     let mut compared = 0;

@@ -64,7 +64,7 @@ impl Random {
     }
 }
 
-/// How often a number can be divided by 8 before it is 0.
+/// Returns the number of times that a number can be divided by 8 before it is 0.
 fn eights(mut bytes: u64) -> u32 {
     let mut count = 0;
     while bytes > 0 {
@@ -74,7 +74,7 @@ fn eights(mut bytes: u64) -> u32 {
     count
 }
 
-/// Makes a program, and says what is left of its calls.
+/// Generates a program, and returns the rests of its calls.
 fn program(seed: u64) -> (Vec<Vec<Thread>>, Vec<Call>) {
     let mut random = Random(seed);
     let processes = 2 + random.below(5) as usize;
@@ -149,7 +149,7 @@ fn program(seed: u64) -> (Vec<Vec<Thread>>, Vec<Call>) {
     (threads.collect(), calls)
 }
 
-/// The fastest tenth of some rests, rounded down to 5 significant bits; nothing if there are fewer than 10.
+/// Returns the fastest tenth of some rests, rounded down to 5 significant bits, or `None` if there are fewer than 10.
 fn tenth(mut rests: Vec<u64>) -> Option<u64> {
     rests.sort_unstable();
     let nth = rests.len().div_ceil(10);
@@ -159,7 +159,7 @@ fn tenth(mut rests: Vec<u64>) -> Option<u64> {
     Some(it >> dropped << dropped)
 }
 
-/// Transfer, unexplained time and the part of it that belongs to too few calls, of each process.
+/// Returns transfer, unexplained time, and the part of it in too few calls, for each process.
 fn search(processes: usize, calls: &[Call]) -> Vec<[u64; 3]> {
     let mut found = vec![[0; 3]; processes];
     for call in calls {

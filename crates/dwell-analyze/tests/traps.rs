@@ -1,4 +1,4 @@
-//! Mistakes that are easy to make, each as small as it gets. One window, times in nanoseconds.
+//! Mistakes that are easy to make, each in the smallest program that shows it. Times are in nanoseconds.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -34,7 +34,7 @@ const REGIONS: &[(&str, &str)] = &[
     ("shmem_test_any", "layer=shmem operation=test_change progress=conditional"),
 ];
 
-/// A thread of the program, up to 1000.
+/// Returns a thread of the program that ends at 1000.
 fn thread() -> Thread {
     Thread::default().at(0, Enter { region: MAIN })
 }
@@ -44,7 +44,7 @@ impl Thread {
         self.at(1_000, Leave { region: MAIN })
     }
 
-    /// Ends later than short traces do.
+    /// Ends the thread later than short traces do.
     fn end_late(self) -> Thread {
         self.at(100_000_000_000, Leave { region: MAIN })
     }
@@ -65,7 +65,7 @@ impl Thread {
             .at(enter + 1, Leave { region: PUT })
     }
 
-    /// A put of a word to an address.
+    /// Adds a put of a word to an address.
     fn p(self, id: u64, target: u32, offset: u64, enter: u64) -> Self {
         let (remote, matching_id) = (Rank(target), MatchingId(id));
         self.at(enter, Enter { region: PUT })
@@ -86,7 +86,7 @@ impl Thread {
             .at(leave, Leave { region: WAIT_UNTIL })
     }
 
-    /// A test of a word, and whether it found a change.
+    /// Adds a test of a word, with whether it found a change.
     fn test(self, offset: u64, found: bool, enter: u64, leave: u64) -> Self {
         let thread = self.at(enter, Enter { region: MAYBE });
         let thread = match found {
@@ -121,14 +121,14 @@ impl Thread {
     }
 }
 
-/// Analyses processes of the given threads.
+/// Analyses processes with the given threads.
 fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
     World { regions: REGIONS, processes, per_node: 1, groups: &[], latency: [0; 2], cores: &[] }
         .analyzed(check);
 }
 
-/// What is found of progress: one target, several, and by how much each may be more; and that all of it
-/// is at the first thread.
+/// Checks the waits for progress: of one target, of several, the margin of each, and that all of it is at the first
+/// thread.
 fn progress(processes: &[Vec<Thread>], expected: [u64; 4]) {
     let patterns = [
         Quantity::Wait(Wait::WaitForProgress),
@@ -143,7 +143,7 @@ fn progress(processes: &[Vec<Thread>], expected: [u64; 4]) {
     });
 }
 
-/// That a pattern was named as not computed for so many calls, and nothing was found of it.
+/// Checks that a pattern was reported as not computed for this number of calls, and that nothing was found of it.
 fn not_computed(analysis: &Analysis, pattern: &str, calls: u64, what: Quantity) {
     let notes = analysis.not_computed();
     let found: Vec<u64> =
@@ -230,8 +230,8 @@ fn a_region_that_grazes_a_request_may_have_served_it() {
     }
 }
 
-/// What a get shows that nobody served holds for gets of its class only: the second get waits 100 ns, and the first
-/// was over while the target was away.
+/// A get that no call served proves something for gets of its class only: the second get waits 100 ns, and the first
+/// ended while the target was away.
 #[test]
 fn evidence_holds_for_its_class() {
     let away = || thread().call(QUIET, 600, 640).end();
@@ -288,8 +288,8 @@ fn evidence_holds_for_its_class() {
     assert_eq!(found((0, 2, 64), plain, 3), unexplained);
 }
 
-/// Targets that come and go, in milliseconds: when the get began and ended, when the target was in its runtime, what
-/// is said of the wait, and how sure that is.
+/// Targets that come and go, in milliseconds: begin and end of the get, times of the target in its runtime, the
+/// expected wait and its confidence.
 #[test]
 fn targets_that_come_and_go() {
     const MS: u64 = 1_000_000;
@@ -330,8 +330,8 @@ fn targets_that_come_and_go() {
     check((5 * MS, 105 * MS), &many(10), 5 * MS, 59 * MS, "between bounds");
 }
 
-/// Evidence of a class whose ends follow the arrivals of its target: how many gets ended while the target was away, and
-/// how many as soon as it came.
+/// Evidence of a class whose ends follow the arrivals of its target: the number of gets that ended while the target was
+/// away, and of those that ended as soon as it came.
 #[test]
 fn ends_that_follow_arrivals_outweigh_evidence() {
     const MS: u64 = 1_000_000;
@@ -369,7 +369,7 @@ fn ends_that_follow_arrivals_outweigh_evidence() {
     assert_eq!(found(1, 2, 10 * MS), [0, 0, 200]);
 }
 
-/// Time without an explanation has a call path, and says whose it is and on whom.
+/// Unexplained time has a call path, and names the processes that it belongs to and those that were away.
 #[test]
 fn unexplained_time_has_a_place() {
     let origin = thread().get(0, 1, 100, 150).get(1, 1, 500, 620).end();
@@ -387,12 +387,12 @@ fn unexplained_time_has_a_place() {
     });
 }
 
-/// Transfer, unexplained time, and the part of that which belongs to too few calls.
+/// Returns transfer, unexplained time, and the part of it in too few calls.
 fn divided(analysis: &Analysis) -> [u64; 3] {
     [Quantity::Transfer, Quantity::Unexplained, Quantity::TooFew].map(|what| analysis.total(what))
 }
 
-/// Gets of 8 bytes that take 10 each, in a row, and then one more of each of these lengths.
+/// Returns a program with gets of 8 bytes that take 10 ns each, in a row, and then one more of each of these lengths.
 fn gets(count: u64, more: &[u64]) -> Vec<Thread> {
     let (mut thread, mut time) = (thread(), 100);
     for (id, length) in (0..).zip((0..count).map(|_| &10).chain(more)) {

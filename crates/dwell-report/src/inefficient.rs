@@ -1,22 +1,24 @@
-//! What inefficient communication is called, and what it means.
+//! Catalogue of inefficient communication: the name, the meaning and the remedy of each pattern.
 
-/// A way to communicate that takes longer than another.
+/// A way to communicate that takes longer than another one although no process waits. The catalogue is fixed at compile
+/// time; the analysis decides which of its rows a run shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inefficient {
-    /// Id of the pattern in findings.
+    /// Id of the pattern as findings and `findings.json` name it, for example `hot_target`.
     pub pattern: &'static str,
-    /// What happens.
+    /// Explanation of what the calls do and why that is slow, in plain words that begin with a small letter and have no
+    /// full stop.
     pub meaning: &'static str,
-    /// What can be done about it.
+    /// Remedy that a programmer can apply in general. Advice for a single finding may be more specific.
     pub remedy: &'static str,
 }
 
-/// The inefficiency that a pattern looks for.
+/// Returns the row of the catalogue for a pattern, or `None` if the id is unknown or names a wait state.
 pub fn inefficient(pattern: &str) -> Option<&'static Inefficient> {
     INEFFICIENT.iter().find(|it| it.pattern == pattern)
 }
 
-/// Ids of patterns, what happens, and what to do about it in general.
+/// All rows of the catalogue.
 pub(crate) const INEFFICIENT: &[Inefficient] = &[
     Inefficient {
         pattern: "strided_elements",

@@ -20,7 +20,7 @@ use otf2::Archive;
 use search::{Found, Sums};
 use trace::Trace;
 
-/// What both kinds of archives have.
+/// Waits that both kinds of archives contain.
 const WAITS: &[Q] = &[
     Q::Wait(Wait::WaitForProgress),
     Q::Margin(Wait::WaitForProgress),
@@ -39,11 +39,11 @@ const WAITS: &[Q] = &[
     Q::Wait(Wait::EarlyReduce),
 ];
 
-/// What only archives of `dwell synth random` have.
+/// Waits that only archives of `dwell synth random` contain.
 const OF_SYNTH: &[Q] =
     &[Q::Wait(Wait::LateSender), Q::Wait(Wait::LateSenderWrongOrder), Q::Wait(Wait::LateReceiver)];
 
-/// What they do not have.
+/// Waits that only archives of [`random`] contain.
 const OF_THREADS: &[Q] = &[
     Q::Wait(Wait::LatePartner),
     Q::Wait(Wait::EarlyScan),
@@ -61,8 +61,8 @@ fn sums(analysis: &Analysis) -> Vec<Sums> {
         .collect()
 }
 
-/// Compares what is found in an archive, cut into windows in different ways now and then: the result
-/// must be the same.
+/// Compares the findings in an archive with the search, for some seeds with several ways of cutting windows, which must
+/// not change the result.
 fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
     let expected = Found::of(&Trace::load(archive, per_node));
     let other = match seed % 4 {
@@ -71,7 +71,7 @@ fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
         _ => None,
     };
     for cut in [Some(Cut::Budget), other].into_iter().flatten() {
-        // Threads meet at the end of every window, which takes long if there are many.
+        // Threads meet at the end of every window, which takes long if there are many windows.
         let many = cut != Cut::Budget && seed % 40 > 1;
         let mut options = Options::default();
         (options.cut, options.threads) = (cut, if many { 1 } else { 1 + seed as usize % 3 });
@@ -91,7 +91,7 @@ fn check(seed: u64, archive: &Archive, per_node: usize) -> Found {
     expected
 }
 
-/// Compares many archives, in which each of these waits occurs. Returns in how many there was something
+/// Compares many archives, and checks that each of these waits occurs. Returns the number of archives with something
 /// that could not be known.
 fn check_all(
     seeds: Range<u64>,
@@ -116,7 +116,7 @@ fn check_all(
     unknown
 }
 
-/// Of `dwell synth random`.
+/// Checks archives of `dwell synth random`.
 fn synthetic(seeds: Range<u64>) {
     let unknown = check_all(seeds, &[WAITS, OF_SYNTH], |seed, directory| {
         let (ranks, operations) = (2 + seed % 7, seed * 7 % 23);
@@ -128,7 +128,7 @@ fn synthetic(seeds: Range<u64>) {
     assert_eq!(unknown, 0);
 }
 
-/// Of [`random`].
+/// Checks archives of [`random`].
 fn threads(seeds: Range<u64>) {
     let unknown = check_all(seeds, &[WAITS, OF_THREADS], random::generate);
     assert!(unknown > 0);
@@ -156,8 +156,8 @@ fn more_archives_of_threads_equal_a_search() {
     threads(200..800);
 }
 
-/// A request that takes longer than its operation did: whether the target recorded while it was on its way is known only
-/// when it has arrived.
+/// A request takes longer than its operation did. Whether the target recorded while the request was in flight is known
+/// only when it has arrived.
 #[test]
 fn requests_that_arrive_after_their_operation_has_ended() {
     let seed = 628;
@@ -166,8 +166,8 @@ fn requests_that_arrive_after_their_operation_has_ended() {
     check(seed, &Archive::open(directory.path()).unwrap(), per_node);
 }
 
-/// One of many in which a target was asked again for what its origin knew already, and had forgotten it
-/// since, while it did not record.
+/// One of many archives in which a target was asked again for what its origin knew already, and had forgotten it since,
+/// while it did not record.
 #[test]
 fn what_is_known_is_not_asked_again() {
     let seed = 2836;

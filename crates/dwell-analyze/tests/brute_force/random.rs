@@ -51,13 +51,13 @@ fn region(name: &str) -> RegionRef {
     RegionRef(REGIONS.iter().position(|row| row.0 == name).unwrap() as u32)
 }
 
-/// Every how many seeds there are pauses of recording.
+/// Recording is paused in one of this many seeds.
 pub(crate) const PAUSES: u64 = 4;
 
 struct Rng(u64);
 
 impl Rng {
-    /// Below a limit (splitmix64).
+    /// Returns a random number below a limit (splitmix64).
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -67,7 +67,7 @@ impl Rng {
     }
 }
 
-/// A thread while its events are made.
+/// A thread while its events are generated.
 struct Actor {
     process: usize,
     rng: Rng,
@@ -82,12 +82,12 @@ impl Actor {
         self.thread.events.push((self.now, None, event.into()));
     }
 
-    /// Gives the last record an attribute.
+    /// Adds an attribute to the last record.
     fn attribute(&mut self, attribute: (otf2::id::AttributeRef, u64)) {
         self.thread.events.last_mut().unwrap().1 = Some(attribute);
     }
 
-    /// Lets time pass: often little, so that times of different threads are equal now and then.
+    /// Lets time pass: often little, so that times of different threads are sometimes equal.
     fn pass(&mut self) {
         self.now += match self.rng.below(8) {
             0 | 1 => 0,
@@ -106,7 +106,7 @@ impl Actor {
         self.record(Leave { region });
     }
 
-    /// Recording is off for a while.
+    /// Switches recording off for a while.
     fn pause(&mut self) {
         self.pass();
         self.record(MeasurementOnOff { measurement_mode: MeasurementMode::Off });
@@ -119,7 +119,7 @@ impl Actor {
         MatchingId(self.next_id - 1)
     }
 
-    /// One operation that needs nobody else.
+    /// Adds an operation that needs no other process.
     fn operation(&mut self, processes: usize) {
         // Itself now and then.
         let remote = Rank(self.rng.below(processes as u64) as u32);
@@ -184,14 +184,14 @@ impl Actor {
         });
     }
 
-    /// Everything of the process in a window is complete.
+    /// Completes everything of the process in a window.
     fn complete(&mut self, win: RmaWinRef) {
         self.pass();
         let matching_id = MatchingId(self.next_id.saturating_sub(1));
         self.record(RmaOpCompleteRemote { win, matching_id });
     }
 
-    /// Raises a flag. Returns when.
+    /// Raises a flag. Returns the time.
     fn signal(&mut self, to: usize, offset: u64) -> u64 {
         let (remote, matching_id) = (Rank(to as u32), self.fresh());
         let atomic = self.rng.below(2) == 0;
@@ -210,15 +210,15 @@ impl Actor {
     }
 }
 
-/// Who takes part, and what is held.
+/// Processes of a random run, and the locks that are held.
 struct Run {
     rng: Rng,
-    /// The threads, and which of them belong to each process.
+    /// Threads, and the threads of each process.
     actors: Vec<Actor>,
     of: Vec<Vec<usize>>,
-    /// Members of windows 1 and on.
+    /// Members of the windows from 1 on.
     groups: Vec<Vec<u64>>,
-    /// How many collectives there were, by process and window.
+    /// Number of collectives so far, by process and window.
     sequence: Vec<Vec<u64>>,
     numbered: bool,
     pauses: bool,
@@ -272,7 +272,7 @@ impl Run {
         }
     }
 
-    /// A thread of a process.
+    /// Returns some thread of a process.
     fn any_of(&mut self, process: usize) -> usize {
         let threads = &self.of[process];
         threads[self.rng.below(threads.len() as u64) as usize]
@@ -325,7 +325,7 @@ impl Run {
         });
     }
 
-    /// Only first threads: those of one process must not overtake each other.
+    /// Uses first threads only: threads of one process must not overtake each other.
     fn notify(&mut self) {
         let (from, to) = (self.process(), self.process());
         if from == to {
@@ -368,7 +368,7 @@ impl Run {
         }
     }
 
-    /// All of some first threads wait for each other.
+    /// Lets some first threads wait for each other.
     fn partners(&mut self) {
         let number = self.rng.below(self.groups.len() as u64) as usize;
         let threads: Vec<usize> =
@@ -470,7 +470,7 @@ impl Run {
     }
 }
 
-/// Makes an archive. Returns how many processes share a node.
+/// Generates an archive. Returns the number of processes on a node.
 pub(crate) fn generate(seed: u64, directory: &Path) -> usize {
     let mut run = Run::new(seed);
     for _ in 0..1 + seed % 4 {

@@ -1,5 +1,4 @@
-//! The rules, as they are written down, applied to everything at once: no windows, no questions, no
-//! order of arrival.
+//! Applies the rules as they are documented to everything at once: no windows, no questions, no order of arrival.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +9,18 @@ use crate::trace::{Call, Record, Trace};
 
 pub(crate) type Sums = BTreeMap<Quantity, u64>;
 
-/// From, until.
+/// Begin and end of an interval.
 type Stretch = (u64, u64);
 
-/// What there is to find.
+/// Everything that is to be found in a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// By location.
+    /// Sums by location.
     pub(crate) sums: Vec<Sums>,
-    /// Targets whose answer is not in the archive, and calls for which it is not looked for: barriers
-    /// that completed operations on others.
+    /// Number of targets whose answer is not in the archive, and of calls for which nobody looks: barriers that
+    /// completed operations on others.
     pub(crate) blind: u64,
-    /// Collectives of which not all members are.
+    /// Number of collectives with missing members.
     pub(crate) partial: u64,
 }
 
@@ -45,7 +44,7 @@ impl Found {
     }
 }
 
-/// Time in [from, to] for which `covered` holds, found by looking into each gap between two edges.
+/// Returns the time in [from, to] for which `covered` holds, by examining each gap between two edges.
 fn measure(stretches: &[Stretch], from: u64, to: u64, covered: impl Fn(u64) -> bool) -> u64 {
     let mut edges: Vec<u64> = stretches.iter().flat_map(|it| [it.0, it.1]).collect();
     edges.extend([from, to]);
@@ -60,7 +59,8 @@ fn within(stretches: &[Stretch], twice: u64) -> bool {
     stretches.iter().any(|it| 2 * it.0 <= twice && twice <= 2 * it.1)
 }
 
-/// When a process served others: stretches of time over all its threads, joined where they touch.
+/// Returns the intervals in which a process progressed operations of others, over all its threads, joined where they
+/// touch.
 fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
     let serves = |call: &&Call| {
         let word = call.has("progress=always") || wide && call.has("progress=conditional");
@@ -83,10 +83,10 @@ fn regions(trace: &Trace, process: usize, wide: bool) -> Vec<Stretch> {
     joined
 }
 
-/// A lock: owner and number.
+/// Owner and number of a lock.
 type Lock = (usize, u64);
 
-/// Stretches in which others than a process hold a lock, or get it from whoever released it last.
+/// Returns the intervals in which other processes hold a lock, or receive it from the one that released it last.
 fn held_by_others(trace: &Trace, process: usize, lock: Lock) -> Vec<Stretch> {
     let mut holds: Vec<(usize, Stretch)> = Vec::new();
     for other in 0..trace.processes {
@@ -125,7 +125,7 @@ fn lock_of(call: &Call) -> Option<Lock> {
     })
 }
 
-/// What progresses alike: kind, window, and how often the bytes can be divided by 8. `None` for no bytes.
+/// Class of operations that progress alike: kind, window, and magnitude of the bytes. `None` for no bytes.
 type Class = (char, u32, Option<u32>);
 
 fn class(kind: char, window: u32, mut bytes: u64) -> Class {
@@ -137,12 +137,12 @@ fn class(kind: char, window: u32, mut bytes: u64) -> Class {
     (kind, window, eights)
 }
 
-/// Operations that a call waited for: target, start of the last one there, its class, and whether what the target did before
-/// may have been enough.
+/// Operations that a call waited for: target, start of the last one there, its class, and true if the activity of the
+/// target before may have been enough.
 type Targets = BTreeMap<usize, (u64, Class, bool)>;
 
-/// The same, and during which time: a call that others take part in waits for targets only after the last
-/// of them has come, and until the first is through.
+/// Targets of a call and the time during which it waited for them: a collective waits for targets only after its last
+/// member has come, and until the first leaves.
 type Waiter = (Targets, Stretch);
 
 /// A wait for progress before its class is judged.
@@ -157,7 +157,7 @@ struct Judged {
     multi: bool,
 }
 
-/// When a target was there during an operation.
+/// Times at which a target was in its runtime during an operation.
 struct Visits {
     first: Stretch,
     last: u64,
@@ -191,13 +191,13 @@ impl Visits {
     }
 }
 
-/// ln((late + gap) / late) in thousandths, if late is at most a twentieth of both.
+/// Returns ln((late + gap) / late) in thousandths, if `late` is at most a twentieth of both.
 fn unlikely(late: u64, gap: u64) -> u64 {
     let all = (late + gap) as f64;
     if late as f64 * 20.0 > all { 0 } else { ((all / late as f64).ln() * 1e3) as u64 }
 }
 
-/// What each call waited for, by the number of the call.
+/// Returns the targets that each call waited for, by the number of the call.
 fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
     struct Op {
         location: usize,
@@ -287,7 +287,7 @@ fn targets(trace: &Trace) -> BTreeMap<usize, Waiter> {
     all
 }
 
-/// Messages: the call that sends, the call that receives, bytes.
+/// Returns all messages: the call that sends, the call that receives, and the bytes.
 fn messages(trace: &Trace) -> Vec<(&Call, &Call, u64)> {
     let mut list = Vec::new();
     for from in 0..trace.processes {
@@ -305,7 +305,7 @@ fn messages(trace: &Trace) -> Vec<(&Call, &Call, u64)> {
     list
 }
 
-/// Collectives by window and number: call, end and root of everyone who came.
+/// Collectives by window and number: call, end and root of every member that came.
 type Instances<'t> = BTreeMap<(u32, u64), Vec<(&'t Call, u64, Option<usize>)>>;
 
 fn instances(trace: &Trace) -> Instances<'_> {
@@ -530,7 +530,7 @@ impl Found {
         }
     }
 
-    /// The n-th notification from one to another lets the n-th wait go.
+    /// Matches the n-th notification from one process to another with the n-th wait for it.
     fn notifications(&mut self, trace: &Trace) {
         for from in 0..trace.processes {
             for to in 0..trace.processes {
@@ -546,7 +546,7 @@ impl Found {
         }
     }
 
-    /// The n-th time that one waits for another, it waits for its n-th.
+    /// Matches the n-th wait of one partner for another with the n-th synchronisation of that one.
     fn partners(&mut self, trace: &Trace) {
         let mut latest: BTreeMap<usize, u64> = BTreeMap::new();
         for process in 0..trace.processes {

@@ -23,14 +23,14 @@ pub(crate) enum Record {
 /// A call of the runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// Its place in [`Trace::calls`].
+    /// Place of the call in [`Trace::calls`].
     pub(crate) number: usize,
     pub(crate) process: usize,
     pub(crate) location: usize,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
     pub(crate) meaning: String,
-    /// With their times.
+    /// Records with their times.
     pub(crate) records: Vec<(u64, Record)>,
 }
 
@@ -45,27 +45,27 @@ impl Call {
     }
 }
 
-/// A thread.
+/// A thread of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct Location {
     pub(crate) process: usize,
-    /// Time of its last event.
+    /// Time of the last event.
     pub(crate) end: u64,
-    /// When it did not record.
+    /// Intervals in which recording was off.
     pub(crate) gaps: Vec<(u64, u64)>,
 }
 
-/// Everything.
+/// All calls of an archive, with the system that made them.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub(crate) processes: usize,
     pub(crate) locations: Vec<Location>,
-    /// By location, in their order.
+    /// Calls by location, in their order.
     pub(crate) calls: Vec<Call>,
     /// Members of each window, by rank.
     pub(crate) windows: Vec<Vec<usize>>,
     pub(crate) per_node: usize,
-    /// How long a request takes at least, from one node to another and on one.
+    /// Least time of a request in nanoseconds, from one node to another and on one node.
     pub(crate) latency: [u64; 2],
 }
 
@@ -206,7 +206,7 @@ impl Trace {
         Self { processes, locations, calls, windows, per_node, latency }
     }
 
-    /// The records of a process with their calls, in the order of time, ties by thread.
+    /// Returns the records of a process with their calls, in the order of time, ties by thread.
     pub(crate) fn records(&self, process: usize) -> Vec<(&Call, u64, &Record)> {
         let calls = self.calls.iter().filter(|call| call.process == process);
         let mut list: Vec<_> = calls

@@ -1,9 +1,9 @@
-//! Programs that are written by hand, with what is to be found in them.
+//! Programs written by hand, with the findings that are expected in them.
 
 use super::*;
 use dwell_model::waits::Wait;
 
-/// A program of calls that are given: rank, name, enter, leave, records.
+/// Writes an archive from a list of calls: rank, name, enter, leave and records.
 fn by_hand(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> tempfile::TempDir {
     let mut program = Program::new(0, ranks);
     for (rank, name, enter, leave, records) in calls {
@@ -16,7 +16,7 @@ fn by_hand(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> tempfil
     directory
 }
 
-/// What was found at each rank, the same for any windows.
+/// Returns the sums of each rank, after checking that they do not depend on windows.
 fn found(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> Vec<Sums> {
     let directory = by_hand(ranks, calls);
     let whole = sums(&analysed(directory.path(), Cut::Budget, 1));
@@ -359,7 +359,7 @@ fn sends_that_a_later_call_completes() {
     assert_eq!((&waits[1], &waits[2]), (&expect(&[]), &expect(&[])));
 }
 
-/// Bytes of a message that no library keeps a copy of.
+/// Size of a message that no library buffers.
 const LARGE: u64 = 1 << 20;
 
 fn starts(time: u64, to: u32, request: u64, msg_length: u64) -> Events {
@@ -387,7 +387,7 @@ fn large_recv(time: u64, from: u32) -> Events {
     vec![(time, MpiRecv { sender, communicator, msg_tag: 0, msg_length: LARGE }.into())]
 }
 
-/// Waits for messages and for progress at a rank: late sender, late receiver, both bounds of progress.
+/// Returns the waits for messages and for progress at a rank: late sender, late receiver, and both bounds of progress.
 fn messages_and_progress(
     ranks: usize,
     calls: Vec<(usize, &str, u64, u64, Events)>,
@@ -488,10 +488,10 @@ fn a_large_message_that_needs_nobody() {
     assert_eq!(messages_and_progress(2, calls, 0), [0; 4]);
 }
 
-/// Region, time, and who ended the loops how much later than they began.
+/// Region and time of a loop, and the processes that ended the loops with the time until then.
 type Loops = (String, u64, Vec<(String, u64)>);
 
-/// How long the polling loops of rank 0 lasted, and until whom.
+/// Returns the polling loops of rank 0, with the processes that ended them.
 fn polling(ranks: usize, calls: Vec<(usize, &str, u64, u64, Events)>) -> Vec<Loops> {
     let directory = by_hand(ranks, calls);
     let of = |cut, threads| {

@@ -1,5 +1,5 @@
-//! Severities of random MPI archives equal an exhaustive search, to the nanosecond, for each location:
-//! messages, fences, epochs, collectives that do not block, locks.
+//! Severities of random MPI archives equal an exhaustive search, to the nanosecond, for each location: messages,
+//! fences, epochs, non-blocking collectives and locks.
 //!
 //! The archives are as other tools write them: regions are known by their names. The search reads all
 //! events into memory and shares nothing with the detectors.
@@ -32,7 +32,7 @@ use otf2::{Archive, Event};
 
 type Sums = BTreeMap<Q, u64>;
 
-/// A call, with its records and their times.
+/// A call with its records and their times.
 #[derive(Clone, Debug)]
 struct Call {
     name: &'static str,
@@ -41,7 +41,7 @@ struct Call {
     records: Events,
 }
 
-/// All calls but the outermost.
+/// Returns all calls except the outermost.
 fn calls(events: &Events) -> Vec<Call> {
     let mut list: Vec<Call> = Vec::new();
     for (time, event) in events {
@@ -61,15 +61,15 @@ fn calls(events: &Events) -> Vec<Call> {
     list
 }
 
-/// A message, found by looking through all calls of all ranks.
+/// A message, found by searching all calls of all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Message {
     begin: u64,
     from: usize,
     time: u64,
-    /// The request that completes it, 0 if the call does.
+    /// Request that completes the message; 0 if the call itself does.
     request: u64,
-    /// The how manieth of these ranks and this tag, and the tag.
+    /// Sequence number among the messages with these ranks and this tag, and the tag.
     number: usize,
     tag: u32,
 }
@@ -86,7 +86,7 @@ impl Search<'_> {
         }
     }
 
-    /// All messages to a rank.
+    /// Returns all messages to a rank.
     fn sent_to(&self, to: usize) -> Vec<Message> {
         let mut list: Vec<Message> = Vec::new();
         for (from, calls) in self.ranks.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Search<'_> {
         list
     }
 
-    /// When the collectives that a record completes were begun, by rank.
+    /// Returns, by rank, when the collectives that a record completes began.
     fn begun(&self, rank: usize, request: u64) -> (CommRef, BTreeMap<usize, u64>) {
         // Communicator and number of each that a rank began, in that order.
         let of = |rank: usize| {
@@ -140,7 +140,7 @@ impl Search<'_> {
         (comm, begun.collect())
     }
 
-    /// Until when a call that completes a collective had to wait.
+    /// Returns the time until which a call that completes a collective had to wait.
     fn decisive(&self, rank: usize, end: &NonBlockingCollectiveComplete) -> u64 {
         let (_, begun) = self.begun(rank, end.request_id.0);
         let root = match end.root {
@@ -260,7 +260,7 @@ impl Search<'_> {
         }
     }
 
-    /// The n-th collective that blocks of each member of a communicator is one collective.
+    /// Judges blocking collectives: the n-th of each member of a communicator is one collective.
     fn meetings(&mut self) {
         let end = |call: &Call| {
             call.records.iter().find_map(|(time, record)| match record {
@@ -318,7 +318,7 @@ impl Search<'_> {
         waits.into_iter().for_each(|(rank, what, amount)| self.add(rank, what, amount));
     }
 
-    /// The n-th fence of each rank is one fence.
+    /// Judges fences: the n-th fence of each rank is one fence.
     fn fences(&mut self) {
         let is = |call: &&Call| call.name == "MPI_Win_fence";
         let count = self.ranks[0].iter().filter(is).count();
@@ -345,7 +345,7 @@ impl Search<'_> {
         }
     }
 
-    /// The n-th post of a target to an origin belongs to the n-th access of the origin to it.
+    /// Judges epochs: the n-th post of a target to an origin belongs to the n-th access of the origin to it.
     fn epochs(&mut self) {
         // When a rank was in calls of a name that are for some other rank.
         let of = |rank: usize, names: &[&str], partner: usize| -> Vec<(u64, u64)> {
@@ -394,7 +394,7 @@ impl Search<'_> {
     }
 
     fn locks(&mut self) {
-        /// A lock that was asked for and given back. Without an owner it is on all.
+        /// A lock that was requested and released. Without an owner it is a lock on all processes.
         #[derive(Clone, Copy)]
         struct Held {
             rank: usize,
@@ -483,7 +483,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a call acts on a window of a rank.
+/// Returns `true` if a call acts on a window of a rank.
 fn acts_on(call: &Call, rank: usize, win: RmaWinRef) -> bool {
     call.records.iter().any(|(_, record)| match record {
         Event::RmaPut(it) => it.win == win && it.remote.0 as usize == rank,
@@ -492,7 +492,7 @@ fn acts_on(call: &Call, rank: usize, win: RmaWinRef) -> bool {
     })
 }
 
-/// The ranks that a call of an epoch is for.
+/// Returns the ranks that a call of an epoch names.
 fn partners(call: &Call) -> Vec<usize> {
     let group = call.records.iter().find_map(|(_, record)| match record {
         Event::RmaGroupSync(it) if it.sync_level != RmaSyncLevel::NONE => Some(it.group.0),
@@ -502,7 +502,7 @@ fn partners(call: &Call) -> Vec<usize> {
     (0..32).filter(|rank| mask >> rank & 1 == 1).collect()
 }
 
-/// The neighbours that a call names.
+/// Returns the neighbours that a call names.
 fn neighbours(call: &Call) -> Vec<usize> {
     let group = call.records.iter().find_map(|(_, record)| match record {
         Event::RmaGroupSync(it) if it.win == NEIGHBOURS => Some(it.group.0),
@@ -560,7 +560,7 @@ fn analysed(directory: &std::path::Path, cut: Cut, threads: usize) -> Analysis {
     analysis
 }
 
-/// What is below a metric is a part of it, at every call path and location.
+/// Checks that metrics below a metric never exceed it, at every call path and location.
 fn parts_fit(analysis: &Analysis, path: &std::path::Path) {
     analysis.write_report(path).unwrap();
     let report = cubex::Report::open(path).unwrap();
@@ -583,7 +583,7 @@ fn parts_fit(analysis: &Analysis, path: &std::path::Path) {
     }
 }
 
-/// Compares one trace, and adds up what was found in it.
+/// Compares one trace, and adds its findings to the totals.
 fn check(seed: u64, totals: &mut Sums) {
     let lists = random_program(seed);
     let directory = tempfile::tempdir().unwrap();
@@ -608,7 +608,7 @@ fn check(seed: u64, totals: &mut Sums) {
     }
 }
 
-/// Every wait occurs in each of these.
+/// Checks many traces, and that every wait occurs in them.
 fn check_all(seeds: std::ops::Range<u64>) {
     let mut totals = Sums::new();
     for seed in seeds {

@@ -20,19 +20,19 @@ use otf2::id::{
 use otf2::write::ArchiveWriter;
 use otf2::{Archive, Attribute, AttributeValue, Event, List, def};
 
-/// The window and communicator of all processes.
+/// Window and communicator of all processes.
 pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
-/// The window of the second further group, which is static data.
+/// Window of the second further group, which stands for static data.
 pub(crate) const STATIC: RmaWinRef = RmaWinRef(2);
-/// Attribute: where in symmetric memory something acts.
+/// Attribute with the offset in symmetric memory that an operation acts on.
 pub(crate) const OFFSET: AttributeRef = AttributeRef(0);
-/// Attribute: the number of a collective.
+/// Attribute with the sequence number of a collective.
 pub(crate) const SEQUENCE: AttributeRef = AttributeRef(1);
 
-/// An event: time, attribute, if it has one, and what.
+/// An event with its time and, if it has one, its attribute.
 pub(crate) type Entry = (u64, Option<(AttributeRef, u64)>, Event<'static>);
 
-/// The events of a thread.
+/// Events of a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Thread {
     pub(crate) events: Vec<Entry>,
@@ -54,26 +54,25 @@ impl Thread {
         self
     }
 
-    /// A call that does nothing else.
+    /// Adds a call without records.
     pub(crate) fn call(self, region: RegionRef, enter: u64, leave: u64) -> Self {
         self.at(enter, Enter { region }).at(leave, Leave { region })
     }
 }
 
-/// What an archive is made of.
+/// Everything that an archive is made of.
 pub(crate) struct World<'w> {
-    /// Name and meaning of each region; their ids are their places.
+    /// Name and meaning of each region. The place of a region is its id.
     pub(crate) regions: &'w [(&'w str, &'w str)],
-    /// The threads of each process.
+    /// Threads of each process.
     pub(crate) processes: &'w [Vec<Thread>],
-    /// How many processes share a node.
+    /// Number of processes on a node.
     pub(crate) per_node: usize,
-    /// Members of further groups, by process. Group `n` has the id `FIRST_GROUP + n` and the window
-    /// `1 + n`.
+    /// Members of further groups, by process. Group `n` has the id `FIRST_GROUP + n` and the window `1 + n`.
     pub(crate) groups: &'w [Vec<u64>],
-    /// Nanoseconds that a request takes at least: from one node to another, and on one.
+    /// Least time of a request in nanoseconds, from one node to another and on one node.
     pub(crate) latency: [u64; 2],
-    /// The cores that each process may use; none if the archive does not say.
+    /// Cores that each process may use. Empty if the archive does not record them.
     pub(crate) cores: &'w [&'w str],
 }
 
@@ -208,7 +207,7 @@ impl World<'_> {
         defs.finish().unwrap();
     }
 
-    /// Analyses it, cut into windows in several ways, and shows each result.
+    /// Analyses the archive with several ways of cutting windows, and passes each result to `check`.
     pub(crate) fn analyzed(&self, check: impl Fn(&Analysis)) {
         let directory = tempfile::tempdir().unwrap();
         self.write(directory.path());

@@ -12,8 +12,8 @@ pub(crate) fn analyze(archive: &Archive, options: &Options) -> Analysis {
     analysis
 }
 
-/// Holds the parts of the time of every call path against its time: waits, transfer and unexplained time are all of it, and
-/// no wait is longer than its call.
+/// Compares the parts of the time of every call path with its time: waits, transfer and unexplained time must add up to
+/// it, and no wait may be longer than its call.
 pub(crate) fn hold(analysis: &Analysis) {
     assert_eq!(analysis.waits_beyond_calls(), 0, "waits that are longer than their calls");
     let times = analysis.call_times();

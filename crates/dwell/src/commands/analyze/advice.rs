@@ -1,4 +1,4 @@
-//! The facts of a run and of its findings that advice follows from.
+//! Gathers the facts of a run and of its findings that advice follows from.
 
 use dwell_analyze::{Analysis, Finding, Inefficiency, Meanwhile, Ranked, Serves};
 use dwell_model::layer::Layer;
@@ -23,7 +23,7 @@ impl<'a> Advice<'a> {
         Self { analysis, runtime: property("RUNTIME"), settings: property("SETTINGS") }
     }
 
-    /// What can be done about a finding.
+    /// Returns advice on a finding.
     pub(super) fn about(&self, finding: &Finding) -> String {
         let worst = finding.worst.as_ref();
         let doing = worst.and_then(|it| it.meanwhile.as_ref());
@@ -55,7 +55,7 @@ impl<'a> Advice<'a> {
         })
     }
 
-    /// What can be done about inefficient communication.
+    /// Returns advice on inefficient communication.
     pub(super) fn instead(&self, of: &Inefficiency) -> String {
         dwell_report::advice(&Facts {
             pattern: of.pattern,
@@ -70,7 +70,8 @@ impl<'a> Advice<'a> {
         })
     }
 
-    /// The number of the entry about a call that a partner was in, other than the one that advice is about.
+    /// Returns the number of the entry about a call that a partner was in, unless it is the entry that the advice is
+    /// about.
     fn number(&self, doing: &dwell_analyze::Doing, about: &Finding) -> Option<usize> {
         let ranked = self.analysis.ranked();
         let mut entries = (1..).zip(&ranked);
@@ -92,13 +93,13 @@ impl<'a> Advice<'a> {
     }
 }
 
-/// The part of an instance that the partner computed.
+/// Returns the part of an instance in which the partner was in no runtime call.
 fn computing(doing: &Meanwhile) -> f64 {
     let calls: u64 = doing.calls.iter().map(|it| it.nanoseconds).sum();
     doing.computing as f64 / (doing.computing + calls).max(1) as f64
 }
 
-/// The calls that the partner made on itself, in words.
+/// Names the calls that the partner made on itself.
 fn on_itself(doing: &Meanwhile) -> String {
     let mut calls = doing.calls.iter().filter(|it| it.serves == Serves::NotOnItself);
     calls.next().map_or(String::new(), |it| {

@@ -1,4 +1,4 @@
-//! What shows that communication could take less time, in words and as JSON.
+//! Formats the evidence for inefficient communication in words and as JSON.
 
 use dwell_analyze::{Evidence, Inefficiency};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::words::{counted, in_seconds, time};
 use crate::format::grouped;
 use crate::terminal::visible;
 
-/// What shows it, in a sentence.
+/// Returns the evidence as a sentence.
 pub(super) fn evidence(of: &Inefficiency) -> String {
     let calls = counted(of.calls, "call", "calls");
     let all = counted(of.visits, "call", "calls");
@@ -75,7 +75,7 @@ pub(super) fn evidence(of: &Inefficiency) -> String {
     }
 }
 
-/// The same as JSON.
+/// Returns the evidence as JSON.
 pub(super) fn document(of: &Inefficiency) -> Value {
     let mut numbers = match &of.evidence {
         Evidence::Strided { elements, element_bytes, each, instead } => json!({

@@ -70,7 +70,7 @@ use super::advice::Advice;
 use super::inefficient;
 use super::words::{in_seconds, meaning};
 
-/// What a program reads.
+/// Returns the whole document `findings.json`.
 pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
     let times = analysis.times();
     let findings: Vec<Value> =
@@ -101,7 +101,7 @@ pub(super) fn document(analysis: &Analysis, advice: &Advice<'_>) -> Value {
     })
 }
 
-/// A part of the run; nothing for what is no part of it.
+/// Returns the share of the run, or `None` for start-up and shutdown and for a run without time.
 fn share(nanoseconds: u64, phase: Phase, run: u64) -> Option<f64> {
     (phase == Phase::Run && run > 0).then(|| nanoseconds as f64 / run as f64)
 }
@@ -167,7 +167,7 @@ fn inefficiency(it: &Inefficiency, advice: &Advice<'_>, run: u64) -> Value {
     })
 }
 
-/// The mean of waits over the calls that waited.
+/// Returns the mean wait over the calls that waited, in seconds, or `None` without such calls.
 fn mean(nanoseconds: u64, calls: u64) -> Option<f64> {
     (calls > 0).then(|| in_seconds(nanoseconds) / calls as f64)
 }

@@ -1,4 +1,4 @@
-//! `dwell analyze`: finds the waits in an archive, writes the report, tells what was found.
+//! `dwell analyze`: finds the waits in an archive, writes the report and prints a summary.
 //!
 //! [`json`] documents `findings.json`.
 
@@ -63,7 +63,7 @@ fn layer(name: &str) -> Result<Layer, String> {
     Layer::from_name(name).ok_or_else(|| format!("no such layer; there are {}", names()))
 }
 
-/// A number of bytes above 0, with an optional unit.
+/// Parses a number of bytes above 0, with an optional unit.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let size = parse_size(text).filter(|size| *size > 0);
     size.ok_or_else(|| "a size such as 64M is wanted".into())

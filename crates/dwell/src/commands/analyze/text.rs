@@ -1,4 +1,4 @@
-//! What a person reads: the summary in a terminal.
+//! Formats the summary of an analysis for a terminal.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,16 +13,16 @@ use super::words::{amount, call, counted, meaning, path, percent, shares, time};
 use crate::format::{grouped, shorten, wrap};
 use crate::terminal::visible;
 
-/// How many call paths with unexplained time the summary lists.
+/// Greatest number of call paths with unexplained time in the summary.
 const UNEXPLAINED_LISTED: usize = 3;
 
-/// How many call paths that wait in start-up or shutdown the summary lists.
+/// Greatest number of call paths that wait in start-up or shutdown in the summary.
 const APART_LISTED: usize = 3;
 
-/// Columns before the text of a finding: its number, and a label.
+/// Width of the columns before the text of a finding: its number and a label.
 const INDENT: usize = 13;
 
-/// What a person reads, in lines of at most `width` characters.
+/// Returns the summary in lines of at most `width` characters.
 pub(super) fn summary(
     path: &Path,
     analysis: &Analysis,
@@ -49,19 +49,19 @@ pub(super) fn summary(
     page.text
 }
 
-/// Text in lines of some width.
+/// Text that is wrapped to a width.
 struct Page {
     text: String,
     width: usize,
 }
 
 impl Page {
-    /// A paragraph; all its lines but the first are indented.
+    /// Adds a paragraph. All lines except the first are indented.
     fn say(&mut self, text: &str, indent: usize) {
         self.indented(text, 0, indent);
     }
 
-    /// An item of a list.
+    /// Adds an item of a list.
     fn item(&mut self, text: &str) {
         self.indented(text, 2, 4);
     }
@@ -73,20 +73,20 @@ impl Page {
         }
     }
 
-    /// Something about a finding.
+    /// Adds a labelled fact about a finding.
     fn tell(&mut self, label: &str, content: &str) {
         for (at, part) in wrap(content, self.width - INDENT).iter().enumerate() {
             let _ = writeln!(self.text, "   {:9} {part}", if at == 0 { label } else { "" });
         }
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     fn end(&mut self) {
         self.text.push('\n');
     }
 }
 
-/// What ran, and how much of it waits.
+/// Adds the size of the run and the time that it waits.
 fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     let times = analysis.times();
     page.say(
@@ -128,7 +128,7 @@ fn head(page: &mut Page, path: &Path, analysis: &Analysis) {
     }
 }
 
-/// What the run can gain by: call paths that wait, and inefficient communication.
+/// Adds the ranking of the run: call paths that wait, and inefficient communication.
 fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize) {
     let run = analysis.times().run;
     let of_run = || analysis.entries().iter().filter(|it| it.phase == Phase::Run);
@@ -167,7 +167,7 @@ fn entries(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, top: usize
     }
 }
 
-/// A call path that waits.
+/// Adds a call path that waits.
 fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usize, entry: &Entry) {
     let run = analysis.times().run;
     let findings = analysis.findings().get(entry.findings.clone()).unwrap_or_default();
@@ -211,7 +211,7 @@ fn entry(page: &mut Page, analysis: &Analysis, advice: &Advice<'_>, number: usiz
     }
 }
 
-/// Communication that could take less time.
+/// Adds inefficient communication.
 fn inefficiency(
     page: &mut Page,
     analysis: &Analysis,
@@ -240,7 +240,7 @@ fn inefficiency(
     page.tell("how sure", "an estimate; no wait is counted in it");
 }
 
-/// Waits of start-up and shutdown.
+/// Adds the waits of start-up and shutdown.
 fn apart(page: &mut Page, analysis: &Analysis) {
     for (phase, whole) in
         [(Phase::StartUp, analysis.times().start_up), (Phase::Shutdown, analysis.times().shutdown)]
@@ -269,7 +269,7 @@ fn apart(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// Time that no wait explains, where it is enough to be a finding.
+/// Adds unexplained time where it is enough to be a finding.
 fn unexplained(page: &mut Page, analysis: &Analysis) {
     let large: Vec<_> = analysis.unexplained().iter().filter(|it| it.is_finding).collect();
     if large.is_empty() {
@@ -312,7 +312,7 @@ fn unexplained(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-/// Loops over calls that test.
+/// Adds polling loops.
 fn polling(page: &mut Page, analysis: &Analysis) {
     let loops = analysis.polling();
     let Some(longest) = loops.first() else { return };
@@ -332,7 +332,7 @@ fn polling(page: &mut Page, analysis: &Analysis) {
     );
 }
 
-/// How many calls waited, how long on average, and where.
+/// Returns the number of calls that waited, their mean wait, and the number of locations.
 fn how_often(finding: &Finding, locations: u64) -> String {
     let calls = counted(finding.visits, "call", "calls");
     let waited = match finding.calls {
@@ -355,7 +355,7 @@ fn how_often(finding: &Finding, locations: u64) -> String {
     )
 }
 
-/// A single wait.
+/// Describes a single wait.
 fn instance(it: &Instance, is_bound: bool) -> String {
     let partner = it.partner.as_ref().map_or(String::new(), |who| format!(" for {}", visible(who)));
     format!(
@@ -367,10 +367,11 @@ fn instance(it: &Instance, is_bound: bool) -> String {
     )
 }
 
-/// How many kinds of calls that a partner made meanwhile are told.
+/// Greatest number of calls of a partner that the summary names.
 const MEANWHILE_LISTED: usize = 3;
 
-/// What the process that was waited for did meanwhile, and for waits for progress which of its calls served nobody.
+/// Describes the activity of the process that was waited for and, for waits for progress, which of its calls served
+/// nobody.
 fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
     let whole = doing.computing + doing.calls.iter().map(|it| it.nanoseconds).sum::<u64>();
     let is_much = |part: u64| part.saturating_mul(100) >= whole;
@@ -399,14 +400,14 @@ fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
         };
         parts.push((it.nanoseconds, text));
     }
-    // Sorting is stable: what took longest comes first.
+    // Sorting is stable: the longest comes first.
     parts.sort_by_key(|part| std::cmp::Reverse(part.0));
     let parts: Vec<String> =
         parts.into_iter().take(1 + MEANWHILE_LISTED).map(|part| part.1).collect();
     format!("{} {}", visible(who), parts.join("; "))
 }
 
-/// How sure a finding is, and on what condition.
+/// Describes the certainty of a finding and the condition on which it holds.
 fn how_sure(finding: &Finding) -> String {
     let word = finding.confidence.name();
     match finding.latency {

@@ -8,28 +8,28 @@ use dwell_model::waits::Wait;
 use crate::format::{grouped, seconds};
 use crate::terminal::visible;
 
-/// What happened, by the id of a wait or of inefficient communication. Tests hold that each has its words.
+/// Returns the explanation of a wait or of inefficient communication by its id. Tests check that every id has one.
 pub(super) fn meaning(id: &str) -> &'static str {
     let wait = Wait::of_id(id).map(|wait| wait.about().meaning);
     wait.or_else(|| dwell_report::inefficient(id).map(|about| about.meaning)).unwrap_or_default()
 }
 
-/// Nanoseconds as seconds, for JSON.
+/// Converts nanoseconds to seconds, for JSON.
 pub(super) fn in_seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// A time with its unit.
+/// Formats a time with its unit.
 pub(super) fn time(nanoseconds: u64) -> String {
     seconds(in_seconds(nanoseconds))
 }
 
-/// A number of things.
+/// Formats a number of things, in singular or plural.
 pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { several })
 }
 
-/// One time, or two bounds.
+/// Formats one time, or both bounds if they differ.
 pub(super) fn amount((least, most): (u64, u64)) -> String {
     match most > least {
         true => format!("{} to {}", time(least), time(most)),
@@ -37,7 +37,7 @@ pub(super) fn amount((least, most): (u64, u64)) -> String {
     }
 }
 
-/// A share in percent, or two if the bounds differ in what is printed.
+/// Formats a share in percent, or two if the bounds differ as printed.
 pub(super) fn percent((least, most): (u64, u64), of: u64) -> String {
     let text = |part: u64| format!("{:.1}", 100.0 * part as f64 / of.max(1) as f64);
     let above_zero = most > 0;
@@ -48,12 +48,12 @@ pub(super) fn percent((least, most): (u64, u64), of: u64) -> String {
     }
 }
 
-/// A call path in one line.
+/// Formats a call path in one line.
 pub(super) fn path(path: &[Step]) -> String {
     path.iter().map(|step| visible(&step.region)).collect::<Vec<_>>().join(" / ")
 }
 
-/// The last call, and where it stands in the program.
+/// Formats the last call of a path with its source position.
 pub(super) fn call(path: &[Step]) -> String {
     let Some(step) = path.last() else { return String::new() };
     match &step.site {
