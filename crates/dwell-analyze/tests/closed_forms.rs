@@ -57,7 +57,8 @@ fn srumma_for_any_window_and_any_threads() {
     }
 }
 
-/// For any windows and any number of threads. Returns what is inefficient, which is the same for all of them.
+/// Checks an archive for several windows and numbers of threads. Returns the inefficiencies, which are the same for
+/// all.
 fn check_all(directory: &std::path::Path, truth: &Truth) -> Vec<Inefficiency> {
     let mut inefficient: Option<Vec<Inefficiency>> = None;
     for cut in [Cut::Budget, Cut::EveryEvent, Cut::Nanoseconds(777), Cut::Nanoseconds(99_999)] {

@@ -1,4 +1,4 @@
-//! How findings are ranked and grouped, and what they say of single waits. Times are in nanoseconds.
+//! Ranking and grouping of findings, and their statements about single waits. Times are in nanoseconds.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -50,7 +50,7 @@ impl Thread {
             .at(leave, Leave { region })
     }
 
-    /// A collective over all processes.
+    /// Adds a collective over all processes.
     fn meet(self, region: RegionRef, number: u64, (enter, end): (u64, u64)) -> Self {
         let record = RmaCollectiveEnd {
             collective_op: CollectiveOp::Barrier,
@@ -71,7 +71,7 @@ fn analyzed(processes: &[Vec<Thread>], check: impl Fn(&Analysis)) {
         .analyzed(check);
 }
 
-/// The patterns of each entry.
+/// Returns the patterns of each entry.
 fn patterns(analysis: &Analysis) -> Vec<Vec<&'static str>> {
     let of = |it: &dwell_analyze::Entry| analysis.findings()[it.findings.clone()].iter();
     analysis.entries().iter().map(|it| of(it).map(|it| it.pattern).collect()).collect()
@@ -110,7 +110,7 @@ fn what_can_gain_most_comes_first() {
     }
 }
 
-/// Waiting for the last to come and leaving after the first are two parts of one entry.
+/// The wait for the last to come and the completion after the first are two parts of one entry.
 #[test]
 fn a_barrier_is_one_entry() {
     let one = Thread::begin().meet(BARRIER, 0, (100 * MS, 230 * MS)).end(1_000 * MS);
@@ -202,8 +202,8 @@ fn calls_that_waited_for_progress_are_counted() {
     });
 }
 
-/// Gets of a process from itself serve nobody, and a call that was open before counts from the begin of the wait. The
-/// same is found whether the location is read from its first event on or from the middle.
+/// Gets of a process from itself progress nothing for others, and a call that was open before counts from the begin of
+/// the wait. The result is equal whether the location is read from its first event or from the middle.
 #[test]
 fn what_the_partner_did_meanwhile() {
     let origin = Thread::begin().get(GET, 1, (10 * MS, 100 * MS + 100));
@@ -237,7 +237,7 @@ fn what_the_partner_did_meanwhile() {
     }
 }
 
-/// Calls that serve others by the tables, and that an operation outlived ten times or more, did not serve it.
+/// Calls that progress by the tables, but that an operation outlived ten times or more, did not serve it.
 #[test]
 fn calls_that_an_operation_outlived_are_named() {
     for (calls, serves) in [(12, Serves::Outlived), (9, Serves::Always)] {

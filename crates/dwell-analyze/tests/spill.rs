@@ -1,4 +1,4 @@
-//! More operations under way than the memory budget has room for: the answer is that of a large budget.
+//! More operations in flight than the memory budget has room for: the answer is that of a large budget.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -30,7 +30,7 @@ const REGIONS: &[(&str, &str)] = &[
 const OPERATIONS: u64 = 8_000;
 const END: u64 = 10_000_000;
 
-/// Starts many gets, waits for every third of the earlier ones in another order, then for all.
+/// Returns an origin that issues many gets, waits for every third of the earlier ones in another order, then for all.
 fn origin() -> Thread {
     let mut thread = Thread::default().at(0, Enter { region: MAIN });
     for id in 0..OPERATIONS {
@@ -56,7 +56,8 @@ fn origin() -> Thread {
         .at(END, Leave { region: MAIN })
 }
 
-/// Gets from its own node now and then, and so serves others; `late` is when it does so last.
+/// Returns a target that gets from its own node now and then, and so progresses operations of others; `late` is the
+/// last time.
 fn target(shift: u64, late: u64) -> Thread {
     let mut thread = Thread::default().at(0, Enter { region: MAIN });
     let times = (0..40).map(|it| 90_000 + shift + it * 80_000).chain([late]);

@@ -119,8 +119,8 @@ fn threads_number_their_operations_alike() {
     let win = RmaWinRef(0);
     let get = |remote| RmaGet { win, remote: Rank(remote), bytes: 8, matching_id: MatchingId(0) };
     let done = RmaOpCompleteBlocking { win, matching_id: MatchingId(0) };
-    // Number 0 of thread 0 is under way from 100 to 330 and was served at 260; number 0 of thread 1 waits
-    // from 270 until 320.
+    // Number 0 of thread 0 is in flight from 100 to 330 and was served at 260; number 0 of thread 1 waits from 270
+    // until 320.
     analyzed(
         [
             &[

@@ -2,12 +2,12 @@
 //!
 //! | | |
 //! |---|---|
-//! | pushes | every member tells the home of the instance when it entered and when it was through |
-//! | answers | the home, as soon as all members have arrived, or nobody is left who could |
+//! | pushes | every member tells the owner of the instance when it entered and when it left |
+//! | answers | the owner, as soon as all members have arrived, or no other member can |
 //! | books | at each member, on the path of its call |
 //!
-//! An instance is a context and the number of the collective in it. "Through" is the time of the
-//! collective-end record, not of the leave.
+//! An instance is a context and the sequence number of the collective in it. A member "leaves" at the time of the
+//! collective-end record, not of the leave of its call.
 //!
 //! | shape | wait | completion |
 //! |---|---|---|

@@ -2,27 +2,26 @@
 //!
 //! | | |
 //! |---|---|
-//! | pushes | acquiring, releasing and waiting go to the home of the lock |
-//! | answers | the home, once everything before the end of the wait is known |
+//! | pushes | acquiring, releasing and waiting go to the owner of the lock's state |
+//! | answers | that owner, once everything before the end of the wait is known |
 //! | books | at the waiter, on the path of the call that waited |
 //!
-//! The wait is the part of the call that is covered by holds of other processes that exclude it.
-//! Exclusive holds exclude everything, shared ones exclude exclusive ones. A lock call that also waited
-//! for the owner of the lock to progress books only what is not covered so as that: contention comes
-//! first.
+//! The wait is the part of the call that is covered by holds of other processes that exclude it. Exclusive holds
+//! exclude everything, shared ones exclude exclusive ones. A lock call that also waited for the owner of the lock to
+//! progress books as such only the time that no hold covers: contention comes first.
 //!
-//! Each holder is blamed for the part that its own hold covers. A lock that is handed over is held by nobody for a while,
-//! and still not to be had by anyone but its next holder. So an exclusive hold excludes others since the release
-//! before it, if its holder had asked by then.
+//! Each holder is blamed for the part that its own hold covers. While a lock is handed over, nobody holds it, and yet
+//! only its next holder can get it. An exclusive hold therefore excludes others since the release before it, if its
+//! holder had requested the lock by then.
 //!
-//! MPI does not say when a lock was obtained: it may be as late as in the call that gives it back. What
-//! is known are requests and releases. Sorted by release, a hold begins with its request or with the
-//! release before it, whichever is later; for a shared hold only exclusive releases count. A wait can
-//! be judged once everyone who had asked before its end has released. It ends with the own release.
-//! What follows from such holds is *inferred*.
+//! MPI does not say when a lock was acquired: it may be as late as in the call that releases it. Only requests and
+//! releases are known. Sorted by release, a hold begins with its request or with the release before it, whichever is
+//! later; for a shared hold only exclusive releases count. A wait can be judged once every process that had requested
+//! the lock before its end has released it. The wait ends with the process's own release. What follows from such holds
+//! is *inferred*.
 //!
-//! A lock on all processes of a window (no owner) excludes those on single ones, so all locks of a
-//! window and number have one home.
+//! A lock on all processes of a window (no owner) excludes those on single ones, so one shard keeps all locks of a
+//! window and number.
 
 use std::collections::BTreeMap;
 

@@ -21,8 +21,8 @@
 //! side, which waits for them: *late post* only if the call was still there when the post came. *Late
 //! complete* is the part of an early wait after the last operation of the origin that came last.
 //!
-//! A collective that does not block is a message too: the home of the instance says who began it last,
-//! and the call that completes it waits for that. Where a call waits for both, collectives come first.
+//! A non-blocking collective is matched like a message too: the owner of the instance tells which process began it
+//! last, and the call that completes it waits for that process. If a call waits for both, collectives come first.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 

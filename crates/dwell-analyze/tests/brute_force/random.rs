@@ -1,8 +1,8 @@
 //! Random archives of what `dwell synth random` does not make: processes of several threads, windows of
 //! some of the processes, two contexts of all, every shape of collective, partners, pauses.
 //!
-//! They are legal as a run could be: times of a thread do not go back, a lock is held by one process at
-//! a time, nobody is let go before what lets it go has begun.
+//! The archives are valid as a run could be: times of a thread do not go back, a lock is held by one process at a time,
+//! and no process is released before the event that releases it has begun.
 
 use std::path::Path;
 

@@ -61,13 +61,14 @@ pub(crate) const FENCES: RmaWinRef = RmaWinRef(0);
 pub(crate) const EPOCHS: RmaWinRef = RmaWinRef(1);
 pub(crate) const LOCKS: RmaWinRef = RmaWinRef(2);
 pub(crate) const WORLD: CommRef = CommRef(0);
-/// The first ranks, at least two.
+/// Communicator of the first ranks, at least two.
 pub(crate) const SOME: CommRef = CommRef(1);
-/// Connects rank 0 and all others.
+/// Intercommunicator between rank 0 and all others.
 pub(crate) const BETWEEN: CommRef = CommRef(2);
-/// No window: an `RmaGroupSync` on it is written as the attribute of the record behind it that names neighbours.
+/// Stands for no window: an `RmaGroupSync` on it is written as the attribute of the next record, which names
+/// neighbours.
 pub(crate) const NEIGHBOURS: RmaWinRef = RmaWinRef(99);
-/// A group of the ranks that are bits of the number behind this.
+/// Id of the first group. Group `FIRST_GROUP + n` has the ranks that are bits of `n`.
 pub(crate) const FIRST_GROUP: u32 = 3;
 
 pub(crate) type Events = Vec<(u64, Event<'static>)>;
@@ -188,12 +189,12 @@ impl Random {
         it ^ it >> 31
     }
 
-    /// Less than this.
+    /// Returns a random number below a limit.
     fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 
-    /// A short time, often 0.
+    /// Returns a short time, often 0.
     fn time(&mut self) -> u64 {
         self.next() % 12 / (1 + self.next() % 3)
     }
@@ -234,13 +235,13 @@ impl Program {
         self.now.len()
     }
 
-    /// Computes, and says when the next call begins.
+    /// Lets a rank compute, and returns the time at which its next call begins.
     fn compute(&mut self, rank: usize) -> u64 {
         self.now[rank] += self.random.time();
         self.now[rank]
     }
 
-    /// A call since `now`, with records at times of their own, that ends at some time.
+    /// Adds a call since `now`, with records at times of their own.
     pub(crate) fn call(&mut self, rank: usize, name: &str, records: Events, leave: u64) {
         let region = region(name);
         let events = &mut self.events[rank];
@@ -257,7 +258,7 @@ impl Program {
         self.now[rank] = leave;
     }
 
-    /// A short call.
+    /// Adds a short call.
     fn short(&mut self, rank: usize, name: &str, event: Option<Event<'static>>) {
         let enter = self.compute(rank);
         let at = enter + self.random.time() / 4;
@@ -265,7 +266,7 @@ impl Program {
         self.call(rank, name, event.map(|event| (at, event)).into_iter().collect(), leave);
     }
 
-    /// Two ranks that differ.
+    /// Returns two different ranks.
     fn two(&mut self) -> (usize, usize) {
         let one = self.random.below(self.ranks());
         let other = (one + 1 + self.random.below(self.ranks() - 1)) % self.ranks();
@@ -283,7 +284,7 @@ impl Program {
         enter
     }
 
-    /// A send that a later call completes; its enter and its request.
+    /// Adds a send that a later call completes. Returns its enter and its request.
     fn start_send(&mut self, from: usize, to: usize, tag: u32) -> (u64, u64) {
         self.requests += 1;
         let enter = self.compute(from);
@@ -295,7 +296,7 @@ impl Program {
         (enter, self.requests)
     }
 
-    /// Some messages to one rank, received in any order, some after a probe.
+    /// Adds some messages to one rank, received in any order, some after a probe.
     fn messages(&mut self) {
         let (to, _) = self.two();
         let mut list = Vec::new();
@@ -357,7 +358,7 @@ impl Program {
         }
     }
 
-    /// A put or get; its number.
+    /// Adds a put or get, and returns its number.
     fn operation(&mut self, origin: usize, target: usize, win: RmaWinRef) -> u64 {
         self.operations += 1;
         let (remote, matching_id) = (Rank(target as u32), MatchingId(self.operations));
@@ -395,7 +396,7 @@ impl Program {
         }
     }
 
-    /// Some targets expose their windows, some origins access them.
+    /// Lets some targets expose their windows and some origins access them.
     fn epoch(&mut self) {
         let mut all: Vec<usize> = (0..self.ranks()).collect();
         self.random.shuffle(&mut all);
@@ -449,14 +450,14 @@ impl Program {
         }
     }
 
-    /// Neighbours of a rank, itself among them: a group.
+    /// Returns a group of neighbours of a rank, the rank itself included.
     fn neighbours(&mut self, rank: usize) -> Event<'static> {
         let mask = self.random.below(1 << self.ranks()) | 1 << rank;
         let (sync_level, win) = (RmaSyncLevel::NONE, NEIGHBOURS);
         RmaGroupSync { sync_level, win, group: GroupRef(FIRST_GROUP + mask as u32) }.into()
     }
 
-    /// A collective that blocks: among all or some ranks, between two groups, or among neighbours.
+    /// Adds a blocking collective: among all or some ranks, between two groups, or among neighbours.
     fn meeting(&mut self) {
         let (communicator, kinds): (_, &[_]) = match self.random.below(4) {
             0 => (WORLD, &["MPI_Neighbor_alltoall"]),
@@ -502,7 +503,7 @@ impl Program {
         }
     }
 
-    /// Collectives that do not block, completed in any order, some of them together with a message.
+    /// Adds non-blocking collectives, completed in any order, some of them together with a message.
     fn collectives(&mut self) {
         let kinds = [
             CollectiveOp::Barrier,
@@ -609,7 +610,7 @@ impl Program {
         }
     }
 
-    /// Ranks take a lock one after the other, or share it; they wait for it in some call.
+    /// Lets ranks acquire a lock one after the other, or share it. Each waits for it in some call.
     fn locks(&mut self) {
         let owner = self.random.below(self.ranks());
         let mut order: Vec<usize> = (0..self.ranks()).collect();
