@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Layer to judge waits at: shmem, mpi, armci, caf, gasnet, upc. The outermost if not given.
     #[arg(long, value_parser = layer, value_name = "NAME")]
     layer: Option<Layer>,
-    /// How many call paths that wait to print.
+    /// Number of waiting call paths to print.
     #[arg(long, default_value_t = 5, value_name = "N")]
     top: usize,
     /// Print JSON: what findings.json holds.
