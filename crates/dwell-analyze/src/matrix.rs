@@ -69,8 +69,8 @@ impl Kind {
     }
 }
 
-/// Sums over all communication of one kind from one party to another. A pair that never communicates has no cell, and a
-/// cell is never all zero.
+/// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
+/// no cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Number of operations or messages.

@@ -14,7 +14,7 @@ use otf2::{AttributeValue, Definition, id::Id};
 pub struct Site {
     /// Name of the function that contains the call.
     pub function: String,
-    /// Path of the source file as debug information gives it, or an empty string if it is unknown.
+    /// Path of the source file as the archive gives it, or an empty string if it is unknown.
     pub file: String,
     /// Line number, counted from 1; 0 if it is unknown.
     pub line: u32,

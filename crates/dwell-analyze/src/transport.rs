@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// A message between shards. It contains numbers only and no references, so that it could be sent over a network as it
-/// is. The trait is a marker: an implementation promises that no field is an index into memory of the sender.
+/// is. The trait is a marker without methods: implement it for every type that goes into a [`Post`].
 pub trait Letter: Copy + Send + 'static {}
 
 /// Distribution of processes to shards: each shard owns as many consecutive processes, and that number is a power of

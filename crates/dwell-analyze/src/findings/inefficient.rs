@@ -61,8 +61,8 @@ pub enum Evidence {
         element_bytes: u64,
         /// Average time per element.
         each: u64,
-        /// Average time of a contiguous transfer of as many bytes in this run. `None` if the run has none to compare
-        /// with.
+        /// Time that a contiguous transfer of as many bytes needs in this run, if nothing delays it. If there are only
+        /// larger ones, it is theirs. `None` if the run has none to compare with.
         instead: Option<u64>,
     },
     /// Small blocking transfers that follow one another on one call path and with the same target.
@@ -92,7 +92,7 @@ pub enum Evidence {
     Static {
         /// Average time of an operation on static data.
         each: u64,
-        /// Average time of the same operation on the symmetric heap in this run.
+        /// Time that the same operation needs on the symmetric heap in this run, if nothing delays it.
         instead: u64,
     },
     /// A single process that receives more than half of all remote atomics.

@@ -114,8 +114,9 @@ pub struct Finding {
     pub at_most: u64,
     /// Certainty of the waiting time.
     pub confidence: Confidence,
-    /// Least time in nanoseconds that the analysis assumed for a request to travel to its target. Only waits for
-    /// progress have a value; it is 0 if the archive does not state a latency.
+    /// Least time in nanoseconds that the analysis assumed for a request to travel to its target: the larger one of the
+    /// values within a node and between nodes. Only waits for progress have a value; it is 0 if the archive does not
+    /// state a latency.
     pub latency: Option<u64>,
     /// Number of visits of the call path over all locations, whether they waited or not.
     pub visits: u64,
