@@ -5,7 +5,7 @@
 
 mod support;
 
-use dwell_analyze::{Analysis, Quantity as Q};
+use dwell_analyze::{Analysis, Confidence, Quantity as Q};
 use dwell_model::waits::Wait;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
@@ -189,6 +189,33 @@ fn a_target_that_comes_again_is_not_to_blame() {
         assert_eq!(quiet.nanoseconds, us(40 + 310));
         assert_eq!(quiet.targets.len(), 1);
         assert!(quiet.targets[0].who.ends_with('2'), "{:?}", quiet.targets);
+    });
+}
+
+/// Several targets come at the same time, and the quiet ends long after that: chance explains that, so the wait
+/// follows from the rule alone.
+#[test]
+fn several_targets_that_come_together_are_judged_by_rule() {
+    let us = |time: u64| 1_000 * time;
+    let put = |thread: Thread, target: u32| {
+        let (region, time) = (PUT_NBI, us(100 + u64::from(target)));
+        let (remote, matching_id) = (Rank(target), MatchingId(target.into()));
+        thread
+            .at(time, Enter { region })
+            .at(time, RmaPut { win, remote, bytes: 8, matching_id })
+            .at(time, Leave { region })
+    };
+    let origin = put(put(thread(), 1), 2)
+        .at(us(110), Enter { region: QUIET })
+        .at(us(500), RmaOpCompleteRemote { win, matching_id: MatchingId(2) })
+        .at(us(500), Leave { region: QUIET });
+    let one = thread().call(QUIET, us(350), us(510));
+    let other = thread().call(QUIET, us(350), us(520));
+    analyzed(vec![origin, one, other], |analysis| {
+        let findings = analysis.findings();
+        let quiet = findings.iter().find(|it| it.pattern == "wait_for_progress_multi").unwrap();
+        assert_eq!((quiet.nanoseconds, quiet.at_most), (us(240), us(240)));
+        assert_eq!(quiet.confidence, Confidence::ByRule);
     });
 }
 

@@ -9,7 +9,6 @@ use crate::lane::Lane;
 use crate::metric::Quantity as Q;
 use crate::tree::{Fold, node};
 use crate::world::World;
-use dwell_model::waits::Wait;
 
 /// Sums of all quantities on a call path, over all locations.
 pub(super) struct Totals([u64; Q::COUNT]);
@@ -65,17 +64,11 @@ impl Sums {
             let most = least + upper.map_or(0, get);
             sums.least += least;
             sums.most += most;
-            sums.inferred += match what {
-                Q::Wait(Wait::LateSignal) => get(Q::Inferred(Wait::LateSignal)),
-                Q::Wait(Wait::LockContention) => get(Q::Inferred(Wait::LockContention)),
-                _ => 0,
-            };
+            if let Some(wait) = what.wait() {
+                sums.inferred += get(Q::Inferred(wait));
+                sums.by_rule += get(Q::ByRule(wait));
+            }
             sums.partial += get(Q::PartialCollectives);
-            sums.by_rule += if what == Q::Wait(Wait::WaitForProgress) {
-                get(Q::ByRule(Wait::WaitForProgress))
-            } else {
-                0
-            };
             sums.visits += node.visits;
             if let Some(lane) = lanes.get(at.0 as usize) {
                 let calls = lane.paths.waiting(at.1, what);

@@ -279,7 +279,8 @@ pub(crate) fn conclude(
                 blame.add(signature, what, party, amount);
             }
         };
-        let [least, more, unexplained] = quantities(multi);
+        let wait = if multi { Wait::WaitForProgressMulti } else { Wait::WaitForProgress };
+        let (least, unexplained) = (Quantity::Wait(wait), Quantity::Unconfirmed(wait));
         let Waits { aligned, others, .. } = waits;
         // The lower bound, the upper bound, the part of it that follows from the rule alone, and unexplained time.
         let (low, high, by_rule, other) = match verdict {
@@ -295,10 +296,8 @@ pub(crate) fn conclude(
             Verdict::Independent => (0, 0, 0, aligned.high + others.high),
         };
         book(least, low);
-        book(more, high - low);
-        if !multi {
-            book(Quantity::ByRule(Wait::WaitForProgress), by_rule);
-        }
+        book(Quantity::Margin(wait), high - low);
+        book(Quantity::ByRule(wait), by_rule);
         book(unexplained, other);
         for (calls, is_aligned) in
             [(aligned.calls(target, class), true), (others.calls(target, class), false)]
@@ -338,23 +337,5 @@ impl Verdict {
             Self::Mostly | Self::Sometimes => is_aligned,
             Self::Independent => false,
         }
-    }
-}
-
-/// Returns the quantities that waits for one or several targets are booked as: the lower bound, the difference to the
-/// upper bound, and unexplained time.
-fn quantities(multi: bool) -> [Quantity; 3] {
-    use Quantity as Q;
-    match multi {
-        false => [
-            Q::Wait(Wait::WaitForProgress),
-            Q::Margin(Wait::WaitForProgress),
-            Q::Unconfirmed(Wait::WaitForProgress),
-        ],
-        true => [
-            Q::Wait(Wait::WaitForProgressMulti),
-            Q::Margin(Wait::WaitForProgressMulti),
-            Q::Unconfirmed(Wait::WaitForProgressMulti),
-        ],
     }
 }

@@ -29,6 +29,7 @@ const WAITS: &[Q] = &[
     Q::Wait(Wait::WaitForProgressMulti),
     Q::Margin(Wait::WaitForProgressMulti),
     Q::Unconfirmed(Wait::WaitForProgressMulti),
+    Q::ByRule(Wait::WaitForProgressMulti),
     Q::Wait(Wait::LockContention),
     Q::Wait(Wait::LateSignal),
     Q::Wait(Wait::BarrierWait),

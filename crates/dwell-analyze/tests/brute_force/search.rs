@@ -473,24 +473,13 @@ impl Found {
                 Some(_) => (0, 0),
             };
             use Quantity as Q;
-            let (least, more, doubtful) = match it.multi {
-                false => (
-                    Q::Wait(Wait::WaitForProgress),
-                    Q::Margin(Wait::WaitForProgress),
-                    Q::Unconfirmed(Wait::WaitForProgress),
-                ),
-                true => (
-                    Q::Wait(Wait::WaitForProgressMulti),
-                    Q::Margin(Wait::WaitForProgressMulti),
-                    Q::Unconfirmed(Wait::WaitForProgressMulti),
-                ),
-            };
-            self.add(it.location, least, low);
-            self.add(it.location, more, high - low);
-            self.add(it.location, doubtful, it.high - high);
+            let wait = if it.multi { Wait::WaitForProgressMulti } else { Wait::WaitForProgress };
+            self.add(it.location, Q::Wait(wait), low);
+            self.add(it.location, Q::Margin(wait), high - low);
+            self.add(it.location, Q::Unconfirmed(wait), it.high - high);
             let exact = depends && it.unlikely > 0;
-            if !it.multi && !exact {
-                self.add(it.location, Q::ByRule(Wait::WaitForProgress), high);
+            if !exact {
+                self.add(it.location, Q::ByRule(wait), high);
             }
         }
     }
