@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::tidy::sources;
+use crate::tidy::sources::{self, SourceFile};
+use crate::tidy::{Check, Problem};
 use crate::workspace::Workspace;
 
 /// Words with which a sentence only names its subject, and leaves the reader to find out what it says about the
@@ -116,12 +117,7 @@ impl Figures {
 /// Measures all doc comments and prints the figures, and the comments that were asked for.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let root = options.of.as_ref().unwrap_or(&workspace.root);
-    let mut comments = Vec::new();
-    for file in sources::tracked(root)? {
-        if let Some(text) = file.text.as_deref().filter(|_| file.is_rust()) {
-            comments.extend(scan(&file.path, text));
-        }
-    }
+    let comments = comments(&sources::tracked(root)?);
     let mut crates: BTreeMap<String, Figures> = BTreeMap::new();
     let mut all = Figures::default();
     for comment in &comments {
@@ -141,14 +137,48 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     );
     crates.iter().for_each(|(name, figures)| println!("{}", figures.row(name)));
     println!("{}", all.row("all"));
-    let met = all.vague_share() < MOST_VAGUE && all.labels == 0 && all.public_mean() >= LEAST_MEAN;
-    if options.check && !met {
-        bail!(
-            "goals: fewer than {} % vague, no label, {LEAST_MEAN} words on public items",
-            100.0 * MOST_VAGUE
-        );
+    let missed = missed(&all);
+    if options.check && !missed.is_empty() {
+        bail!("{}", missed.join("; "));
     }
     Ok(())
+}
+
+/// Reads the doc comments of all Rust files.
+fn comments(files: &[SourceFile]) -> Vec<Comment> {
+    let rust = files.iter().filter(|file| file.is_rust());
+    let texts = rust.filter_map(|file| Some((&file.path, file.text.as_deref()?)));
+    texts.flat_map(|(path, text)| scan(path, text)).collect()
+}
+
+/// Returns a message for each goal that the figures miss.
+fn missed(all: &Figures) -> Vec<String> {
+    let mut missed = Vec::new();
+    if all.vague_share() >= MOST_VAGUE {
+        let (share, most) = (100.0 * all.vague_share(), 100.0 * MOST_VAGUE);
+        missed.push(format!("{share:.1} % of doc comments begin vaguely, {most} % at most may"));
+    }
+    if all.labels > 0 {
+        let labels = all.labels;
+        missed.push(format!("{labels} doc comments on public items have {LABEL} words or fewer"));
+    }
+    if all.public_mean() < LEAST_MEAN {
+        let mean = all.public_mean();
+        missed
+            .push(format!("public items have {mean:.1} words of documentation, not {LEAST_MEAN}"));
+    }
+    missed
+}
+
+/// Checks the goals over the whole project, for `cargo xtask tidy`.
+pub(crate) fn check(files: &[SourceFile]) -> Check {
+    let comments = comments(files);
+    let mut all = Figures::default();
+    comments.iter().for_each(|comment| all.add(comment));
+    let hint = "`cargo xtask prose --list` shows where";
+    let problem = |it: String| Problem::of(".", format!("{it}; {hint}"));
+    let problems = missed(&all).into_iter().map(problem).collect();
+    Check::done("prose", comments.len(), "doc comments", problems)
 }
 
 fn print(comment: &Comment) {

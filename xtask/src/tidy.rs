@@ -15,6 +15,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
+use crate::prose;
 use crate::workspace::Workspace;
 use sources::SourceFile;
 
@@ -28,6 +29,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         layout::check_names(workspace),
         layout::check_lints(workspace)?,
         modules::check(&files),
+        prose::check(&files),
         fuzz_targets::check(workspace)?,
         sources::check_lengths(&files),
         sources::check_whitespace(&files),
@@ -63,7 +65,12 @@ pub(crate) struct Problem {
 
 impl Check {
     /// Creates the result of a check that examined `count` objects.
-    fn done(name: &'static str, count: usize, what: &'static str, problems: Vec<Problem>) -> Check {
+    pub(crate) fn done(
+        name: &'static str,
+        count: usize,
+        what: &'static str,
+        problems: Vec<Problem>,
+    ) -> Check {
         Check { name, count, what, problems }
     }
 
@@ -80,7 +87,7 @@ impl Problem {
     }
 
     /// Creates a problem of a whole file or directory.
-    fn of(file: &str, message: impl Into<String>) -> Problem {
+    pub(crate) fn of(file: &str, message: impl Into<String>) -> Problem {
         Problem { file: file.to_owned(), line: None, message: message.into() }
     }
 }
