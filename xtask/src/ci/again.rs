@@ -14,11 +14,14 @@ use crate::process::display;
 /// Largest number of failures that are tried again. More are no accident.
 const MOST: usize = 4;
 
-/// Runs the `cargo test` command that `tests` creates and shows its output. Failed tests are run again. Returns the
-/// names of those that passed then.
-pub(crate) fn run(tests: impl Fn() -> Command) -> Result<Vec<String>> {
+/// Runs the `cargo test` command that `tests` creates, without the tests whose names contain one of `skipped`, and shows
+/// its output. Failed tests are run again. Returns the names of those that passed then.
+pub(crate) fn run(tests: impl Fn() -> Command, skipped: &[&str]) -> Result<Vec<String>> {
     let mut command = tests();
     command.arg("--no-fail-fast");
+    if !skipped.is_empty() {
+        command.arg("--").args(skipped.iter().flat_map(|name| ["--skip", name]));
+    }
     let Err((error, failed)) = show(&mut command)? else { return Ok(Vec::new()) };
     if failed.is_empty() || failed.len() > MOST {
         bail!(error);
@@ -76,19 +79,21 @@ mod tests {
             "[ $1 = --no-fail-fast ] || exec echo again $2 $3
              echo test a::b ... FAILED; echo test c ... ok; exit 101",
         );
-        assert_eq!(run(once).unwrap(), ["a::b"]);
-        let twice = run(shell("echo test a::b ... FAILED; exit 101"));
+        assert_eq!(run(once, &[]).unwrap(), ["a::b"]);
+        let twice = run(shell("echo test a::b ... FAILED; exit 101"), &[]);
         assert!(twice.unwrap_err().to_string().contains("101"));
     }
 
     #[test]
     fn what_does_not_compile_is_not_tried_again() {
-        let error = run(shell("[ $1 = --no-fail-fast ] && exit 101")).unwrap_err();
+        let error = run(shell("[ $1 = --no-fail-fast ] && exit 101"), &[]).unwrap_err();
         assert!(error.to_string().contains("--no-fail-fast"), "{error}");
     }
 
     #[test]
     fn what_passes_is_run_once() {
-        assert!(run(shell("[ $1 = --no-fail-fast ]")).unwrap().is_empty());
+        assert!(run(shell("[ $1 = --no-fail-fast ]"), &[]).unwrap().is_empty());
+        let skips = shell("[ \"$*\" = '--no-fail-fast -- --skip a:: --skip b::' ]");
+        assert!(run(skips, &["a::", "b::"]).unwrap().is_empty());
     }
 }
