@@ -270,7 +270,8 @@ fn clocks_that_do_not_drift_evenly_are_followed() {
     eprintln!(
         "{counts:?} offsets, off by {followed} ns, by {ends} ns with the first and the last, residual {residual} ns"
     );
-    assert!(followed <= residual && residual < ends, "{followed}, {residual}, {ends}");
+    // On a busy machine round trips are long, and the residual states how far wrong times may be because of that.
+    assert!(followed <= residual && followed < ends, "{followed}, {residual}, {ends}");
 
     let (found, right) =
         (waits(&lab)["late_sender"], Messages::read(&trace, Times::True(skew)).late());
