@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::tidy::sources::{self, SourceFile};
 use crate::tidy::{Check, Problem};
@@ -41,9 +41,6 @@ pub(crate) struct Options {
     /// Measure the Rust files of another project instead of this one
     #[arg(long, value_name = "DIR")]
     of: Option<PathBuf>,
-    /// Fail if a figure misses its goal
-    #[arg(long)]
-    check: bool,
 }
 
 /// A doc comment and its place.
@@ -137,10 +134,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     );
     crates.iter().for_each(|(name, figures)| println!("{}", figures.row(name)));
     println!("{}", all.row("all"));
-    let missed = missed(&all);
-    if options.check && !missed.is_empty() {
-        bail!("{}", missed.join("; "));
-    }
+    missed(&all).iter().for_each(|it| println!("goal missed: {it}"));
     Ok(())
 }
 

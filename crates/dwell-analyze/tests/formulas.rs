@@ -164,10 +164,13 @@ fn targets_that_come_and_go() {
     }
 }
 
-/// The last of several targets to come at all is blamed, also if another one has come again after it.
-#[test]
-fn a_target_that_comes_again_is_not_to_blame() {
-    let us = |time: u64| 1_000 * time;
+/// Converts microseconds to nanoseconds.
+fn us(time: u64) -> u64 {
+    1_000 * time
+}
+
+/// Returns an origin that puts to processes 1 and 2 and completes both in a quiet from 110 to 500 microseconds.
+fn quiet_after_puts() -> Thread {
     let put = |thread: Thread, target: u32| {
         let (region, time) = (PUT_NBI, us(100 + u64::from(target)));
         let (remote, matching_id) = (Rank(target), MatchingId(target.into()));
@@ -176,13 +179,18 @@ fn a_target_that_comes_again_is_not_to_blame() {
             .at(time, RmaPut { win, remote, bytes: 8, matching_id })
             .at(time, Leave { region })
     };
-    let origin = put(put(thread(), 1), 2)
+    put(put(thread(), 1), 2)
         .at(us(110), Enter { region: QUIET })
         .at(us(500), RmaOpCompleteRemote { win, matching_id: MatchingId(2) })
-        .at(us(500), Leave { region: QUIET });
+        .at(us(500), Leave { region: QUIET })
+}
+
+/// The last of several targets to come at all is blamed, also if another one has come again after it.
+#[test]
+fn a_target_that_comes_again_is_not_to_blame() {
     let comes_again = thread().call(QUIET, us(150), us(160)).call(QUIET, us(480), us(490));
     let comes_late = thread().call(QUIET, us(470), us(510));
-    analyzed(vec![origin, comes_again, comes_late], |analysis| {
+    analyzed(vec![quiet_after_puts(), comes_again, comes_late], |analysis| {
         let findings = analysis.findings();
         let quiet = findings.iter().find(|it| it.pattern == "wait_for_progress_multi").unwrap();
         // Without the first visit of the one, until the other comes.
@@ -196,22 +204,9 @@ fn a_target_that_comes_again_is_not_to_blame() {
 /// follows from the rule alone.
 #[test]
 fn several_targets_that_come_together_are_judged_by_rule() {
-    let us = |time: u64| 1_000 * time;
-    let put = |thread: Thread, target: u32| {
-        let (region, time) = (PUT_NBI, us(100 + u64::from(target)));
-        let (remote, matching_id) = (Rank(target), MatchingId(target.into()));
-        thread
-            .at(time, Enter { region })
-            .at(time, RmaPut { win, remote, bytes: 8, matching_id })
-            .at(time, Leave { region })
-    };
-    let origin = put(put(thread(), 1), 2)
-        .at(us(110), Enter { region: QUIET })
-        .at(us(500), RmaOpCompleteRemote { win, matching_id: MatchingId(2) })
-        .at(us(500), Leave { region: QUIET });
     let one = thread().call(QUIET, us(350), us(510));
     let other = thread().call(QUIET, us(350), us(520));
-    analyzed(vec![origin, one, other], |analysis| {
+    analyzed(vec![quiet_after_puts(), one, other], |analysis| {
         let findings = analysis.findings();
         let quiet = findings.iter().find(|it| it.pattern == "wait_for_progress_multi").unwrap();
         assert_eq!((quiet.nanoseconds, quiet.at_most), (us(240), us(240)));

@@ -90,25 +90,33 @@ fn an_epoch_that_is_completed_late() {
     assert_eq!(epochs[1], expect(&[(Q::Wait(Wait::LatePost), 10)]));
 }
 
+/// Returns the completion of a non-blocking collective by its request.
+fn collective_ends(
+    time: u64,
+    request: u64,
+    collective_op: CollectiveOp,
+    communicator: CommRef,
+) -> (u64, Event<'static>) {
+    let (request_id, root) = (RequestId(request), CollectiveRoot::None);
+    let (size_sent, size_received) = (0, 0);
+    let event = NonBlockingCollectiveComplete {
+        collective_op,
+        communicator,
+        root,
+        size_sent,
+        size_received,
+        request_id,
+    };
+    (time, event.into())
+}
+
 #[test]
 fn collectives_that_do_not_block() {
     let begin = |time, request| -> Events {
         let request_id = RequestId(request);
         vec![(time, NonBlockingCollectiveRequest { request_id }.into())]
     };
-    let end = |time, request, collective_op, communicator| {
-        let (request_id, root) = (RequestId(request), CollectiveRoot::None);
-        let (size_sent, size_received) = (0, 0);
-        let event = NonBlockingCollectiveComplete {
-            collective_op,
-            communicator,
-            root,
-            size_sent,
-            size_received,
-            request_id,
-        };
-        (time, Event::from(event))
-    };
+    let end = collective_ends;
     let (barrier, reduce) = (CollectiveOp::Barrier, CollectiveOp::Allreduce);
     // Two are begun by both and completed in another order; rank 1 begins at 40 and 60.
     let waits = found(
@@ -570,20 +578,7 @@ fn loops_of_probes_sends_and_collectives_have_culprits() {
         let request_id = RequestId(request);
         vec![(time, NonBlockingCollectiveRequest { request_id }.into())]
     };
-    let end = |time, request| -> Events {
-        let (request_id, root) = (RequestId(request), CollectiveRoot::None);
-        let (collective_op, communicator) = (CollectiveOp::Barrier, WORLD);
-        let (size_sent, size_received) = (0, 0);
-        let event = NonBlockingCollectiveComplete {
-            collective_op,
-            communicator,
-            root,
-            size_sent,
-            size_received,
-            request_id,
-        };
-        vec![(time, event.into())]
-    };
+    let end = |time, request| vec![collective_ends(time, request, CollectiveOp::Barrier, WORLD)];
     let consensus = vec![
         (0, "MPI_Ibarrier", 5, 6, begin(5, 1)),
         ask("MPI_Test", 10, vec![]),
