@@ -114,12 +114,12 @@ impl Run {
     }
 }
 
-/// The release of a loop by another process.
+/// The end of a polling loop that another process caused, by a message or by a change of the tested word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
-    /// Number of the loop.
+    /// Number of the loop at its process.
     pub(crate) number: u32,
-    /// Time of the release and the process that caused it, if they were found.
+    /// Time at which the loop could end and the process that caused it, if they were found.
     pub(crate) by: Option<(u64, u32)>,
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct FlagWait {
 pub(crate) struct Inbox {
     raised: Vec<Signal>,
     waits: Vec<FlagWait>,
-    /// Releases of polling loops.
+    /// Polling loops over `shmem_test` and the like that have ended, each with the process that changed the tested word.
     pub(crate) releases: Vec<Release>,
     /// Number of waits during which no operation was seen to raise the flag.
     pub(crate) unseen: u64,

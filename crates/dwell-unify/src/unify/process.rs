@@ -69,13 +69,13 @@ impl Process {
 pub struct Thread {
     /// Name of the thread in the archive.
     pub label: Label,
-    /// Number of events in its event file.
+    /// Number of events in the event file of the thread.
     pub events: u64,
-    /// Time of its first event.
+    /// Time of the first event of the thread.
     pub first: Time,
-    /// Time of its last event.
+    /// Time of the last event of the thread.
     pub last: Time,
-    /// Number of its events that are lost.
+    /// Number of events of the thread that are lost, for instance because there was no room for them.
     pub lost: u64,
     /// Further numbers that the recorder reports about the thread; unification passes them on unchanged.
     pub numbers: Vec<u64>,
