@@ -20,43 +20,10 @@
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
 
-mod accounts;
-mod actor;
-mod blame;
-mod booking;
-mod contexts;
-mod counters;
-mod crowds;
-mod division;
-mod findings;
-mod hash;
-mod inefficient;
-mod instances;
-mod lane;
-mod leaf;
-mod locking;
-mod mail;
-mod matrix;
-mod metric;
-mod names;
-mod notes;
-mod outstanding;
-mod paths;
+mod archive;
+mod engine;
+mod output;
 mod patterns;
-mod player;
-mod polling;
-mod profile;
-mod regions;
-mod replay;
-mod report;
-mod role;
-mod seldom;
-mod shard;
-mod spill;
-mod system;
-pub mod transport;
-mod tree;
-mod world;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -65,20 +32,24 @@ use dwell_model::layer::Layer;
 use otf2::Archive;
 use otf2::read::Definitions;
 
-pub use crowds::Crowd;
-pub use division::CallTime;
-pub use findings::{
+pub use archive::crowds::Crowd;
+pub use archive::names::Site;
+use archive::world::World;
+use engine::matrix;
+pub use engine::matrix::{Cell, Kind, MOST as MOST_PARTIES};
+pub use engine::quantity::Quantity;
+use engine::replay;
+use engine::replay::Replayed;
+pub use engine::replay::least_memory;
+pub use engine::transport;
+pub use output::division::CallTime;
+pub use output::findings::{
     Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance, LISTED, LOOKED_AT,
     Meanwhile, Phase, Polling, Serves, Share, Step, Times, Unexplained,
 };
-pub use matrix::{Cell, Kind, MOST as MOST_PARTIES};
-pub use metric::Quantity;
-pub use names::Site;
-pub use profile::{Calls, Profile};
-use replay::Replayed;
-pub use replay::least_memory;
-use tree::Tree;
-use world::World;
+pub use output::profile::{Calls, Profile};
+use output::tree::Tree;
+use output::{division, findings, notes, report, tree};
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -377,7 +348,7 @@ impl Analysis {
     /// Returns the number of operations in flight that did not fit into the memory budget and were moved to a temporary
     /// file. A large number means that more memory would make the analysis faster.
     pub fn spilled(&self) -> u64 {
-        let actors = self.replayed.shards.iter().flat_map(|shard| &shard.actors);
+        let actors = self.replayed.shards.iter().flat_map(|shard| &shard.processes);
         actors.map(|actor| actor.outstanding.spilled).sum()
     }
 
@@ -511,7 +482,7 @@ fn pairs_csv(pairs: &[Pair]) -> String {
 }
 
 /// Returns the sum of a quantity over all call paths of a location.
-fn booked(lane: &lane::Lane, what: Quantity) -> u64 {
+fn booked(lane: &engine::location::Location, what: Quantity) -> u64 {
     lane.paths.iter().map(|(_, node)| node.get(what)).sum()
 }
 

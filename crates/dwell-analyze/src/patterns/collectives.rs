@@ -35,15 +35,15 @@ use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveOp, CollectiveRoot};
 use otf2::id::GroupRef;
 
-use crate::accounts::Account;
-use crate::booking::Booking;
-use crate::hash::Mixed;
-use crate::metric::Quantity;
+use crate::archive::roles::Role;
+use crate::archive::system::Context;
+use crate::archive::world::World;
+use crate::engine::accounts::Account;
+use crate::engine::booking::Booking;
+use crate::engine::hash::Mixed;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::{Message, Outbox};
 use crate::patterns::messages::{COLLECTIVES, OUTSIDE, Sent};
-use crate::role::Role;
-use crate::system::Context;
-use crate::transport::{Letter, Post};
-use crate::world::World;
 use dwell_model::waits::Wait;
 
 /// Shape of a collective, which says who waits for whom.
@@ -148,7 +148,7 @@ pub(crate) struct Arrival {
     pub(crate) outside: Option<u32>,
 }
 
-impl Letter for Arrival {}
+impl Message for Arrival {}
 
 impl Arrival {
     /// Returns the process whose shard keeps the instance. Instances are spread, so that no shard keeps them all.
@@ -175,7 +175,7 @@ pub(crate) struct Touch {
     pub(crate) time: u64,
 }
 
-impl Letter for Touch {}
+impl Message for Touch {}
 
 impl Touch {
     /// Returns the process whose shard keeps the fence.
@@ -283,8 +283,8 @@ pub(crate) struct Instances {
 
 /// Outboxes for answers.
 pub(crate) struct Answers<'a> {
-    pub(crate) bookings: &'a mut Post<Booking>,
-    pub(crate) told: &'a mut Post<Sent>,
+    pub(crate) bookings: &'a mut Outbox<Booking>,
+    pub(crate) told: &'a mut Outbox<Sent>,
 }
 
 impl Instances {
@@ -538,7 +538,7 @@ impl Way {
 }
 
 /// Tells the members of a non-blocking collective until when they had to wait, and for whom.
-fn tell(list: &[Arrival], awaited: &[Option<Late>], told: &mut Post<Sent>) {
+fn tell(list: &[Arrival], awaited: &[Option<Late>], told: &mut Outbox<Sent>) {
     for (it, for_whom) in list.iter().zip(awaited) {
         let (receiver, serial) = (it.process, 0);
         told.send(

@@ -26,16 +26,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::accounts::Account;
-use crate::actor::Actor;
-use crate::blame::Blame;
-use crate::hash::Mixed;
-use crate::instances::{Longest, NOTHING, WaitingCalls};
-use crate::matrix::Matrix;
-use crate::metric::Quantity;
-use crate::outstanding::Class;
-use crate::transport::{Letter, Post};
-use crate::world::World;
+use crate::archive::world::World;
+use crate::engine::accounts::Account;
+use crate::engine::blame::Blame;
+use crate::engine::hash::Mixed;
+use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
+use crate::engine::matrix::Matrix;
+use crate::engine::outstanding::Class;
+use crate::engine::process::Process;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::{Message, Outbox};
 use dwell_model::waits::Wait;
 
 /// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.
@@ -50,7 +50,7 @@ pub(crate) struct Evidence {
     count: u64,
 }
 
-impl Letter for Evidence {}
+impl Message for Evidence {}
 
 /// Evidence that was found in a window.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Found {
     }
 
     /// Sends all evidence to the origins.
-    pub(crate) fn send(&mut self, post: &mut Post<Evidence>) {
+    pub(crate) fn send(&mut self, post: &mut Outbox<Evidence>) {
         for ((origin, target, class), count) in self.counts.drain() {
             post.send(origin, Evidence { origin, target, class, count });
         }
@@ -199,7 +199,7 @@ pub(crate) struct Nodes {
     class: Class,
 }
 
-impl Letter for Nodes {}
+impl Message for Nodes {}
 
 /// Returns the number of pairs of nodes with evidence.
 pub(crate) fn pairs(nodes: &BTreeSet<Nodes>) -> usize {
@@ -207,8 +207,8 @@ pub(crate) fn pairs(nodes: &BTreeSet<Nodes>) -> usize {
 }
 
 /// Returns the classes for which the processes of a shard have evidence, by their nodes.
-pub(crate) fn nodes(world: &World, actors: &[Actor]) -> BTreeSet<Nodes> {
-    let of = |actor: &Actor| {
+pub(crate) fn nodes(world: &World, actors: &[Process]) -> BTreeSet<Nodes> {
+    let of = |actor: &Process| {
         let from = world.system.node(actor.index);
         let node = move |&(target, class): &(u32, Class)| {
             let to = world.system.node(target);
@@ -222,7 +222,7 @@ pub(crate) fn nodes(world: &World, actors: &[Actor]) -> BTreeSet<Nodes> {
 /// Judges all classes of a process, and books its waits.
 pub(crate) fn conclude(
     world: &World,
-    actor: &mut Actor,
+    actor: &mut Process,
     nodes: &BTreeSet<Nodes>,
     blame: &mut Blame,
     matrix: &mut Matrix,

@@ -25,11 +25,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::booking::Booking;
-use crate::locking::{LockKey, Waiting};
-use crate::metric::Quantity;
+use crate::engine::booking::Booking;
+use crate::engine::locking::{LockKey, Waiting};
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::{Message, Outbox};
 use crate::patterns::progress::Waited;
-use crate::transport::{Letter, Post};
 use dwell_model::waits::Wait;
 
 /// A message about a lock.
@@ -40,7 +40,7 @@ pub(crate) struct LockLetter {
     pub(crate) what: What,
 }
 
-impl Letter for LockLetter {}
+impl Message for LockLetter {}
 
 /// Event in the life of a lock.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +82,8 @@ struct Epoch {
 
 /// Outboxes for the results.
 pub(crate) struct Outcome<'a> {
-    pub(crate) bookings: &'a mut Post<Booking>,
-    pub(crate) waited: &'a mut Post<Waited>,
+    pub(crate) bookings: &'a mut Outbox<Booking>,
+    pub(crate) waited: &'a mut Outbox<Waited>,
 }
 
 /// State of a lock at the shard that owns it.

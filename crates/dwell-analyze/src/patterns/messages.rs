@@ -26,13 +26,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use crate::accounts::Account;
-use crate::booking::Booking;
-use crate::hash::Mixed;
-use crate::metric::Quantity;
-use crate::outstanding::{Class, Done, Known};
-use crate::polling::Release;
-use crate::transport::{Letter, Post};
+use crate::engine::accounts::Account;
+use crate::engine::booking::Booking;
+use crate::engine::hash::Mixed;
+use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::polling::Release;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::{Message, Outbox};
 use dwell_model::waits::Wait;
 
 /// Context, partner and tag. Notifications have contexts of their own.
@@ -59,7 +59,7 @@ pub(crate) struct Sent {
     pub(crate) skipped: u64,
 }
 
-impl Letter for Sent {}
+impl Message for Sent {}
 
 impl Sent {
     fn key(&self) -> Key {
@@ -78,7 +78,7 @@ pub(crate) struct Ready {
     posted: u64,
 }
 
-impl Letter for Ready {}
+impl Message for Ready {}
 
 /// A message received inside a call.
 #[derive(Clone, Copy, Debug)]
@@ -399,7 +399,7 @@ impl Inbox {
         &mut self,
         me: u32,
         horizon: u64,
-        replies: &mut Post<Ready>,
+        replies: &mut Outbox<Ready>,
         mut book: impl FnMut(Booking),
     ) {
         // Sends of one process must be in order, whatever batch they came in.
@@ -427,7 +427,7 @@ impl Inbox {
         &mut self,
         me: u32,
         horizon: u64,
-        replies: &mut Post<Ready>,
+        replies: &mut Outbox<Ready>,
         book: &mut impl FnMut(Booking),
     ) {
         // Keys of receives whose sends are missing: later receives must not take their place.

@@ -2,6 +2,7 @@
 
 pub(crate) mod collectives;
 pub(crate) mod evidence;
+pub(crate) mod inefficient;
 pub(crate) mod locks;
 pub(crate) mod messages;
 pub(crate) mod progress;

@@ -41,16 +41,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::accounts::Account;
-use crate::actor::Actor;
-use crate::locking::{LockKey, Waiting};
-use crate::outstanding::{Class, Done, Known};
+use crate::archive::world::World;
+use crate::engine::accounts::Account;
+use crate::engine::locking::{LockKey, Waiting};
+use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::process::Process;
+use crate::engine::regions::{Found, Request, Span, Visits};
+use crate::engine::transport::{Message, Outbox};
 use crate::patterns::evidence::{Found as Evidence, Key};
 use crate::patterns::messages::After;
 use crate::patterns::several::{Gaps, MOST_GAPS, uncovered};
-use crate::regions::{Found, Request, Span, Visits};
-use crate::transport::{Letter, Post};
-use crate::world::World;
 
 /// Asks the only target of a call whether an operation waited.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct Ask {
     pub(crate) class: Class,
 }
 
-impl Letter for Ask {}
+impl Message for Ask {}
 
 /// Asks one of several targets of a call.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub(crate) struct AskOne {
     known: Known,
 }
 
-impl Letter for AskOne {}
+impl Message for AskOne {}
 
 /// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ pub(crate) struct Away {
     gap: Span,
 }
 
-impl Letter for Away {}
+impl Message for Away {}
 
 /// Answer to [`AskOne`].
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ pub(crate) struct Served {
     crowded: bool,
 }
 
-impl Letter for Served {}
+impl Message for Served {}
 
 /// Answer to [`Ask`], if the operation waited.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ pub(crate) struct Waited {
     multi: bool,
 }
 
-impl Letter for Waited {}
+impl Message for Waited {}
 
 /// Asks, for an operation in flight, for the region that has served it.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +141,7 @@ pub(crate) struct Watch {
     pub(crate) known: Known,
 }
 
-impl Letter for Watch {}
+impl Message for Watch {}
 
 /// Answer to [`Watch`], if there is one.
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +153,7 @@ pub(crate) struct Seen {
     known: Known,
 }
 
-impl Letter for Seen {}
+impl Message for Seen {}
 
 /// A call with several targets, until all have answered.
 #[derive(Debug)]
@@ -285,7 +285,7 @@ impl Outside {
 }
 
 /// Asks the targets of operations that collectives completed outside of their groups.
-pub(crate) fn ask_outside(actor: &mut Actor, questions: &mut Questions<'_>) {
+pub(crate) fn ask_outside(actor: &mut Process, questions: &mut Questions<'_>) {
     let known = |_: &u32, it: &mut Behind| it.between.is_some();
     let ready: Vec<Behind> =
         actor.outside.open.extract_if(.., known).map(|(_, behind)| behind).collect();
@@ -307,14 +307,14 @@ pub(crate) enum Judged {
 
 /// Outboxes for questions.
 pub(crate) struct Questions<'a> {
-    pub(crate) asks: &'a mut Post<Ask>,
-    pub(crate) ones: &'a mut Post<AskOne>,
+    pub(crate) asks: &'a mut Outbox<Ask>,
+    pub(crate) ones: &'a mut Outbox<AskOne>,
 }
 
 /// Asks the targets of the operations that a call completed, when the call has ended.
 #[inline(always)]
 pub(crate) fn ask(
-    actor: &mut Actor,
+    actor: &mut Process,
     location: u32,
     account: Account,
     (enter, leave): (u64, u64),
@@ -334,7 +334,7 @@ pub(crate) fn ask(
 
 #[inline(never)]
 fn ask_many(
-    actor: &mut Actor,
+    actor: &mut Process,
     location: u32,
     (account, length): (Account, u64),
     (enter, leave): (u64, u64),
@@ -386,10 +386,10 @@ pub(crate) struct Needed {
 
 /// Asks the targets of a call that acquired a lock or completed operations under one, when the call has ended.
 pub(crate) fn ask_lock(
-    actor: &mut Actor,
+    actor: &mut Process,
     (key, waiting): (LockKey, Waiting),
     needed: &Needed,
-    ones: &mut Post<AskOne>,
+    ones: &mut Outbox<AskOne>,
 ) {
     let Waiting { location, account, enter, leave, .. } = waiting;
     // Of several operations to one target, the last one decides.
@@ -426,7 +426,7 @@ pub(crate) fn ask_lock(
 #[inline]
 fn look_up(
     world: &World,
-    actor: &Actor,
+    actor: &Process,
     (start, request): (u64, Request),
     known: Known,
     horizon: u64,
@@ -461,7 +461,7 @@ fn request(world: &World, (from, to): (u32, u32), start: u64, when: (u64, u64)) 
 #[inline]
 fn alone(
     world: &World,
-    actor: &Actor,
+    actor: &Process,
     (start, leave, origin): (u64, u64, u32),
     horizon: u64,
 ) -> Option<bool> {
@@ -563,7 +563,7 @@ pub(crate) enum Outcome<T> {
 #[inline]
 pub(crate) fn answer(
     world: &World,
-    actor: &Actor,
+    actor: &Process,
     ask: &Ask,
     origin: u32,
     horizon: u64,
@@ -607,11 +607,11 @@ pub(crate) fn answer(
 /// Answers the question for one of several targets.
 pub(crate) fn answer_one(
     world: &World,
-    actor: &Actor,
+    actor: &Process,
     ask: &AskOne,
     horizon: u64,
     evidence: &mut Evidence,
-    away: &mut Post<Away>,
+    away: &mut Outbox<Away>,
 ) -> Outcome<Served> {
     let AskOne { start, enter, leave, target, process, case, index, class, known } = *ask;
     let request = request(world, (process, target), start, (enter, leave));
@@ -659,7 +659,7 @@ impl AskOne {
 }
 
 /// Returns the region that has served an operation in flight, if there is one.
-pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -> Option<Seen> {
+pub(crate) fn watch(world: &World, actor: &Process, watch: &Watch, horizon: u64) -> Option<Seen> {
     let Watch { start, serial, target, process, window, known } = *watch;
     let after = start.saturating_add(world.latency(process, target));
     // The region that is known already may be forgotten here.
@@ -676,19 +676,19 @@ pub(crate) fn watch(world: &World, actor: &Actor, watch: &Watch, horizon: u64) -
 }
 
 /// Records at the origin which region has served an operation in flight.
-pub(crate) fn learn(actor: &mut Actor, seen: &Seen) {
+pub(crate) fn learn(actor: &mut Process, seen: &Seen) {
     actor.outstanding.learn(seen.serial, seen.window, seen.target, seen.known);
 }
 
 /// Records at the origin when one of several targets was away.
-pub(crate) fn note_away(actor: &mut Actor, away: &Away) {
+pub(crate) fn note_away(actor: &mut Process, away: &Away) {
     if let Some(case) = actor.cases.get_mut(away.case) {
         case.away.push((away.index, away.wide, away.gap));
     }
 }
 
 /// Records one of several answers at the origin. The last one yields the result.
-pub(crate) fn gather(actor: &mut Actor, served: &Served) -> Option<Judged> {
+pub(crate) fn gather(actor: &mut Process, served: &Served) -> Option<Judged> {
     let case = actor.cases.get_mut(served.case)?;
     let target = case.targets.get_mut(served.index as usize)?;
     (target.sure, target.wide, target.crowded) = (served.sure, served.wide, served.crowded);
@@ -786,13 +786,13 @@ impl Waited {
 }
 
 /// Keeps a wait at the origin until its class is judged, and takes it out of the time that its call has left.
-pub(crate) fn keep(actor: &mut Actor, waited: &Waited) {
+pub(crate) fn keep(actor: &mut Process, waited: &Waited) {
     let Waited { location, account, target, class, .. } = *waited;
     let Waited { enter, low, high, left, aligned, multi, .. } = *waited;
     let key = Key { location, account, target, class, multi };
     actor.ledger.wait(key, enter, (low, high), left, aligned);
-    let first = actor.lanes.first().map_or(0, |lane| lane.location);
-    if let Some(lane) = actor.lanes.get_mut(location.wrapping_sub(first) as usize) {
+    let first = actor.locations.first().map_or(0, |lane| lane.number);
+    if let Some(lane) = actor.locations.get_mut(location.wrapping_sub(first) as usize) {
         lane.paths.take_wait(account, high, left);
     }
 }

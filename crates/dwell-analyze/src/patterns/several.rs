@@ -1,6 +1,6 @@
 //! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
 
-use crate::regions::{Span, Visits};
+use crate::engine::regions::{Span, Visits};
 
 /// Greatest number of absences of a target that are kept for a call with several targets. If a target was away more
 /// often, an upper bound replaces the time in which any of them was away: the smaller of the sum of these times and the

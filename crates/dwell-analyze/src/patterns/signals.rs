@@ -18,10 +18,10 @@
 
 use dwell_model::archive::SMALL;
 
-use crate::accounts::Account;
-use crate::metric::Quantity;
-use crate::polling::Release;
-use crate::transport::Letter;
+use crate::engine::accounts::Account;
+use crate::engine::polling::Release;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::Message;
 use dwell_model::waits::Wait;
 
 /// An operation that may raise a flag.
@@ -35,7 +35,7 @@ pub(crate) struct Signal {
     pub(crate) bytes: u64,
 }
 
-impl Letter for Signal {}
+impl Message for Signal {}
 
 impl Signal {
     fn covers(&self, wanted: Option<u64>) -> bool {

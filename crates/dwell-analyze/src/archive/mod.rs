@@ -1,0 +1,10 @@
+//! What the definitions of an archive say before any event is read: who takes part, the role of each region, clocks,
+//! call sites and counters.
+
+pub(crate) mod contexts;
+pub(crate) mod counters;
+pub(crate) mod crowds;
+pub(crate) mod names;
+pub(crate) mod roles;
+pub(crate) mod system;
+pub(crate) mod world;

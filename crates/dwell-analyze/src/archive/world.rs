@@ -1,0 +1,171 @@
+//! Data that is the same for every process: definitions, options, and the conversion of ticks to nanoseconds.
+
+use std::collections::BTreeSet;
+
+use dwell_model::archive;
+use dwell_model::layer::Layer;
+use otf2::id::AttributeRef;
+use otf2::read::Definitions;
+use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
+
+use crate::archive::contexts::Contexts;
+use crate::archive::counters::Counters;
+use crate::archive::roles::{LeftOut, Roles};
+use crate::archive::system::System;
+use crate::engine::matrix::Parties;
+use crate::engine::transport::Sharding;
+
+/// Converts timestamps of the archive to nanoseconds since its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    offset: u64,
+    resolution: u64,
+}
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+impl Clock {
+    fn of(defs: &Definitions) -> Self {
+        let clock = defs.clock();
+        Self {
+            offset: clock.map_or(0, |clock| clock.global_offset),
+            resolution: clock.map_or(NANOSECONDS, |clock| clock.timer_resolution).max(1),
+        }
+    }
+
+    /// Converts ticks to nanoseconds. The conversion is monotonic.
+    #[inline]
+    pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
+        let ticks = ticks.saturating_sub(self.offset);
+        if self.resolution == NANOSECONDS {
+            return ticks;
+        }
+        let exact = u128::from(ticks) * u128::from(NANOSECONDS) / u128::from(self.resolution);
+        u64::try_from(exact).unwrap_or(u64::MAX)
+    }
+}
+
+impl Clock {
+    /// Returns the last tick that is not after a time in nanoseconds.
+    pub(crate) fn ticks(self, nanoseconds: u64) -> u64 {
+        let exact = u128::from(nanoseconds) * u128::from(self.resolution) / u128::from(NANOSECONDS);
+        u64::try_from(exact).unwrap_or(u64::MAX).saturating_add(self.offset)
+    }
+}
+
+/// References of the attributes that Dwell writes, as this archive defines them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributes {
+    pub(crate) site: Option<AttributeRef>,
+    pub(crate) offset: Option<AttributeRef>,
+    pub(crate) signal: Option<AttributeRef>,
+    pub(crate) sequence: Option<AttributeRef>,
+    pub(crate) cut: Option<AttributeRef>,
+    pub(crate) skipped: Option<AttributeRef>,
+    pub(crate) neighbours: Option<AttributeRef>,
+}
+
+impl Attributes {
+    fn of(defs: &Definitions) -> Self {
+        let mut found = Self::default();
+        for definition in defs.iter() {
+            let Definition::Attribute(attribute) = definition else { continue };
+            let name = defs.string(attribute.name).and_then(otf2::Str::to_str);
+            match name {
+                Some(archive::CALL_SITE) => found.site = Some(attribute.id),
+                Some(archive::SYMMETRIC_OFFSET) => found.offset = Some(attribute.id),
+                Some(archive::SIGNAL_OFFSET) => found.signal = Some(attribute.id),
+                Some(archive::SEQUENCE) => found.sequence = Some(attribute.id),
+                Some(archive::CUT) => found.cut = Some(attribute.id),
+                Some(archive::NEIGHBOURS) => found.neighbours = Some(attribute.id),
+                Some(archive::SKIPPED) => found.skipped = Some(attribute.id),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// Returns the value of an attribute, or `None` if it is missing or not a number.
+pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
+    let wanted = wanted?;
+    let found = list.iter().find(|attribute| attribute.attribute == wanted)?;
+    match found.value {
+        AttributeValue::Uint64(value) => Some(value),
+        AttributeValue::Uint32(value) => Some(u64::from(value)),
+        AttributeValue::Uint8(value) => Some(u64::from(value)),
+        AttributeValue::CallingContext(value) => Some(u64::from(value.0)),
+        _ => None,
+    }
+}
+
+/// Data that is the same for every process.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) system: System,
+    pub(crate) roles: Roles,
+    pub(crate) sharding: Sharding,
+    pub(crate) clock: Clock,
+    pub(crate) attributes: Attributes,
+    pub(crate) counters: Counters,
+    pub(crate) contexts: Contexts,
+    /// Layer at which waits are judged; `None` for the outermost that has records.
+    pub(crate) layer: Option<Layer>,
+    /// True if some calls may or may not progress operations of others.
+    pub(crate) wide: bool,
+    pub(crate) parties: Parties,
+    /// Least time of a request between two nodes in nanoseconds; 0 if it is unknown.
+    pub(crate) between_nodes: u64,
+    /// Least time of a request between two processes of one node in nanoseconds; 0 if it is unknown.
+    pub(crate) on_node: u64,
+    /// True if calls that may have progressed operations of others are missing, so that it is unknown which call served
+    /// which operation.
+    pub(crate) dark: bool,
+    /// Numbers of memories that are static data.
+    pub(crate) static_memory: BTreeSet<u16>,
+}
+
+impl World {
+    pub(crate) fn of(anchor: &Anchor, defs: &Definitions, layer: Option<Layer>) -> Self {
+        let latency = |name| anchor.property(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let system = System::of(defs);
+        let roles = Roles::of(defs);
+        Self {
+            sharding: Sharding::of(system.processes.len()),
+            clock: Clock::of(defs),
+            attributes: Attributes::of(defs),
+            counters: Counters::of(defs),
+            contexts: Contexts::of(defs),
+            static_memory: crate::patterns::inefficient::static_memory(defs),
+            layer,
+            wide: roles.any_conditional(),
+            parties: Parties::of(&system),
+            between_nodes: latency(archive::LATENCY),
+            on_node: latency(archive::LATENCY_ON_NODE),
+            dark: roles.left_out().iter().any(LeftOut::serves),
+            system,
+            roles,
+        }
+    }
+
+    /// Returns the process of a location, or `u32::MAX` for an unknown location.
+    #[inline]
+    pub(crate) fn process(&self, location: u32) -> u32 {
+        self.system.process_of.get(location as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Returns the least time of a request from one process to another in nanoseconds: half of the shortest round trip
+    /// between nodes or on one node, and 0 if the archive does not state it.
+    #[inline]
+    pub(crate) fn latency(&self, from: u32, to: u32) -> u64 {
+        if self.between_nodes == self.on_node || self.system.node(from) != self.system.node(to) {
+            return self.between_nodes;
+        }
+        self.on_node
+    }
+
+    /// Returns the longest least time of a request over all pairs.
+    pub(crate) fn longest_latency(&self) -> u64 {
+        self.between_nodes.max(self.on_node)
+    }
+}

@@ -1,0 +1,482 @@
+//! Divides the time of calls of a runtime into waits, transfer and time that nothing explains.
+//!
+//! What a call takes beyond its waits, which count with their upper bounds, is its *rest*. Calls that do alike are
+//! expected to take alike, so the transfer of a call is its rest, or the fastest tenth of the rests of all calls of its
+//! [`Sort`] if that is less. The remainder of the rest is unexplained.
+//!
+//! | calls | are compared with calls of the same |
+//! |---|---|
+//! | one-sided operations | layer, kind of operation, completion inside the call or not, strided or not, distance of the target, memory, bytes |
+//! | all others | function, distance of the partner, size of the group, bytes |
+//!
+//! A distance is one of three: the own process, the own node, another node. Pairs of nodes are not kept apart, so a node
+//! with a slow network shows as such. Bytes and sizes of groups are alike within a factor of 8. The bytes of a call that
+//! completes operations at their targets are those of all operations since the call before that did so. With fewer than
+//! [`ENOUGH`] calls of a sort, all calls of the kind of operation or of the function up to the next factor of 8 in size are
+//! taken; if there are still fewer, the whole rest is unexplained.
+//!
+//! # In one pass
+//! The fastest tenth is known at the end only, and so are many waits. Each location therefore keeps, for each call path and
+//! sort, a histogram of rests: an *account*. A call that ends adds its length. A wait that is found later moves its call to
+//! a lower bin. Waits for progress are judged at the end. Where they turn out to be none, their calls are moved back, all
+//! that were booked on one account for one target as if they were alike. A histogram has 16 bins for each power of two,
+//! each with the number and the sum of its rests, so sums are exact integers that do not depend on order.
+
+use std::collections::BTreeMap;
+
+use dwell_model::layer::Layer;
+
+use crate::archive::roles::Traits;
+use crate::engine::matrix::Kind;
+use crate::engine::outstanding::{Class, magnitude};
+use crate::engine::paths::Path;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::Message;
+use crate::patterns::inefficient::Following;
+
+/// Number of calls of a sort that are needed to know how long such calls take.
+pub(crate) const ENOUGH: i64 = 10;
+
+/// Number of bins for each power of two.
+const BINS: usize = 16;
+/// Number of powers of two with bins of their own. The first one covers all times below [`BINS`].
+const POWERS: usize = 61;
+
+/// Number of an account at its location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Account(pub(crate) u32);
+
+impl Account {
+    /// Stands for calls without an account.
+    pub(crate) const NONE: Self = Self(0);
+}
+
+/// Distance between a process and the partner of its call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Distance {
+    /// The call has no partner.
+    #[default]
+    None,
+    /// The partner is the process itself.
+    Itself,
+    /// The partner is another process of the same node.
+    Node,
+    /// The partner is a process of another node.
+    Far,
+}
+
+/// Calls that are compared with each other.
+///
+/// | bits | are |
+/// |---|---|
+/// | 0 to 7 | 0 for calls that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
+/// | 8 to 9 | [`Distance`] of the partner |
+/// | 10 to 15 | 0 for calls without a group, otherwise 1 + ⌊log8 of its size⌋ |
+/// | 16 to 31 | number of the memory of one-sided operations |
+/// | 32 to 62 | region, or of one-sided operations layer, kind, whether they are complete (bit 40), and whether they are strided (bit 41) |
+/// | 63 | one-sided operations |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Sort(pub(crate) u64);
+
+impl Sort {
+    const ONE_SIDED: u64 = 1 << 63;
+    const STRIDED: u64 = 1 << 41;
+
+    /// Returns the sort of calls that issue one-sided operations.
+    #[inline(always)]
+    pub(crate) fn operation(
+        class: Class,
+        size: u64,
+        far: Distance,
+        complete: bool,
+        strided: bool,
+    ) -> Self {
+        let kind = u64::from(class.0 & 0xFF) | u64::from(complete) << 8 | u64::from(strided) << 9;
+        let memory = u64::from(class.0 >> 16);
+        Self(Self::ONE_SIDED | kind << 32 | memory << 16 | (far as u64) << 8 | size)
+    }
+
+    /// Returns the sort of calls of a function that issues no one-sided operation.
+    #[inline(always)]
+    pub(crate) fn function(region: u32, bytes: u64, far: Distance, members: u32) -> Self {
+        let region = u64::from(region & 0x7FFF_FFFF);
+        let members = size(u64::from(members)).min(63);
+        Self(region << 32 | members << 10 | (far as u64) << 8 | size(bytes))
+    }
+
+    /// Returns `true` if the calls issue one-sided operations.
+    pub(crate) fn is_one_sided(self) -> bool {
+        self.0 & Self::ONE_SIDED != 0
+    }
+
+    /// Returns `true` if the calls issue atomics.
+    pub(crate) fn is_atomic(self) -> bool {
+        self.is_one_sided() && self.0 >> 32 & 7 == Kind::Atomic as u64
+    }
+
+    /// Returns the class of the number of bytes, which is equal within a factor of 8.
+    pub(crate) fn size(self) -> u64 {
+        self.0 & 0xFF
+    }
+
+    /// Returns the same sort with another class of bytes.
+    pub(crate) fn with_size(self, size: u64) -> Self {
+        Self(self.0 & !0xFF | size & 0xFF)
+    }
+
+    /// Returns the number of the memory that one-sided operations act on.
+    pub(crate) fn memory(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// Returns the sort of the same operations on another memory.
+    pub(crate) fn with_memory(self, memory: u16) -> Self {
+        Self(self.0 & !0xFFFF_0000 | u64::from(memory) << 16)
+    }
+
+    /// Returns `true` if the calls move elements that are not contiguous.
+    pub(crate) fn is_strided(self) -> bool {
+        self.0 & (Self::ONE_SIDED | Self::STRIDED) == Self::ONE_SIDED | Self::STRIDED
+    }
+
+    /// Returns the sorts of contiguous transfers of as many bytes and of more, the smallest first.
+    pub(crate) fn in_one_piece(self) -> impl Iterator<Item = Self> {
+        let of = Self(self.0 & !Self::STRIDED);
+        (of.size()..=size(u64::MAX)).map(move |size| of.with_size(size))
+    }
+
+    /// Returns the function or kind of operation and the class of bytes, regardless of partners and memory.
+    fn general(self) -> (u64, u64) {
+        (self.0 >> 32, self.0 & 0xFF)
+    }
+}
+
+/// Returns the class of a number of bytes or members, which is equal within a factor of 8.
+#[inline(always)]
+pub(crate) fn size(of: u64) -> u64 {
+    magnitude(of).into()
+}
+
+/// Returns the bin that a time belongs to.
+#[inline(always)]
+fn bin(time: u64) -> usize {
+    match (time | 15).ilog2() as usize {
+        3 => time as usize,
+        log => (log - 3) * BINS + ((time >> (log - 4)) as usize & (BINS - 1)),
+    }
+}
+
+/// Returns the least time of a bin.
+fn edge(bin: usize) -> u64 {
+    match (bin / BINS, (bin % BINS) as u64) {
+        (0, rest) => rest,
+        (power, rest) => (BINS as u64 + rest) << (power - 1),
+    }
+}
+
+/// Number and sum of the rests in a bin. A wait may be taken out of a call before the call is added, so both can be
+/// negative for a while.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    count: i64,
+    sum: i64,
+}
+
+/// Histogram of the rests of calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Histogram {
+    /// Place of each power of two among the blocks, counted from 1; 0 for a power without a block.
+    places: [u8; POWERS],
+    blocks: Vec<[Bin; BINS]>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { places: [0; POWERS], blocks: Vec::new() }
+    }
+}
+
+impl Histogram {
+    /// Adds a call with this rest.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, time: u64) {
+        self.change(bin(time), 1, time.cast_signed());
+    }
+
+    #[inline(always)]
+    fn change(&mut self, at: usize, count: i64, sum: i64) {
+        let place = self.places.get(at / BINS).copied().unwrap_or(0) as usize;
+        match self.blocks.get_mut(place.wrapping_sub(1)) {
+            Some(block) => {
+                if let Some(bin) = block.get_mut(at % BINS) {
+                    bin.count += count;
+                    bin.sum += sum;
+                }
+            }
+            None => self.open(at, Bin { count, sum }),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open(&mut self, at: usize, first: Bin) {
+        let mut block = [Bin::default(); BINS];
+        if let Some(bin) = block.get_mut(at % BINS) {
+            *bin = first;
+        }
+        self.blocks.push(block);
+        if let Some(place) = self.places.get_mut(at / BINS) {
+            *place = self.blocks.len() as u8;
+        }
+    }
+
+    /// Moves a call with `left` nanoseconds to a lower bin, because a wait was found in it.
+    pub(crate) fn take(&mut self, left: u64, wait: u64) {
+        self.change(bin(left), -1, -left.cast_signed());
+        self.add(left.saturating_sub(wait));
+    }
+
+    /// Moves `count` calls back, because their waits turned out to be none. Only the number and the sums are known, so
+    /// the calls are treated as equally long.
+    pub(crate) fn give_back(&mut self, count: u64, left: u64, waits: u64) {
+        let Some(before) = left.checked_div(count) else { return };
+        let rests = left.saturating_sub(waits);
+        let (after, count) = (rests.checked_div(count).unwrap_or(0), count.cast_signed());
+        self.change(bin(after), -count, -rests.cast_signed());
+        self.change(bin(before), count, left.cast_signed());
+    }
+
+    /// Returns the bins of all blocks, the shortest times first.
+    fn bins(&self) -> impl Iterator<Item = (usize, Bin)> {
+        let block = |(power, place): (usize, &u8)| {
+            let block = self.blocks.get((*place as usize).wrapping_sub(1));
+            block.into_iter().flatten().enumerate().map(move |(at, bin)| (power * BINS + at, *bin))
+        };
+        self.places.iter().enumerate().flat_map(block)
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        other.bins().for_each(|(at, bin)| self.change(at, bin.count, bin.sum));
+    }
+
+    /// Returns the time that the fastest tenth of the calls stay within, or `None` if there are fewer than [`ENOUGH`]
+    /// calls.
+    fn tenth(&self) -> Option<u64> {
+        let calls: i64 = self.bins().map(|(_, bin)| bin.count).sum();
+        if calls < ENOUGH {
+            return None;
+        }
+        let (mut sum, wanted) = (0, (calls + 9) / 10);
+        let reached = |(_, bin): &(usize, Bin)| {
+            sum += bin.count;
+            sum >= wanted
+        };
+        self.bins().find(reached).map(|(at, _)| edge(at))
+    }
+
+    /// Returns the sum of all rests, and the sum of the rests with each cut off at `at_most`.
+    fn split(&self, at_most: u64) -> (u64, u64) {
+        let (mut all, mut part) = (0, 0);
+        for (at, bin) in self.bins() {
+            all += bin.sum;
+            part += if edge(at) < at_most { bin.sum } else { bin.count * at_most.cast_signed() };
+        }
+        let all = u64::try_from(all).unwrap_or(0);
+        (all, u64::try_from(part).unwrap_or(0).min(all))
+    }
+
+    /// Returns a lower bound of the excess of the longest rest over `time`.
+    pub(crate) fn longest_beyond(&self, time: u64) -> u64 {
+        let last = self.bins().filter(|(_, bin)| bin.count > 0).map(|(at, _)| edge(at)).last();
+        last.unwrap_or(0).saturating_sub(time)
+    }
+
+    /// Returns the number of calls.
+    pub(crate) fn count(&self) -> u64 {
+        let calls: i64 = self.bins().map(|(_, bin)| bin.count).sum();
+        u64::try_from(calls).unwrap_or(0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+}
+
+/// An account: the calls of one path at one location that have the same sort.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub(crate) path: Path,
+    pub(crate) sort: Sort,
+    /// Next account of the same path. The last one refers to the first.
+    pub(crate) next: u32,
+    pub(crate) rests: Histogram,
+    /// Numbers of calls that followed other calls in a row.
+    pub(crate) following: Following,
+}
+
+/// Bytes that an open call has moved so far, and the partners that it moved them with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moved {
+    pub(crate) bytes: u64,
+    pub(crate) far: Distance,
+    /// Number of members of the group that acted together.
+    pub(crate) members: u32,
+    /// Class of the first operation that the call issued.
+    pub(crate) class: Option<Class>,
+    /// True if the call completed an operation.
+    pub(crate) complete: bool,
+}
+
+impl Moved {
+    /// Adds bytes that were moved to or from a process. The greatest distance counts.
+    pub(crate) fn add(&mut self, bytes: u64, far: Distance) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.far = self.far.max(far);
+    }
+
+    /// Returns the sort of the call.
+    #[inline(always)]
+    pub(crate) fn sort(&self, region: u32, traits: Traits) -> Sort {
+        match self.class {
+            Some(class) if traits.has(Traits::ONE_SIDED) => {
+                let strided = traits.has(Traits::STRIDED);
+                Sort::operation(class, size(self.bytes), self.far, self.complete, strided)
+            }
+            _ => Sort::function(region, self.bytes, self.far, self.members),
+        }
+    }
+}
+
+/// One bin of all calls of a sort, as a message to all shards.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    sort: Sort,
+    bin: u16,
+    count: i64,
+    sum: i64,
+}
+
+impl Message for Part {}
+
+/// Adds up accounts by sort and returns their bins as messages.
+pub(crate) fn gather<'a>(accounts: impl Iterator<Item = &'a Calls>) -> Vec<Part> {
+    let mut sums: BTreeMap<Sort, Histogram> = BTreeMap::new();
+    for account in accounts.filter(|it| !it.rests.is_empty()) {
+        sums.entry(account.sort).or_default().add_all(&account.rests);
+    }
+    let parts = |(sort, all): (Sort, Histogram)| {
+        let used = all.bins().filter(|(_, bin)| bin.count != 0 || bin.sum != 0);
+        let part =
+            |(at, bin): (usize, Bin)| Part { sort, bin: at as u16, count: bin.count, sum: bin.sum };
+        used.map(part).collect::<Vec<_>>()
+    };
+    sums.into_iter().flat_map(parts).collect()
+}
+
+/// Times that calls of each sort need if nothing delays them.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    sorts: BTreeMap<Sort, Histogram>,
+    /// Calls of the same kind or function by class of bytes, for sorts with too few calls.
+    general: BTreeMap<(u64, u64), Histogram>,
+}
+
+impl Expected {
+    /// Adds up the bins of all processes.
+    pub(crate) fn of(parts: Vec<Part>) -> Self {
+        let mut found = Self::default();
+        for Part { sort, bin, count, sum } in parts {
+            found.sorts.entry(sort).or_default().change(bin.into(), count, sum);
+        }
+        for (sort, rests) in &found.sorts {
+            let (what, size) = sort.general();
+            found.general.entry((what, size)).or_default().add_all(rests);
+        }
+        found
+    }
+
+    /// Returns the time of a call of this sort, or `None` if there are too few calls to compare.
+    fn time(&self, sort: Sort) -> Option<u64> {
+        self.sorts.get(&sort).and_then(Histogram::tenth).or_else(|| {
+            let (what, size) = sort.general();
+            let mut alike = Histogram::default();
+            let near = self.general.range((what, 0)..=(what, size + 1));
+            near.for_each(|(_, rests)| alike.add_all(rests));
+            alike.tenth()
+        })
+    }
+
+    /// Returns the times of all sorts that occur.
+    pub(crate) fn times(&self) -> BTreeMap<Sort, Option<u64>> {
+        self.sorts.keys().map(|&sort| (sort, self.time(sort))).collect()
+    }
+}
+
+impl Calls {
+    /// Divides the rests of the account into the quantities that are booked on its path.
+    pub(crate) fn divide(&self, expected: Option<u64>) -> [(Quantity, u64); 3] {
+        let (all, transfer) = self.rests.split(expected.unwrap_or(0));
+        let unexplained = all - transfer;
+        let few = if expected.is_none() { unexplained } else { 0 };
+        [
+            (Quantity::Transfer, transfer),
+            (Quantity::Unexplained, unexplained),
+            (Quantity::TooFew, few),
+        ]
+    }
+}
+
+/// Returns the class of operations of a call, which its [`Sort`] is made from.
+#[inline(always)]
+pub(crate) fn class(layer: Option<Layer>, kind: Kind, memory: u16) -> Class {
+    Class::of(layer, kind, memory, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_have_edges_and_order() {
+        for time in (0..5_000).chain((0..64).map(|log| 1 << log)).chain([u64::MAX]) {
+            let at = bin(time);
+            assert!(edge(at) <= time, "{time}");
+            assert!(edge(at).saturating_add(edge(at) >> 4) >= time, "{time}");
+            assert!(at / BINS < POWERS, "{time}");
+        }
+        assert!((0..5_000).map(bin).is_sorted());
+    }
+
+    #[test]
+    fn a_tenth_needs_ten() {
+        let mut rests = Histogram::default();
+        (1..=9).for_each(|time| rests.add(100 * time));
+        assert_eq!(rests.tenth(), None);
+        rests.add(1_000);
+        assert_eq!(rests.tenth(), Some(100));
+        rests.add(50);
+        // The second of eleven, as the lower edge of its bin.
+        assert_eq!(rests.tenth(), Some(edge(bin(100))));
+        assert_eq!(rests.split(100), (5_550, 50 + 1_000));
+        // A wait of 900 leaves 100 of the longest.
+        rests.take(1_000, 900);
+        assert_eq!(rests.split(100), (4_650, 50 + 1_000));
+    }
+
+    #[test]
+    fn waits_that_are_none_go_back() {
+        let mut rests = Histogram::default();
+        for length in [700, 90, 90, 90] {
+            rests.add(length);
+        }
+        for _ in 0..3 {
+            rests.take(90, 60);
+        }
+        assert_eq!(rests.split(50), (700 + 90, 50 + 90));
+        rests.give_back(3, 270, 180);
+        assert_eq!(rests.split(50), (700 + 270, 4 * 50));
+        rests.give_back(0, 0, 0);
+        assert_eq!(rests.split(50), (700 + 270, 4 * 50));
+    }
+}

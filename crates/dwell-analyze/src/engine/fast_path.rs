@@ -1,0 +1,376 @@
+//! Fast path for calls that make no other call, which are most calls and nearly all that communicate.
+//!
+//! Between its enter and its leave such a call issues at most one operation and completes at most one. The player
+//! remembers what is needed of them and books everything when the call ends, without a frame on the stack and without
+//! an entry among the outstanding operations. Anything else turns the call into an ordinary one ([`Player::unfold`]),
+//! as if it had been one from the start. The end of a window does so too, so the rest of the crate knows only frames.
+
+use dwell_model::layer::Layer;
+use otf2::id::{CallingContextRef, RegionRef};
+
+use crate::archive::roles::Traits;
+use crate::engine::accounts::{Account, Distance, Sort, size};
+use crate::engine::matrix::Kind;
+use crate::engine::outstanding::{Class, Done, Known, Op};
+use crate::engine::paths::Path;
+use crate::engine::player::Player;
+use crate::patterns::progress::Ask;
+
+/// A call that has made no other call so far. It changes with every event, so it is flat and written field by field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaf {
+    act: Act,
+    traits: Traits,
+    region: RegionRef,
+    site: CallingContextRef,
+    enter: u64,
+    /// The operation that the call issued. If it only completed one, just the window and the number are valid.
+    pub(crate) issue: Issue,
+}
+
+/// Events in the call so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// No such call is open.
+    Absent,
+    Nothing,
+    /// The call issued an operation.
+    Issued,
+    /// The call issued an operation and completed it.
+    Done,
+    /// The call completed an operation of an earlier call.
+    Completed,
+}
+
+/// An operation that a call issued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issue {
+    pub(crate) kind: Kind,
+    /// True for operations whose completion at the origin waits for the target in most layers.
+    pub(crate) returns: bool,
+    pub(crate) window: u32,
+    pub(crate) remote: u32,
+    pub(crate) id: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl Issue {
+    /// Returns `true` if completion at the origin waits for the target in this layer. MPI and ARMCI complete an
+    /// accumulate at the origin when its data has left.
+    #[inline(always)]
+    pub(crate) fn waits_for_target(&self, layer: Option<Layer>) -> bool {
+        let has_left = self.kind == Kind::Atomic
+            && self.received == 0
+            && matches!(layer, Some(Layer::Mpi | Layer::Armci));
+        self.returns && !has_left
+    }
+}
+
+impl Leaf {
+    /// Stands for no open call.
+    pub(crate) const ABSENT: Self = Self {
+        act: Act::Absent,
+        traits: Traits(0),
+        region: RegionRef::UNDEFINED,
+        site: CallingContextRef::UNDEFINED,
+        enter: 0,
+        issue: Issue {
+            kind: Kind::Get,
+            returns: false,
+            window: 0,
+            remote: 0,
+            id: 0,
+            sent: 0,
+            received: 0,
+        },
+    };
+}
+
+/// Traits of calls that must be judged for more than an operation, or whose records follow other rules.
+const ORDINARY: Traits = Traits(
+    Traits::ENDS.0
+        | Traits::TOGETHER.0
+        | Traits::LOCK.0
+        | Traits::WAIT_CHANGE.0
+        | Traits::TOUCHES.0
+        | Traits::STRIDED.0,
+);
+
+impl Player<'_> {
+    /// Begins a call. Threads of one process share facts in the order of time, so their calls are ordinary ones.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
+        self.unfold();
+        let traits = self.world.roles.traits(region);
+        if self.process.alone && !traits.has(ORDINARY) {
+            let leaf = &mut self.leaf;
+            leaf.act = Act::Nothing;
+            leaf.enter = time;
+            leaf.region = region;
+            leaf.site = site;
+            leaf.traits = traits;
+        } else {
+            self.open(time, region, site);
+        }
+    }
+
+    /// Records that an operation is issued. Returns `true` if nothing more is to be done now. Otherwise the operation
+    /// is in the leaf for [`Player::issue`]: it is built field by field in one place and never passes through the
+    /// stack.
+    #[inline(always)]
+    pub(crate) fn fold_issue(&mut self, issue: Issue, ordinary: bool) -> bool {
+        let fits = self.leaf.act == Act::Nothing && !ordinary;
+        if !fits {
+            self.unfold();
+        }
+        let leaf = &mut self.leaf;
+        let to = &mut leaf.issue;
+        to.kind = issue.kind;
+        to.returns = issue.returns;
+        to.window = issue.window;
+        to.remote = issue.remote;
+        to.id = issue.id;
+        to.sent = issue.sent;
+        to.received = issue.received;
+        if fits {
+            leaf.act = Act::Issued;
+        }
+        fits
+    }
+
+    /// Records that an operation is complete at its origin. Returns `true` if nothing more is to be done now.
+    #[inline(always)]
+    pub(crate) fn fold_complete(&mut self, window: u32, id: u64) -> bool {
+        let leaf = &mut self.leaf;
+        // If several operations may have one number, a completion concerns all of them.
+        let stated = leaf.traits.has(Traits::STATED);
+        let outstanding = &self.process.outstanding;
+        match leaf.act {
+            Act::Nothing if stated || outstanding.are_distinct() => {
+                leaf.act = Act::Completed;
+                leaf.issue.window = window;
+                leaf.issue.id = id;
+                true
+            }
+            Act::Issued
+                if leaf.issue.window == window
+                    && leaf.issue.id == id
+                    && (stated || outstanding.is_new(id)) =>
+            {
+                leaf.act = Act::Done;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Turns the open leaf into an ordinary call on the stack.
+    #[inline(always)]
+    pub(crate) fn unfold(&mut self) {
+        if self.leaf.act != Act::Absent {
+            self.unfold_leaf();
+        }
+    }
+
+    #[inline(never)]
+    fn unfold_leaf(&mut self) {
+        let leaf = std::mem::replace(&mut self.leaf, Leaf::ABSENT);
+        self.open(leaf.enter, leaf.region, leaf.site);
+        let issue = leaf.issue;
+        match leaf.act {
+            Act::Absent | Act::Nothing => {}
+            Act::Issued => self.issue(&issue, otf2::List::default()),
+            Act::Done => {
+                self.issue(&issue, otf2::List::default());
+                self.complete(issue.window, issue.id);
+            }
+            Act::Completed => self.complete(issue.window, issue.id),
+        }
+    }
+
+    /// Ends a call. If it is the open leaf, everything about it is booked here.
+    #[inline(always)]
+    pub(crate) fn fold_leave(&mut self, time: u64, region: RegionRef) -> bool {
+        if self.leaf.act == Act::Absent || self.leaf.region != region {
+            return false;
+        }
+        self.book_leaf(time);
+        self.leaf.act = Act::Absent;
+        true
+    }
+
+    #[inline(always)]
+    fn book_leaf(&mut self, time: u64) {
+        let Leaf { enter, region, site, traits, .. } = self.leaf;
+        let length = time - enter;
+        let lane = &mut *self.location;
+        let parent = match lane.stack.last_mut() {
+            Some(above) => {
+                above.inside += length;
+                above.path
+            }
+            None => Path::TOP,
+        };
+        let path = lane.paths.call(&self.world.contexts, parent, region, site);
+        let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
+        let itself = match self.leaf.act {
+            Act::Issued | Act::Done => self.book_issue(time, path, judged),
+            Act::Absent | Act::Nothing | Act::Completed => {
+                self.location.paths.visit(path, length);
+                self.book_other(time, path, judged);
+                false
+            }
+        };
+        if traits.has(Traits::SERVES) && !(itself && traits.has(Traits::ONE_SIDED)) {
+            if traits.has(Traits::ALWAYS) {
+                self.process.sure.call(enter, time);
+            }
+            if self.world.wide {
+                self.process.wide.call(enter, time);
+            }
+        }
+    }
+
+    /// Books a call that issued an operation. Returns `true` if it was judged and acted on its own process.
+    #[inline(always)]
+    fn book_issue(&mut self, time: u64, path: Path, judged: bool) -> bool {
+        let (enter, issue) = (self.leaf.enter, self.leaf.issue);
+        let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
+        let counts = judged || !self.leaf.traits.has(Traits::CALL);
+        let counted = self.count(path, &issue, (Some(time - enter), length), counts);
+        let Some((target, recent)) = counted.filter(|_| judged) else {
+            self.book_nothing(time, path, judged);
+            return false;
+        };
+        let Issue { kind, sent, received, .. } = issue;
+        let layer = self.world.roles.layer(self.leaf.region);
+        let complete = self.leaf.act == Act::Done;
+        let (bytes, far) = (sent + received, self.distance(target));
+        self.process.moved = self.process.moved.saturating_add(bytes);
+        let class = Class::of(layer, kind, self.memory(), sent.max(received));
+        if !self.leaf.traits.has(Traits::ONE_SIDED) {
+            return self.book_issue_apart(time, path, class, target);
+        }
+        // Only atomics both send and receive.
+        let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
+        // Strided calls are ordinary ones.
+        let sort = Sort::operation(class, size, far, complete, false);
+        if target == self.process.index {
+            self.location.paths.charge(path, sort, time - enter);
+            return true;
+        }
+        let (paths, when) = (&mut self.location.paths, (enter, time));
+        let account = paths.charge_operation((path, recent), sort, when, target, complete);
+        self.issue_leaf(account, time, class, target);
+        false
+    }
+
+    /// Books a call that has no records.
+    #[inline(always)]
+    fn book_nothing(&mut self, time: u64, path: Path, judged: bool) {
+        let account = self.charge_function(time, path);
+        if judged && self.leaf.traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+    }
+
+    /// Books a call that issued no operation.
+    #[inline(always)]
+    fn book_other(&mut self, time: u64, path: Path, judged: bool) {
+        if self.leaf.act != Act::Completed {
+            return self.book_nothing(time, path, judged);
+        }
+        let Leaf { enter, issue: Issue { window, id, .. }, .. } = self.leaf;
+        let account = self.charge_function(time, path);
+        if !judged {
+            return;
+        }
+        if self.leaf.traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+        let op = self.process.outstanding.take(self.location.number, window, id);
+        let Some(op) = op else { return };
+        if !op.returns {
+            self.process.outstanding.last(op);
+        } else if op.learned {
+            self.ask_known(account, (enter, time), &op);
+        } else {
+            self.ask_one(account, (enter, time), op.target, op.start, op.class);
+        }
+    }
+
+    /// Adds the time of the call to the account of its function, if it is a runtime call and not part of a judged one.
+    #[inline(always)]
+    fn charge_function(&mut self, time: u64, path: Path) -> Account {
+        if !self.leaf.traits.has(Traits::CALL) || self.location.judged != 0 {
+            return Account::NONE;
+        }
+        let sort = Sort::function(self.leaf.region.0, 0, Distance::None, 0);
+        self.location.paths.charge(path, sort, time - self.leaf.enter)
+    }
+
+    /// Asks the target of the operation that the call issued, or keeps the operation as outstanding.
+    #[inline(always)]
+    fn issue_leaf(&mut self, account: Account, time: u64, class: Class, target: u32) {
+        let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
+        let complete = act == Act::Done;
+        if complete && returns {
+            return self.ask_one(account, (enter, time), target, enter, class);
+        }
+        let learned = false;
+        let (serial, start, location) = (0, enter, self.location.number);
+        let op = Op { serial, id, location, window, target, start, class, returns, learned };
+        match complete {
+            true => self.process.outstanding.add_last(op),
+            false => self.process.outstanding.add(op),
+        }
+    }
+
+    /// Books a call that issued an operation although its function is not a one-sided one.
+    #[cold]
+    #[inline(never)]
+    fn book_issue_apart(&mut self, time: u64, path: Path, class: Class, target: u32) -> bool {
+        let Leaf { enter, traits, region, issue: Issue { sent, received, .. }, .. } = self.leaf;
+        let sort = Sort::function(region.0, sent + received, self.distance(target), 0);
+        let account = self.location.paths.charge(path, sort, time - enter);
+        if traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+        if target == self.process.index {
+            return true;
+        }
+        self.issue_leaf(account, time, class, target);
+        false
+    }
+
+    /// Ends rows of operations at the location.
+    #[cold]
+    #[inline(never)]
+    fn synchronise(&mut self, account: Account, time: u64, path: Path) {
+        let Leaf { traits, enter, .. } = self.leaf;
+        self.location.paths.synchronise(traits, account, (enter, time), path);
+    }
+
+    #[inline(always)]
+    fn ask_one(
+        &mut self,
+        account: Account,
+        (enter, leave): (u64, u64),
+        target: u32,
+        start: u64,
+        class: Class,
+    ) {
+        let location = self.location.number;
+        self.mail.asks.send(target, Ask { start, enter, leave, target, location, account, class });
+    }
+
+    /// Books an operation of which the region that served it is known in part.
+    #[inline(never)]
+    fn ask_known(&mut self, account: Account, (enter, time): (u64, u64), op: &Op) {
+        let known: Known = self.process.outstanding.known(op);
+        let Op { target, start, class, .. } = *op;
+        self.location.done.push(Done { target, start, class, known });
+        self.ask((enter, time), account, 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! The communication matrix: operations, bytes, time and waits for each pair of origin and target.
+//!
+//! In runs with more than [`MOST`] processes the rows and columns are nodes, so that the matrix stays small.
+
+use std::collections::BTreeMap;
+
+use crate::archive::system::System;
+
+/// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node, so that the
+/// matrix stays small enough to keep in memory and to read.
+pub const MOST: usize = 1024;
+
+/// Mapping of processes to the rows and columns of the matrix.
+#[derive(Clone, Debug)]
+pub(crate) struct Parties {
+    /// Party of each process; `None` if every process is a party of its own.
+    of: Option<Vec<u32>>,
+}
+
+impl Parties {
+    pub(crate) fn of(system: &System) -> Self {
+        if system.processes.len() <= MOST {
+            return Self { of: None };
+        }
+        let of = system.processes.iter().map(|process| process.node).collect();
+        Self { of: Some(of) }
+    }
+
+    #[inline]
+    pub(crate) fn party(&self, process: u32) -> u32 {
+        match &self.of {
+            None => process,
+            Some(of) => of.get(process as usize).copied().unwrap_or(0),
+        }
+    }
+
+    /// Returns `true` if parties are nodes.
+    pub(crate) fn folded(&self) -> bool {
+        self.of.is_some()
+    }
+}
+
+/// Kind of communication in the communication matrix. Each pair of origin and target has one cell for each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// One-sided puts, which move bytes from the origin to the target.
+    Put,
+    /// One-sided gets, which move bytes from the target to the origin.
+    Get,
+    /// One-sided atomic operations, such as fetch-and-add or compare-and-swap.
+    Atomic,
+    /// Two-sided messages from the sender to the receiver.
+    Message,
+}
+
+impl Kind {
+    /// All kinds, in the order in which reports list them.
+    pub const ALL: [Self; 4] = [Self::Put, Self::Get, Self::Atomic, Self::Message];
+
+    /// Returns the name of the kind as reports and the list of pairs print it, for example `put`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Atomic => "atomic",
+            Self::Message => "message",
+        }
+    }
+}
+
+/// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
+/// no cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Number of operations or messages.
+    pub operations: u64,
+    /// Bytes that were moved, in either direction.
+    pub bytes: u64,
+    /// Time in nanoseconds of the calls that issued the operations, waits included. A call with several operations
+    /// counts for the kind and target of its first one.
+    pub time: u64,
+    /// Time in nanoseconds that the origin waited for progress of the target, by the upper bounds. Other waits are not
+    /// part of it, and a profile has none.
+    pub wait: u64,
+}
+
+/// The whole matrix, by origin, target and kind.
+pub(crate) type Sum = BTreeMap<(u32, u32, Kind), Cell>;
+
+/// Part of the matrix: the rows of the origins of one shard.
+#[derive(Debug, Default)]
+pub(crate) struct Matrix {
+    /// Rows in no order: the origin, and its targets for each kind.
+    rows: Vec<(u32, [Targets; 4])>,
+}
+
+/// Number of cells that are allocated together.
+const BLOCK: u32 = 16;
+
+/// Targets of one origin. Only blocks with targets that the origin communicates with take memory.
+#[derive(Debug, Default)]
+struct Targets {
+    /// First target of each block and the place of the block, sorted by target.
+    places: Vec<(u32, u32)>,
+    blocks: Vec<[Cell; BLOCK as usize]>,
+    /// First target and place of the block that was looked up last.
+    last: Option<(u32, u32)>,
+}
+
+impl Targets {
+    #[inline(always)]
+    fn cell(&mut self, to: u32) -> Option<&mut Cell> {
+        let first = to - to % BLOCK;
+        let place = match self.last {
+            Some((known, place)) if known == first => place,
+            _ => self.place(first),
+        };
+        self.blocks.get_mut(place as usize)?.get_mut((to % BLOCK) as usize)
+    }
+
+    #[inline(never)]
+    fn place(&mut self, first: u32) -> u32 {
+        let place = match self.places.binary_search_by_key(&first, |it| it.0) {
+            Ok(at) => self.places.get(at).map_or(0, |it| it.1),
+            Err(at) => {
+                let place = self.blocks.len() as u32;
+                self.blocks.push(Default::default());
+                self.places.insert(at, (first, place));
+                place
+            }
+        };
+        self.last = Some((first, place));
+        place
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, &Cell)> {
+        let block = |&(first, place): &(u32, u32)| {
+            let cells = self.blocks.get(place as usize).into_iter().flatten();
+            (first..).zip(cells)
+        };
+        self.places.iter().flat_map(block).filter(|(_, cell)| **cell != Cell::default())
+    }
+}
+
+impl Matrix {
+    /// Returns the place of the row of a process, and creates the row if it does not exist.
+    pub(crate) fn row(&mut self, process: u32, parties: &Parties) -> usize {
+        let party = parties.party(process);
+        match self.rows.iter().position(|row| row.0 == party) {
+            Some(at) => at,
+            None => {
+                self.rows.push((party, Default::default()));
+                self.rows.len() - 1
+            }
+        }
+    }
+
+    /// Returns a cell of a row, or `None` if there is no such row.
+    #[inline(always)]
+    pub(crate) fn cell(&mut self, row: usize, to: u32, kind: Kind) -> Option<&mut Cell> {
+        self.rows.get_mut(row)?.1.get_mut(kind as usize)?.cell(to)
+    }
+
+    /// Adds all cells of this part to the whole matrix.
+    pub(crate) fn add_to(&self, sum: &mut Sum) {
+        for (from, row) in &self.rows {
+            for (kind, targets) in Kind::ALL.into_iter().zip(row) {
+                for (to, cell) in targets.iter() {
+                    let total = sum.entry((*from, to, kind)).or_default();
+                    total.operations += cell.operations;
+                    total.bytes += cell.bytes;
+                    total.time += cell.time;
+                    total.wait += cell.wait;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_communicates_takes_room() {
+        let mut targets = Targets::default();
+        for to in [4_000_000_000, 17, 3, 17, 16, 4_000_000_000] {
+            targets.cell(to).unwrap().operations += 1;
+        }
+        let counts: Vec<_> = targets.iter().map(|(to, cell)| (to, cell.operations)).collect();
+        assert_eq!(counts, [(3, 1), (16, 1), (17, 2), (4_000_000_000, 2)]);
+        assert_eq!(targets.blocks.len(), 3);
+    }
+}

@@ -1,0 +1,25 @@
+//! Replays the events of all locations in windows of time, and carries the questions of patterns to the processes that
+//! can answer them.
+
+pub(crate) mod accounts;
+pub(crate) mod blame;
+pub(crate) mod booking;
+pub(crate) mod exchange;
+pub(crate) mod fast_path;
+pub(crate) mod hash;
+pub(crate) mod instances;
+pub(crate) mod location;
+pub(crate) mod locking;
+pub(crate) mod matrix;
+pub(crate) mod outstanding;
+pub(crate) mod paths;
+pub(crate) mod player;
+pub(crate) mod polling;
+pub(crate) mod process;
+pub(crate) mod quantity;
+pub(crate) mod records;
+pub(crate) mod regions;
+pub(crate) mod replay;
+pub(crate) mod shard;
+pub(crate) mod spill;
+pub mod transport;

@@ -1,0 +1,358 @@
+//! Operations of a process that are not complete.
+//!
+//! The module keeps two kinds apart. Operations that a record may still complete by their number are kept one by one.
+//! Operations that are complete at the origin, but maybe not at the target, matter only to calls that complete
+//! everything, so the last of them for each target is enough.
+
+use std::collections::{HashMap, VecDeque};
+
+use dwell_model::layer::Layer;
+
+use crate::engine::hash::Mixed;
+use crate::engine::matrix::Kind;
+use crate::engine::regions::Span;
+use crate::engine::spill::{Spill, Stored};
+
+/// Class of operations that progress alike: same layer, kind and memory, and sizes within a factor of 8.
+///
+/// | bits | are |
+/// |---|---|
+/// | 0 to 2 | kind of the operation |
+/// | 3 to 7 | layer, counted from 1 |
+/// | 8 to 15 | 0 for operations that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
+/// | 16 to 31 | number of the memory, the last for all that have no number of their own |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Class(pub(crate) u32);
+
+impl Class {
+    /// Kind of calls that acquire a lock.
+    const LOCK: u8 = 4;
+    /// Kind of operations that wait for their lock before they begin.
+    const FIRST: u8 = 5;
+
+    /// Returns the class of an operation.
+    #[inline]
+    pub(crate) fn of(layer: Option<Layer>, kind: Kind, memory: u16, bytes: u64) -> Self {
+        Self(u32::from(memory) << 16 | magnitude(bytes) << 8 | Self::head(layer, kind as u8))
+    }
+
+    /// Returns the class of calls that acquire a lock.
+    pub(crate) fn lock(layer: Option<Layer>) -> Self {
+        Self(Self::head(layer, Self::LOCK))
+    }
+
+    /// Returns the class of operations that wait for their lock before they begin.
+    pub(crate) fn first(layer: Option<Layer>) -> Self {
+        Self(Self::head(layer, Self::FIRST))
+    }
+
+    /// Returns the class of MPI messages of this size.
+    pub(crate) fn message(bytes: u64) -> Self {
+        Self::of(Some(Layer::Mpi), Kind::Message, u16::MAX, bytes)
+    }
+
+    fn head(layer: Option<Layer>, kind: u8) -> u32 {
+        let layer = layer.map_or(0, |layer| layer as u32 + 1);
+        layer << 3 | u32::from(kind)
+    }
+
+    /// Returns the class of the number of bytes, which is equal within a factor of 8.
+    #[inline(always)]
+    pub(crate) fn size(self) -> u64 {
+        (self.0 >> 8 & 0xFF).into()
+    }
+
+    /// Returns the kind of communication. A lock counts as an atomic.
+    pub(crate) fn kind(self) -> Kind {
+        match self.0 & 7 {
+            0 => Kind::Put,
+            1 => Kind::Get,
+            3 => Kind::Message,
+            _ => Kind::Atomic,
+        }
+    }
+
+    /// Returns the window number of the memory that operations of the class act on. Lock calls and messages have none.
+    pub(crate) fn memory(self) -> Option<u16> {
+        (self.0 & 7 < Kind::Message as u32).then_some((self.0 >> 16) as u16)
+    }
+
+    /// Returns `true` if an operation of the class can show that the network needs no help of targets. Calls that
+    /// acquire a lock and operations that move no byte cannot.
+    #[inline]
+    pub(crate) fn can_prove(self) -> bool {
+        self.0 & 0xFF00 != 0 && self.0 & 7 < u32::from(Self::LOCK)
+    }
+}
+
+/// Returns 0 for 0, and otherwise 1 + ⌊log8 of the number⌋, which is equal for numbers within a factor of 8.
+#[inline(always)]
+pub(crate) fn magnitude(of: u64) -> u32 {
+    of.checked_ilog2().map_or(0, |log| 1 + log / 3)
+}
+
+/// The region of the target that served an operation, as far as it is known: among the regions that always progress,
+/// and among all that may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) sure: Option<Span>,
+    pub(crate) wide: Option<Span>,
+}
+
+impl Known {
+    /// The activity of the target before the call may have been enough.
+    pub(crate) const EARLY: Self = Self { sure: Some(Span::EARLY), wide: Some(Span::EARLY) };
+}
+
+/// An operation in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    /// Sequence number, unique in the process.
+    pub(crate) serial: u64,
+    /// Matching id of the records, unique at its location.
+    pub(crate) id: u64,
+    pub(crate) location: u32,
+    pub(crate) window: u32,
+    pub(crate) target: u32,
+    /// Enter of the call that issued the operation.
+    pub(crate) start: u64,
+    pub(crate) class: Class,
+    /// True if completion at the origin waits for the target.
+    pub(crate) returns: bool,
+    /// True if something is known about the region that served the operation.
+    pub(crate) learned: bool,
+}
+
+/// An operation whose completion the open call waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) target: u32,
+    pub(crate) start: u64,
+    pub(crate) class: Class,
+    pub(crate) known: Known,
+}
+
+/// All outstanding operations of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    serial: u64,
+    /// Greater than the matching id of every operation so far.
+    above: u64,
+    /// True if some operation had a matching id that was not above all earlier ones.
+    repeated: bool,
+    open: VecDeque<Op>,
+    lasting: HashMap<(u32, u32), Op, Mixed>,
+    /// Regions that served operations, by sequence number.
+    known: HashMap<u64, Known, Mixed>,
+    spill: Spill,
+    /// Number of operations that were moved to the file.
+    pub(crate) spilled: u64,
+    /// True if the file cannot take more operations.
+    full: bool,
+}
+
+impl Outstanding {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, mut op: Op) {
+        op.serial = self.serial;
+        self.serial += 1;
+        self.repeated |= op.id < self.above || op.id == u64::MAX;
+        self.above = self.above.max(op.id.saturating_add(1));
+        self.open.push_back(op);
+    }
+
+    /// Returns `true` if a quick check shows that no operation here has this number.
+    #[inline(always)]
+    pub(crate) fn is_new(&self, id: u64) -> bool {
+        id >= self.above && id < u64::MAX
+    }
+
+    /// Returns `true` if a quick check shows that all operations here have different numbers.
+    #[inline(always)]
+    pub(crate) fn are_distinct(&self) -> bool {
+        !self.repeated
+    }
+
+    /// Adds an operation that is complete at the origin, but not at the target, from the start.
+    pub(crate) fn add_last(&mut self, mut op: Op) {
+        op.serial = self.serial;
+        self.serial += 1;
+        self.last(op);
+    }
+
+    /// Returns `true` if no operation is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.lasting.is_empty() && self.spill.is_empty()
+    }
+
+    /// Removes and returns the operation with this number. The search starts from both ends, since operations usually
+    /// complete in order or in reverse order.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
+        let is = |op: &Op| op.id == id && op.window == window && op.location == location;
+        if self.open.front().is_some_and(is) {
+            return self.open.pop_front();
+        }
+        if self.open.back().is_some_and(is) {
+            return self.open.pop_back();
+        }
+        if self.open.is_empty() && self.spill.is_empty() {
+            return None;
+        }
+        self.search(location, window, id)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
+        let is = |op: &Op| op.id == id && op.window == window && op.location == location;
+        let count = self.open.len();
+        for near in 0..count.div_ceil(2) {
+            if self.open.get(near).is_some_and(is) {
+                return self.open.remove(near);
+            }
+            let far = count - 1 - near;
+            if self.open.get(far).is_some_and(is) {
+                return self.open.remove(far);
+            }
+        }
+        let stored = self.spill.take(location, window, id)?;
+        Some(self.fetch(stored))
+    }
+
+    /// Takes back an operation from the file.
+    fn fetch(&mut self, (mut op, known): Stored) -> Op {
+        op.learned = true;
+        self.known.insert(op.serial, known);
+        op
+    }
+
+    /// Moves operations into the file if there are more than `most`, choosing those about which everything is known.
+    pub(crate) fn spill(&mut self, most: usize) {
+        if self.open.len() <= most || self.full {
+            return;
+        }
+        let mut all = Vec::new();
+        let mut keep = VecDeque::new();
+        for op in std::mem::take(&mut self.open) {
+            let known = self.known.get(&op.serial).filter(|_| op.learned);
+            match known.filter(|known| known.sure.is_some() && known.wide.is_some()) {
+                Some(known) => all.push((op, *known)),
+                None => keep.push_back(op),
+            }
+        }
+        match self.spill.write(&mut all) {
+            Ok(()) => {
+                self.spilled += all.len() as u64;
+                for (op, _) in &all {
+                    self.known.remove(&op.serial);
+                }
+                self.known.shrink_to_fit();
+                self.open = keep;
+            }
+            Err(_) => {
+                // Using too much memory is better than having no result.
+                self.full = true;
+                self.open = all.into_iter().map(|(op, _)| op).chain(keep).collect();
+                self.open.make_contiguous().sort_by_key(|op| op.serial);
+            }
+        }
+    }
+
+    /// Keeps an operation that is complete at the origin, but not at the target.
+    pub(crate) fn last(&mut self, op: Op) {
+        let known = self.lasting.entry((op.window, op.target)).or_insert(op);
+        let over = if known.serial <= op.serial { std::mem::replace(known, op) } else { op };
+        if over.learned && over.serial != op.serial {
+            self.known.remove(&over.serial);
+        }
+    }
+
+    /// Removes the operations with this number, which a record of another tool completes at the target.
+    pub(crate) fn take_numbered(
+        &mut self,
+        location: u32,
+        window: u32,
+        id: u64,
+        into: &mut Vec<Op>,
+    ) {
+        while let Some(op) = self.take(location, window, id) {
+            into.push(op);
+        }
+        let is = |op: &Op| op.window == window && op.id == id && op.location == location;
+        into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
+    }
+
+    /// Removes all operations of a window, or of all windows. Of those in the file, only the decisive ones are
+    /// returned.
+    pub(crate) fn take_all(&mut self, window: Option<u32>, into: &mut Vec<Op>) {
+        for stored in self.spill.take_all(window) {
+            let op = self.fetch(stored);
+            into.push(op);
+        }
+        let is = |op: &Op| window.is_none_or(|window| op.window == window);
+        if self.open.iter().all(is) {
+            into.extend(self.open.drain(..));
+        } else {
+            let open = std::mem::take(&mut self.open);
+            for op in open {
+                if is(&op) {
+                    into.push(op);
+                } else {
+                    self.open.push_back(op);
+                }
+            }
+        }
+        if !self.lasting.is_empty() {
+            into.extend(self.lasting.extract_if(|_, op| is(op)).map(|(_, op)| op));
+        }
+    }
+
+    /// Returns all outstanding operations about which not everything is known, with what is known.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Op, Known)> {
+        let known = |op: &Op| match op.learned {
+            true => self.known.get(&op.serial).copied().unwrap_or_default(),
+            false => Known::default(),
+        };
+        let all = self.open.iter().chain(self.lasting.values()).map(move |op| (op, known(op)));
+        all.filter(|(_, known)| known.sure.is_none() || known.wide.is_none())
+    }
+
+    /// Returns what is known about an operation that is complete, and forgets it.
+    pub(crate) fn known(&mut self, op: &Op) -> Known {
+        if op.learned {
+            self.known.remove(&op.serial).unwrap_or_default()
+        } else {
+            Known::default()
+        }
+    }
+
+    /// Records what was found out about an operation.
+    pub(crate) fn learn(&mut self, serial: u64, window: u32, target: u32, found: Known) {
+        let all = &mut self.known;
+        let mut note = |op: &mut Op| {
+            op.learned = true;
+            let known = all.entry(op.serial).or_default();
+            known.sure = known.sure.or(found.sure);
+            known.wide = known.wide.or(found.wide);
+        };
+        // Sequence numbers rise from front to back.
+        let at = self.open.partition_point(|op| op.serial < serial);
+        match self.open.get_mut(at) {
+            Some(op) if op.serial == serial => note(op),
+            _ => {
+                if let Some(op) = self.lasting.get_mut(&(window, target))
+                    && op.serial == serial
+                {
+                    note(op);
+                }
+            }
+        }
+    }
+
+    /// Returns the memory in bytes that the operations take.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.open.capacity() + self.lasting.capacity()) * size_of::<Op>()
+            + self.known.capacity() * size_of::<(u64, Known)>()
+            + self.spill.bytes()
+    }
+}

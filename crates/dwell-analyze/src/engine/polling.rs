@@ -1,0 +1,196 @@
+//! Polling loops: calls that ask again and again whether something has happened.
+//!
+//! Consecutive calls that test, in the same call of the program and with no other call in between, are a run. A run is
+//! a loop as soon as one of its call sites repeats; until then it may be several tests that are made once. A loop may
+//! therefore have several call sites, such as one that tests two requests in turn.
+//!
+//! A loop waits for the last of what its calls found: messages and collectives that they completed, the message of the
+//! receive that follows a probe, or the operation that changed the memory under test. The process responsible and the
+//! time are known only after the loop has ended, so [`Loops`] keeps the loop until everything is answered. That process
+//! is blamed for the time from the first call to the release; the time of the loop after the release is subtracted from
+//! its last call site.
+
+use std::collections::HashMap;
+
+use crate::engine::hash::Mixed;
+use crate::engine::paths::Path;
+
+/// Greatest number of call sites of a loop. Beyond that, a new run begins.
+const SITES: usize = 8;
+
+/// A call that tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Test {
+    pub(crate) path: Path,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    /// Enter of the call around the test.
+    pub(crate) caller: u64,
+    /// Time in calls made from there, this one included. It shows whether another call was made in between.
+    pub(crate) inside: u64,
+}
+
+/// A run of consecutive calls that test.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) last: Test,
+    /// Enter of the first call.
+    pub(crate) begin: u64,
+    /// Each call site, with the time up to the ends of its calls, each counted from the end of the call before.
+    sites: [(Path, u64); SITES],
+    count: usize,
+    /// True if a call site repeated.
+    pub(crate) is_loop: bool,
+    /// Number of the loop among those whose release is being determined.
+    pub(crate) number: Option<u32>,
+    /// End of the last call that probed for a message, until a receive follows; otherwise 0.
+    pub(crate) probed: u64,
+    /// True if the last call tests memory.
+    pub(crate) tests_memory: bool,
+}
+
+impl Run {
+    fn of(test: Test) -> Self {
+        Self {
+            last: test,
+            begin: test.enter,
+            sites: [(test.path, test.leave - test.enter); SITES],
+            count: 1,
+            is_loop: false,
+            number: None,
+            probed: 0,
+            tests_memory: false,
+        }
+    }
+
+    /// Extends a run by a further call, and returns the previous run if it has ended. `book` is called for every call
+    /// that belongs to a loop, with the time that ends with it.
+    pub(crate) fn after(
+        run: Option<Self>,
+        test: Test,
+        mut book: impl FnMut(Path, u64),
+    ) -> (Self, Option<Self>) {
+        let Some(mut run) = run.filter(|run| run.is_followed_by(&test)) else {
+            return (Self::of(test), run);
+        };
+        let before = run;
+        let time = test.leave - run.last.leave;
+        run.last = test;
+        let sites = run.sites.get_mut(..run.count).unwrap_or_default();
+        if let Some(at) = sites.iter().position(|(path, _)| *path == test.path) {
+            if !run.is_loop {
+                sites.iter().for_each(|(path, time)| book(*path, *time));
+            }
+            run.is_loop = true;
+            book(test.path, time);
+            if let Some((_, sum)) = sites.get_mut(at) {
+                *sum += time;
+            }
+            return (run, None);
+        }
+        match run.sites.get_mut(run.count) {
+            Some(place) if !run.is_loop => *place = (test.path, time),
+            _ => return (Self::of(test), Some(before)),
+        }
+        run.count += 1;
+        (run, None)
+    }
+
+    fn is_followed_by(&self, test: &Test) -> bool {
+        let length = test.leave - test.enter;
+        (self.last.caller, self.last.inside + length) == (test.caller, test.inside)
+    }
+
+    /// Returns the time of each call site for which the process that ended the loop at `release` is blamed.
+    fn blamed(&self, release: u64) -> impl Iterator<Item = (Path, u64)> {
+        let mut late = self.last.leave.saturating_sub(release);
+        let sites = self.sites.get(..self.count).unwrap_or_default().iter();
+        let (last, others): (Vec<_>, Vec<_>) = sites.partition(|it| it.0 == self.last.path);
+        last.into_iter().chain(others).map(move |&(path, time)| {
+            let taken = late.min(time);
+            late -= taken;
+            (path, time - taken)
+        })
+    }
+}
+
+/// The end of a polling loop that another process caused, by a message or by a change of the tested word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    /// Number of the loop at its process.
+    pub(crate) number: u32,
+    /// Time at which the loop could end and the process that caused it, if they were found.
+    pub(crate) by: Option<(u64, u32)>,
+}
+
+/// Time of a loop for which a process is blamed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blamed {
+    pub(crate) location: u32,
+    pub(crate) path: Path,
+    pub(crate) culprit: u32,
+    pub(crate) time: u64,
+}
+
+/// A loop whose releases are not all known.
+#[derive(Debug, Default)]
+struct Loop {
+    /// Number of releases that are not known yet.
+    missing: u32,
+    latest: Option<(u64, u32)>,
+    /// Location and run, once the loop has ended.
+    ended: Option<(u32, Run)>,
+}
+
+/// Loops of a process whose releases are being determined.
+#[derive(Debug, Default)]
+pub(crate) struct Loops {
+    next: u32,
+    open: HashMap<u32, Loop, Mixed>,
+    /// Times that are to be booked.
+    pub(crate) blamed: Vec<Blamed>,
+}
+
+impl Loops {
+    /// Announces a release of a run, and returns the number of its loop.
+    pub(crate) fn expect(&mut self, run: &mut Run) -> u32 {
+        let number = *run.number.get_or_insert_with(|| {
+            self.next = self.next.wrapping_add(1);
+            self.next
+        });
+        self.open.entry(number).or_default().missing += 1;
+        number
+    }
+
+    /// Records that a run has ended.
+    pub(crate) fn end(&mut self, location: u32, run: Run) {
+        let Some(number) = run.number else { return };
+        if !run.is_loop {
+            self.open.remove(&number);
+        } else if let Some(it) = self.open.get_mut(&number) {
+            it.ended = Some((location, run));
+            self.settle(number);
+        }
+    }
+
+    /// Records a release.
+    pub(crate) fn release(&mut self, release: Release) {
+        let Some(it) = self.open.get_mut(&release.number) else { return };
+        it.missing = it.missing.saturating_sub(1);
+        it.latest = it.latest.max(release.by);
+        self.settle(release.number);
+    }
+
+    fn settle(&mut self, number: u32) {
+        let is_over = |it: &Loop| it.missing == 0 && it.ended.is_some();
+        if !self.open.get(&number).is_some_and(is_over) {
+            return;
+        }
+        let Some(Loop { latest, ended, .. }) = self.open.remove(&number) else { return };
+        let Some(((release, culprit), (location, run))) = latest.zip(ended) else { return };
+        if release > run.begin {
+            let of = |(path, time)| Blamed { location, path, culprit, time };
+            self.blamed.extend(run.blamed(release).map(of));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Lists polling loops, which cost time without being waits.
+
+use std::collections::BTreeMap;
+
+use dwell_model::layer::Layer;
+
+use super::ground::Ground;
+use super::sums::{Sums, Totals, top};
+use super::{Share, Step};
+use crate::engine::quantity::Quantity as Q;
+
+/// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
+/// own code between the calls, so the analysis does not report the time as a wait. A blocking call instead of the loop
+/// would show the wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// Layer of the calls that test, such as OpenSHMEM or MPI.
+    pub layer: Layer,
+    /// Number of calls that belong to a loop, which means that a call before or after them tests as well and no other
+    /// call lies between.
+    pub calls: u64,
+    /// Time in nanoseconds from the first call of a loop to the last, summed over all loops and locations.
+    pub nanoseconds: u64,
+    /// Part of `nanoseconds` until another process ended the loop. Only loops for which that process is known count.
+    pub until_release: u64,
+    /// Calls from the outermost to the one that tests, which is the last element.
+    pub path: Vec<Step>,
+    /// Number of locations with such loops.
+    pub locations: u64,
+    /// Processes or nodes that ended the loops, the one with the longest loops first, and the time until then. The list
+    /// has at most [`LISTED`](super::LISTED) elements, and is empty if neither a message nor an address identifies the
+    /// process.
+    pub targets: Vec<Share>,
+}
+
+/// Lists all polling loops by call path, the longest first.
+pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
+    let (world, lanes) = (ground.world, &ground.lanes);
+    let mut list: Vec<(usize, Polling)> = Vec::new();
+    for fold in ground.tree.folds() {
+        let number = fold.first();
+        let Some((layer, _)) = fold.class else { continue };
+        let totals = Totals::of(lanes, &fold);
+        let (calls, until_release) = (totals.get(Q::PollingCalls), totals.get(Q::PollingBlamed));
+        if calls > 0 {
+            let time = Sums::of(lanes, world, &fold, Q::PollingTime, None);
+            let (nanoseconds, locations) = (time.least, time.locations);
+            let path = ground.steps(number);
+            let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+            for (party, time) in ground.blamed(&fold, Q::PollingBlamed) {
+                let sum = parties.entry(party).or_default();
+                *sum = (sum.0 + time, sum.1 + time);
+            }
+            let targets = top(parties.into_iter(), |index| ground.party(index));
+            let polling =
+                Polling { layer, calls, nanoseconds, until_release, path, locations, targets };
+            list.push((number, polling));
+        }
+    }
+    list.sort_by_key(|(number, it)| (std::cmp::Reverse(it.nanoseconds), *number));
+    list.into_iter().map(|(_, it)| it).collect()
+}

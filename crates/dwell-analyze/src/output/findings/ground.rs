@@ -1,0 +1,102 @@
+//! Data that all lists of findings are made from, computed once.
+
+use std::collections::BTreeMap;
+
+use otf2::read::Definitions;
+
+use super::Step;
+use super::phase::{self, Phase};
+use super::sites::Sites;
+use crate::archive::world::World;
+use crate::engine::location::Location;
+use crate::engine::quantity::Quantity as Q;
+use crate::engine::replay::Replayed;
+use crate::output::tree::{Branch, Fold, Tree, lanes, node};
+
+/// Result of a replay, with the sums that every list needs.
+pub(crate) struct Ground<'a> {
+    pub(super) defs: &'a Definitions,
+    pub(super) world: &'a World,
+    pub(super) tree: &'a Tree,
+    pub(super) lanes: Vec<&'a Location>,
+    /// Phase of each branch of the tree.
+    pub(super) phases: Vec<Phase>,
+    pub(super) sites: Sites,
+    /// Inclusive time of each branch over all locations. It is inclusive because a library that waits does so in the
+    /// layer below.
+    inclusive: Vec<u64>,
+    /// Time that each party was waited for, by the signature of a call path and the kind of wait.
+    blame: BTreeMap<(u64, Q), BTreeMap<u32, u64>>,
+}
+
+impl<'a> Ground<'a> {
+    pub(crate) fn new(
+        defs: &'a Definitions,
+        world: &'a World,
+        replayed: &'a Replayed,
+        tree: &'a Tree,
+    ) -> Self {
+        let lanes: Vec<&Location> = lanes(&replayed.shards).collect();
+        let mut blame = BTreeMap::new();
+        replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
+        let phases = phase::phases(world, tree);
+        let inclusive = inclusive(&lanes, tree);
+        let sites = Sites::of(defs, tree);
+        Self { defs, world, tree, lanes, phases, sites, inclusive, blame }
+    }
+
+    /// Returns the inclusive time of a call path over all locations.
+    pub(super) fn time(&self, fold: &Fold<'_>) -> u64 {
+        fold.sum(&self.inclusive)
+    }
+
+    /// Returns the parties that were waited for on a call path, with the time of each.
+    pub(super) fn blamed(&self, fold: &Fold<'_>, what: Q) -> impl Iterator<Item = (u32, u64)> {
+        let of = fold.branches().filter_map(move |it| self.blame.get(&(it.signature, what)));
+        of.flatten().map(|(&party, &amount)| (party, amount))
+    }
+
+    /// Returns the name of a process.
+    pub(super) fn process(&self, index: u32) -> Option<String> {
+        self.world.system.processes.get(index as usize).map(|it| it.name.clone())
+    }
+
+    /// Returns the name of a party: a process, or a node if the run has too many processes.
+    pub(super) fn party(&self, index: u32) -> Option<String> {
+        match self.world.parties.folded() {
+            true => self.world.system.nodes.get(index as usize).cloned(),
+            false => self.process(index),
+        }
+    }
+
+    /// Returns the calls that lead to a path, the outermost first. Parameters are left out.
+    pub(super) fn steps(&self, number: usize) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut at = self.tree.branches.get(number);
+        while let Some(branch) = at {
+            if branch.setting.is_none() {
+                steps.push(self.sites.step(self.defs, branch.region, branch.site));
+            }
+            at = branch.parent.and_then(|parent| self.tree.branches.get(parent as usize));
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+/// Returns the exclusive time of a branch over all locations.
+pub(super) fn own_time(lanes: &[&Location], branch: &Branch) -> u64 {
+    branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
+}
+
+fn inclusive(lanes: &[&Location], tree: &Tree) -> Vec<u64> {
+    let mut times: Vec<u64> = tree.branches.iter().map(|it| own_time(lanes, it)).collect();
+    // Callers come before what they call.
+    for (number, branch) in tree.branches.iter().enumerate().rev() {
+        let time = times.get(number).copied().unwrap_or(0);
+        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above as usize)) {
+            *above += time;
+        }
+    }
+    times
+}

@@ -1,0 +1,8 @@
+//! Turns the results of the replay into what users see: the call tree, findings and reports.
+
+pub(crate) mod division;
+pub(crate) mod findings;
+pub(crate) mod notes;
+pub(crate) mod profile;
+pub(crate) mod report;
+pub(crate) mod tree;

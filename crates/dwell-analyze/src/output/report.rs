@@ -1,0 +1,591 @@
+//! Writes the result as a Cube report.
+//!
+//! The tree of metrics follows Scalasca: below `time` are the layers, below a layer the classes of calls, and below a
+//! class the waits. The names for MPI are Scalasca's; other layers have the same names after their own prefix. Values
+//! of a metric contain those of the metrics below it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path as FilePath;
+
+use cubex::{
+    Cnode, CnodeId, Group, GroupId, Location, MetaBuilder, Metric, MetricId, MetricWriter, Owner,
+    Region, RegionId, ReportWriter, Rows, SystemNode, SystemNodeId,
+};
+use dwell_model::layer::Layer;
+use dwell_model::waits::{Class, TREE, Wait};
+use otf2::Definition;
+use otf2::id::MetricRef;
+use otf2::read::Definitions;
+
+use crate::archive::counters::Counters;
+use crate::archive::names;
+use crate::archive::names::Setting;
+use crate::archive::world::World;
+use crate::engine::location;
+use crate::engine::paths::{Counted, Node};
+use crate::engine::quantity::Quantity as Q;
+use crate::engine::replay::Replayed;
+use crate::output::tree::{Branch, Tree, lanes, node};
+
+/// Source of the values of a metric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// All time, the time of a layer, or the time of some of its classes.
+    Time(Option<Layer>, &'static [Class]),
+    /// Number of calls.
+    Visits,
+    /// The shortest and the longest call, where they are known.
+    Shortest,
+    Longest,
+    /// A wait in nanoseconds, on paths of a layer and some classes.
+    Wait(Layer, &'static [Class], Wait),
+    /// A sum of times in nanoseconds, on paths of a layer.
+    Sum(Layer, &'static [Q]),
+    /// A count, on paths of a layer.
+    Count(Layer, Q),
+    /// A statistic over the values of a counter.
+    Counter(MetricRef, Counting),
+}
+
+/// Statistic over the values of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    Sum,
+    Values,
+    Least,
+    Largest,
+}
+
+/// A metric of the report.
+struct Row {
+    name: String,
+    title: String,
+    description: &'static str,
+    unit: String,
+    parent: Option<usize>,
+    source: Source,
+}
+
+/// End of the name of the metric with the upper bounds of waits for progress.
+const UPPER_BOUND: &str = "wait_for_progress_upper_bound";
+
+/// A metric beside the tree of time: its name, title and description, and the quantities that it sums up.
+type BesideRow = (&'static str, &'static str, &'static str, &'static [Q]);
+
+/// Metrics beside the tree of time: transfer, unexplained time, bounds, and waits that are in doubt.
+const BESIDE: &[BesideRow] = &[
+    (
+        "transfer",
+        "Transfer",
+        "Time that calls take when nothing holds them up: what is left of a call without its waits, but no more than the \
+         fastest tenth of the calls of its class leaves",
+        &[Q::Transfer],
+    ),
+    (
+        "unexplained",
+        "Unexplained",
+        "Time of calls beyond their waits and their transfer. Waits, transfer and unexplained time add up to the time of a \
+         call path",
+        &[Q::Unexplained],
+    ),
+    (
+        "unexplained_too_few",
+        "Unexplained, too few to compare",
+        "The part of the unexplained time that belongs to calls of which there are too few to say how long they take",
+        &[Q::TooFew],
+    ),
+    (
+        UPPER_BOUND,
+        "Wait for Progress, upper bound",
+        "Waits for progress of one or several targets, if all that may be a wait is one",
+        &[
+            Q::Wait(Wait::WaitForProgress),
+            Q::Margin(Wait::WaitForProgress),
+            Q::Wait(Wait::WaitForProgressMulti),
+            Q::Margin(Wait::WaitForProgressMulti),
+        ],
+    ),
+    (
+        "wait_for_progress_unconfirmed",
+        "Wait for Progress, unconfirmed",
+        "Time in operations during which their targets were in no call that progresses, although operations of the same \
+         class were seen to need no help of their targets",
+        &[Q::Unconfirmed(Wait::WaitForProgress), Q::Unconfirmed(Wait::WaitForProgressMulti)],
+    ),
+    (
+        "late_signal_inferred",
+        "Late Signal, inferred",
+        "Waits for a signal where it is not recorded which address was waited on",
+        &[Q::Inferred(Wait::LateSignal)],
+    ),
+    (
+        "polling",
+        "Polling loops",
+        "Time from the first to the last call of loops that test again and again. The process computes meanwhile",
+        &[Q::PollingTime],
+    ),
+    (
+        "lock_competition_inferred",
+        "Lock Contention, inferred",
+        "Lock contention where it is not recorded when the lock was obtained",
+        &[Q::Inferred(Wait::LockContention)],
+    ),
+];
+
+/// Metrics of counts and volumes.
+const COUNTS: &[(&str, &str, &str, Q)] = &[
+    ("comms_rma_puts", "Put operations", "occ", Q::Puts),
+    ("comms_rma_gets", "Get operations", "occ", Q::Gets),
+    ("comms_rma_atomics", "Atomic operations", "occ", Q::Atomics),
+    ("bytes_put", "Bytes put", "bytes", Q::BytesPut),
+    ("bytes_get", "Bytes fetched", "bytes", Q::BytesGet),
+    ("comms_send", "Messages sent", "occ", Q::Sends),
+    ("comms_recv", "Messages received", "occ", Q::Receives),
+    ("bytes_sent", "Bytes of messages sent", "bytes", Q::BytesSent),
+    ("bytes_rcvd", "Bytes of messages received", "bytes", Q::BytesReceived),
+    ("comms_coll", "Collective operations", "occ", Q::Collectives),
+    ("polling_calls", "Calls in polling loops", "occ", Q::PollingCalls),
+];
+
+/// Metrics of counters: the beginning of the name, the end of the title, and the statistic.
+const COUNTERS: [(&str, &str, Counting); 4] = [
+    ("counter:", "", Counting::Sum),
+    ("counter_values:", ", number of values", Counting::Values),
+    ("counter_least:", ", the least", Counting::Least),
+    ("counter_largest:", ", the largest", Counting::Largest),
+];
+
+fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
+    let mut rows = vec![Row {
+        name: "time".into(),
+        title: "Time".into(),
+        description: "",
+        unit: "sec".into(),
+        parent: None,
+        source: Source::Time(None, Class::ALL),
+    }];
+    for &layer in layers {
+        let (prefix, of) = (layer.name(), layer.title());
+        let mut above = vec![0];
+        let mut push = |depth: usize, name: &str, title: &str, source| {
+            above.truncate(depth + 1);
+            let parent = above.last().copied();
+            above.push(rows.len());
+            rows.push(Row {
+                name: if name.is_empty() { prefix.into() } else { format!("{prefix}_{name}") },
+                title: format!("{of} {title}").trim_end().into(),
+                description: "",
+                unit: "sec".into(),
+                parent,
+                source,
+            });
+        };
+        for group in TREE {
+            let source = Source::Time(Some(layer), group.classes);
+            push(group.depth, group.metric, group.title, source);
+            for (depth, wait, place) in group.waits() {
+                let source = Source::Wait(layer, place.classes, wait);
+                push(depth, place.metric, place.title, source);
+            }
+        }
+    }
+    let beside = |name: String, title: String, unit: &str, source| {
+        let (unit, parent, description) = (unit.into(), None, "");
+        Row { name, title, description, unit, parent, source }
+    };
+    rows.push(beside("visits".into(), "Visits".into(), "occ", Source::Visits));
+    rows.push(beside("min_time".into(), "Shortest call".into(), "sec", Source::Shortest));
+    rows.push(beside("max_time".into(), "Longest call".into(), "sec", Source::Longest));
+    for &layer in layers {
+        let (prefix, of) = (layer.name(), layer.title());
+        for &(name, title, description, sum) in BESIDE {
+            let source = Source::Sum(layer, sum);
+            let (name, title) = (format!("{prefix}_{name}"), format!("{of} {title}"));
+            rows.push(Row { description, ..beside(name, title, "sec", source) });
+        }
+        for &(name, title, unit, what) in COUNTS {
+            // The names of Scalasca are those of MPI.
+            let name = match layer {
+                Layer::Mpi => name.to_owned(),
+                _ => format!("{prefix}_{name}"),
+            };
+            rows.push(beside(name, format!("{of} {title}"), unit, Source::Count(layer, what)));
+        }
+    }
+    let mut names = BTreeSet::new();
+    for counter in counters.iter() {
+        // Counters of one name that differ in their units or types are told apart.
+        let mut of = counter.name.clone();
+        while !names.insert(of.clone()) {
+            of.push('\'');
+        }
+        for (prefix, end, what) in COUNTERS {
+            let unit = if what == Counting::Values { "occ" } else { counter.unit.as_str() };
+            let source = Source::Counter(counter.id, what);
+            rows.push(beside(format!("{prefix}{of}"), format!("{of}{end}"), unit, source));
+        }
+    }
+    rows
+}
+
+impl Source {
+    /// Returns `true` if a path of this class can have values of the metric.
+    fn applies(self, class: Option<(Layer, Class)>, own: Option<Layer>) -> bool {
+        match self {
+            Self::Time(None, _)
+            | Self::Visits
+            | Self::Shortest
+            | Self::Longest
+            | Self::Counter(..) => true,
+            Self::Time(Some(layer), classes) | Self::Wait(layer, classes, _) => {
+                class.is_some_and(|(of, class)| of == layer && classes.contains(&class))
+            }
+            Self::Sum(layer, _) => class.is_some_and(|(of, _)| of == layer),
+            Self::Count(layer, _) => own == Some(layer),
+        }
+    }
+
+    /// Returns `true` if a path has a value at a location.
+    fn is_at(self, node: &Node) -> bool {
+        match self {
+            Self::Counter(id, _) => node.counted.iter().any(|it| it.counter == id),
+            _ => self.value(node) != self.nothing(),
+        }
+    }
+
+    /// Returns the statistic over the values of a counter, or `None` if it had none.
+    pub(crate) fn counted(self, all: &[Counted]) -> Option<f64> {
+        let Self::Counter(id, what) = self else { return None };
+        let it = all.iter().find(|it| it.counter == id)?;
+        Some(match what {
+            Counting::Sum => it.sum.to_f64(),
+            Counting::Values => it.values as f64,
+            Counting::Least => it.least.to_f64(),
+            Counting::Largest => it.largest.to_f64(),
+        })
+    }
+
+    /// Returns the value that stands for a counter without values.
+    pub(crate) fn uncounted(self) -> f64 {
+        match self {
+            Self::Counter(_, Counting::Least) => f64::MAX,
+            Self::Counter(_, Counting::Largest) => f64::MIN,
+            _ => 0.0,
+        }
+    }
+
+    /// Returns `true` if a viewer would read a missing row as a value.
+    fn needs_all_rows(self) -> bool {
+        use Counting::{Largest, Least};
+        matches!(self, Self::Shortest | Self::Counter(_, Least | Largest))
+    }
+
+    fn value(self, node: &Node) -> u64 {
+        match self {
+            Self::Time(..) => node.time,
+            Self::Visits => node.visits,
+            Self::Wait(_, _, wait) => node.get(Q::Wait(wait)),
+            Self::Sum(_, all) => all.iter().map(|&what| node.get(what)).sum(),
+            Self::Count(_, what) => node.get(what),
+            // Shortest and longest calls come from profiles; counters are not in nanoseconds or calls.
+            Self::Shortest | Self::Longest | Self::Counter(..) => self.nothing(),
+        }
+    }
+
+    /// Returns the value that stands for none. The shortest of no calls is longer than anything.
+    pub(crate) fn nothing(self) -> u64 {
+        if matches!(self, Self::Shortest) { u64::MAX } else { 0 }
+    }
+
+    fn dtype(self) -> &'static str {
+        match self {
+            Self::Shortest | Self::Counter(_, Counting::Least) => "MINDOUBLE",
+            Self::Longest | Self::Counter(_, Counting::Largest) => "MAXDOUBLE",
+            _ if self.is_count() => "UINT64",
+            _ => "DOUBLE",
+        }
+    }
+
+    fn is_count(self) -> bool {
+        matches!(self, Self::Visits | Self::Count(..))
+    }
+}
+
+/// Everything that a report is made from except its values.
+pub(crate) struct Input<'a> {
+    pub(crate) defs: &'a Definitions,
+    pub(crate) world: &'a World,
+    pub(crate) tree: &'a Tree,
+    pub(crate) notes: &'a [String],
+    /// Communicating pairs as comma-separated values.
+    pub(crate) pairs: &'a str,
+}
+
+/// A metric of a report that is being written.
+pub(crate) struct Sheet {
+    pub(crate) source: Source,
+    /// Paths that have rows of the metric, in order.
+    pub(crate) paths: Vec<u32>,
+    metric: MetricWriter,
+}
+
+/// A report that is complete except for its values.
+pub(crate) struct Sheets {
+    pub(crate) all: Vec<Sheet>,
+    cnodes: Vec<CnodeId>,
+}
+
+impl Sheets {
+    /// Writes the values of a path at all locations in order. Times are in nanoseconds.
+    pub(crate) fn write(&self, sheet: &Sheet, path: u32, values: &[u64]) -> cubex::Result<()> {
+        let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
+        if sheet.source.is_count() {
+            return sheet.metric.write(cnode, values);
+        }
+        let seconds = |&ns: &u64| if ns == u64::MAX { f64::MAX } else { ns as f64 / 1e9 };
+        let seconds: Vec<f64> = values.iter().map(seconds).collect();
+        sheet.metric.write(cnode, seconds.as_slice())
+    }
+
+    /// Writes the statistic over a counter on a path at all locations in order.
+    pub(crate) fn write_counted(
+        &self,
+        sheet: &Sheet,
+        path: u32,
+        values: &[f64],
+    ) -> cubex::Result<()> {
+        let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
+        sheet.metric.write(cnode, values)
+    }
+}
+
+/// Writes the report of a replay.
+pub(crate) fn write_replayed(
+    input: &Input<'_>,
+    replayed: &Replayed,
+    path: &FilePath,
+) -> cubex::Result<()> {
+    let lanes: Vec<&location::Location> = lanes(&replayed.shards).collect();
+    let has = |source: Source, _: u32, branch: &Branch| {
+        let mut nodes = branch.members.iter().filter_map(|&at| node(&lanes, at));
+        nodes.any(|node| source.is_at(node))
+    };
+    write(input, has, path, |sheets| -> cubex::Result<()> {
+        for sheet in &sheets.all {
+            for &number in &sheet.paths {
+                let branch = input.tree.branches.get(number as usize);
+                let members = branch.into_iter().flat_map(|branch| &branch.members);
+                let members = members.filter_map(|&at| Some((at.0 as usize, node(&lanes, at)?)));
+                let count = input.world.system.places.len();
+                if let Source::Counter(..) = sheet.source {
+                    let mut values = vec![sheet.source.uncounted(); count];
+                    for (location, node) in members {
+                        if let Some(place) = values.get_mut(location)
+                            && let Some(value) = sheet.source.counted(&node.counted)
+                        {
+                            *place = value;
+                        }
+                    }
+                    sheets.write_counted(sheet, number, &values)?;
+                } else {
+                    let mut values = vec![sheet.source.nothing(); count];
+                    for (location, node) in members {
+                        if let Some(place) = values.get_mut(location) {
+                            *place = sheet.source.value(node);
+                        }
+                    }
+                    sheets.write(sheet, number, &values)?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes a report: `has` tells which paths have values of a metric, and `fill` writes the values.
+pub(crate) fn write<E: From<cubex::Error>>(
+    input: &Input<'_>,
+    has: impl Fn(Source, u32, &Branch) -> bool,
+    path: &FilePath,
+    fill: impl FnOnce(&Sheets) -> Result<(), E>,
+) -> Result<(), E> {
+    let Input { defs, world, tree, notes, pairs } = *input;
+    let layers = world.roles.layers();
+    let rows = rows(&layers, &world.counters);
+    let own: Vec<Option<Layer>> =
+        tree.branches.iter().map(|branch| world.roles.get(branch.region).layer()).collect();
+
+    // Only metrics that have values, and those above them.
+    let mut filled: Vec<Vec<u32>> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let has = |(number, branch): &(u32, &Branch)| {
+            let of = own.get(*number as usize).copied().flatten();
+            row.source.applies(branch.class, of) && has(row.source, *number, branch)
+        };
+        let mut list: Vec<u32> =
+            (0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect();
+        if row.source.needs_all_rows() && !list.is_empty() {
+            list = (0..).take(tree.branches.len()).collect();
+        }
+        filled.push(list);
+    }
+    let mut wanted: Vec<bool> = filled.iter().map(|list| !list.is_empty()).collect();
+    for at in (0..rows.len()).rev() {
+        if wanted.get(at) == Some(&true)
+            && let Some(parent) = rows.get(at).and_then(|row| row.parent)
+            && let Some(parent) = wanted.get_mut(parent)
+        {
+            *parent = true;
+        }
+    }
+    // These two are in every report.
+    for (row, wanted) in rows.iter().zip(&mut wanted) {
+        *wanted |= matches!(row.source, Source::Time(None, _) | Source::Visits);
+    }
+
+    let mut builder = MetaBuilder::new();
+    builder.attribute(Owner::Report, "Creator", concat!("dwell ", env!("CARGO_PKG_VERSION")));
+    for (number, note) in notes.iter().enumerate() {
+        builder.attribute(Owner::Report, &format!("dwell::note::{number}"), note);
+    }
+    let mut ids: Vec<Option<MetricId>> = Vec::with_capacity(rows.len());
+    for (row, wanted) in rows.iter().zip(&wanted) {
+        let parent = row.parent.and_then(|parent| ids.get(parent).copied().flatten());
+        ids.push(wanted.then(|| {
+            builder.metric(
+                parent,
+                Metric {
+                    uniq_name: &row.name,
+                    disp_name: &row.title,
+                    descr: row.description,
+                    dtype: row.source.dtype(),
+                    uom: &row.unit,
+                    ..Metric::default()
+                },
+            )
+        }));
+    }
+    let cnodes = call_tree(defs, tree, &mut builder);
+    system_tree(defs, world, &mut builder);
+    let writer = ReportWriter::create(path, builder.finish()?)?;
+
+    let mut sheets = Sheets { all: Vec::new(), cnodes };
+    for ((row, id), paths) in rows.iter().zip(&ids).zip(filled) {
+        let Some(id) = *id else { continue };
+        let listed: Vec<CnodeId> =
+            paths.iter().filter_map(|&at| sheets.cnodes.get(at as usize).copied()).collect();
+        let metric = writer.metric(id, Rows::Listed(&listed))?;
+        sheets.all.push(Sheet { source: row.source, paths, metric });
+    }
+    fill(&sheets)?;
+    writer.extra(crate::PAIRS, pairs.len() as u64, pairs.as_bytes())?;
+    Ok(writer.finish()?)
+}
+
+fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<CnodeId> {
+    let mut regions: BTreeMap<(u32, Option<Setting>), RegionId> = BTreeMap::new();
+    let mut cnodes: Vec<CnodeId> = Vec::with_capacity(tree.branches.len());
+    for branch in &tree.branches {
+        let region = *regions.entry((branch.region.0, branch.setting)).or_insert_with(|| {
+            let name = branch.name(defs);
+            if branch.setting.is_some() {
+                let (paradigm, role) = ("user", dwell_model::archive::PARAMETER);
+                let mangled_name = &name;
+                return builder.region(Region {
+                    name: &name,
+                    mangled_name,
+                    paradigm,
+                    role,
+                    ..Region::default()
+                });
+            }
+            let def = defs.region(branch.region);
+            let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+            let file = def.map(|def| text(def.source_file)).unwrap_or_default();
+            let paradigm = def.map(|def| def.paradigm.to_string().to_lowercase());
+            let role = def.map(|def| def.region_role.to_string().to_lowercase());
+            let line = |of: Option<u32>| of.filter(|line| *line > 0);
+            builder.region(Region {
+                name: &name,
+                mangled_name: &name,
+                paradigm: paradigm.as_deref().unwrap_or_default(),
+                role: role.as_deref().unwrap_or_default(),
+                file: &file,
+                begin: line(def.map(|def| def.begin_line_number)),
+                end: line(def.map(|def| def.end_line_number)),
+                ..Region::default()
+            })
+        });
+        let site = names::site(defs, branch.site);
+        let parent = branch.parent.and_then(|at| cnodes.get(at as usize).copied());
+        let line = site.as_ref().map(|site| site.line).filter(|line| *line > 0);
+        // Without a file, the caller or its address distinguishes call paths with equal names.
+        let file = site.as_ref().map_or("", |site| match site.file.as_str() {
+            "" => site.function.as_str(),
+            file => file,
+        });
+        cnodes.push(builder.cnode(parent, Cnode { region, file, line }));
+    }
+    cnodes
+}
+
+/// Name and class of a node that is not known, for processes without one.
+const NOWHERE: (&str, &str) = ("unknown", "node");
+
+/// Writes nodes, processes and locations. A report numbers locations in the order of its tree, and an archive in the
+/// order of ranks, so a node whose ranks are not consecutive occurs several times.
+fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
+    let text = |id| defs.string(id).map(|it| it.to_string()).unwrap_or_default();
+    let nodes: BTreeMap<u32, (u32, String, String)> = defs
+        .iter()
+        .filter_map(|definition| match definition {
+            Definition::SystemTreeNode(it) => Some(it),
+            _ => None,
+        })
+        .map(|it| (it.id.0, (it.parent.0, text(it.name), text(it.class_name))))
+        .collect();
+    let inner: BTreeSet<u32> = nodes.values().map(|node| node.0).collect();
+    // Nodes above the last process, from the root on.
+    let mut open: Vec<(u32, SystemNodeId)> = Vec::new();
+    for (rank, process) in (0..).zip(&world.system.processes) {
+        let mut chain = Vec::new();
+        if inner.contains(&process.parent.0) || !nodes.contains_key(&process.parent.0) {
+            chain.push(u32::MAX);
+        }
+        let mut at = process.parent.0;
+        // A damaged tree may contain a cycle.
+        while let Some((parent, ..)) = nodes.get(&at).filter(|_| chain.len() <= nodes.len()) {
+            chain.push(at);
+            at = *parent;
+        }
+        chain.reverse();
+        let same = open.iter().zip(&chain).take_while(|(open, id)| open.0 == **id).count();
+        open.truncate(same);
+        for &id in chain.iter().skip(same) {
+            let known = nodes.get(&id).map(|(_, name, class)| (name.as_str(), class.as_str()));
+            let (name, class) = known.unwrap_or(NOWHERE);
+            let node = SystemNode { name, class, ..SystemNode::default() };
+            let parent = open.last().map(|(_, node)| *node);
+            open.push((id, builder.system_node(parent, node)));
+        }
+        let Some((_, parent)) = open.last() else { continue };
+        let group: GroupId =
+            builder.group(*parent, Group { name: &process.name, rank, kind: "process" });
+        let range = process.first as usize..(process.first + process.count) as usize;
+        let places = world.system.places.get(range).unwrap_or_default();
+        for (thread, place) in (0..).zip(places) {
+            let location = Location { name: &place.name, rank: thread, kind: "thread" };
+            builder.location(group, location);
+        }
+    }
+}
+
+/// Returns the name of the metric that a wait on paths of some class is booked as.
+pub(crate) fn name_of(layer: Layer, class: Class, wait: Wait) -> String {
+    format!("{}_{}", layer.name(), wait.place(class).metric)
+}
+
+/// Returns the name of the metric that has the upper bounds of waits for progress.
+pub(crate) fn upper_bound_of(layer: Layer) -> String {
+    format!("{}_{UPPER_BOUND}", layer.name())
+}

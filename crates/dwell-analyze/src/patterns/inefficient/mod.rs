@@ -1,0 +1,75 @@
+//! Finds communication that takes longer than necessary although no process waits for another.
+//!
+//! A call that moves a thousand elements one by one is not delayed by another process, so it has no wait. All calls of
+//! its class are equally slow, so none of its time is unexplained either. Yet the same data could be moved in a
+//! fraction of the time. This module looks for such [`Waste`] in the time of calls beyond their waits, their *rests*,
+//! and estimates what another way of doing the same could save. The estimate has two bounds: the lower one counts the
+//! transfer of the calls, which is the fastest tenth of their class; the upper one counts their whole rests.
+//!
+//! The replay gathers integer sums for each account of a location ([`Following`]), so results depend neither on windows
+//! nor on threads. The estimates follow at the end, when the time that calls of each sort need is known
+//! ([`Savings::add`]).
+
+mod hot;
+mod rows;
+mod savings;
+
+use crate::archive::roles::Traits;
+use crate::engine::accounts::Account;
+use crate::engine::paths::{Path, Paths};
+
+pub(crate) use hot::HotTarget;
+pub(crate) use rows::{Following, Row};
+pub(crate) use savings::{Known, Saving, Savings, part, static_memory};
+
+/// A way to communicate that takes longer than another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Waste {
+    /// Strided calls that move data element by element.
+    Strided,
+    /// Small blocking transfers in a row to or from one target, which could be a single transfer.
+    Small,
+    /// Completion calls after every single operation.
+    Completion,
+    /// Blocking operations in a row, which could be in flight together.
+    Row,
+    /// Operations on static data that are slower than those on the symmetric heap.
+    Static,
+}
+
+impl Waste {
+    /// All kinds that are found on call paths.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Strided, Self::Small, Self::Completion, Self::Row, Self::Static];
+
+    /// Returns the id of the pattern.
+    pub(crate) fn pattern(self) -> &'static str {
+        match self {
+            Self::Strided => "strided_elements",
+            Self::Small => "small_transfers",
+            Self::Completion => "completion_after_each",
+            Self::Row => "blocking_in_a_row",
+            Self::Static => "static_data",
+        }
+    }
+}
+
+impl Paths {
+    /// Ends or continues rows of operations after a call that synchronises.
+    #[inline(always)]
+    pub(crate) fn synchronise(
+        &mut self,
+        traits: Traits,
+        account: Account,
+        when: (u64, u64),
+        path: Path,
+    ) {
+        if traits.has(Traits::INTERRUPTS) {
+            self.row.interrupt();
+        } else if traits.has(Traits::COMPLETION) {
+            self.complete(account, when, path);
+        } else if traits.has(Traits::TAKES_LOCK) {
+            self.row.lock(when);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Detects operations and completions that follow one another at a location.
+//!
+//! Operations are *in a row* if they are blocking, each begins after the one before with no more computing in between
+//! than that one took, and no call in between completes operations or synchronises. The archive does not say whether
+//! one needs the result of another; with so little computing in between it often does not.
+//!
+//! A completion is *repeated* if exactly one operation lies between it and the previous completion on the same call
+//! path, no other call synchronises in between, and the computing in between takes no longer than the previous
+//! operation and its completion together.
+
+use crate::engine::accounts::Account;
+use crate::engine::paths::Path;
+
+/// Numbers of calls of an account that followed other calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Following {
+    /// Number of operations in a row after one of the same account on the same target, and of repeated completions.
+    pub(crate) again: u64,
+    /// Number of all other operations in a row.
+    pub(crate) others: u64,
+    /// Time in nanoseconds by which rows would be shorter if their operations were in flight together: the sum of the
+    /// lengths without the longest.
+    pub(crate) overlap: u64,
+}
+
+/// Activity of a location since it last synchronised. Every operation changes it, so its fields are plain numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    /// Number of operations issued so far, and their number at the last completion.
+    operations: u64,
+    completed: u64,
+    /// Start of the last operation.
+    enter: u64,
+    /// Latest start of an operation that is still in a row with the last one.
+    until: u64,
+    /// Length of the longest operation in the row.
+    longest: u64,
+    /// Account and target of the last operation.
+    last: u64,
+    completion: Completion,
+}
+
+/// A call that completed operations, together with the last of these operations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Completion {
+    /// Path of the call, or [`Path::TOP`] if there was none.
+    path: u32,
+    begin: u64,
+    end: u64,
+}
+
+impl Row {
+    /// Adds an operation on another process that has ended.
+    #[inline(always)]
+    pub(crate) fn operation(
+        &mut self,
+        (enter, leave): (u64, u64),
+        account: Account,
+        target: u32,
+        blocking: bool,
+        following: &mut Following,
+    ) {
+        let (length, until) = (leave - enter, self.until);
+        self.operations += 1;
+        self.enter = enter;
+        if !blocking {
+            self.until = 0;
+            return;
+        }
+        self.until = leave.saturating_add(length);
+        let last = u64::from(account.0) << 32 | u64::from(target);
+        if enter > until {
+            self.last = last;
+            self.longest = length;
+            return;
+        }
+        if self.last == last {
+            following.again += 1;
+        } else {
+            self.last = last;
+            following.others += 1;
+            following.overlap += length.min(self.longest);
+        }
+        self.longest = self.longest.max(length);
+    }
+
+    /// Adds a call that completes or orders operations and has ended. Returns `true` if the completion is repeated.
+    #[inline(never)]
+    pub(crate) fn complete(&mut self, (enter, leave): (u64, u64), path: Path) -> bool {
+        let before = self.completion;
+        let operations = self.operations - self.completed;
+        let begin = if operations > 0 { self.enter } else { enter };
+        let again = operations == 1
+            && before.path == path.0
+            && begin.saturating_sub(before.end) <= before.end - before.begin;
+        self.completion = Completion { path: path.0, begin, end: leave };
+        (self.completed, self.until) = (self.operations, 0);
+        again
+    }
+
+    /// Adds a call that takes a lock for the operations that follow. If the operation before had a lock of its own, the
+    /// new lock is part of the row.
+    pub(crate) fn lock(&mut self, (enter, leave): (u64, u64)) {
+        let took = self.completion.end - self.completion.begin;
+        if self.operations > self.completed || enter.saturating_sub(self.completion.end) > took {
+            return self.interrupt();
+        }
+        self.completion.end = leave.max(self.completion.end);
+        self.completion.begin = self.completion.end.saturating_sub(took);
+        self.until = 0;
+    }
+
+    /// Ends every row.
+    #[inline(always)]
+    pub(crate) fn interrupt(&mut self) {
+        self.completion.path = Path::TOP.0;
+        (self.completed, self.until) = (self.operations, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: Account = Account(1);
+    const OTHER: Account = Account(2);
+    const QUIET: Path = Path(7);
+
+    /// Returns the numbers that an operation adds: `again`, `others` and `overlap`.
+    fn operation(
+        row: &mut Row,
+        when: (u64, u64),
+        of: Account,
+        to: u32,
+        blocking: bool,
+    ) -> [u64; 3] {
+        let mut following = Following::default();
+        row.operation(when, of, to, blocking, &mut following);
+        let Following { again, others, overlap } = following;
+        [again, others, overlap]
+    }
+
+    fn put(row: &mut Row, when: (u64, u64)) {
+        assert_eq!(operation(row, when, GET, 1, false), [0; 3]);
+    }
+
+    #[test]
+    fn a_row_ends_with_computing() {
+        let mut row = Row::default();
+        assert_eq!(operation(&mut row, (100, 110), GET, 1, true), [0; 3]);
+        assert_eq!(operation(&mut row, (120, 150), GET, 1, true), [1, 0, 0]);
+        // Another target; the longest of the three is 30.
+        assert_eq!(operation(&mut row, (180, 200), GET, 2, true), [0, 1, 20]);
+        assert_eq!(operation(&mut row, (200, 240), OTHER, 2, true), [0, 1, 30]);
+        assert_eq!(operation(&mut row, (281, 290), OTHER, 2, true), [0; 3]);
+    }
+
+    #[test]
+    fn what_does_not_block_is_in_no_row() {
+        let mut row = Row::default();
+        assert_eq!(operation(&mut row, (100, 110), GET, 1, true), [0; 3]);
+        assert_eq!(operation(&mut row, (110, 111), OTHER, 1, false), [0; 3]);
+        assert_eq!(operation(&mut row, (111, 121), GET, 1, true), [0; 3]);
+        row.interrupt();
+        assert_eq!(operation(&mut row, (121, 131), GET, 1, true), [0; 3]);
+    }
+
+    #[test]
+    fn completions_are_repeated_after_single_operations() {
+        let mut row = Row::default();
+        put(&mut row, (100, 101));
+        assert!(!row.complete((101, 110), QUIET));
+        put(&mut row, (120, 121));
+        assert!(row.complete((121, 130), QUIET));
+        // Two operations.
+        put(&mut row, (130, 131));
+        put(&mut row, (131, 132));
+        assert!(!row.complete((132, 140), QUIET));
+        // Another call path, and none at all.
+        put(&mut row, (140, 141));
+        assert!(!row.complete((141, 150), Path(8)));
+        assert!(!row.complete((150, 151), Path(8)));
+        // More computing than the pair before took, which was 9.
+        put(&mut row, (151, 152));
+        assert!(row.complete((152, 160), Path(8)));
+        put(&mut row, (170, 171));
+        assert!(!row.complete((171, 180), Path(8)));
+        // Something that synchronises.
+        row.interrupt();
+        put(&mut row, (181, 182));
+        assert!(!row.complete((182, 190), Path(8)));
+    }
+
+    #[test]
+    fn a_lock_for_each_operation_is_part_of_the_row() {
+        let mut row = Row::default();
+        row.lock((90, 100));
+        put(&mut row, (100, 101));
+        assert!(!row.complete((101, 110), QUIET));
+        row.lock((120, 150));
+        put(&mut row, (151, 152));
+        assert!(row.complete((152, 160), QUIET));
+        // Computing before the lock.
+        row.lock((300, 310));
+        put(&mut row, (310, 311));
+        assert!(!row.complete((311, 320), QUIET));
+    }
+}

@@ -1,0 +1,227 @@
+//! Estimates how much time other ways to communicate could save.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use otf2::Definition;
+use otf2::read::Definitions;
+
+use super::{Following, Waste};
+use crate::engine::accounts::{Calls, Sort};
+use crate::engine::paths::Path;
+
+/// Size in bytes below which transfers take as long as the network needs for any one. It is a border between classes
+/// that are equal within a factor of 8.
+const SMALL: u64 = 4096;
+
+/// Beginning of the names of windows that stand for static data.
+const STATIC: &str = "static data";
+
+/// Returns the numbers of the memories that are static data of OpenSHMEM. The recorder writes them as windows of their
+/// own. Windows with numbers beyond 16 bits are left out.
+pub(crate) fn static_memory(defs: &Definitions) -> BTreeSet<u16> {
+    let of = |definition: Definition<'_>| {
+        let Definition::RmaWin(it) = definition else { return None };
+        let name = defs.string(it.name).and_then(otf2::Str::to_str)?;
+        name.starts_with(STATIC).then(|| u16::try_from(it.id.0).ok()).flatten()
+    };
+    defs.iter().filter_map(of).collect()
+}
+
+/// Facts about the whole run that estimates are based on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// Time that calls of each sort need if nothing delays them; `None` if there are too few.
+    pub(crate) times: &'a BTreeMap<Sort, Option<u64>>,
+    /// Numbers of memories that are static data.
+    pub(crate) static_memory: &'a BTreeSet<u16>,
+}
+
+impl Known<'_> {
+    /// Returns the time that calls of a sort need if nothing delays them, or `None` if there are too few.
+    pub(crate) fn time(&self, sort: Sort) -> Option<u64> {
+        self.times.get(&sort).copied().flatten()
+    }
+
+    /// Returns the time of a contiguous transfer of as many bytes. If there are none, larger transfers give an upper
+    /// bound.
+    fn in_one_piece(&self, sort: Sort) -> Option<u64> {
+        sort.in_one_piece().find_map(|sort| self.time(sort))
+    }
+
+    /// Returns the time of the fastest operation that differs only in having fewer bytes.
+    fn latency(&self, sort: Sort) -> Option<u64> {
+        let smaller = (1..=sort.size().min(small())).map(|size| sort.with_size(size));
+        smaller.filter_map(|sort| self.time(sort)).min()
+    }
+
+    /// Returns the time of the same operation on memory that is not static data.
+    fn on_heap(&self, sort: Sort) -> Option<u64> {
+        let of = |(other, time): (&Sort, &Option<u64>)| {
+            let heap = !self.static_memory.contains(&other.memory());
+            time.filter(|_| heap && sort.with_memory(other.memory()) == *other)
+        };
+        let (first, last) = (sort.with_memory(0).with_size(0), sort.with_memory(u16::MAX));
+        self.times.range(first..=last).filter_map(of).min()
+    }
+}
+
+/// Returns the largest class of bytes that counts as small.
+fn small() -> u64 {
+    u64::from(crate::engine::outstanding::magnitude(SMALL - 1))
+}
+
+/// Time that another way to communicate could save over some calls, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Saving {
+    /// Number of calls that could be made in another way.
+    pub(crate) calls: u64,
+    /// Number of calls for which the run shows how long the other way takes, and the time it would take for all of
+    /// them.
+    pub(crate) compared: u64,
+    pub(crate) instead: u64,
+    /// Rests of strided calls for which the run has nothing to compare with.
+    pub(crate) unknown: u64,
+    /// Lower and upper bound of the saving for all other calls.
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+}
+
+impl Saving {
+    /// Adds the saving over other calls.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.compared += other.compared;
+        self.instead = self.instead.saturating_add(other.instead);
+        self.unknown += other.unknown;
+        self.least += other.least;
+        self.most += other.most;
+    }
+}
+
+/// Savings on the call paths of a location, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
+
+impl Savings {
+    /// Estimates the saving in the calls of an account, given their rests and the part of the rests that is transfer.
+    pub(crate) fn add(&mut self, calls: &Calls, known: &Known<'_>, (all, transfer): (u64, u64)) {
+        let sort = calls.sort;
+        let is_static = sort.is_one_sided() && known.static_memory.contains(&sort.memory());
+        if calls.following == Following::default() && !is_static && !sort.is_strided() {
+            return;
+        }
+        let count = calls.rests.count();
+        if count == 0 {
+            return;
+        }
+        let rests = Rests { count, all, transfer };
+        let mut book = |waste, saving| {
+            self.0.entry((calls.path, waste)).or_default().add(saving);
+        };
+        if !sort.is_one_sided() {
+            return book(Waste::Completion, rests.completions(calls));
+        }
+        if sort.is_strided() {
+            let other = known.in_one_piece(sort);
+            let none = Saving { calls: rests.count, unknown: rests.all, ..Saving::default() };
+            book(Waste::Strided, other.map_or(none, |each| rests.otherwise(each)));
+        } else {
+            let Following { again, others, .. } = calls.following;
+            let merges = sort.size() <= small() && !sort.is_atomic();
+            if merges && again > 0 {
+                book(Waste::Small, rests.merged(again, sort, known));
+            }
+            let overlapping =
+                Following { again: if merges { 0 } else { again }, ..calls.following };
+            if overlapping.again + others > 0 {
+                book(Waste::Row, rests.overlapped(overlapping, sort, known));
+            }
+        }
+        if is_static && let Some(each) = known.on_heap(sort) {
+            book(Waste::Static, rests.otherwise(each));
+        }
+    }
+
+    /// Returns the saving of one kind on a path, if there is any.
+    pub(crate) fn get(&self, path: Path, waste: Waste) -> Option<&Saving> {
+        self.0.get(&(path, waste))
+    }
+}
+
+/// Time of the calls of an account beyond their waits.
+struct Rests {
+    count: u64,
+    all: u64,
+    /// Part of the time that such calls need if nothing delays them.
+    transfer: u64,
+}
+
+impl Rests {
+    /// Returns the proportional part of a time that belongs to some of the calls.
+    fn part(&self, of: u64, calls: u64) -> u64 {
+        part(of, (calls.min(self.count), self.count))
+    }
+
+    /// Estimates the saving if each call were another one that takes `each` nanoseconds. The saving is 0 unless that is
+    /// at most half of the present time.
+    fn otherwise(&self, each: u64) -> Saving {
+        let instead = self.count.saturating_mul(each);
+        let usual = if self.transfer > 0 { self.transfer } else { self.all };
+        if usual < instead.saturating_mul(2) {
+            return Saving::default();
+        }
+        Saving {
+            calls: self.count,
+            compared: self.count,
+            instead,
+            unknown: 0,
+            least: self.transfer.saturating_sub(instead),
+            most: self.all.saturating_sub(instead),
+        }
+    }
+
+    /// Estimates the saving if the transfers of a row were one. That one takes at least as long as one of them does
+    /// now, and at most as long as moving the same bytes with any larger calls of this run.
+    fn merged(&self, again: u64, sort: Sort, known: &Known<'_>) -> Saving {
+        let rows = self.count.saturating_sub(again);
+        let larger = (sort.size() + 1..).zip(1u32..).take(20);
+        let in_larger = |(size, steps): (u64, u32)| {
+            let each = known.time(sort.with_size(size))?;
+            // As many calls as the bytes need, and at least one for each row.
+            let needed = self.count.checked_shr(3 * steps).unwrap_or(0).max(rows);
+            Some(needed.saturating_mul(each))
+        };
+        let instead = larger.filter_map(in_larger).min();
+        let most = self.part(self.all, again);
+        let least = instead.map_or(0, |it| self.transfer.saturating_sub(it).min(most));
+        let compared = if instead.is_some() { again } else { 0 };
+        let instead = instead.unwrap_or(0);
+        Saving { calls: again, compared, instead, unknown: 0, least, most }
+    }
+
+    /// Estimates the saving if the operations of a row were in flight together. That saves at least their latencies,
+    /// and at most all of their times except the longest.
+    fn overlapped(&self, of: Following, sort: Sort, known: &Known<'_>) -> Saving {
+        let calls = of.again + of.others;
+        let most = self.part(self.all, of.again) + self.part(self.all, of.others).min(of.overlap);
+        let latency = known.latency(sort).unwrap_or(0).saturating_mul(calls);
+        let least = self.part(self.transfer, calls).min(latency).min(most);
+        Saving { calls, least, most, ..Saving::default() }
+    }
+
+    /// Estimates the saving if one completion at the end of a row replaced all. For few bytes it takes as long as one
+    /// of them; many bytes may need the time.
+    fn completions(&self, calls: &Calls) -> Saving {
+        let again = calls.following.again;
+        let most = self.part(self.all, again);
+        let least = self.part(self.transfer, again);
+        let least = if calls.sort.size() <= small() { least } else { 0 };
+        Saving { calls: again, least, most, ..Saving::default() }
+    }
+}
+
+/// Returns `of` times `part` divided by `whole`. A `whole` of 0 counts as 1.
+pub(crate) fn part(of: u64, (part, whole): (u64, u64)) -> u64 {
+    let found = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(found).unwrap_or(u64::MAX)
+}
