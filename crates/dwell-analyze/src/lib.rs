@@ -34,12 +34,12 @@ use otf2::read::Definitions;
 
 pub use archive::crowds::Crowd;
 pub use archive::names::Site;
+pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;
 use engine::matrix;
-pub use engine::matrix::{Cell, Kind, MOST as MOST_PARTIES};
+pub use engine::matrix::{Cell, Kind};
 pub use engine::quantity::Quantity;
 use engine::replay;
-use engine::replay::Replayed;
 pub use engine::replay::least_memory;
 pub use engine::transport;
 pub use output::division::CallTime;
@@ -49,7 +49,7 @@ pub use output::findings::{
 };
 pub use output::profile::{Calls, Profile};
 use output::tree::Tree;
-use output::{division, findings, notes, report, tree};
+use output::{Replayed, division, findings, notes, report};
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -216,9 +216,9 @@ pub fn analyze(
         let end = clock.global_offset.saturating_add(clock.trace_length);
         world.clock.nanoseconds(end)
     });
-    let (memory, cut) = (options.memory, options.cut);
-    let replayed = replay::replay(&threads, archive, &world, memory, cut, length, progress);
-    let tree = Tree::join(&world, &replayed.shards);
+    let plan = replay::Plan { memory: options.memory, cut: options.cut, length };
+    let replayed: Replayed = replay::replay(&threads, archive, &world, plan, progress);
+    let tree = Tree::join(&world, &replayed.locations().collect::<Vec<_>>());
     let ground = findings::Ground::new(&defs, &world, &replayed, &tree);
     let mut ranking = findings::rank(&ground);
     ranking.look(archive, &ground);
@@ -337,7 +337,7 @@ impl Analysis {
     /// Returns the number of pairs of nodes, origin and target, for which the archive shows that some operations
     /// progress without help of their targets.
     pub fn independent_pairs(&self) -> usize {
-        patterns::evidence::pairs(&self.replayed.independent)
+        self.replayed.facts.progress.pairs()
     }
 
     /// Returns the number of events that were read, over all locations.
@@ -348,8 +348,7 @@ impl Analysis {
     /// Returns the number of operations in flight that did not fit into the memory budget and were moved to a temporary
     /// file. A large number means that more memory would make the analysis faster.
     pub fn spilled(&self) -> u64 {
-        let actors = self.replayed.shards.iter().flat_map(|shard| &shard.processes);
-        actors.map(|actor| actor.outstanding.spilled).sum()
+        self.replayed.processes().map(|process| process.outstanding.spilled).sum()
     }
 
     /// Returns the number of windows of time that the trace was cut into.
@@ -375,41 +374,41 @@ impl Analysis {
     /// Returns the time from the first event to the last over all locations, in nanoseconds; 0 for an archive without
     /// events.
     pub fn length(&self) -> u64 {
-        let lanes = || tree::lanes(&self.replayed.shards).filter(|lane| lane.events > 0);
-        let first = lanes().filter_map(|lane| lane.first).min().unwrap_or(0);
-        lanes().map(|lane| lane.now).max().unwrap_or(0).saturating_sub(first)
+        let locations = || self.replayed.locations().filter(|location| location.events > 0);
+        let first = locations().filter_map(|location| location.first).min().unwrap_or(0);
+        locations().map(|location| location.now).max().unwrap_or(0).saturating_sub(first)
     }
 
     /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it
     /// exceeds [`Self::length`], the time that a clock on the wall would show.
     pub fn time(&self) -> u64 {
-        let nodes = tree::lanes(&self.replayed.shards).flat_map(|lane| lane.paths.iter());
+        let nodes = self.replayed.locations().flat_map(|location| location.paths.iter());
         nodes.map(|(_, node)| node.time).sum()
     }
 
     /// Returns the sum of a quantity over all call paths and locations, in nanoseconds, bytes or operations as the
     /// quantity defines.
     pub fn total(&self, what: Quantity) -> u64 {
-        tree::lanes(&self.replayed.shards).map(|lane| booked(lane, what)).sum()
+        self.replayed.locations().map(|location| booked(location, what)).sum()
     }
 
     /// Returns the sum of a quantity over all call paths of one location. `location` counts from 0 in the order of the
     /// report; a number without a location yields 0.
     pub fn at_location(&self, location: usize, what: Quantity) -> u64 {
-        tree::lanes(&self.replayed.shards).nth(location).map_or(0, |lane| booked(lane, what))
+        self.replayed.locations().nth(location).map_or(0, |it| booked(it, what))
     }
 
     /// Returns, for every call path of a runtime at every location, how its time divides into waits, transfer and
     /// unexplained time. Tests compare these sums with the time between enters and leaves.
     pub fn call_times(&self) -> Vec<CallTime> {
-        let lanes = tree::lanes(&self.replayed.shards);
-        lanes.flat_map(|lane| division::of(&self.world, lane)).collect()
+        let locations = self.replayed.locations();
+        locations.flat_map(|location| division::of(&self.world, location)).collect()
     }
 
     /// Returns the number of waits that were longer than the time left in their calls. Any value but 0 means that a
     /// rule of a pattern is wrong.
     pub fn waits_beyond_calls(&self) -> u64 {
-        tree::lanes(&self.replayed.shards).map(|lane| lane.paths.excess).sum()
+        self.replayed.locations().map(|location| location.paths.excess).sum()
     }
 
     /// Returns all pairs that communicate, ordered by origin, target and kind. Each call computes the list anew from
@@ -445,7 +444,7 @@ impl Analysis {
 /// Sums up the matrices of all shards and names the pairs, ordered by origin, target and kind.
 fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
     let mut sum = matrix::Sum::new();
-    replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
+    replayed.parts.iter().for_each(|part| part.matrix.add_to(&mut sum));
     named_pairs(world, &sum)
 }
 
@@ -482,8 +481,8 @@ fn pairs_csv(pairs: &[Pair]) -> String {
 }
 
 /// Returns the sum of a quantity over all call paths of a location.
-fn booked(lane: &engine::location::Location, what: Quantity) -> u64 {
-    lane.paths.iter().map(|(_, node)| node.get(what)).sum()
+fn booked(location: &engine::location::Location, what: Quantity) -> u64 {
+    location.paths.iter().map(|(_, node)| node.get(what)).sum()
 }
 
 impl fmt::Display for NotComputed {

@@ -1,8 +1,9 @@
 //! Imports between the modules of a crate.
 //!
-//! Two rules. Circles: modules that import each other can only be understood together, so no circle may have more than
+//! Four rules. Circles: modules that import each other can only be understood together, so no circle may have more than
 //! [`LARGEST`] files. Storeys: the folders of a crate that are listed in [`STOREYS`] import in one direction only, as
-//! crates do.
+//! crates do. Apart: modules of a folder that is listed in [`APART`] do not import each other. Unnamed: files of a
+//! folder that is listed in [`UNNAMED`] contain no word of a kind that belongs to a later folder.
 //!
 //! The reader follows `use` declarations and paths that begin with `crate`, `super` or `self`. Imports of a name that a
 //! parent module re-exports count as imports of the parent. Code under `#[cfg(test)] mod tests` does not count.
@@ -20,7 +21,14 @@ const LARGER: &[(&str, usize)] = &[("dwell-measure", 9)];
 
 /// Crates whose folders have an order. A folder may import itself, the folders before it, and modules outside of all of
 /// them.
-const STOREYS: &[(&str, &[&str])] = &[];
+const STOREYS: &[(&str, &[&str])] =
+    &[("dwell-analyze", &["archive", "engine", "patterns", "output"])];
+
+/// Folders whose modules do not know each other.
+const APART: &[(&str, &str)] = &[("dwell-analyze", "patterns")];
+
+/// Folders in which no variant of an enum is named. The engine books waits without knowing which there are.
+const UNNAMED: &[(&str, &str, &str)] = &[("dwell-analyze", "engine", "Wait")];
 
 /// The modules of a crate with their imports, by path from its root (`engine::shard`; the root is empty).
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -50,6 +58,18 @@ pub(crate) fn check(files: &[SourceFile]) -> Check {
         }
         if let Some((_, storeys)) = STOREYS.iter().find(|it| it.0 == *name) {
             problems.extend(climbs(&graph, storeys).map(|it| Problem::of(&root, it)));
+        }
+        for (_, folder) in APART.iter().filter(|it| it.0 == *name) {
+            problems.extend(neighbours(&graph, folder).map(|it| Problem::of(&root, it)));
+        }
+        for (_, folder, kind) in UNNAMED.iter().filter(|it| it.0 == *name) {
+            for (module, file) in modules.iter().filter(|it| is_below(&it.0, folder)) {
+                let text = file.text.as_deref().unwrap_or_default();
+                problems.extend(variants(text, kind).map(|variant| {
+                    let message = format!("`{module}` names `{kind}::{variant}`");
+                    Problem::of(&file.path, message)
+                }));
+            }
         }
     }
     Check::done("imports between modules", count, "modules", problems)
@@ -254,9 +274,70 @@ fn climbs<'a>(graph: &'a Graph, storeys: &'a [&str]) -> impl Iterator<Item = Str
     })
 }
 
+/// Returns `true` for the modules of a folder, without the folder itself.
+fn is_below(module: &str, folder: &str) -> bool {
+    module.strip_prefix(folder).is_some_and(|rest| rest.starts_with("::"))
+}
+
+/// Iterates over the imports between different modules of a folder. A module may have submodules of its own.
+fn neighbours<'a>(graph: &'a Graph, folder: &'a str) -> impl Iterator<Item = String> + 'a {
+    let room = move |module: &'a str| {
+        is_below(module, folder).then(|| module.split("::").nth(1).unwrap_or_default())
+    };
+    graph.iter().flat_map(move |(module, imports)| {
+        imports.iter().filter_map(move |to| match (room(module), room(to)) {
+            (Some(here), Some(there)) if here != there => {
+                Some(format!("`{module}` imports `{to}`, which it must not know"))
+            }
+            _ => None,
+        })
+    })
+}
+
+/// Iterates over the variants of an enum that a text names. Constants, which have no lower-case letters, are allowed.
+fn variants<'a>(text: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = code.lines().filter(|it| !it.trim_start().starts_with("//"));
+    lines.flat_map(move |line| line.match_indices(kind).map(move |(at, _)| (line, at))).filter_map(
+        move |(line, at)| {
+            let before = line[..at].chars().next_back();
+            let after = line[at + kind.len()..].strip_prefix("::")?;
+            let name = word(after);
+            let is_variant = name.starts_with(|it: char| it.is_uppercase())
+                && name.contains(|it: char| it.is_lowercase());
+            let is_whole = !before.is_some_and(|it| it.is_alphanumeric() || it == '_' || it == ':');
+            (is_variant && is_whole).then_some(name)
+        },
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_whose_modules_do_not_know_each_other() {
+        let graph: Graph = [
+            ("patterns::locks", vec!["engine::here", "patterns::progress::cases"]),
+            ("patterns::progress::cases", vec!["patterns::progress::evidence"]),
+            ("patterns", vec!["patterns::locks"]),
+        ]
+        .into_iter()
+        .map(|(it, to)| (it.to_owned(), to.into_iter().map(str::to_owned).collect()))
+        .collect();
+        let found: Vec<String> = neighbours(&graph, "patterns").collect();
+        assert_eq!(
+            found,
+            ["`patterns::locks` imports `patterns::progress::cases`, which it must not know"]
+        );
+    }
+
+    #[test]
+    fn variants_that_a_text_names() {
+        let text = "let it = Wait::LateSender; // no\n// Wait::Other\nWait::ALL.len(); LockEvent::Wait(x);\n\
+                    Quantity::Wait(wait); x::Wait::Other";
+        assert_eq!(variants(text, "Wait").collect::<Vec<_>>(), ["LateSender"]);
+    }
 
     fn file(path: &str, text: &str) -> SourceFile {
         SourceFile { path: path.to_owned(), text: Some(text.to_owned()) }

@@ -4,7 +4,9 @@
 pub(crate) mod contexts;
 pub(crate) mod counters;
 pub(crate) mod crowds;
+pub(crate) mod memory;
 pub(crate) mod names;
+pub(crate) mod parties;
 pub(crate) mod roles;
 pub(crate) mod system;
 pub(crate) mod world;

@@ -127,8 +127,6 @@ pub(crate) struct System {
     pub(crate) crowds: BTreeMap<u32, Crowd>,
     /// Process of each location.
     pub(crate) process_of: Vec<u32>,
-    /// First location of each process.
-    pub(crate) first_of: Vec<u32>,
     /// Members of small groups.
     groups: HashMap<u32, Vec<u32>>,
     contexts: Vec<Context>,
@@ -182,7 +180,6 @@ impl System {
         }
         let mut system = Self {
             process_of: places.iter().map(|place: &Place| place.process).collect(),
-            first_of: processes.iter().map(|process: &Process| process.first).collect(),
             processes,
             places,
             nodes,

@@ -10,10 +10,10 @@ use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::Counters;
+use crate::archive::memory::static_memory;
+use crate::archive::parties::Parties;
 use crate::archive::roles::{LeftOut, Roles};
 use crate::archive::system::System;
-use crate::engine::matrix::Parties;
-use crate::engine::transport::Sharding;
 
 /// Converts timestamps of the archive to nanoseconds since its beginning.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,6 @@ pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) ->
 pub(crate) struct World {
     pub(crate) system: System,
     pub(crate) roles: Roles,
-    pub(crate) sharding: Sharding,
     pub(crate) clock: Clock,
     pub(crate) attributes: Attributes,
     pub(crate) counters: Counters,
@@ -131,12 +130,11 @@ impl World {
         let system = System::of(defs);
         let roles = Roles::of(defs);
         Self {
-            sharding: Sharding::of(system.processes.len()),
             clock: Clock::of(defs),
             attributes: Attributes::of(defs),
             counters: Counters::of(defs),
             contexts: Contexts::of(defs),
-            static_memory: crate::patterns::inefficient::static_memory(defs),
+            static_memory: static_memory(defs),
             layer,
             wide: roles.any_conditional(),
             parties: Parties::of(&system),

@@ -31,8 +31,8 @@ use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Class, magnitude};
 use crate::engine::paths::Path;
 use crate::engine::quantity::Quantity;
+use crate::engine::rows::Following;
 use crate::engine::transport::Message;
-use crate::patterns::inefficient::Following;
 
 /// Number of calls of a sort that are needed to know how long such calls take.
 pub(crate) const ENOUGH: i64 = 10;
@@ -408,8 +408,27 @@ impl Expected {
     }
 
     /// Returns the times of all sorts that occur.
-    pub(crate) fn times(&self) -> BTreeMap<Sort, Option<u64>> {
-        self.sorts.keys().map(|&sort| (sort, self.time(sort))).collect()
+    pub(crate) fn times(&self) -> ExpectedTimes {
+        ExpectedTimes(self.sorts.keys().map(|&sort| (sort, self.time(sort))).collect())
+    }
+}
+
+/// Time that calls of each sort need if nothing delays them; `None` if there are too few.
+#[derive(Debug)]
+pub(crate) struct ExpectedTimes(BTreeMap<Sort, Option<u64>>);
+
+impl ExpectedTimes {
+    /// Returns the time that calls of a sort need if nothing delays them, or `None` if there are too few.
+    pub(crate) fn of(&self, sort: Sort) -> Option<u64> {
+        self.0.get(&sort).copied().flatten()
+    }
+
+    /// Returns the times of the sorts in a range, in their order.
+    pub(crate) fn range(
+        &self,
+        sorts: std::ops::RangeInclusive<Sort>,
+    ) -> impl Iterator<Item = (&Sort, &Option<u64>)> {
+        self.0.range(sorts)
     }
 }
 

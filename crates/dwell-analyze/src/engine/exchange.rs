@@ -1,34 +1,79 @@
-//! All messages of a worker, by type.
-
-use std::sync::Arc;
+//! Sets of outboxes: every kind of message that a pattern sends has one of its own.
+//!
+//! A pattern declares its messages with [`outboxes!`](crate::engine::exchange::outboxes). The engine exchanges them
+//! between shards without knowing what they are.
 
 use crate::engine::booking::Booking;
-use crate::engine::transport::{Batches, Outbox, Pool, Sharding, Transport};
-use crate::patterns::collectives::{Arrival, Touch};
-use crate::patterns::evidence::{Evidence, Found};
-use crate::patterns::locks::LockLetter;
-use crate::patterns::messages::{Ready, Sent};
-use crate::patterns::progress::{Ask, AskOne, Away, Seen, Served, Waited, Watch};
-use crate::patterns::signals::Signal;
+use crate::engine::held::Remainder;
+use crate::engine::locking::Cut;
+use crate::engine::told::LastToBegin;
+use crate::engine::transport::{Pools, Sharding, Transport};
+use crate::engine::waited::Waited;
 
-/// Defines a set of outboxes and the set of batches that it becomes after delivery.
-macro_rules! mail {
-    ($(#[$doc:meta])* $sent:ident, $received:ident { $( $name:ident: $letter:ty, )* }) => {
+/// Outboxes that are filled together and delivered together.
+pub(crate) trait Outboxes: Send + Sized {
+    /// Messages of all kinds that arrived at one shard.
+    type Inboxes: Default + Send + std::fmt::Debug;
+
+    /// Creates empty outboxes. Those for frequent messages take their memory from the pools.
+    fn new(sharding: Sharding, pools: &Pools) -> Self;
+
+    /// Delivers the messages of all workers. Returns what each shard receives, in the order of the shards.
+    fn exchange<T: Transport>(
+        transport: &T,
+        sharding: Sharding,
+        sent: Vec<Self>,
+    ) -> Vec<Self::Inboxes>;
+
+    /// Returns the memory in bytes that received messages take.
+    fn bytes(inboxes: &Self::Inboxes) -> usize;
+}
+
+/// A pattern that sends nothing.
+impl Outboxes for () {
+    type Inboxes = ();
+
+    fn new(_: Sharding, _: &Pools) {}
+
+    fn exchange<T: Transport>(_: &T, sharding: Sharding, _: Vec<()>) -> Vec<()> {
+        vec![(); sharding.count]
+    }
+
+    fn bytes((): &()) -> usize {
+        0
+    }
+}
+
+/// Defines a set of outboxes and the set of inboxes that they become by delivery. The kinds of messages marked `pooled`
+/// are so frequent that their memory is used again.
+macro_rules! outboxes {
+    ($(#[$doc:meta])* $sent:ident => $received:ident { $( $name:ident: $message:ty $(, $pooled:ident)?; )* }) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $sent {
-            $( pub(crate) $name: Outbox<$letter>, )*
+            $( pub(crate) $name: $crate::engine::transport::Outbox<$message>, )*
         }
 
-        impl $sent {
-            pub(crate) fn new(sharding: Sharding) -> Self {
-                Self { $( $name: Outbox::new(sharding), )* }
+        /// Messages of the kinds above that arrived at a shard.
+        #[derive(Debug, Default)]
+        pub(crate) struct $received {
+            $( pub(crate) $name: $crate::engine::transport::Inbox<$message>, )*
+        }
+
+        impl $crate::engine::exchange::Outboxes for $sent {
+            type Inboxes = $received;
+
+            fn new(
+                sharding: $crate::engine::transport::Sharding,
+                pools: &$crate::engine::transport::Pools,
+            ) -> Self {
+                let _ = pools;
+                Self { $( $name: $crate::engine::exchange::outboxes!(@new sharding, pools $(, $pooled)?), )* }
             }
 
-            /// Delivers all messages to the shards that they are addressed to.
-            pub(crate) fn exchange<T: Transport>(
+            fn exchange<T: $crate::engine::transport::Transport>(
                 transport: &T,
-                sharding: Sharding,
+                sharding: $crate::engine::transport::Sharding,
                 sent: Vec<Self>,
             ) -> Vec<$received> {
                 let mut arrived: Vec<$received> =
@@ -38,71 +83,51 @@ macro_rules! mail {
                     $( $name.push(one.$name); )*
                 }
                 $(
-                    let lists = transport.exchange(sharding, $name);
-                    for (to, batches) in arrived.iter_mut().zip(lists) {
-                        to.$name = batches;
+                    let inboxes = transport.exchange(sharding, $name);
+                    for (to, inbox) in arrived.iter_mut().zip(inboxes) {
+                        to.$name = inbox;
                     }
                 )*
                 arrived
             }
-        }
 
-        /// Messages that arrived at a shard.
-        #[derive(Debug, Default)]
-        pub(crate) struct $received {
-            $( pub(crate) $name: Batches<$letter>, )*
-        }
-
-        impl $received {
-            /// Returns the memory in bytes that the messages take.
-            pub(crate) fn bytes(&self) -> usize {
-                0 $( + self.$name.iter().map(|it| it.capacity()).sum::<usize>()
-                    * size_of::<$letter>() )*
+            fn bytes(inboxes: &$received) -> usize {
+                0 $( + inboxes.$name.bytes() )*
             }
         }
     };
+    (@new $sharding:ident, $pools:ident) => { $crate::engine::transport::Outbox::new($sharding) };
+    (@new $sharding:ident, $pools:ident, pooled) => {
+        $crate::engine::transport::Outbox::with_pool($sharding, &$pools.of())
+    };
+}
+pub(crate) use outboxes;
+
+/// Outboxes of one pattern and of the engine while events are read.
+pub(crate) struct Asking<'a, Q> {
+    pub(crate) own: &'a mut Q,
+    pub(crate) common: &'a mut Questions,
 }
 
-mail! {
-    /// Questions and facts on their way to the shards that own their subjects.
-    Mail, Arrived {
-        asks: Ask,
-        ones: AskOne,
-        watches: Watch,
-        arrivals: Arrival,
-        touches: Touch,
-        signals: Signal,
-        sends: Sent,
-        ready: Ready,
-        locks: LockLetter,
+/// Outboxes of one pattern and of the engine while questions are answered.
+pub(crate) struct Answering<'a, A> {
+    pub(crate) own: &'a mut A,
+    pub(crate) common: &'a mut Answers,
+}
+
+outboxes! {
+    /// Questions that one pattern sends and another answers.
+    Questions => Asked {
+        cuts: Cut;
     }
 }
 
-mail! {
-    /// Answers on their way back.
-    Replies, Answered {
-        waited: Waited,
-        served: Served,
-        away: Away,
-        seen: Seen,
-        evidence: Evidence,
-        bookings: Booking,
-        told: Sent,
-        ready: Ready,
+outboxes! {
+    /// Answers that any pattern may send.
+    Answers => Answered {
+        bookings: Booking;
+        waited: Waited, pooled;
+        begun: LastToBegin;
+        remainders: Remainder;
     }
-}
-
-/// Batches for the most frequent messages, for reuse.
-#[derive(Debug, Default)]
-pub(crate) struct Pools {
-    pub(crate) asks: Arc<Pool<Ask>>,
-    pub(crate) waited: Arc<Pool<Waited>>,
-}
-
-/// State of a worker while it answers questions.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) replies: Replies,
-    /// Operations that progressed without help of their targets.
-    pub(crate) evidence: Found,
 }

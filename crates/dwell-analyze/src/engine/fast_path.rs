@@ -10,11 +10,14 @@ use otf2::id::{CallingContextRef, RegionRef};
 
 use crate::archive::roles::Traits;
 use crate::engine::accounts::{Account, Distance, Sort, size};
+use crate::engine::call::CompletedCall;
+use crate::engine::exchange::Asking;
+use crate::engine::location::Frame;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Class, Done, Known, Op};
 use crate::engine::paths::Path;
+use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;
-use crate::patterns::progress::Ask;
 
 /// A call that has made no other call so far. It changes with every event, so it is flat and written field by field.
 #[derive(Clone, Copy, Debug)]
@@ -97,13 +100,13 @@ const ORDINARY: Traits = Traits(
         | Traits::STRIDED.0,
 );
 
-impl Player<'_> {
+impl<P: Pattern> Player<'_, P> {
     /// Begins a call. Threads of one process share facts in the order of time, so their calls are ordinary ones.
     #[inline(always)]
     pub(crate) fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
         self.unfold();
-        let traits = self.world.roles.traits(region);
-        if self.process.alone && !traits.has(ORDINARY) {
+        let traits = self.here.world.roles.traits(region);
+        if self.here.process.alone && !traits.has(ORDINARY) {
             let leaf = &mut self.leaf;
             leaf.act = Act::Nothing;
             leaf.enter = time;
@@ -145,7 +148,7 @@ impl Player<'_> {
         let leaf = &mut self.leaf;
         // If several operations may have one number, a completion concerns all of them.
         let stated = leaf.traits.has(Traits::STATED);
-        let outstanding = &self.process.outstanding;
+        let outstanding = &self.here.process.outstanding;
         match leaf.act {
             Act::Nothing if stated || outstanding.are_distinct() => {
                 leaf.act = Act::Completed;
@@ -204,7 +207,7 @@ impl Player<'_> {
     fn book_leaf(&mut self, time: u64) {
         let Leaf { enter, region, site, traits, .. } = self.leaf;
         let length = time - enter;
-        let lane = &mut *self.location;
+        let lane = &mut *self.here.location;
         let parent = match lane.stack.last_mut() {
             Some(above) => {
                 above.inside += length;
@@ -212,22 +215,22 @@ impl Player<'_> {
             }
             None => Path::TOP,
         };
-        let path = lane.paths.call(&self.world.contexts, parent, region, site);
+        let path = lane.paths.call(&self.here.world.contexts, parent, region, site);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let itself = match self.leaf.act {
             Act::Issued | Act::Done => self.book_issue(time, path, judged),
             Act::Absent | Act::Nothing | Act::Completed => {
-                self.location.paths.visit(path, length);
+                self.here.location.paths.visit(path, length);
                 self.book_other(time, path, judged);
                 false
             }
         };
         if traits.has(Traits::SERVES) && !(itself && traits.has(Traits::ONE_SIDED)) {
             if traits.has(Traits::ALWAYS) {
-                self.process.sure.call(enter, time);
+                self.here.process.sure.call(enter, time);
             }
-            if self.world.wide {
-                self.process.wide.call(enter, time);
+            if self.here.world.wide {
+                self.here.process.wide.call(enter, time);
             }
         }
     }
@@ -244,11 +247,11 @@ impl Player<'_> {
             return false;
         };
         let Issue { kind, sent, received, .. } = issue;
-        let layer = self.world.roles.layer(self.leaf.region);
+        let layer = self.here.world.roles.layer(self.leaf.region);
         let complete = self.leaf.act == Act::Done;
-        let (bytes, far) = (sent + received, self.distance(target));
-        self.process.moved = self.process.moved.saturating_add(bytes);
-        let class = Class::of(layer, kind, self.memory(), sent.max(received));
+        let (bytes, far) = (sent + received, self.here.distance(target));
+        self.here.process.moved = self.here.process.moved.saturating_add(bytes);
+        let class = Class::of(layer, kind, self.here.memory(), sent.max(received));
         if !self.leaf.traits.has(Traits::ONE_SIDED) {
             return self.book_issue_apart(time, path, class, target);
         }
@@ -256,11 +259,11 @@ impl Player<'_> {
         let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
         // Strided calls are ordinary ones.
         let sort = Sort::operation(class, size, far, complete, false);
-        if target == self.process.index {
-            self.location.paths.charge(path, sort, time - enter);
+        if target == self.here.process.index {
+            self.here.location.paths.charge(path, sort, time - enter);
             return true;
         }
-        let (paths, when) = (&mut self.location.paths, (enter, time));
+        let (paths, when) = (&mut self.here.location.paths, (enter, time));
         let account = paths.charge_operation((path, recent), sort, when, target, complete);
         self.issue_leaf(account, time, class, target);
         false
@@ -289,10 +292,10 @@ impl Player<'_> {
         if self.leaf.traits.has(Traits::ROWS) {
             self.synchronise(account, time, path);
         }
-        let op = self.process.outstanding.take(self.location.number, window, id);
+        let op = self.here.process.outstanding.take(self.here.location.number, window, id);
         let Some(op) = op else { return };
         if !op.returns {
-            self.process.outstanding.last(op);
+            self.here.process.outstanding.last(op);
         } else if op.learned {
             self.ask_known(account, (enter, time), &op);
         } else {
@@ -303,11 +306,11 @@ impl Player<'_> {
     /// Adds the time of the call to the account of its function, if it is a runtime call and not part of a judged one.
     #[inline(always)]
     fn charge_function(&mut self, time: u64, path: Path) -> Account {
-        if !self.leaf.traits.has(Traits::CALL) || self.location.judged != 0 {
+        if !self.leaf.traits.has(Traits::CALL) || self.here.location.judged != 0 {
             return Account::NONE;
         }
         let sort = Sort::function(self.leaf.region.0, 0, Distance::None, 0);
-        self.location.paths.charge(path, sort, time - self.leaf.enter)
+        self.here.location.paths.charge(path, sort, time - self.leaf.enter)
     }
 
     /// Asks the target of the operation that the call issued, or keeps the operation as outstanding.
@@ -319,11 +322,11 @@ impl Player<'_> {
             return self.ask_one(account, (enter, time), target, enter, class);
         }
         let learned = false;
-        let (serial, start, location) = (0, enter, self.location.number);
+        let (serial, start, location) = (0, enter, self.here.location.number);
         let op = Op { serial, id, location, window, target, start, class, returns, learned };
         match complete {
-            true => self.process.outstanding.add_last(op),
-            false => self.process.outstanding.add(op),
+            true => self.here.process.outstanding.add_last(op),
+            false => self.here.process.outstanding.add(op),
         }
     }
 
@@ -332,12 +335,12 @@ impl Player<'_> {
     #[inline(never)]
     fn book_issue_apart(&mut self, time: u64, path: Path, class: Class, target: u32) -> bool {
         let Leaf { enter, traits, region, issue: Issue { sent, received, .. }, .. } = self.leaf;
-        let sort = Sort::function(region.0, sent + received, self.distance(target), 0);
-        let account = self.location.paths.charge(path, sort, time - enter);
+        let sort = Sort::function(region.0, sent + received, self.here.distance(target), 0);
+        let account = self.here.location.paths.charge(path, sort, time - enter);
         if traits.has(Traits::ROWS) {
             self.synchronise(account, time, path);
         }
-        if target == self.process.index {
+        if target == self.here.process.index {
             return true;
         }
         self.issue_leaf(account, time, class, target);
@@ -349,7 +352,7 @@ impl Player<'_> {
     #[inline(never)]
     fn synchronise(&mut self, account: Account, time: u64, path: Path) {
         let Leaf { traits, enter, .. } = self.leaf;
-        self.location.paths.synchronise(traits, account, (enter, time), path);
+        self.here.location.paths.synchronise(traits, account, (enter, time), path);
     }
 
     #[inline(always)]
@@ -361,16 +364,19 @@ impl Player<'_> {
         start: u64,
         class: Class,
     ) {
-        let location = self.location.number;
-        self.mail.asks.send(target, Ask { start, enter, leave, target, location, account, class });
+        let location = self.here.location.number;
+        let call = CompletedCall { location, account, enter, leave, target, start, class };
+        self.patterns.completed(call, &mut Asking { own: self.own, common: self.common });
     }
 
     /// Books an operation of which the region that served it is known in part.
     #[inline(never)]
     fn ask_known(&mut self, account: Account, (enter, time): (u64, u64), op: &Op) {
-        let known: Known = self.process.outstanding.known(op);
+        let known: Known = self.here.process.outstanding.known(op);
         let Op { target, start, class, .. } = *op;
-        self.location.done.push(Done { target, start, class, known });
-        self.ask((enter, time), account, 1);
+        self.here.location.done.push(Done { target, start, class, known });
+        let Leaf { region, traits, .. } = self.leaf;
+        let frame = Frame { enter, region, traits, judged: true, ..Frame::EMPTY };
+        self.judge((enter, time), frame, account);
     }
 }

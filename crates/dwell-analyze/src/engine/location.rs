@@ -9,7 +9,7 @@ use crate::engine::outstanding::Done;
 use crate::engine::paths::{Path, Paths};
 use crate::engine::polling::Run;
 use crate::engine::regions::Span;
-use crate::patterns::collectives::Arrival;
+use crate::engine::told::Awaited;
 
 /// A call that was entered and not yet left.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +28,20 @@ pub(crate) struct Frame {
     pub(crate) issued: bool,
     /// Kind and target of the first operation in the call.
     pub(crate) first: Option<(crate::engine::matrix::Kind, u32)>,
-    /// Number of completions in the lane's list that belong to this call.
-    pub(crate) done: u32,
-    /// Number of notes in the lane's list that belong to this call.
-    pub(crate) notes: u32,
+    /// True if something must be judged when the call ends.
+    pub(crate) noted: bool,
+    /// True if the call took part in a collective.
+    pub(crate) joined: bool,
 }
 
 impl Frame {
+    /// Returns `true` if communication of the call counts in the matrix: it is judged here, or outside of any call of a
+    /// runtime.
+    #[inline(always)]
+    pub(crate) fn counts(&self) -> bool {
+        self.judged || !self.traits.has(Traits::CALL)
+    }
+
     /// A frame without a call.
     pub(crate) const EMPTY: Self = Self {
         enter: 0,
@@ -46,38 +53,9 @@ impl Frame {
         judged: false,
         issued: false,
         first: None,
-        done: 0,
-        notes: 0,
+        noted: false,
+        joined: false,
     };
-}
-
-/// Something that must be judged when the call ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Note {
-    /// The call may have waited for a lock; true for an exclusive one.
-    Lock(crate::engine::locking::LockKey, bool, Taken),
-    /// The call issued the first operation on this target since the lock was requested, and may have waited for the
-    /// lock.
-    First(crate::engine::locking::LockKey, bool, u32),
-    /// The call waited for a change at an address, if the address is known.
-    Change(Option<u64>),
-    /// The call received a message or notification.
-    Receive(crate::patterns::messages::Receive),
-    /// The call sent a message or completed a send, which may have waited for the receiver.
-    Send(crate::patterns::messages::Started),
-    /// The call acted on this window of this process.
-    Touch(u32, u32),
-}
-
-/// Source of the time at which a lock was acquired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// The owner of the lock has been told, or will find out.
-    Said,
-    /// The owner will find out; the lock is released at this time.
-    Before(u64),
-    /// The lock is acquired when the call ends.
-    AtLeave,
 }
 
 /// Source of the events of a location.
@@ -101,13 +79,14 @@ pub(crate) struct Location {
     pub(crate) judged: u32,
     /// Bytes that the judged call has moved so far, and its partners.
     pub(crate) moved: Moved,
-    /// Collectives that the open call took part in.
-    pub(crate) arrivals: Vec<Arrival>,
+    /// Operations that the judged call completed.
     pub(crate) done: Vec<Done>,
-    pub(crate) notes: Vec<Note>,
+    /// Windows and processes that the judged call acted on, for fences and epochs of MPI.
+    pub(crate) touched: Vec<(u32, u32)>,
+    /// Non-blocking collectives that the judged call completed.
+    pub(crate) awaited: Vec<Awaited>,
+    /// Calls that test again and again whether something has happened.
     pub(crate) polls: Option<Run>,
-    /// A probe that found a message which no receive has followed yet.
-    pub(crate) probe: Option<crate::patterns::messages::Probe>,
     /// Group of the neighbours in the open neighbourhood collective.
     pub(crate) neighbours: Option<u32>,
     /// Time of the last event in nanoseconds.
@@ -158,11 +137,10 @@ impl Location {
             stack: Vec::new(),
             judged: 0,
             moved: Moved::default(),
-            arrivals: Vec::new(),
             done: Vec::new(),
-            notes: Vec::new(),
+            touched: Vec::new(),
+            awaited: Vec::new(),
             polls: None,
-            probe: None,
             neighbours: None,
             now: 0,
             first: None,

@@ -2,6 +2,9 @@
 
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
+use crate::engine::outstanding::Done;
+use crate::engine::transport::Message;
+use crate::engine::waited::Waited;
 
 /// Identifies a lock by window, owner and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +19,7 @@ impl LockKey {
     pub(crate) const ALL: u32 = u32::MAX;
 
     /// Returns the process whose shard keeps the state of the lock.
-    pub(crate) fn home(&self, world: &World) -> u32 {
+    pub(crate) fn owner_of_state(&self, world: &World) -> u32 {
         let count = world.system.processes.len().max(1) as u64;
         let mixed = (self.lock ^ u64::from(self.window) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((mixed >> 32) % count) as u32
@@ -34,3 +37,26 @@ pub(crate) struct Waiting {
     pub(crate) until: u64,
     pub(crate) exclusive: bool,
 }
+
+/// A call that waited for a lock, and the processes that it may have waited for besides.
+#[derive(Debug)]
+pub(crate) struct LockedCall {
+    pub(crate) key: LockKey,
+    pub(crate) waiting: Waiting,
+    /// Operations that the call completed, or the lock itself.
+    pub(crate) done: Vec<Done>,
+    /// All other processes that may have had to grant the lock. They widen the bounds.
+    pub(crate) perhaps: Vec<Done>,
+}
+
+/// Asks the owner of a lock's state which part of a wait for progress is no contention. Contention comes first: while
+/// others held the lock, the call waited for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub(crate) key: LockKey,
+    pub(crate) process: u32,
+    pub(crate) waiting: Waiting,
+    pub(crate) waited: Waited,
+}
+
+impl Message for Cut {}

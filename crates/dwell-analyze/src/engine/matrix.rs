@@ -1,44 +1,10 @@
 //! The communication matrix: operations, bytes, time and waits for each pair of origin and target.
 //!
-//! In runs with more than [`MOST`] processes the rows and columns are nodes, so that the matrix stays small.
+//! In runs with more than [`MOST`](crate::archive::parties::MOST) processes the rows and columns are nodes, so that the matrix stays small.
 
 use std::collections::BTreeMap;
 
-use crate::archive::system::System;
-
-/// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node, so that the
-/// matrix stays small enough to keep in memory and to read.
-pub const MOST: usize = 1024;
-
-/// Mapping of processes to the rows and columns of the matrix.
-#[derive(Clone, Debug)]
-pub(crate) struct Parties {
-    /// Party of each process; `None` if every process is a party of its own.
-    of: Option<Vec<u32>>,
-}
-
-impl Parties {
-    pub(crate) fn of(system: &System) -> Self {
-        if system.processes.len() <= MOST {
-            return Self { of: None };
-        }
-        let of = system.processes.iter().map(|process| process.node).collect();
-        Self { of: Some(of) }
-    }
-
-    #[inline]
-    pub(crate) fn party(&self, process: u32) -> u32 {
-        match &self.of {
-            None => process,
-            Some(of) => of.get(process as usize).copied().unwrap_or(0),
-        }
-    }
-
-    /// Returns `true` if parties are nodes.
-    pub(crate) fn folded(&self) -> bool {
-        self.of.is_some()
-    }
-}
+use crate::archive::parties::Parties;
 
 /// Kind of communication in the communication matrix. Each pair of origin and target has one cell for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

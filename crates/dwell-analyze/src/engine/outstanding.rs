@@ -91,6 +91,10 @@ pub(crate) fn magnitude(of: u64) -> u32 {
     of.checked_ilog2().map_or(0, |log| 1 + log / 3)
 }
 
+/// Calls that complete messages and take longer than this in nanoseconds are not judged for the progress of their
+/// partners: the activity of all processes during the call would have to be kept.
+pub(crate) const LONGEST_MESSAGE: u64 = 1_000_000_000;
+
 /// The region of the target that served an operation, as far as it is known: among the regions that always progress,
 /// and among all that may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,11 +13,12 @@ use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::Number;
 use crate::archive::names::Setting;
-use crate::engine::accounts::{Account, Calls, Histogram, Sort};
+use crate::archive::roles::Traits;
+use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, Sort};
 use crate::engine::hash::Mixed;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::quantity::Quantity;
-use crate::patterns::inefficient::{Following, Known, Row, Savings};
+use crate::engine::rows::{Following, Row};
 
 /// Number of a path at its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,8 +145,6 @@ pub(crate) struct Paths {
     values: usize,
     /// Operations since the location last synchronised.
     pub(crate) row: Row,
-    /// Savings that other ways to communicate would bring, by path.
-    pub(crate) savings: Savings,
 }
 
 impl Default for Paths {
@@ -163,7 +162,6 @@ impl Default for Paths {
             waiting: Vec::new(),
             values: 0,
             row: Row::default(),
-            savings: Savings::default(),
         }
     }
 }
@@ -406,6 +404,24 @@ impl Paths {
         }
     }
 
+    /// Ends or continues rows of operations after a call that synchronises.
+    #[inline(always)]
+    pub(crate) fn synchronise(
+        &mut self,
+        traits: Traits,
+        account: Account,
+        when: (u64, u64),
+        path: Path,
+    ) {
+        if traits.has(Traits::INTERRUPTS) {
+            self.row.interrupt();
+        } else if traits.has(Traits::COMPLETION) {
+            self.complete(account, when, path);
+        } else if traits.has(Traits::TAKES_LOCK) {
+            self.row.lock(when);
+        }
+    }
+
     /// Returns the account for calls of a path and sort, and creates it if it is new.
     #[inline(never)]
     pub(crate) fn account(&mut self, path: Path, sort: Sort) -> Account {
@@ -453,14 +469,14 @@ impl Paths {
     }
 
     /// Divides the time of all calls beyond their waits and books the parts, given the time that calls of each sort
-    /// need.
-    pub(crate) fn divide(&mut self, known: &Known<'_>) {
+    /// need. Shows the calls of each account with their rest and with the part of the rest that is transfer.
+    pub(crate) fn divide(&mut self, times: &ExpectedTimes, mut show: impl FnMut(&Calls, u64, u64)) {
         let accounts = std::mem::take(&mut self.accounts);
         for calls in &accounts {
-            let expected = known.time(calls.sort);
+            let expected = times.of(calls.sort);
             let parts = calls.divide(expected);
             let [(_, transfer), (_, unexplained), _] = parts;
-            self.savings.add(calls, known, (transfer + unexplained, transfer));
+            show(calls, transfer + unexplained, transfer);
             for (what, time) in parts {
                 self.book(calls.path, what, time);
             }

@@ -4,17 +4,18 @@
 //! event, gives the same result, since a question is answered only when the events read so far decide it, and nothing
 //! is forgotten that a question can still need.
 
-use std::collections::BTreeSet;
-
 use otf2::Archive;
 
 use crate::archive::world::World;
 use crate::engine::accounts::{Expected, Part};
-use crate::engine::exchange::{Desk, Mail, Pools, Replies};
-use crate::engine::shard::{Floors, Shard, Stage};
-use crate::engine::transport::{Outbox, Transport};
-use crate::patterns::evidence::{Found, Nodes};
-use crate::patterns::inefficient::Known;
+use crate::engine::blame::Blame;
+use crate::engine::exchange::{Answers, Outboxes, Questions};
+use crate::engine::location::Location;
+use crate::engine::matrix::Matrix;
+use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};
+use crate::engine::process::Process;
+use crate::engine::shard::{Answerer, Limits, Reader, Shard};
+use crate::engine::transport::{Pools, Sharding, Transport};
 use crate::{Cut, Progress};
 
 /// Least size of a location's read buffer in bytes.
@@ -44,12 +45,52 @@ const LAST_ROUNDS: u32 = 8;
 
 /// Result of a replay.
 #[derive(Debug)]
-pub(crate) struct Replayed {
-    pub(crate) shards: Vec<Shard>,
-    /// Classes of operations between nodes that were seen to need no help of their targets.
-    pub(crate) independent: BTreeSet<Nodes>,
+pub(crate) struct Replayed<P: Pattern> {
+    /// Results of each shard, in the order of their processes.
+    pub(crate) parts: Vec<Results>,
+    /// State of the patterns of each shard.
+    patterns: Vec<P>,
+    /// Facts that all shards shared.
+    pub(crate) facts: P::Facts,
+    pub(crate) unjudged: Vec<Unjudged>,
+    sharding: Sharding,
     pub(crate) windows: u64,
     pub(crate) events: u64,
+}
+
+impl<P: Pattern> Replayed<P> {
+    /// Returns the processes of all shards in order.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.parts.iter().flat_map(|part| &part.processes)
+    }
+
+    /// Returns the locations of all shards in order.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
+        self.processes().flat_map(|process| &process.locations)
+    }
+
+    /// Returns the state of the patterns of the shard that owns a process.
+    pub(crate) fn patterns_of(&self, process: u32) -> Option<&P> {
+        self.patterns.get(self.sharding.shard(process))
+    }
+}
+
+/// Results of a shard.
+#[derive(Debug)]
+pub(crate) struct Results {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) blame: Blame,
+    pub(crate) matrix: Matrix,
+}
+
+/// Parameters of a replay that do not change the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Memory budget in bytes.
+    pub(crate) memory: u64,
+    pub(crate) cut: Cut,
+    /// Length of the trace in nanoseconds; 0 if it is unknown.
+    pub(crate) length: u64,
 }
 
 /// Chooses the length of windows.
@@ -118,44 +159,45 @@ pub fn least_memory(locations: usize) -> u64 {
 }
 
 /// Replays an archive.
-pub(crate) fn replay<T: Transport>(
+pub(crate) fn replay<P: Pattern, T: Transport>(
     transport: &T,
     archive: &Archive,
     world: &World,
-    memory: u64,
-    cut: Cut,
-    length: u64,
+    plan: Plan,
     progress: Progress<'_>,
-) -> Replayed {
-    let Share { buffer, room } = Share::of(memory, world.system.places.len() as u64);
-    let sharding = world.sharding.within(room / 8);
-    let mut shards: Vec<Shard> =
-        (0..sharding.count).map(|number| Shard::new(world, number)).collect();
-    let mut windows = Windows::new(world, cut, room, length);
-    let processes = world.system.processes.len().max(1) as u64;
-    let most_open = (room / 4 / processes / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
+) -> Replayed<P> {
+    let Share { buffer, room } = Share::of(plan.memory, world.system.places.len() as u64);
+    let count = world.system.processes.len();
+    let sharding = Sharding::of(count).within(room / 8);
+    let owned = |shard: usize| {
+        let processes = sharding.processes(shard, count);
+        processes.start as u32..processes.end as u32
+    };
+    let mut shards: Vec<Shard<P>> =
+        (0..sharding.count).map(|number| Shard::new(world, owned(number))).collect();
+    let mut windows = Windows::new(world, plan.cut, room, plan.length);
+    let most_open = (room / 4 / count.max(1) as u64 / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
     let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
     let mut ended_before = 0;
     let pools = Pools::default();
     loop {
         count += 1;
-        let stages = transport.run(
+        let limits = Limits { horizon, buffer, most_open };
+        let readers = transport.run(
             &mut shards,
-            &|| Stage {
-                mail: Mail {
-                    asks: Outbox::with_pool(sharding, &pools.asks),
-                    ..Mail::new(sharding)
-                },
+            &|| Reader {
+                own: P::Questions::new(sharding, &pools),
+                common: Questions::new(sharding, &pools),
                 ops: Vec::new(),
                 floors: Floors::TOP,
                 events: 0,
             },
-            &|shard: &mut Shard, stage: &mut Stage| {
-                shard.play(world, archive, buffer, horizon, stage);
+            &|shard: &mut Shard<P>, reader: &mut Reader<P>| {
+                shard.play(world, archive, limits, reader);
             },
         );
-        let read: u64 = stages.iter().map(|stage| stage.events).sum();
-        let floors = stages.iter().fold(Floors::TOP, |floors, stage| floors.min(stage.floors));
+        let read: u64 = readers.iter().map(|reader| reader.events).sum();
+        let floors = readers.iter().fold(Floors::TOP, |floors, reader| floors.min(reader.floors));
         let floors = Floors {
             regions: transport.least(floors.regions),
             locks: transport.least(floors.locks),
@@ -163,46 +205,46 @@ pub(crate) fn replay<T: Transport>(
         };
         events += read;
         progress(read);
-        let mail = stages.into_iter().map(|stage| stage.mail).collect();
-        let arrived = Mail::exchange(transport, sharding, mail);
+        let (own, common) = readers.into_iter().map(|reader| (reader.own, reader.common)).unzip();
+        let own = P::Questions::exchange(transport, sharding, own);
+        let common = Questions::exchange(transport, sharding, common);
         let mut used = 0;
-        for (shard, inbox) in shards.iter_mut().zip(arrived) {
-            used += (inbox.bytes() + shard.bytes()) as u64;
-            shard.inbox = inbox;
+        for (shard, (own, common)) in shards.iter_mut().zip(own.into_iter().zip(common)) {
+            let arrived = P::Questions::bytes(&own) + Questions::bytes(&common);
+            used += (arrived + shard.bytes()) as u64;
+            shard.asked = (own, common);
         }
 
         let ended = ended(&shards);
         let now_ended = ended.iter().filter(|ended| **ended).count();
         let news = (now_ended != ended_before).then_some(ended.as_slice());
         ended_before = now_ended;
-        let desks = transport.run(
+        let answerers = transport.run(
             &mut shards,
-            &|| Desk {
-                replies: Replies {
-                    waited: Outbox::with_pool(sharding, &pools.waited),
-                    ..Replies::new(sharding)
-                },
-                evidence: Found::default(),
+            &|| Answerer {
+                own: P::Answers::new(sharding, &pools),
+                common: Answers::new(sharding, &pools),
             },
-            &|shard: &mut Shard, desk: &mut Desk| {
-                shard.answer(world, horizon, floors, news, &pools, desk);
+            &|shard: &mut Shard<P>, answerer: &mut Answerer<P>| {
+                shard.answer(world, horizon, floors, news, answerer);
             },
         );
-        let replies = desks.into_iter().map(|desk| desk.replies).collect();
-        let answered = Replies::exchange(transport, sharding, replies);
-        for (shard, answers) in shards.iter_mut().zip(answered) {
-            used += answers.bytes() as u64;
-            shard.answers = answers;
+        let (own, common) = answerers.into_iter().map(|it| (it.own, it.common)).unzip();
+        let own = P::Answers::exchange(transport, sharding, own);
+        let common = Answers::exchange(transport, sharding, common);
+        for (shard, (own, common)) in shards.iter_mut().zip(own.into_iter().zip(common)) {
+            used += (P::Answers::bytes(&own) + Answers::bytes(&common)) as u64;
+            shard.answered = (own, common);
         }
-        transport.run(&mut shards, &|| (), &|shard: &mut Shard, (): &mut ()| {
-            shard.book(world, floors, &pools, most_open);
+        transport.run(&mut shards, &|| (), &|shard: &mut Shard<P>, (): &mut ()| {
+            shard.book(world, floors, limits);
         });
 
         if horizon == u64::MAX {
             rounds += 1;
             if rounds == LAST_ROUNDS || !shards.iter().any(Shard::is_busy) {
-                let independent = conclude(transport, world, &mut shards);
-                return Replayed { shards, independent, windows: count, events };
+                let facts = conclude(transport, world, &mut shards);
+                return results(world, shards, facts, sharding, (count, events));
             }
         } else if floors.next == u64::MAX {
             horizon = u64::MAX;
@@ -212,32 +254,51 @@ pub(crate) fn replay<T: Transport>(
     }
 }
 
-/// Judges waits for progress, which needs the evidence of all processes. Returns the classes that have evidence.
-fn conclude<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) -> BTreeSet<Nodes> {
-    let of = |shard: &mut Shard, found: &mut BTreeSet<Nodes>| {
-        found.append(&mut shard.evidence(world));
+/// Takes the results out of all shards.
+fn results<P: Pattern>(
+    world: &World,
+    shards: Vec<Shard<P>>,
+    facts: P::Facts,
+    sharding: Sharding,
+    (windows, events): (u64, u64),
+) -> Replayed<P> {
+    let unjudged = shards.iter().flat_map(|shard| shard.unjudged(world)).collect();
+    let of = |shard: Shard<P>| {
+        let Shard { processes, patterns, blame, matrix, .. } = shard;
+        (Results { processes: processes.into_list(), blame, matrix }, patterns)
     };
-    let found = transport.run(shards, &BTreeSet::new, &of);
-    let nodes: BTreeSet<Nodes> =
-        transport.share(found.into_iter().flatten().collect()).into_iter().collect();
-    transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.conclude(world, &nodes));
+    let (parts, patterns) = shards.into_iter().map(of).unzip();
+    Replayed { parts, patterns, facts, unjudged, sharding, windows, events }
+}
+
+/// Judges waits that need the facts of all processes, and divides the rest of the time of calls. Returns the facts.
+fn conclude<P: Pattern, T: Transport>(
+    transport: &T,
+    world: &World,
+    shards: &mut [Shard<P>],
+) -> P::Facts {
+    let of = |shard: &mut Shard<P>, found: &mut Vec<P::Facts>| {
+        found.push(shard.patterns.found(world));
+    };
+    let found = transport.run(shards, &Vec::new, &of);
+    let facts = P::Facts::join(transport, found.into_iter().flatten().collect());
+    let of = |shard: &mut Shard<P>, (): &mut ()| shard.conclude(world, &facts);
+    transport.run(shards, &|| (), &of);
     divide(transport, world, shards);
-    nodes
+    facts
 }
 
 /// Divides the time of calls beside their waits, which needs the calls of all processes.
-fn divide<T: Transport>(transport: &T, world: &World, shards: &mut [Shard]) {
-    let of = |shard: &mut Shard, found: &mut Vec<Part>| found.append(&mut shard.rests());
+fn divide<P: Pattern, T: Transport>(transport: &T, world: &World, shards: &mut [Shard<P>]) {
+    let of = |shard: &mut Shard<P>, found: &mut Vec<Part>| found.append(&mut shard.rests());
     let found = transport.run(shards, &Vec::new, &of);
     let times = Expected::of(transport.share(found.into_iter().flatten().collect())).times();
-    let known = Known { times: &times, static_memory: &world.static_memory };
-    transport.run(shards, &|| (), &|shard: &mut Shard, (): &mut ()| shard.divide(&known));
+    let of = |shard: &mut Shard<P>, (): &mut ()| shard.divide(world, &times);
+    transport.run(shards, &|| (), &of);
 }
 
 /// Returns, for each process, whether it has no events left.
-fn ended(shards: &[Shard]) -> Vec<bool> {
-    let actors = shards.iter().flat_map(|shard| &shard.processes);
-    actors
-        .map(|actor| actor.locations.iter().all(crate::engine::location::Location::ended))
-        .collect()
+fn ended<P: Pattern>(shards: &[Shard<P>]) -> Vec<bool> {
+    let processes = shards.iter().flat_map(|shard| shard.processes.iter());
+    processes.map(|process| process.locations.iter().all(Location::ended)).collect()
 }

@@ -1,9 +1,11 @@
 //! Carries messages between the shards of the replay.
 //!
-//! Patterns put messages (questions, facts and answers) into an outbox, the [`Outbox`], addressed to a process. A
-//! [`Transport`] delivers them to the shard that owns this process. Patterns do not know whether that shard runs on a
-//! thread of the same program or on another node.
+//! Patterns put messages (questions, facts and answers) into an [`Outbox`], addressed to a process. A [`Transport`]
+//! delivers them to the [`Inbox`] of the shard that owns this process. Patterns do not know whether that shard runs on
+//! a thread of the same program or on another node.
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -61,7 +63,7 @@ pub struct Outbox<T> {
     /// The batch being filled for each shard. They are close together in memory, since every message needs one of them.
     open: Vec<Vec<T>>,
     full: Vec<Batches<T>>,
-    pool: Arc<Pool<T>>,
+    pool: Option<Arc<Pool<T>>>,
 }
 
 /// Greatest size of a batch in bytes. Larger batches would not travel faster.
@@ -74,33 +76,41 @@ impl<T: Message> Outbox<T> {
     /// Creates an empty outbox that allocates its own batches. Use it for rare messages, whose batches are not worth a
     /// pool.
     pub fn new(sharding: Sharding) -> Self {
-        Self::with_pool(sharding, &Arc::default())
+        let open = (0..sharding.count).map(|_| Vec::new()).collect();
+        let full = (0..sharding.count).map(|_| Vec::new()).collect();
+        Self { sharding, open, full, pool: None }
     }
 
     /// Creates an empty outbox that takes its batches from a pool, which the receiver returns them to.
     pub fn with_pool(sharding: Sharding, pool: &Arc<Pool<T>>) -> Self {
-        let open = (0..sharding.count).map(|_| Vec::new()).collect();
-        let full = (0..sharding.count).map(|_| Vec::new()).collect();
-        Self { sharding, open, full, pool: Arc::clone(pool) }
+        Self { pool: Some(Arc::clone(pool)), ..Self::new(sharding) }
     }
 
     /// Puts a message into the batch for the shard that owns `process`. A message to a process without a shard is
     /// dropped.
     #[inline]
-    pub fn send(&mut self, process: u32, letter: T) {
+    pub fn send(&mut self, process: u32, message: T) {
         let shard = self.sharding.shard(process);
         let Some(batch) = self.open.get_mut(shard) else { return };
         if batch.len() == batch.capacity() {
-            Self::turn(batch, self.full.get_mut(shard), &self.pool, self.sharding.batch);
+            let pool = self.pool.as_deref();
+            Self::replace(batch, self.full.get_mut(shard), pool, self.sharding.batch);
         }
-        batch.push(letter);
+        batch.push(message);
     }
 
     /// Puts a full batch aside and starts a new one.
     #[cold]
     #[inline(never)]
-    fn turn(batch: &mut Vec<T>, full: Option<&mut Batches<T>>, pool: &Pool<T>, bytes: usize) {
-        let before = std::mem::replace(batch, pool.batch(bytes));
+    fn replace(
+        batch: &mut Vec<T>,
+        full: Option<&mut Batches<T>>,
+        pool: Option<&Pool<T>>,
+        bytes: usize,
+    ) {
+        let spare = pool.and_then(Pool::spare);
+        let new = spare.unwrap_or_else(|| Vec::with_capacity((bytes / size_of::<T>()).max(1)));
+        let before = std::mem::replace(batch, new);
         if let Some(full) = full
             && !before.is_empty()
         {
@@ -123,22 +133,73 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Message> Pool<T> {
-    /// Returns an empty batch, reused if possible and otherwise allocated with `bytes` bytes.
-    fn batch(&self, bytes: usize) -> Vec<T> {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_else(|| Vec::with_capacity((bytes / size_of::<T>()).max(1)))
+    /// Returns an empty batch that was used before, if there is one.
+    fn spare(&self) -> Option<Vec<T>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     /// Takes back a batch that was read, drops its messages and keeps its memory for the next outbox that asks. The
     /// pool never shrinks.
-    pub fn take(&self, mut batch: Vec<T>) {
+    fn take(&self, mut batch: Vec<T>) {
         batch.clear();
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
     }
 }
 
-/// Messages that arrived at a shard. The order of the batches is unspecified.
-pub type Batches<T> = Vec<Vec<T>>;
+/// Messages of one kind that arrived at a shard. Messages of one worker keep their order, but messages of different
+/// workers may be in any order, so readers sort where the order matters.
+#[derive(Debug)]
+pub struct Inbox<T> {
+    batches: Batches<T>,
+    pool: Option<Arc<Pool<T>>>,
+}
+
+impl<T> Default for Inbox<T> {
+    fn default() -> Self {
+        Self { batches: Vec::new(), pool: None }
+    }
+}
+
+impl<T: Message> Inbox<T> {
+    /// Shows every message once and gives the memory of the batches back to their pool.
+    #[inline]
+    pub fn read(self, mut show: impl FnMut(&T)) {
+        for batch in self.batches {
+            batch.iter().for_each(&mut show);
+            if let Some(pool) = &self.pool {
+                pool.take(batch);
+            }
+        }
+    }
+
+    /// Returns all messages. Use it for rare messages, whose batches are not worth a pool.
+    pub fn into_messages(self) -> impl Iterator<Item = T> {
+        self.batches.into_iter().flatten()
+    }
+
+    /// Returns the memory in bytes that the messages take.
+    pub fn bytes(&self) -> usize {
+        self.batches.iter().map(Vec::capacity).sum::<usize>() * size_of::<T>()
+    }
+}
+
+/// Batches of messages. The order of the batches is unspecified.
+type Batches<T> = Vec<Vec<T>>;
+
+/// Pools for all kinds of frequent messages, which live as long as the replay.
+#[derive(Debug, Default)]
+pub struct Pools {
+    by_kind: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+impl Pools {
+    /// Returns the pool for messages of one kind, the same at every call.
+    pub fn of<T: Message>(&self) -> Arc<Pool<T>> {
+        let mut pools = self.by_kind.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = pools.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(Pool::<T>::default()));
+        Arc::clone(pool).downcast().unwrap_or_default()
+    }
+}
 
 /// Runs the work of all shards and delivers messages between them. [`Threads`] is the implementation within one
 /// program; one that spans nodes would hold only a part of the shards in each process.
@@ -153,16 +214,14 @@ pub trait Transport {
         work: &(dyn Fn(&mut S, &mut W) + Sync),
     ) -> Vec<W>;
 
-    /// Delivers the messages of all outboxes. Returns one list of batches for each shard, in the order of the shards.
-    /// Messages of one worker keep their order within a batch, but the order of batches is unspecified, so receivers
-    /// must sort.
-    fn exchange<T: Message>(&self, sharding: Sharding, posts: Vec<Outbox<T>>) -> Vec<Batches<T>>;
+    /// Delivers the messages of all outboxes. Returns one inbox for each shard, in the order of the shards.
+    fn exchange<T: Message>(&self, sharding: Sharding, sent: Vec<Outbox<T>>) -> Vec<Inbox<T>>;
 
     /// Returns the minimum of `number` over all programs that take part in the replay.
     fn least(&self, number: u64) -> u64;
 
     /// Returns the messages of all programs that take part in the replay, the same list in each of them.
-    fn share<T: Message>(&self, letters: Vec<T>) -> Vec<T>;
+    fn share<T: Message>(&self, messages: Vec<T>) -> Vec<T>;
 }
 
 /// A [`Transport`] within one program: threads work on the shards, and messages stay in memory. Moving a batch to
@@ -215,14 +274,16 @@ impl Transport for Threads {
         })
     }
 
-    fn exchange<T: Message>(&self, sharding: Sharding, posts: Vec<Outbox<T>>) -> Vec<Batches<T>> {
-        let mut arrived: Vec<Batches<T>> = (0..sharding.count).map(|_| Vec::new()).collect();
-        for post in posts {
-            let sent = post.full.into_iter().zip(post.open);
-            for (batches, (mut full, last)) in arrived.iter_mut().zip(sent) {
-                batches.append(&mut full);
+    fn exchange<T: Message>(&self, sharding: Sharding, sent: Vec<Outbox<T>>) -> Vec<Inbox<T>> {
+        let pool = sent.first().and_then(|outbox| outbox.pool.clone());
+        let inbox = |_| Inbox { batches: Vec::new(), pool: pool.clone() };
+        let mut arrived: Vec<Inbox<T>> = (0..sharding.count).map(inbox).collect();
+        for outbox in sent {
+            let sent = outbox.full.into_iter().zip(outbox.open);
+            for (inbox, (mut full, last)) in arrived.iter_mut().zip(sent) {
+                inbox.batches.append(&mut full);
                 if !last.is_empty() {
-                    batches.push(last);
+                    inbox.batches.push(last);
                 }
             }
         }
@@ -233,7 +294,7 @@ impl Transport for Threads {
         number
     }
 
-    fn share<T: Message>(&self, letters: Vec<T>) -> Vec<T> {
-        letters
+    fn share<T: Message>(&self, messages: Vec<T>) -> Vec<T> {
+        messages
     }
 }

@@ -39,8 +39,8 @@ pub(crate) fn waits(node: &Node) -> u64 {
 }
 
 /// Returns the times of all runtime call paths at a location.
-pub(crate) fn of(world: &World, lane: &Location) -> Vec<CallTime> {
-    let count = lane.paths.len();
+pub(crate) fn of(world: &World, location: &Location) -> Vec<CallTime> {
+    let count = location.paths.len();
     // True for paths inside a judged call; and the inclusive time of each path.
     let (mut inside, mut times) = (vec![false; count], vec![0; count]);
     let at = |list: &[bool], place: u32| list.get(place as usize).copied().unwrap_or(false);
@@ -52,8 +52,8 @@ pub(crate) fn of(world: &World, lane: &Location) -> Vec<CallTime> {
         };
         node.setting.is_none() && role.traits.has(Traits::CALL) && layer
     };
-    for (path, node) in lane.paths.iter() {
-        let above = lane.paths.get(node.parent).filter(|_| node.parent.0 > 0);
+    for (path, node) in location.paths.iter() {
+        let above = location.paths.get(node.parent).filter(|_| node.parent.0 > 0);
         let judged = above.is_some_and(is_judged) || at(&inside, node.parent.0);
         if let Some(place) = inside.get_mut(path.0 as usize) {
             *place = judged;
@@ -62,7 +62,7 @@ pub(crate) fn of(world: &World, lane: &Location) -> Vec<CallTime> {
             *time = node.time;
         }
     }
-    let nodes: Vec<_> = lane.paths.iter().collect();
+    let nodes: Vec<_> = location.paths.iter().collect();
     for (path, node) in nodes.iter().rev() {
         let time = times.get(path.0 as usize).copied().unwrap_or(0);
         if let Some(above) = times.get_mut(node.parent.0 as usize) {
@@ -75,7 +75,7 @@ pub(crate) fn of(world: &World, lane: &Location) -> Vec<CallTime> {
             let layer = world.roles.layer(node.region).filter(|_| node.setting.is_none())?;
             let with_calls = times.get(path.0 as usize).copied().unwrap_or(0);
             Some(CallTime {
-                location: lane.number,
+                location: location.number,
                 path: path.0,
                 layer,
                 time: if is_judged(node) { with_calls } else { node.time },

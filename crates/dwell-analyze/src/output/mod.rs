@@ -6,3 +6,6 @@ pub(crate) mod notes;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod tree;
+
+/// Result of a replay with all patterns.
+pub(crate) type Replayed = crate::engine::replay::Replayed<crate::patterns::All>;

@@ -1,33 +1,24 @@
 //! Collects what could not be computed, and defects of the archive.
 
+use std::collections::BTreeMap;
+
 use dwell_model::archive;
 use dwell_model::operation::Operation;
-use dwell_model::waits::Wait;
 use otf2::Anchor;
 use otf2::read::Definitions;
 
 use crate::NotComputed;
-use crate::archive::roles::{LeftOut, Traits};
+use crate::archive::roles::LeftOut;
 use crate::archive::world::World;
-use crate::engine::paths::Node;
+use crate::engine::pattern::Unjudged;
 use crate::engine::quantity::Quantity;
-use crate::engine::replay::Replayed;
-use crate::output::tree::lanes;
+use crate::output::Replayed;
+
+/// Place in the list of what patterns could not judge after which pauses of the recording are reported.
+const AFTER_PAUSES: u8 = 110;
 
 /// Greatest number of problems that are listed. The others are counted.
 const LISTED: usize = 20;
-
-/// Waits whose cause may be missing from the archive, in the order in which they are reported, with the reason.
-const UNMATCHED: &[(Wait, &str)] = &[
-    (Wait::LatePartner, ELSEWHERE),
-    (Wait::LateSender, "the messages that they received were not sent in the archive"),
-    (Wait::LateReceiver, ELSEWHERE),
-    (Wait::LatePost, ELSEWHERE),
-    (Wait::EarlyWait, ELSEWHERE),
-    (Wait::NonBlockingWait, "some members never completed, or began unrecorded"),
-];
-
-const ELSEWHERE: &str = "what they waited for is not in the archive";
 
 /// Collects everything that has to be reported beside the findings.
 pub(crate) fn collect(
@@ -51,73 +42,20 @@ pub(crate) fn collect(
     for (pattern, reason) in left_out(world) {
         add(pattern, 0, &reason);
     }
-    let missed: u64 = replayed.shards.iter().map(|shard| shard.gaps.progress).sum();
-    if missed > 0 && !world.dark {
-        let why = "the events of their targets are missing, or end before";
-        add("wait_for_progress", missed, why);
+    let paused = replayed.locations().any(|it| it.off.is_some() || !it.gaps.is_empty());
+    let mut unjudged: BTreeMap<u8, Unjudged> = BTreeMap::new();
+    for one in replayed.unjudged.iter().filter(|it| paused || !it.only_if_paused) {
+        let of = || Unjudged { calls: 0, ..one.clone() };
+        unjudged.entry(one.place).or_insert_with(of).calls += one.calls;
     }
-    let partial: u64 = replayed.shards.iter().map(|shard| shard.instances.partial).sum();
-    if partial > 0 {
-        let why = "some members are not in the archive; the others were judged without them";
-        add("collectives", partial, why);
+    unjudged.retain(|_, it| it.calls > 0);
+    // Patterns number what they could not judge; what concerns a pause comes between.
+    let later = unjudged.split_off(&AFTER_PAUSES);
+    for it in unjudged.into_values() {
+        add(it.pattern, it.calls.unsigned_abs(), it.reason);
     }
-    let actors = || replayed.shards.iter().flat_map(|shard| &shard.processes);
-    let missing: Vec<Quantity> = actors().flat_map(|actor| actor.messages.unmatched()).collect();
-    for (wait, why) in UNMATCHED {
-        let calls = missing.iter().filter(|what| **what == Quantity::Wait(*wait)).count() as u64;
-        if calls > 0 {
-            add(wait.about().id, calls, why);
-        }
-    }
-    let unseen: u64 = actors().map(|actor| actor.messages.unseen).sum();
-    if unseen > 0 {
-        let why = "their messages were sent by calls that were not recorded";
-        add("late_sender", unseen, why);
-    }
-    let left = lanes(&replayed.shards).filter(|lane| lane.probe.is_some()).count() as u64;
-    let probes = left + actors().map(|actor| actor.messages.unreceived).sum::<u64>();
-    if probes > 0 {
-        let why = "they probed for messages, and no receive followed that says which";
-        add("late_sender", probes, why);
-    }
-    let unfinished: u64 = actors().map(|actor| actor.under.unfinished() + actor.under.strays).sum();
-    if unfinished > 0 {
-        let why = "collectives that do not block began or ended in the archive, but not both";
-        add("nonblocking_collective_wait", unfinished, why);
-    }
-    let strangers: u64 = actors().map(|actor| actor.strangers).sum();
-    if strangers > 0 {
-        let why = "they are neighbourhood collectives, and the archive does not say who the neighbours are";
-        add("nxn_wait", strangers, why);
-    }
-    let several: u64 = actors().map(|actor| actor.several_locks).sum();
-    if several > 0 {
-        let why = "they completed operations under several locks at once";
-        add("lock_contention", several, why);
-    }
-    let ownerless: u64 = actors().map(|actor| actor.ownerless).sum();
-    if ownerless > 0 {
-        let why = "they wait for locks, and the archive does not say which process owns these";
-        add("wait_for_progress", ownerless, why);
-    }
-    let doubtful: u64 = actors().map(|actor| actor.signals.doubtful).sum();
-    if doubtful > 0 {
-        let why = "a large put may have raised the flag, and where those act is not recorded";
-        add("late_signal", doubtful, why);
-    }
-    // Older tools write no records for these calls.
-    let begins = |node: &&Node| world.roles.traits(node.region).has(Traits::BEGINS);
-    let nodes = lanes(&replayed.shards).flat_map(|lane| lane.paths.iter().map(|(_, node)| node));
-    let begun: u64 = nodes.filter(begins).map(|node| node.visits).sum();
-    let recorded: u64 = actors().map(|actor| actor.under.begun()).sum();
-    if begun > recorded {
-        let why = "they began collectives, and there is no record of which";
-        add("nonblocking_collective_wait", begun - recorded, why);
-    }
-    let off =
-        |lane: &&crate::engine::location::Location| lane.off.is_some() || !lane.gaps.is_empty();
-    if lanes(&replayed.shards).any(|lane| off(&lane)) {
-        let has = |what| lanes(&replayed.shards).any(|lane| crate::booked(lane, what) > 0);
+    if paused {
+        let has = |what| replayed.locations().any(|it| crate::booked(it, what) > 0);
         let why = "recording was off for a while; what was sent meanwhile is missing, so that later \
                    messages may have been taken for others";
         let messages = has(Quantity::Sends) || has(Quantity::Receives);
@@ -130,14 +68,10 @@ pub(crate) fn collect(
         }
     }
 
-    let paused = lanes(&replayed.shards).any(|lane| lane.off.is_some() || !lane.gaps.is_empty());
-    let unseen: u64 = actors().map(|actor| actor.signals.unseen).sum();
-    if paused && unseen > 0 {
-        let why = "nobody was seen to raise the flag meanwhile, but recording was paused at times";
-        add("late_signal", unseen, why);
+    for it in later.into_values() {
+        add(it.pattern, it.calls.unsigned_abs(), it.reason);
     }
-
-    let cut = || lanes(&replayed.shards).map(|lane| lane.cut);
+    let cut = || replayed.locations().map(|location| location.cut);
     for (pattern, calls) in [
         ("collectives", cut().map(|it| it.collectives).sum()),
         ("lock_contention", cut().map(|it| it.locks).sum()),
@@ -157,8 +91,8 @@ pub(crate) fn collect(
     let recovered = anchor.property(archive::DAMAGED);
     damage.extend(recovered.map(|what| format!("recovered from damaged files: {what}")));
     let mut more = 0;
-    for lane in lanes(&replayed.shards) {
-        let place = world.system.places.get(lane.number as usize);
+    for location in replayed.locations() {
+        let place = world.system.places.get(location.number as usize);
         let id = place.map_or(0, |place| place.id.0);
         let mut say = |text: String| {
             if damage.len() < LISTED {
@@ -167,18 +101,18 @@ pub(crate) fn collect(
                 more += 1;
             }
         };
-        lane.damage.errors.iter().for_each(|error| say(error.clone()));
-        if lane.damage.unmatched > 0 {
-            let count = lane.damage.unmatched;
+        location.damage.errors.iter().for_each(|error| say(error.clone()));
+        if location.damage.unmatched > 0 {
+            let count = location.damage.unmatched;
             say(format!("location {id}: {count} enters or leaves without a partner"));
         }
-        if lane.damage.undefined > 0 {
-            let count = lane.damage.undefined;
+        if location.damage.undefined > 0 {
+            let count = location.damage.undefined;
             say(format!("location {id}: {count} records refer to what is not defined"));
         }
         let promised = place.map_or(0, |place| place.events);
-        if lane.damage.errors.is_empty() && lane.events < promised {
-            say(format!("location {id}: {} events of {promised}", lane.events));
+        if location.damage.errors.is_empty() && location.events < promised {
+            say(format!("location {id}: {} events of {promised}", location.events));
         }
     }
     if more > 0 {
@@ -237,15 +171,14 @@ const NAMED: usize = 5;
 /// Returns a text that names the processes which ended before the program did, and when.
 fn lost(world: &World, replayed: &Replayed) -> Option<String> {
     // A location without events has no first event.
-    let begun = lanes(&replayed.shards).filter(|lane| lane.events > 0);
-    let first = begun.filter_map(|lane| lane.first).min().unwrap_or(0);
-    let actors = replayed.shards.iter().flat_map(|shard| &shard.processes);
-    let dead = actors.filter(|actor| actor.locations.iter().any(|lane| lane.cut.any));
+    let begun = replayed.locations().filter(|location| location.events > 0);
+    let first = begun.filter_map(|location| location.first).min().unwrap_or(0);
+    let dead = replayed.processes().filter(|it| it.locations.iter().any(|it| it.cut.any));
     let ends: Vec<String> = dead
-        .map(|actor| {
-            let process = world.system.processes.get(actor.index as usize);
+        .map(|ended| {
+            let process = world.system.processes.get(ended.index as usize);
             let name = process.map_or("a process", |process| &process.name);
-            let last = actor.locations.iter().map(|lane| lane.now).max().unwrap_or(first);
+            let last = ended.locations.iter().map(|it| it.now).max().unwrap_or(first);
             format!("{name} after {:.6} s", last.saturating_sub(first) as f64 / 1e9)
         })
         .collect();

@@ -24,8 +24,8 @@ use crate::archive::world::World;
 use crate::engine::location;
 use crate::engine::paths::{Counted, Node};
 use crate::engine::quantity::Quantity as Q;
-use crate::engine::replay::Replayed;
-use crate::output::tree::{Branch, Tree, lanes, node};
+use crate::output::Replayed;
+use crate::output::tree::{Branch, Tree, node};
 
 /// Source of the values of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -365,9 +365,9 @@ pub(crate) fn write_replayed(
     replayed: &Replayed,
     path: &FilePath,
 ) -> cubex::Result<()> {
-    let lanes: Vec<&location::Location> = lanes(&replayed.shards).collect();
+    let locations: Vec<&location::Location> = replayed.locations().collect();
     let has = |source: Source, _: u32, branch: &Branch| {
-        let mut nodes = branch.members.iter().filter_map(|&at| node(&lanes, at));
+        let mut nodes = branch.members.iter().filter_map(|&at| node(&locations, at));
         nodes.any(|node| source.is_at(node))
     };
     write(input, has, path, |sheets| -> cubex::Result<()> {
@@ -375,7 +375,8 @@ pub(crate) fn write_replayed(
             for &number in &sheet.paths {
                 let branch = input.tree.branches.get(number as usize);
                 let members = branch.into_iter().flat_map(|branch| &branch.members);
-                let members = members.filter_map(|&at| Some((at.0 as usize, node(&lanes, at)?)));
+                let members =
+                    members.filter_map(|&at| Some((at.0 as usize, node(&locations, at)?)));
                 let count = input.world.system.places.len();
                 if let Source::Counter(..) = sheet.source {
                     let mut values = vec![sheet.source.uncounted(); count];

@@ -12,8 +12,8 @@ use crate::archive::names::{self, Setting};
 use crate::archive::roles::{Role, Traits};
 use crate::archive::world::World;
 use crate::engine::hash::Mixed;
+use crate::engine::location::Location;
 use crate::engine::paths::{Node, Path};
-use crate::engine::shard::Shard;
 
 /// Returns the layer of a region and the class of activity that its time belongs to.
 fn class_of(role: Role) -> Option<(Layer, Class)> {
@@ -91,20 +91,15 @@ pub(crate) struct Tree {
     pub(crate) branches: Vec<Branch>,
 }
 
-/// Returns all locations in order.
-pub(crate) fn lanes(shards: &[Shard]) -> impl Iterator<Item = &crate::engine::location::Location> {
-    shards.iter().flat_map(|shard| &shard.processes).flat_map(|actor| &actor.locations)
-}
-
 impl Tree {
     /// Joins the trees of all locations, in their order.
-    pub(crate) fn join(world: &World, shards: &[Shard]) -> Self {
+    pub(crate) fn join(world: &World, locations: &[&Location]) -> Self {
         let mut tree = Self::default();
         type Key = (u32, u32, u32, Option<Setting>);
         let mut found: HashMap<Key, u32, Mixed> = HashMap::default();
-        for lane in lanes(shards) {
-            let mut map: Vec<Option<u32>> = vec![None; lane.paths.len()];
-            for (path, node) in lane.paths.iter() {
+        for location in locations {
+            let mut map: Vec<Option<u32>> = vec![None; location.paths.len()];
+            for (path, node) in location.paths.iter() {
                 let parent = map.get(node.parent.0 as usize).copied().flatten();
                 let above = parent.unwrap_or(u32::MAX);
                 let key = (above, node.region.0, node.site.0, node.setting);
@@ -121,14 +116,14 @@ impl Tree {
                     tree.branches.len() as u32 - 1
                 });
                 if let Some(branch) = tree.branches.get_mut(number as usize) {
-                    branch.members.push((lane.number, path));
+                    branch.members.push((location.number, path));
                 }
                 if let Some(place) = map.get_mut(path.0 as usize) {
                     *place = Some(number);
                 }
             }
         }
-        tree.classify(world, shards);
+        tree.classify(world, locations);
         tree
     }
 
@@ -141,8 +136,7 @@ impl Tree {
 
     /// Classifies all branches. Calls inside a runtime call belong to it: the outermost call decides, or the one of the
     /// layer at which waits are judged.
-    fn classify(&mut self, world: &World, shards: &[Shard]) {
-        let lanes: Vec<&crate::engine::location::Location> = lanes(shards).collect();
+    fn classify(&mut self, world: &World, locations: &[&Location]) {
         let mut decided: Vec<bool> = Vec::with_capacity(self.branches.len());
         for number in 0..self.branches.len() {
             let Some(branch) = self.branches.get(number) else { break };
@@ -167,7 +161,7 @@ impl Tree {
                 let booked = branch
                     .members
                     .iter()
-                    .filter_map(|&(location, path)| lanes.get(location as usize)?.paths.get(path))
+                    .filter_map(|&(at, path)| locations.get(at as usize)?.paths.get(path))
                     .flat_map(crate::engine::paths::Node::booked)
                     .filter_map(|(what, _)| what.wait()?.about().class)
                     .min();
@@ -240,8 +234,8 @@ impl Tree {
 
 /// Returns the node of a path at a location.
 pub(crate) fn node<'a>(
-    lanes: &[&'a crate::engine::location::Location],
+    locations: &[&'a crate::engine::location::Location],
     at: (u32, Path),
 ) -> Option<&'a Node> {
-    lanes.get(at.0 as usize)?.paths.get(at.1)
+    locations.get(at.0 as usize)?.paths.get(at.1)
 }

@@ -24,99 +24,252 @@
 //!
 //! A non-blocking collective begins with the call that initiates it, and is waited for in the call that completes it:
 //! there, *last enter* is the last of the initiating calls. The owner of the instance tells each member, which has to
-//! know everything that its call waited for (see [`super::messages`]).
+//! know everything that its call waited for beside its messages.
 //!
 //! *Early fence* is the part of a wait at a fence during which operations of others on this process had yet to end.
 //! Each member tells the owner of the fence which targets it acted on since the last one.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use dwell_model::operation::{Operation, Shape};
-use otf2::enums::{CollectiveOp, CollectiveRoot};
+use dwell_model::waits::Wait;
 use otf2::id::GroupRef;
 
-use crate::archive::roles::Role;
+use crate::archive::roles::Traits;
 use crate::archive::system::Context;
 use crate::archive::world::World;
-use crate::engine::accounts::Account;
+use crate::engine::accounts::{Account, Distance, Sort};
 use crate::engine::booking::Booking;
+use crate::engine::call::EndedCall;
+use crate::engine::event::{Among, Collective, Event, Way, What};
+use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
+use crate::engine::held::Remainder;
+use crate::engine::here::Here;
+use crate::engine::owned::{Members, Owned};
+use crate::engine::pattern::{Pattern, Unjudged, Window};
+use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
-use crate::engine::transport::{Message, Outbox};
-use crate::patterns::messages::{COLLECTIVES, OUTSIDE, Sent};
-use dwell_model::waits::Wait;
+use crate::engine::told::{Awaited, LastToBegin};
+use crate::engine::transport::Message;
 
-/// Shape of a collective, which says who waits for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// All wait for the last; no data is moved.
-    Barrier,
-    /// A barrier around operations on a window.
-    Fence,
-    /// Creation of windows or memory.
-    Create,
-    /// Release of windows or memory.
-    Free,
-    /// All wait for all.
-    All,
-    /// All wait for the root.
-    FromRoot,
-    /// The root waits for all.
-    ToRoot,
-    /// Each waits for those of lower rank.
-    Prefix,
-    /// Each waits for its neighbours in a topology.
-    Neighbours,
+outboxes! {
+    /// Messages to the owner of an instance.
+    Arriving => Arrived {
+        arrivals: Arrival;
+        touches: Touch;
+    }
 }
 
-impl Way {
-    /// Returns the shape of a collective, given the call around it and the record.
-    pub(crate) fn of(role: Role, op: CollectiveOp, root: CollectiveRoot, window: bool) -> Self {
-        let operation = role.meaning.map(|meaning| meaning.operation);
-        let by_call = match operation {
-            Some(Operation::Collective(which)) => Some(which.shape()),
-            _ => None,
+/// Waits in collectives of the processes of a shard.
+#[derive(Debug)]
+pub(crate) struct Collectives {
+    instances: Instances,
+    members: Owned<Member>,
+    /// Collectives that the open call of each location took part in.
+    open: Owned<Vec<Arrival>>,
+}
+
+/// Collectives of a process.
+#[derive(Debug, Default)]
+struct Member {
+    /// Number of collectives so far, by context.
+    counted: HashMap<u32, u64, Mixed>,
+    /// Non-blocking collectives in flight.
+    in_flight: InFlight,
+    /// Number of neighbourhood collectives whose neighbours are not recorded.
+    strangers: u64,
+}
+
+impl Pattern for Collectives {
+    type Questions = Arriving;
+    type Answers = ();
+    type Facts = ();
+
+    fn new(members: &Members) -> Self {
+        Self {
+            instances: Instances::default(),
+            members: Owned::empty(members.processes.clone()),
+            open: Owned::empty(members.locations.clone()),
+        }
+    }
+
+    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Arriving>) {
+        let Some(member) = self.members.get_mut(here.process.index) else { return };
+        match event.what {
+            What::Collective(it) => {
+                if let Some(open) = self.open.get_mut(here.location.number) {
+                    member.arrive(here, event.time, &it, open, out);
+                }
+            }
+            What::CollectiveBegun { request, enter, among } => {
+                member.in_flight.begin(here.location.number, request, enter, among);
+            }
+            What::CollectiveCompleted { context, way, root, request } => {
+                let of = Collective {
+                    context,
+                    way,
+                    root,
+                    fence: None,
+                    sequence: None,
+                    neighbours: None,
+                    held: None,
+                };
+                member.complete(here, event.time, request, of, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
+        let Some(open) = self.open.get_mut(call.location) else { return };
+        let (account, leave) = (call.account, call.leave);
+        for arrival in open.drain(..) {
+            if let Some(number) = arrival.held {
+                here.process.held.leave(number, account, leave - arrival.enter);
+            }
+            let owner = arrival.owner(here.world);
+            out.own.arrivals.send(owner, Arrival { account, leave, ..arrival });
+        }
+    }
+
+    fn answer(
+        &mut self,
+        at: &mut Window<'_>,
+        arrived: Arrived,
+        _: &mut Asked,
+        out: &mut Answering<'_, ()>,
+    ) {
+        arrived.touches.into_messages().for_each(|touch| self.instances.touch(touch));
+        for arrival in arrived.arrivals.into_messages() {
+            self.instances.arrive(at.world, arrival, out.common);
+        }
+        if let Some(ended) = at.ended {
+            let ended = |process: u32| ended.get(process as usize).copied().unwrap_or(true);
+            self.instances.close(at.world, &ended, out.common);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.instances.bytes()
+    }
+
+    fn unjudged(&self, processes: &[Process], world: &World, list: &mut Vec<Unjudged>) {
+        let sum = |of: fn(&Member) -> u64| self.members.iter().map(of).sum::<u64>();
+        list.push(Unjudged::new(
+            20,
+            "collectives",
+            self.instances.partial,
+            "some members are not in the archive; the others were judged without them",
+        ));
+        list.push(Unjudged::new(
+            50,
+            "nonblocking_collective_wait",
+            sum(|it| it.in_flight.unfinished() + it.in_flight.strays),
+            "collectives that do not block began or ended in the archive, but not both",
+        ));
+        list.push(Unjudged::new(
+            60,
+            "nxn_wait",
+            sum(|it| it.strangers),
+            "they are neighbourhood collectives, and the archive does not say who the neighbours are",
+        ));
+        // Older tools write no records for these calls.
+        let locations = processes.iter().flat_map(|process| &process.locations);
+        let nodes = locations.flat_map(|location| location.paths.iter().map(|(_, node)| node));
+        let begin = nodes.filter(|node| world.roles.traits(node.region).has(Traits::BEGINS));
+        let begun: u64 = begin.map(|node| node.visits).sum();
+        let reason = "they began collectives, and there is no record of which";
+        let recorded = sum(|it| it.in_flight.begun());
+        let calls = begun.cast_signed() - recorded.cast_signed();
+        let of = Unjudged::new(100, "nonblocking_collective_wait", 0, reason);
+        list.push(Unjudged { calls, ..of });
+    }
+}
+
+impl Member {
+    /// Notes that the open call took part in a collective.
+    fn arrive(
+        &mut self,
+        here: &mut Here<'_>,
+        time: u64,
+        of: &Collective,
+        open: &mut Vec<Arrival>,
+        out: &mut Asking<'_, Arriving>,
+    ) {
+        let Collective { context, way, neighbours, .. } = *of;
+        let Some(frame) = here.location.stack.last_mut() else { return };
+        frame.joined = true;
+        let enter = frame.enter;
+        self.strangers += u64::from(way == Way::Neighbours && neighbours.is_none());
+        let counted = self.counted.entry(context).or_insert(0);
+        let sequence = of.sequence.unwrap_or(*counted);
+        *counted = sequence + 1;
+        if let Some(window) = of.fence {
+            let touched = here.process.touched.extract_if(|key, _| key.0 == window);
+            for ((_, target), time) in touched {
+                let touch = Touch { context, sequence, target, time };
+                out.own.touches.send(touch.owner(here.world), touch);
+            }
+        }
+        open.push(Arrival {
+            context,
+            sequence,
+            process: here.process.index,
+            location: here.location.number,
+            account: Account::NONE,
+            enter,
+            leave: time,
+            began: enter,
+            end: time,
+            way,
+            root: here.root(context, of.root),
+            neighbours,
+            number: None,
+            held: of.held,
+        });
+    }
+
+    /// Notes that the open call completed a non-blocking collective.
+    fn complete(
+        &mut self,
+        here: &mut Here<'_>,
+        time: u64,
+        request: u64,
+        of: Collective,
+        out: &mut Asking<'_, Arriving>,
+    ) {
+        let Some(&frame) = here.location.stack.last() else { return };
+        let location = here.location.number;
+        let found = self.in_flight.find(location, request);
+        let Some((number, began, among)) = found else { return };
+        let (way, neighbours) = match among {
+            Among::Members => (of.way, None),
+            Among::Neighbours(group) => (Way::Neighbours, group),
         };
-        let mpi = role.layer() == Some(dwell_model::layer::Layer::Mpi);
-        match op {
-            CollectiveOp::CreateHandle
-            | CollectiveOp::Allocate
-            | CollectiveOp::CreateHandleAndAllocate => return Self::Create,
-            CollectiveOp::DestroyHandle
-            | CollectiveOp::Deallocate
-            | CollectiveOp::DestroyHandleAndDeallocate => return Self::Free,
-            CollectiveOp::Barrier if window && mpi => return Self::Fence,
-            _ => {}
+        self.strangers += u64::from(among == Among::Neighbours(None) && frame.judged);
+        // The waits of the call are booked with its messages; this account is for counts only.
+        let counts = Sort::function(frame.region.0, 0, Distance::None, 0);
+        let arrival = Arrival {
+            context: of.context,
+            sequence: 0,
+            process: here.process.index,
+            location,
+            account: here.location.paths.account(frame.path, counts),
+            enter: frame.enter,
+            leave: time,
+            began,
+            end: time,
+            way,
+            root: here.root(of.context, of.root),
+            neighbours,
+            number: Some(number),
+            held: None,
+        };
+        for arrival in self.in_flight.end(number, frame.judged.then_some(arrival)) {
+            out.own.arrivals.send(arrival.owner(here.world), arrival);
         }
-        match operation {
-            Some(Operation::Allocate | Operation::Reallocate | Operation::CreateGroup) => {
-                return Self::Create;
-            }
-            Some(Operation::Deallocate | Operation::DestroyGroup) => return Self::Free,
-            _ => {}
-        }
-        // On intercommunicators the root names itself, and members of its group name the group.
-        let rooted = !matches!(root, CollectiveRoot::None);
-        match by_call {
-            Some(Shape::Neighbours) => return Self::Neighbours,
-            Some(Shape::Barrier) => return Self::Barrier,
-            Some(Shape::OneToAll) if rooted => return Self::FromRoot,
-            Some(Shape::AllToOne) if rooted => return Self::ToRoot,
-            Some(Shape::Prefix) => return Self::Prefix,
-            // A reduction of coarrays may have a root.
-            Some(Shape::AllToAll) if !rooted => return Self::All,
-            _ => {}
-        }
-        match op {
-            CollectiveOp::Barrier => Self::Barrier,
-            CollectiveOp::Bcast | CollectiveOp::Scatter | CollectiveOp::Scatterv if rooted => {
-                Self::FromRoot
-            }
-            CollectiveOp::Reduce | CollectiveOp::Gather | CollectiveOp::Gatherv if rooted => {
-                Self::ToRoot
-            }
-            CollectiveOp::Scan | CollectiveOp::Exscan => Self::Prefix,
-            _ => Self::All,
+        if here.note() {
+            here.location.awaited.push(Awaited { number, began });
         }
     }
 }
@@ -143,21 +296,21 @@ pub(crate) struct Arrival {
     pub(crate) neighbours: Option<u32>,
     /// Number of a non-blocking collective at the process.
     pub(crate) number: Option<u32>,
-    /// Number of the case if the collective completed operations outside of the group. The process then has to know
-    /// when the last of the group came.
-    pub(crate) outside: Option<u32>,
+    /// Number of the held call if the collective completed operations outside of the group. The process then has to
+    /// know when the last of the group came.
+    pub(crate) held: Option<u32>,
 }
 
 impl Message for Arrival {}
 
 impl Arrival {
     /// Returns the process whose shard keeps the instance. Instances are spread, so that no shard keeps them all.
-    pub(crate) fn home(&self, world: &World) -> u32 {
-        home(world, self.context, self.sequence)
+    pub(crate) fn owner(&self, world: &World) -> u32 {
+        owner(world, self.context, self.sequence)
     }
 }
 
-fn home(world: &World, context: u32, sequence: u64) -> u32 {
+fn owner(world: &World, context: u32, sequence: u64) -> u32 {
     let count = world.system.processes.len().max(1) as u64;
     (sequence.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(context)) % count) as u32
 }
@@ -179,18 +332,9 @@ impl Message for Touch {}
 
 impl Touch {
     /// Returns the process whose shard keeps the fence.
-    pub(crate) fn home(&self, world: &World) -> u32 {
-        home(world, self.context, self.sequence)
+    pub(crate) fn owner(&self, world: &World) -> u32 {
+        owner(world, self.context, self.sequence)
     }
-}
-
-/// The members of a communicator that a member of a collective waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Among {
-    /// Any of them.
-    Members,
-    /// The neighbours that send to it: a group, if the archive has it.
-    Neighbours(Option<u32>),
 }
 
 /// A non-blocking collective, from its beginning.
@@ -208,24 +352,24 @@ struct Started {
 /// Non-blocking collectives of a process. Only their end says which communicator they belong to, and they may end in
 /// any order. They get their sequence numbers once all that began before have ended.
 #[derive(Debug, Default)]
-pub(crate) struct Under {
+struct InFlight {
     started: VecDeque<Started>,
     next: u32,
     counted: HashMap<u32, u64, Mixed>,
     /// Number of collectives that ended without a beginning.
-    pub(crate) strays: u64,
+    strays: u64,
 }
 
-impl Under {
+impl InFlight {
     /// Records that a call began a collective.
-    pub(crate) fn begin(&mut self, location: u32, request: u64, began: u64, among: Among) {
+    fn begin(&mut self, location: u32, request: u64, began: u64, among: Among) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.started.push_back(Started { location, request, number, began, among, complete: None });
     }
 
     /// Returns the number and the beginning of a collective that ends, and the members that it waits for.
-    pub(crate) fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64, Among)> {
+    fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64, Among)> {
         let is = |it: &&Started| {
             it.location == location && it.request == request && it.complete.is_none()
         };
@@ -236,11 +380,7 @@ impl Under {
 
     /// Records the end of a collective; `None` if it is not judged. Passes on those that can get their sequence numbers
     /// now.
-    pub(crate) fn end(
-        &mut self,
-        number: u32,
-        arrival: Option<Arrival>,
-    ) -> impl Iterator<Item = Arrival> {
+    fn end(&mut self, number: u32, arrival: Option<Arrival>) -> impl Iterator<Item = Arrival> {
         if let Some(it) = self.started.iter_mut().find(|it| it.number == number) {
             it.complete = Some(arrival);
         }
@@ -257,12 +397,12 @@ impl Under {
     }
 
     /// Returns the number of collectives that began.
-    pub(crate) fn begun(&self) -> u64 {
+    fn begun(&self) -> u64 {
         u64::from(self.next)
     }
 
     /// Returns the number of collectives that began and never ended.
-    pub(crate) fn unfinished(&self) -> u64 {
+    fn unfinished(&self) -> u64 {
         self.started.iter().filter(|it| it.complete.is_none()).count() as u64
     }
 }
@@ -275,27 +415,21 @@ struct Instance {
 
 /// Instances whose members have not all arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Instances {
+struct Instances {
     open: BTreeMap<(u32, u64), Instance>,
     /// Number of instances that were judged without some of their members.
-    pub(crate) partial: u64,
-}
-
-/// Outboxes for answers.
-pub(crate) struct Answers<'a> {
-    pub(crate) bookings: &'a mut Outbox<Booking>,
-    pub(crate) told: &'a mut Outbox<Sent>,
+    partial: u64,
 }
 
 impl Instances {
     /// Takes the operations of a member before a fence. They come with the arrival of that member and must be delivered
     /// first.
-    pub(crate) fn touch(&mut self, touch: Touch) {
+    fn touch(&mut self, touch: Touch) {
         self.open.entry((touch.context, touch.sequence)).or_default().touches.push(touch);
     }
 
     /// Takes an arrival, and judges the instance if it is complete.
-    pub(crate) fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Answers<'_>) {
+    fn arrive(&mut self, world: &World, arrival: Arrival, out: &mut Answers) {
         let key = (arrival.context, arrival.sequence);
         let list = &mut self.open.entry(key).or_default().arrivals;
         list.push(arrival);
@@ -308,12 +442,7 @@ impl Instances {
     }
 
     /// Judges instances that no process can join any more, given the processes that have ended.
-    pub(crate) fn close(
-        &mut self,
-        world: &World,
-        ended: &dyn Fn(u32) -> bool,
-        out: &mut Answers<'_>,
-    ) {
+    fn close(&mut self, world: &World, ended: &dyn Fn(u32) -> bool, out: &mut Answers) {
         let over = |key: &(u32, u64), it: &mut Instance| {
             let Some(context) = world.system.context(key.0) else { return true };
             let here = |process: u32| it.arrivals.iter().any(|it| it.process == process);
@@ -330,7 +459,7 @@ impl Instances {
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         let bytes = |it: &Instance| {
             it.arrivals.capacity() * size_of::<Arrival>()
                 + it.touches.capacity() * size_of::<Touch>()
@@ -437,7 +566,7 @@ fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
 }
 
 /// Judges an instance. `partial` says that some members are missing.
-fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>) {
+fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers) {
     let Instance { arrivals: mut list, touches } = instance;
     list.sort_unstable_by_key(|it| (it.began, it.process, it.location));
     let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return };
@@ -453,29 +582,13 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
     let (way, root) = (first.way, list.iter().find_map(|it| it.root));
     let awaited = awaited(world, &list, way, root);
     if first.number.is_some() {
-        return tell(&list, &awaited, out.told);
+        return tell(&list, &awaited, out);
     }
     let first_end = list.iter().map(|it| it.end).min().unwrap_or(0);
     for it in &list {
-        if let Some(tag) = it.outside {
-            let (receiver, sender, context) = (it.process, last.process, OUTSIDE);
-            let (begin, time, serial) = (last.enter, first_end, 0);
-            let (blocking, touched) = (false, 0);
-            out.told.send(
-                receiver,
-                Sent {
-                    receiver,
-                    sender,
-                    context,
-                    tag,
-                    begin,
-                    time,
-                    serial,
-                    blocking,
-                    touched,
-                    skipped: 0,
-                },
-            );
+        if let Some(number) = it.held {
+            let (process, from, until) = (it.process, last.enter, first_end);
+            out.remainders.send(process, Remainder { process, number, from, until });
         }
     }
     let mut book = |it: &Arrival, what, amount: u64, blamed, left| {
@@ -483,7 +596,7 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
         let amount = amount.min(it.end.saturating_sub(it.enter));
         if amount > 0 {
             let Arrival { location, account, .. } = *it;
-            let begin = match Some(what) == way.completion() {
+            let begin = match Some(what) == completion(way) {
                 true => it.end - amount,
                 false => it.enter,
             };
@@ -496,8 +609,8 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
     for (it, late) in list.iter().zip(awaited) {
         let until = late.map_or(0, |late| late.began.saturating_sub(it.enter));
         let left = it.leave - it.enter;
-        let waited = book(it, way.wait(), until, late.map(|late| late.process), Some(left));
-        if let Some(completion) = way.completion().filter(|_| !between) {
+        let waited = book(it, wait(way), until, late.map(|late| late.process), Some(left));
+        if let Some(completion) = completion(way).filter(|_| !between) {
             let rest = it.end.saturating_sub(it.enter) - waited;
             let left = left - waited;
             book(it, completion, (it.end - first_end).min(rest), None, Some(left));
@@ -512,49 +625,35 @@ fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers<'_>
     }
 }
 
-impl Way {
-    /// Returns the quantity that a wait for others is booked as.
-    fn wait(self) -> Quantity {
-        match self {
-            Self::Barrier => Quantity::Wait(Wait::BarrierWait),
-            Self::Fence => Quantity::Wait(Wait::WaitAtFence),
-            Self::Create => Quantity::Wait(Wait::WaitAtCreate),
-            Self::Free => Quantity::Wait(Wait::WaitAtFree),
-            Self::All | Self::Neighbours => Quantity::Wait(Wait::NxnWait),
-            Self::FromRoot => Quantity::Wait(Wait::LateBroadcast),
-            Self::ToRoot => Quantity::Wait(Wait::EarlyReduce),
-            Self::Prefix => Quantity::Wait(Wait::EarlyScan),
-        }
+/// Returns the quantity that a wait for others in a collective is booked as.
+fn wait(way: Way) -> Quantity {
+    match way {
+        Way::Barrier => Quantity::Wait(Wait::BarrierWait),
+        Way::Fence => Quantity::Wait(Wait::WaitAtFence),
+        Way::Create => Quantity::Wait(Wait::WaitAtCreate),
+        Way::Free => Quantity::Wait(Wait::WaitAtFree),
+        Way::All | Way::Neighbours => Quantity::Wait(Wait::NxnWait),
+        Way::FromRoot => Quantity::Wait(Wait::LateBroadcast),
+        Way::ToRoot => Quantity::Wait(Wait::EarlyReduce),
+        Way::Prefix => Quantity::Wait(Wait::EarlyScan),
     }
+}
 
-    /// Returns the quantity that the time after the first end is booked as, if it has a name.
-    fn completion(self) -> Option<Quantity> {
-        match self {
-            Self::Barrier => Some(Quantity::Wait(Wait::BarrierCompletion)),
-            Self::All => Some(Quantity::Wait(Wait::NxnCompletion)),
-            _ => None,
-        }
+/// Returns the quantity that the time after the first end is booked as, if it has a name.
+fn completion(way: Way) -> Option<Quantity> {
+    match way {
+        Way::Barrier => Some(Quantity::Wait(Wait::BarrierCompletion)),
+        Way::All => Some(Quantity::Wait(Wait::NxnCompletion)),
+        _ => None,
     }
 }
 
 /// Tells the members of a non-blocking collective until when they had to wait, and for whom.
-fn tell(list: &[Arrival], awaited: &[Option<Late>], told: &mut Outbox<Sent>) {
-    for (it, for_whom) in list.iter().zip(awaited) {
-        let (receiver, serial) = (it.process, 0);
-        told.send(
-            receiver,
-            Sent {
-                receiver,
-                sender: for_whom.map_or(receiver, |it| it.process),
-                context: COLLECTIVES,
-                tag: it.number.unwrap_or_default(),
-                begin: for_whom.map_or(0, |it| it.began),
-                time: 0,
-                serial,
-                blocking: false,
-                touched: 0,
-                skipped: 0,
-            },
-        );
+fn tell(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answers) {
+    for (it, late) in list.iter().zip(awaited) {
+        let (member, number) = (it.process, it.number.unwrap_or_default());
+        let last = late.map_or(member, |late| late.process);
+        let began = late.map_or(0, |late| late.began);
+        out.begun.send(member, LastToBegin { member, number, last, began });
     }
 }

@@ -23,28 +23,385 @@
 //! A lock on all processes of a window (no owner) excludes those on single ones, so one shard keeps all locks of a
 //! window and number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::engine::booking::Booking;
-use crate::engine::locking::{LockKey, Waiting};
-use crate::engine::quantity::Quantity;
-use crate::engine::transport::{Message, Outbox};
-use crate::patterns::progress::Waited;
+use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
+use otf2::id::RmaWinRef;
+
+use crate::archive::roles::Traits;
+use crate::archive::world::World;
+use crate::engine::booking::Booking;
+use crate::engine::call::{EndedCall, Issued};
+use crate::engine::event::{Event, What};
+use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
+use crate::engine::hash::Mixed;
+use crate::engine::here::Here;
+use crate::engine::locking::{Cut, LockKey, LockedCall, Waiting};
+use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::owned::{Members, Owned};
+use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
+use crate::engine::process::Process;
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::Message;
+use crate::engine::waited::Waited;
+
+/// Calls under a lock on all processes that take less than this in nanoseconds are not worth asking every process.
+const LONG_LOCK: u64 = 1_000_000;
+
+outboxes! {
+    /// Messages to the owners of locks.
+    Telling => Told {
+        locks: LockMessage;
+    }
+}
+
+/// Lock contention of the processes of a shard, and the locks whose state the shard owns.
+#[derive(Debug)]
+pub(crate) struct Locks {
+    /// Locks by window and number.
+    families: BTreeMap<(u32, u64), Family>,
+    holders: Owned<Holder>,
+    /// Locks that the open call of each location may have waited for.
+    open: Owned<Open>,
+}
+
+/// Locks of a process.
+#[derive(Debug, Default)]
+struct Holder {
+    /// Locks that were requested and whose time of acquisition is not recorded; true for exclusive ones.
+    asked: HashMap<LockKey, bool, Mixed>,
+    /// Windows and targets with operations since a lock on them was requested.
+    acted: HashSet<(u32, u32), Mixed>,
+    /// Locks on all processes under which an operation was completed, which shows that every process has granted them.
+    consent: HashSet<LockKey, Mixed>,
+    /// Number of calls that may have waited for several of these locks.
+    several_locks: u64,
+    /// Number of calls that acquired or released a lock whose owner is not recorded.
+    ownerless: u64,
+}
+
+/// Locks that an open call may have waited for.
+#[derive(Debug, Default)]
+struct Open {
+    /// Locks, true for exclusive ones, and the source of the time at which each was acquired.
+    locks: Vec<(LockKey, bool, Taken)>,
+    /// The lock under which the call issued the first operation on a target since the lock was requested.
+    first: Option<(LockKey, bool, u32)>,
+}
+
+/// Source of the time at which a lock was acquired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// The owner of the lock has been told, or will find out.
+    Said,
+    /// The owner will find out; the lock is released at this time.
+    Before(u64),
+    /// The lock is acquired when the call ends.
+    AtLeave,
+}
+
+impl Pattern for Locks {
+    type Questions = Telling;
+    type Answers = ();
+    type Facts = ();
+
+    fn new(members: &Members) -> Self {
+        Self {
+            families: BTreeMap::new(),
+            holders: Owned::empty(members.processes.clone()),
+            open: Owned::empty(members.locations.clone()),
+        }
+    }
+
+    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Telling>) {
+        let Some(holder) = self.holders.get_mut(here.process.index) else { return };
+        let Some(open) = self.open.get_mut(here.location.number) else { return };
+        match event.what {
+            What::LockRequested { key, exclusive } => {
+                holder.request(here, key, exclusive, open, out);
+            }
+            What::LockAcquired { key, exclusive } => {
+                acquire(here, event.time, key, exclusive, open, out);
+            }
+            What::LockReleased { key } => holder.release(here, event.time, key, open, out),
+            What::CompletedAtTarget { window } => holder.flush(here, window, open),
+            _ => {}
+        }
+    }
+
+    fn issued(&mut self, here: &mut Here<'_>, operation: &Issued<'_>, _: &mut Asking<'_, Telling>) {
+        let Issued { window, target, frame, .. } = *operation;
+        if !frame.traits.has(Traits::TOUCHES) || target == here.process.index {
+            return;
+        }
+        let Some(holder) = self.holders.get_mut(here.process.index) else { return };
+        if holder.asked.is_empty() || !holder.acted.insert((window, target)) {
+            return;
+        }
+        let of = |owner| {
+            let key = LockKey { window, owner, lock: 0 };
+            holder.asked.get(&key).map(|exclusive| (key, *exclusive, target))
+        };
+        let lock = of(target).or_else(|| of(LockKey::ALL));
+        let lock = lock.filter(|_| here.world.roles.get(frame.region).requests);
+        if lock.is_some()
+            && here.note()
+            && let Some(open) = self.open.get_mut(here.location.number)
+        {
+            open.first = lock;
+        }
+    }
+
+    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Telling>) {
+        let Some(open) = self.open.get_mut(call.location) else { return };
+        if open.locks.is_empty() && open.first.is_none() {
+            return;
+        }
+        let Some(holder) = self.holders.get_mut(here.process.index) else { return };
+        holder.judge(here, std::mem::take(open), call, out);
+    }
+
+    fn paused(
+        &mut self,
+        _: &World,
+        process: &Process,
+        horizon: u64,
+        _: &mut Asking<'_, Telling>,
+    ) -> Floors {
+        let frames = process.locations.iter().flat_map(|location| &location.stack);
+        let open = frames.filter(|frame| frame.traits.has(Traits::LOCK)).map(|frame| frame.enter);
+        Floors { locks: open.fold(horizon, u64::min), ..Floors::TOP }
+    }
+
+    fn answer(
+        &mut self,
+        at: &mut Window<'_>,
+        told: Told,
+        common: &mut Asked,
+        out: &mut Answering<'_, ()>,
+    ) {
+        self.take(told.locks.into_messages().collect());
+        for Cut { key, process, waiting, waited } in
+            std::mem::take(&mut common.cuts).into_messages()
+        {
+            let question = Question { owner: key.owner, process, waiting, waited: Some(waited) };
+            self.families.entry((key.window, key.lock)).or_default().questions.push(question);
+        }
+        self.judge(at.horizon, at.floors.locks, out.common);
+    }
+
+    fn bytes(&self) -> usize {
+        let lock = |it: &Lock| {
+            it.holds.capacity() * size_of::<Hold>()
+                + it.epochs.capacity() * size_of::<Epoch>()
+                + size_of::<Lock>() * 3 / 2
+        };
+        let family = |it: &Family| {
+            it.locks.values().map(lock).sum::<usize>()
+                + it.questions.capacity() * size_of::<Question>()
+        };
+        self.families.values().map(family).sum()
+    }
+
+    fn unjudged(&self, _: &[Process], _: &World, list: &mut Vec<Unjudged>) {
+        let several = self.holders.iter().map(|it| it.several_locks).sum();
+        let reason = "they completed operations under several locks at once";
+        list.push(Unjudged::new(70, "lock_contention", several, reason));
+        let ownerless = self.holders.iter().map(|it| it.ownerless).sum();
+        let reason = "they wait for locks, and the archive does not say which process owns these";
+        list.push(Unjudged::new(80, "wait_for_progress", ownerless, reason));
+    }
+}
+
+impl Holder {
+    /// Notes that the open call requested a lock. Dwell records when a lock is acquired; other tools may not.
+    fn request(
+        &mut self,
+        here: &mut Here<'_>,
+        key: LockKey,
+        exclusive: bool,
+        open: &mut Open,
+        out: &mut Asking<'_, Telling>,
+    ) {
+        let Some(frame) = here.judged_call() else { return };
+        if frame.traits.has(Traits::SAYS_WHEN) {
+            return;
+        }
+        tell(here, key, LockEvent::Request { time: frame.enter, exclusive }, out);
+        self.asked.insert(key, exclusive);
+        self.consent.remove(&key);
+        here.note();
+        open.locks.push((key, exclusive, Taken::Said));
+    }
+
+    /// Notes that the open call released a lock.
+    fn release(
+        &mut self,
+        here: &mut Here<'_>,
+        time: u64,
+        key: LockKey,
+        open: &mut Open,
+        out: &mut Asking<'_, Telling>,
+    ) {
+        if here.judged_call().is_none() {
+            return;
+        }
+        tell(here, key, LockEvent::Release { time }, out);
+        self.acted.retain(|(window, target)| {
+            *window != key.window || key.owner != LockKey::ALL && key.owner != *target
+        });
+        // No record said when the lock was acquired: it may have been in this call.
+        if let Some(exclusive) = self.asked.remove(&key) {
+            here.note();
+            open.locks.push((key, exclusive, Taken::Before(time)));
+        }
+    }
+
+    /// Notes that the open call completed operations of MPI under locks that may have been acquired only now.
+    fn flush(&mut self, here: &mut Here<'_>, window: u32, open: &mut Open) {
+        let Some(frame) = here.judged_call() else { return };
+        let layer = here.world.roles.get(frame.region).layer();
+        if layer != Some(Layer::Mpi) || frame.traits.has(Traits::TOGETHER) || self.asked.is_empty()
+        {
+            return;
+        }
+        let is = |key: &LockKey| {
+            let acted = || here.location.done.iter().any(|it| it.target == key.owner);
+            key.window == window && (key.owner == LockKey::ALL || acted())
+        };
+        let asked = self.asked.iter().filter(|(key, _)| is(key));
+        let mut keys: Vec<(LockKey, bool)> = asked.map(|(key, it)| (*key, *it)).collect();
+        keys.sort_unstable();
+        for (key, exclusive) in keys {
+            here.note();
+            open.locks.push((key, exclusive, Taken::Said));
+        }
+    }
+
+    /// Judges a call that may have waited for locks.
+    fn judge(
+        &mut self,
+        here: &mut Here<'_>,
+        open: Open,
+        call: &mut EndedCall,
+        out: &mut Asking<'_, Telling>,
+    ) {
+        let EndedCall { location, account, enter, leave, layer, .. } = *call;
+        let mut released = leave;
+        let mut locks: Vec<(LockKey, bool)> = Vec::new();
+        for (key, exclusive, taken) in open.locks {
+            match taken {
+                Taken::AtLeave => {
+                    let acquired = LockEvent::Acquire { asked: enter, time: leave, exclusive };
+                    tell(here, key, acquired, out);
+                }
+                Taken::Before(time) => released = time,
+                Taken::Said => {}
+            }
+            if !locks.contains(&(key, exclusive)) {
+                locks.push((key, exclusive));
+            }
+        }
+        if let Some((key, exclusive, target)) = open.first {
+            call.claimed = true;
+            let until = leave;
+            let waiting = Waiting { location, account, enter, leave, until, exclusive };
+            tell(here, key, LockEvent::Wait(waiting), out);
+            let (class, known) = (Class::first(layer), Known::default());
+            let done = vec![Done { target, start: enter, class, known }];
+            call.locked.push(LockedCall { key, waiting, done, perhaps: Vec::new() });
+        }
+        match *locks.as_slice() {
+            [(key, exclusive)] => {
+                let until = released;
+                let waiting = Waiting { location, account, enter, leave, until, exclusive };
+                tell(here, key, LockEvent::Wait(waiting), out);
+                let done = std::mem::take(&mut call.done);
+                let locked = self.needed(here, key, waiting, layer, done);
+                call.locked.push(locked);
+            }
+            // Holds of several locks may overlap, and no owner knows them all.
+            [_, ..] => self.several_locks += 1,
+            [] => {}
+        }
+    }
+
+    /// Returns a call under a lock with the processes that it may have waited for: the targets of operations that it
+    /// completed, or the owner of the lock. A lock on all processes may have to be granted by every process, at the
+    /// latest when something is completed under it for the first time.
+    fn needed(
+        &mut self,
+        here: &Here<'_>,
+        key: LockKey,
+        waiting: Waiting,
+        layer: Option<Layer>,
+        mut done: Vec<Done>,
+    ) -> LockedCall {
+        let Waiting { enter, leave, .. } = waiting;
+        let (class, known) = (Class::lock(layer), Known::default());
+        let lock = |target| Done { target, start: enter, class, known };
+        let mut perhaps = Vec::new();
+        if key.owner != LockKey::ALL {
+            if done.is_empty() {
+                done.push(lock(key.owner));
+            }
+        } else if layer != Some(Layer::Mpi) {
+            self.ownerless += u64::from(done.is_empty());
+        } else {
+            let had = self.consent.contains(&key);
+            if !done.is_empty() {
+                self.consent.insert(key);
+            }
+            if !had && leave - enter >= LONG_LOCK {
+                let window = here.world.system.window(RmaWinRef(key.window));
+                let context = window.and_then(|(context, _)| here.world.system.context(context));
+                perhaps = context.map_or(Vec::new(), |it| it.processes().map(lock).collect());
+            }
+        }
+        LockedCall { key, waiting, done, perhaps }
+    }
+}
+
+/// Notes that the open call acquired a lock.
+fn acquire(
+    here: &mut Here<'_>,
+    time: u64,
+    key: LockKey,
+    exclusive: bool,
+    open: &mut Open,
+    out: &mut Asking<'_, Telling>,
+) {
+    let Some(frame) = here.judged_call() else { return };
+    here.note();
+    // Records of other tools about acquiring stand at the enter, so the message is sent at the leave.
+    if !frame.traits.has(Traits::SAYS_WHEN) {
+        return open.locks.push((key, exclusive, Taken::AtLeave));
+    }
+    tell(here, key, LockEvent::Acquire { asked: frame.enter, time, exclusive }, out);
+    open.locks.push((key, exclusive, Taken::Said));
+}
+
+/// Sends a message to the owner of a lock.
+fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Telling>) {
+    let process = here.process.index;
+    let message = LockMessage { key, process, what };
+    out.own.locks.send(key.owner_of_state(here.world), message);
+}
 
 /// A message about a lock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LockLetter {
-    pub(crate) key: LockKey,
-    pub(crate) process: u32,
-    pub(crate) what: What,
+pub(crate) struct LockMessage {
+    key: LockKey,
+    process: u32,
+    what: LockEvent,
 }
 
-impl Message for LockLetter {}
+impl Message for LockMessage {}
 
 /// Event in the life of a lock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
+enum LockEvent {
     /// A process requests the lock, and no record will say when it acquires it.
     Request { time: u64, exclusive: bool },
     /// A process that requested the lock in a call holds it from then on.
@@ -53,8 +410,15 @@ pub(crate) enum What {
     Release { time: u64 },
     /// A call waited for the lock.
     Wait(Waiting),
-    /// The call also waited for progress of the owner, as far as it did not wait for the lock.
-    Progress(Waiting, Waited),
+}
+
+/// A call that waited for a lock, and a wait for progress in it that was found besides.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    owner: u32,
+    process: u32,
+    waiting: Waiting,
+    waited: Option<Waited>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,12 +444,6 @@ struct Epoch {
     exclusive: bool,
 }
 
-/// Outboxes for the results.
-pub(crate) struct Outcome<'a> {
-    pub(crate) bookings: &'a mut Outbox<Booking>,
-    pub(crate) waited: &'a mut Outbox<Waited>,
-}
-
 /// State of a lock at the shard that owns it.
 #[derive(Debug, Default)]
 struct Lock {
@@ -102,7 +460,7 @@ struct Lock {
 #[derive(Debug, Default)]
 struct Family {
     locks: BTreeMap<u32, Lock>,
-    questions: Vec<(u32, u32, What)>,
+    questions: Vec<Question>,
 }
 
 /// Time in which others held a lock.
@@ -200,20 +558,31 @@ impl Family {
 
     /// Answers the questions that are decided. Calls that are open since `floor` may have requested the lock before
     /// they say so.
-    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
+    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Answers) {
         let questions = std::mem::take(&mut self.questions);
         if !questions.is_empty() {
             self.locks.values_mut().for_each(Lock::hand_over);
         }
-        for (owner, process, what) in questions {
-            let (What::Wait(it) | What::Progress(it, _)) = what else { continue };
-            let open = || floor < it.leave || self.is_open(owner, process, it.leave);
+        for question in questions {
+            let Question { owner, process, waiting, waited } = question;
+            let Waiting { location, account, enter, leave, until, exclusive } = waiting;
+            let open = || floor < leave || self.is_open(owner, process, leave);
             let open = horizon != u64::MAX && open();
-            if it.leave >= horizon || open {
-                self.questions.push((owner, process, what));
+            if leave >= horizon || open {
+                self.questions.push(question);
                 continue;
             }
-            let Waiting { location, account, enter, leave, until, exclusive } = it;
+            let covered = |until| self.covered((owner, process), exclusive, enter, until);
+            if let Some(waited) = waited {
+                let left = |time: u64| time.saturating_sub(covered(enter + time).time);
+                let held = covered(leave).time;
+                let free = (leave - enter).saturating_sub(held);
+                let booked = if held > 0 { covered(until).time } else { 0 };
+                if let Some(rest) = waited.without_contention(left, free, (held, booked)) {
+                    out.waited.send(process, rest);
+                }
+                continue;
+            }
             let mut book = |what, amount, blamed, left| {
                 if amount > 0 {
                     let begin = enter;
@@ -221,38 +590,21 @@ impl Family {
                     out.bookings.send(process, booking);
                 }
             };
-            let covered = |until| self.covered((owner, process), exclusive, enter, until);
-            match what {
-                What::Progress(_, waited) => {
-                    let left = |time: u64| time.saturating_sub(covered(enter + time).time);
-                    let held = covered(leave).time;
-                    let free = (leave - enter).saturating_sub(held);
-                    let booked = if held > 0 { covered(until).time } else { 0 };
-                    if let Some(rest) = waited.rest(left, free, (held, booked)) {
-                        out.waited.send(process, rest);
-                    }
-                }
-                _ => {
-                    let Covered { time, holders, inferred } = covered(until);
-                    let mut left = leave - enter;
-                    for (holder, time) in holders {
-                        book(Quantity::Wait(Wait::LockContention), time, Some(holder), Some(left));
-                        left = left.saturating_sub(time);
-                    }
-                    if inferred {
-                        book(Quantity::Inferred(Wait::LockContention), time, None, None);
-                    }
-                }
+            let Covered { time, holders, inferred } = covered(until);
+            let mut left = leave - enter;
+            for (holder, time) in holders {
+                book(Quantity::Wait(Wait::LockContention), time, Some(holder), Some(left));
+                left = left.saturating_sub(time);
+            }
+            if inferred {
+                book(Quantity::Inferred(Wait::LockContention), time, None, None);
             }
         }
     }
 
     /// Forgets everything that no question can need. Returns `false` if nothing is left.
     fn forget(&mut self, floor: u64) -> bool {
-        let pending = self.questions.iter().map(|(_, _, what)| match what {
-            What::Wait(it) | What::Progress(it, _) => it.enter,
-            _ => u64::MAX,
-        });
+        let pending = self.questions.iter().map(|question| question.waiting.enter);
         // A hold that is not known yet may begin with its request.
         let asked = self.locks.values().flat_map(|lock| &lock.epochs).map(|it| it.request);
         let floor = pending.chain(asked).fold(floor, u64::min);
@@ -265,47 +617,29 @@ impl Family {
     }
 }
 
-/// Locks of a shard, by window and number.
-#[derive(Debug, Default)]
-pub(crate) struct Locks {
-    families: BTreeMap<(u32, u64), Family>,
-}
-
 impl Locks {
-    pub(crate) fn bytes(&self) -> usize {
-        let lock = |it: &Lock| {
-            it.holds.capacity() * size_of::<Hold>()
-                + it.epochs.capacity() * size_of::<Epoch>()
-                + size_of::<Lock>() * 3 / 2
-        };
-        let family = |it: &Family| {
-            it.locks.values().map(lock).sum::<usize>()
-                + it.questions.capacity() * size_of::<(u32, u32, What)>()
-        };
-        self.families.values().map(family).sum()
-    }
-
     /// Takes the messages of a window. Those of different processes may be in any order.
-    pub(crate) fn take(&mut self, mut letters: Vec<LockLetter>) {
+    fn take(&mut self, mut messages: Vec<LockMessage>) {
         // Messages of one process are in order already, because one worker wrote them.
-        letters.sort_by_key(|letter| (letter.key, letter.process));
-        for LockLetter { key, process, what } in letters {
+        messages.sort_by_key(|message| (message.key, message.process));
+        for LockMessage { key, process, what } in messages {
             let family = self.families.entry((key.window, key.lock)).or_default();
-            if matches!(what, What::Wait(_) | What::Progress(..)) {
-                family.questions.push((key.owner, process, what));
+            if let LockEvent::Wait(waiting) = what {
+                let owner = key.owner;
+                family.questions.push(Question { owner, process, waiting, waited: None });
                 continue;
             }
             let lock = family.locks.entry(key.owner).or_default();
             let open = |hold: &&mut Hold| hold.process == process && hold.end == u64::MAX;
             match what {
-                What::Request { time: request, exclusive } => {
+                LockEvent::Request { time: request, exclusive } => {
                     lock.epochs.push(Epoch { process, request, release: None, exclusive });
                 }
-                What::Acquire { asked, time: begin, exclusive } => {
+                LockEvent::Acquire { asked, time: begin, exclusive } => {
                     let (from, end, inferred) = (begin, u64::MAX, false);
                     lock.holds.push(Hold { process, asked, from, begin, end, exclusive, inferred });
                 }
-                What::Release { time } => {
+                LockEvent::Release { time } => {
                     let asked = |it: &&mut Epoch| it.process == process && it.release.is_none();
                     if let Some(epoch) = lock.epochs.iter_mut().find(asked) {
                         epoch.release = Some(time);
@@ -313,14 +647,14 @@ impl Locks {
                         hold.end = time;
                     }
                 }
-                What::Wait(_) | What::Progress(..) => {}
+                LockEvent::Wait(_) => {}
             }
         }
     }
 
     /// Judges waits that ended before the horizon, and forgets holds that ended before `floor`, the start of the oldest
     /// lock call that is open or not judged.
-    pub(crate) fn judge(&mut self, horizon: u64, floor: u64, out: &mut Outcome<'_>) {
+    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Answers) {
         self.families.retain(|_, family| {
             family.settle(horizon);
             family.judge(horizon, floor, out);

@@ -1,10 +1,248 @@
-//! Patterns of waiting. Each file states what its pattern asks, how that is answered, and what is booked.
+//! Patterns of waiting, each the implementation of [`Pattern`] in a file of its own.
+//!
+//! A pattern knows the location whose events are read, the processes of its shard, and the messages that it sends. It
+//! knows no other pattern, no window of time beyond the horizon up to which events are known, no thread and no file.
+//! Adding one takes its file, its line in the list below, and its row in the catalogue of `dwell_model::waits`.
 
-pub(crate) mod collectives;
-pub(crate) mod evidence;
+mod collectives;
 pub(crate) mod inefficient;
-pub(crate) mod locks;
-pub(crate) mod messages;
-pub(crate) mod progress;
-pub(crate) mod several;
-pub(crate) mod signals;
+mod locks;
+mod messages;
+mod progress;
+mod signals;
+
+use crate::archive::world::World;
+use crate::engine::accounts::ExpectedTimes;
+use crate::engine::call::{CompletedCall, EndedCall, Issued};
+use crate::engine::event::Event;
+use crate::engine::exchange::{Answered, Answering, Asked, Asking, Outboxes};
+use crate::engine::held::Rest;
+use crate::engine::here::Here;
+use crate::engine::matrix::Kind;
+use crate::engine::owned::Members;
+use crate::engine::pattern::{Conclusion, DividedCalls, Facts, Floors, Pattern, Unjudged, Window};
+use crate::engine::process::Process;
+use crate::engine::transport::{Pools, Sharding, Transport};
+
+/// Defines a list of patterns, which is a pattern itself: it passes every call on to its members in order.
+macro_rules! list {
+    ($( $name:ident: $pattern:ty, )*) => {
+        /// All patterns, in the order in which they judge a call that has ended.
+        #[derive(Debug)]
+        pub(crate) struct All {
+            $( pub(crate) $name: $pattern, )*
+        }
+
+        /// Outboxes of all patterns while events are read.
+        #[derive(Debug)]
+        pub(crate) struct Questions {
+            $( $name: <$pattern as Pattern>::Questions, )*
+        }
+
+        /// Outboxes of all patterns while questions are answered.
+        #[derive(Debug)]
+        pub(crate) struct Answers {
+            $( $name: <$pattern as Pattern>::Answers, )*
+        }
+
+        /// Questions to all patterns that arrived at a shard.
+        #[derive(Debug, Default)]
+        pub(crate) struct Questioned {
+            $( $name: <<$pattern as Pattern>::Questions as Outboxes>::Inboxes, )*
+        }
+
+        /// Answers to all patterns that arrived at a shard.
+        #[derive(Debug, Default)]
+        pub(crate) struct Replied {
+            $( $name: <<$pattern as Pattern>::Answers as Outboxes>::Inboxes, )*
+        }
+
+        /// Facts of all patterns that every shard needs to know.
+        #[derive(Debug, Default)]
+        pub(crate) struct Found {
+            $( pub(crate) $name: <$pattern as Pattern>::Facts, )*
+        }
+
+        list!(@outboxes Questions, Questioned { $( $name: <$pattern as Pattern>::Questions, )* });
+        list!(@outboxes Answers, Replied { $( $name: <$pattern as Pattern>::Answers, )* });
+
+        impl Facts for Found {
+            fn join<T: Transport>(transport: &T, parts: Vec<Self>) -> Self {
+                $( let mut $name = Vec::new(); )*
+                for part in parts {
+                    $( $name.push(part.$name); )*
+                }
+                Self { $( $name: Facts::join(transport, $name), )* }
+            }
+        }
+
+        impl Pattern for All {
+            type Questions = Questions;
+            type Answers = Answers;
+            type Facts = Found;
+
+            fn new(members: &Members) -> Self {
+                Self { $( $name: Pattern::new(members), )* }
+            }
+
+            #[inline(always)]
+            fn needs_operations(world: &World, kind: Kind) -> bool {
+                false $( || <$pattern>::needs_operations(world, kind) )*
+            }
+
+            fn resumed(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
+                let Asking { own, common } = out;
+                $( self.$name.resumed(world, &mut Asking { own: &mut own.$name, common }); )*
+            }
+
+            fn judge_rest(&mut self, process: &Process, rest: &Rest, out: &mut Asking<'_, Questions>) {
+                let Asking { own, common } = out;
+                $( self.$name.judge_rest(process, rest, &mut Asking { own: &mut own.$name, common }); )*
+            }
+
+            fn happened(
+                &mut self,
+                here: &mut Here<'_>,
+                event: &Event<'_>,
+                out: &mut Asking<'_, Questions>,
+            ) {
+                let Asking { own, common } = out;
+                $( self.$name.happened(here, event, &mut Asking { own: &mut own.$name, common }); )*
+            }
+
+            fn issued(
+                &mut self,
+                here: &mut Here<'_>,
+                operation: &Issued<'_>,
+                out: &mut Asking<'_, Questions>,
+            ) {
+                let Asking { own, common } = out;
+                $( self.$name.issued(here, operation, &mut Asking { own: &mut own.$name, common }); )*
+            }
+
+            #[inline(always)]
+            fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
+                let Asking { own, common } = out;
+                $( self.$name.completed(call, &mut Asking { own: &mut own.$name, common }); )*
+            }
+
+            fn ended(
+                &mut self,
+                here: &mut Here<'_>,
+                call: &mut EndedCall,
+                out: &mut Asking<'_, Questions>,
+            ) {
+                let Asking { own, common } = out;
+                $( self.$name.ended(here, call, &mut Asking { own: &mut own.$name, common }); )*
+            }
+
+            fn paused(
+                &mut self,
+                world: &World,
+                process: &Process,
+                horizon: u64,
+                out: &mut Asking<'_, Questions>,
+            ) -> Floors {
+                let Asking { own, common } = out;
+                let floors = Floors::TOP;
+                $(
+                    let out = &mut Asking { own: &mut own.$name, common };
+                    let floors = floors.min(self.$name.paused(world, process, horizon, out));
+                )*
+                floors
+            }
+
+            fn answer(
+                &mut self,
+                at: &mut Window<'_>,
+                asked: Questioned,
+                for_all: &mut Asked,
+                out: &mut Answering<'_, Answers>,
+            ) {
+                let Answering { own, common } = out;
+                $(
+                    let out = &mut Answering { own: &mut own.$name, common };
+                    self.$name.answer(at, asked.$name, for_all, out);
+                )*
+            }
+
+            fn book(&mut self, at: &mut Window<'_>, answered: Replied, common: &mut Answered) -> u64 {
+                let since = u64::MAX;
+                $( let since = since.min(self.$name.book(at, answered.$name, common)); )*
+                since
+            }
+
+            fn found(&self, world: &World) -> Found {
+                Found { $( $name: self.$name.found(world), )* }
+            }
+
+            fn conclude(&mut self, at: &mut Conclusion<'_>, facts: &Found) {
+                $( self.$name.conclude(at, &facts.$name); )*
+            }
+
+            fn divided(
+                &mut self,
+                world: &World,
+                location: u32,
+                calls: &DividedCalls<'_>,
+                times: &ExpectedTimes,
+            ) {
+                $( self.$name.divided(world, location, calls, times); )*
+            }
+
+            fn is_busy(&self) -> bool {
+                false $( || self.$name.is_busy() )*
+            }
+
+            fn bytes(&self) -> usize {
+                0 $( + self.$name.bytes() )*
+            }
+
+            fn unjudged(&self, processes: &[Process], world: &World, list: &mut Vec<Unjudged>) {
+                $( self.$name.unjudged(processes, world, list); )*
+            }
+        }
+    };
+    (@outboxes $sent:ident, $received:ident { $( $name:ident: $boxes:ty, )* }) => {
+        impl Outboxes for $sent {
+            type Inboxes = $received;
+
+            fn new(sharding: Sharding, pools: &Pools) -> Self {
+                Self { $( $name: Outboxes::new(sharding, pools), )* }
+            }
+
+            fn exchange<T: Transport>(
+                transport: &T,
+                sharding: Sharding,
+                sent: Vec<Self>,
+            ) -> Vec<$received> {
+                let mut arrived: Vec<$received> =
+                    (0..sharding.count).map(|_| $received::default()).collect();
+                $( let mut $name = Vec::new(); )*
+                for one in sent {
+                    $( $name.push(one.$name); )*
+                }
+                $(
+                    let inboxes = Outboxes::exchange(transport, sharding, $name);
+                    for (to, inbox) in arrived.iter_mut().zip(inboxes) {
+                        to.$name = inbox;
+                    }
+                )*
+                arrived
+            }
+
+            fn bytes(inboxes: &$received) -> usize {
+                0 $( + <$boxes as Outboxes>::bytes(&inboxes.$name) )*
+            }
+        }
+    };
+}
+
+list! {
+    collectives: collectives::Collectives,
+    messages: messages::Messages,
+    signals: signals::Signals,
+    locks: locks::Locks,
+    progress: progress::Progress,
+    inefficient: inefficient::Inefficient,
+}

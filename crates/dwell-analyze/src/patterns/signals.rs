@@ -17,12 +17,184 @@
 //! meanwhile, that one may have released it: the wait is counted as not judged.
 
 use dwell_model::archive::SMALL;
+use dwell_model::layer::Layer;
+use dwell_model::waits::Wait;
+use otf2::{Attribute, List};
 
+use crate::archive::roles::Traits;
+use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
+use crate::engine::booking::Booking;
+use crate::engine::call::{EndedCall, Issued};
+use crate::engine::event::{Event, What};
+use crate::engine::exchange::{Answering, Asked, Asking, outboxes};
+use crate::engine::here::Here;
+use crate::engine::location::Location;
+use crate::engine::matrix::Kind;
+use crate::engine::owned::{Members, Owned};
+use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::polling::Release;
+use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
-use dwell_model::waits::Wait;
+
+outboxes! {
+    /// Messages to the processes on whose memory operations act.
+    Raising => Raised {
+        signals: Signal;
+    }
+}
+
+/// Late signals of the processes of a shard.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    inboxes: Owned<Inbox>,
+    /// Change of memory that the open call of each location waited for, with its offset if that is known.
+    changes: Owned<Vec<Option<u64>>>,
+}
+
+impl Pattern for Signals {
+    type Questions = Raising;
+    type Answers = ();
+    type Facts = ();
+
+    fn new(members: &Members) -> Self {
+        Self {
+            inboxes: Owned::empty(members.processes.clone()),
+            changes: Owned::empty(members.locations.clone()),
+        }
+    }
+
+    #[inline(always)]
+    fn needs_operations(world: &World, kind: Kind) -> bool {
+        kind != Kind::Get && world.roles.any_wait_change()
+    }
+
+    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, out: &mut Asking<'_, Raising>) {
+        match event.what {
+            What::WaitedForChange { offset } => {
+                if here.note()
+                    && let Some(changes) = self.changes.get_mut(here.location.number)
+                {
+                    changes.push(offset);
+                }
+            }
+            What::Raised { target, attributes } => {
+                if let Some(frame) = here.judged_call() {
+                    raise(here, target, (frame.enter, 1), attributes, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn issued(
+        &mut self,
+        here: &mut Here<'_>,
+        operation: &Issued<'_>,
+        out: &mut Asking<'_, Raising>,
+    ) {
+        let Issued { kind, layer, target, sent, frame, attributes, .. } = *operation;
+        // Coarrays have events to wait for, which nothing else changes, unless the archive gives the address.
+        let may_signal = layer != Some(Layer::Caf) || !attributes.is_empty();
+        if (sent > 0 || kind == Kind::Atomic) && may_signal {
+            raise(here, target, (frame.enter, sent.max(1)), attributes, out);
+        }
+    }
+
+    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Raising>) {
+        let Some(changes) = self.changes.get_mut(call.location) else { return };
+        if changes.is_empty() {
+            return;
+        }
+        let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
+        let EndedCall { location, account, enter, leave, .. } = *call;
+        if !call.frame.traits.has(Traits::TESTS) {
+            for offset in changes.drain(..) {
+                inbox.waits.push(FlagWait { location, account, enter, leave, offset, polls: None });
+            }
+            return;
+        }
+        let Some(offset) = changes.drain(..).next_back() else { return };
+        let Some(run) = here.location.polls.as_mut().filter(|run| run.is_loop) else { return };
+        let (polls, enter) = (Some(here.process.loops.expect(run)), run.begin);
+        run.tests_memory = false;
+        inbox.waits.push(FlagWait { location, account, enter, leave, offset, polls });
+    }
+
+    fn answer(
+        &mut self,
+        at: &mut Window<'_>,
+        raised: Raised,
+        _: &mut Asked,
+        out: &mut Answering<'_, ()>,
+    ) {
+        for signal in raised.signals.into_messages() {
+            if let Some(inbox) = self.inboxes.get_mut(signal.target) {
+                inbox.raised.push(signal);
+            }
+        }
+        for (me, inbox) in self.inboxes.numbered_mut() {
+            if inbox.is_empty() {
+                continue;
+            }
+            let Some(process) = at.processes.get_mut(me) else { continue };
+            let frames = process.locations.iter().flat_map(|location| &location.stack);
+            let waits = frames.filter(|frame| frame.traits.has(Traits::WAIT_CHANGE));
+            let loops = process.locations.iter().filter_map(Location::tests_memory_since);
+            let enters = waits.map(|frame| frame.enter).chain(loops);
+            let open = enters.min().unwrap_or(u64::MAX);
+            inbox.judge(me, at.horizon, open, |wait, what, amount, origin| {
+                let (location, account) = (wait.location, wait.account);
+                let whole = what == Quantity::Wait(Wait::LateSignal);
+                let (begin, blamed) = (wait.enter, Some(origin));
+                let left = whole.then_some(wait.leave - wait.enter);
+                let booking = Booking { location, account, what, amount, begin, blamed, left };
+                out.common.bookings.send(me, booking);
+            });
+            for release in inbox.releases.drain(..) {
+                process.loops.release(release);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.inboxes.iter().map(Inbox::bytes).sum()
+    }
+
+    fn unjudged(&self, _: &[Process], _: &World, list: &mut Vec<Unjudged>) {
+        let doubtful = self.inboxes.iter().map(|inbox| inbox.doubtful).sum();
+        let reason = "a large put may have raised the flag, and where those act is not recorded";
+        list.push(Unjudged::new(90, "late_signal", doubtful, reason));
+        let unseen = self.inboxes.iter().map(|inbox| inbox.unseen).sum();
+        let reason =
+            "nobody was seen to raise the flag meanwhile, but recording was paused at times";
+        let unseen = Unjudged::new(120, "late_signal", unseen, reason);
+        list.push(Unjudged { only_if_paused: true, ..unseen });
+    }
+}
+
+/// Tells the target about an operation that may raise a flag: its begin and its bytes.
+fn raise(
+    here: &Here<'_>,
+    target: u32,
+    (begin, bytes): (u64, u64),
+    attributes: List<'_, Attribute>,
+    out: &mut Asking<'_, Raising>,
+) {
+    if !here.world.roles.any_wait_change() {
+        return;
+    }
+    let known = &here.world.attributes;
+    let origin = here.process.index;
+    let mut send = |offset, bytes| {
+        out.own.signals.send(target, Signal { target, origin, begin, offset, bytes });
+    };
+    if let Some(offset) = number(attributes, known.signal) {
+        send(Some(offset), 8);
+    }
+    send(number(attributes, known.offset), bytes);
+}
 
 /// An operation that may raise a flag.
 #[derive(Clone, Copy, Debug)]
@@ -51,50 +223,42 @@ impl Signal {
 
 /// A call that waited for a change of memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FlagWait {
-    pub(crate) location: u32,
-    pub(crate) account: Account,
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
-    pub(crate) offset: Option<u64>,
+struct FlagWait {
+    location: u32,
+    account: Account,
+    enter: u64,
+    leave: u64,
+    offset: Option<u64>,
     /// Number of the polling loop, if this is one. The loop is told who ended it, and nothing is booked.
-    pub(crate) polls: Option<u32>,
+    polls: Option<u32>,
 }
 
 /// Signals that reached a process, and its waits that are not judged yet.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
+struct Inbox {
     raised: Vec<Signal>,
     waits: Vec<FlagWait>,
     /// Polling loops over `shmem_test` and the like that have ended, each with the process that changed the tested word.
-    pub(crate) releases: Vec<Release>,
+    releases: Vec<Release>,
     /// Number of waits during which no operation was seen to raise the flag.
-    pub(crate) unseen: u64,
+    unseen: u64,
     /// Number of waits that a large operation may have ended.
-    pub(crate) doubtful: u64,
+    doubtful: u64,
 }
 
 impl Inbox {
-    pub(crate) fn raise(&mut self, signal: Signal) {
-        self.raised.push(signal);
-    }
-
-    pub(crate) fn wait(&mut self, wait: FlagWait) {
-        self.waits.push(wait);
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.raised.capacity() * size_of::<Signal>() + self.waits.capacity() * size_of::<FlagWait>()
     }
 
     /// Returns `true` if there is nothing to judge and nothing to forget.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.raised.is_empty() && self.waits.is_empty()
     }
 
     /// Judges waits that ended before the horizon, and forgets signals that no wait can need. `open` is the start of
     /// the oldest wait that is still open.
-    pub(crate) fn judge(
+    fn judge(
         &mut self,
         me: u32,
         horizon: u64,

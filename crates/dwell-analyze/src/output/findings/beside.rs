@@ -35,15 +35,15 @@ pub struct Polling {
 
 /// Lists all polling loops by call path, the longest first.
 pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
-    let (world, lanes) = (ground.world, &ground.lanes);
+    let (world, locations) = (ground.world, &ground.locations);
     let mut list: Vec<(usize, Polling)> = Vec::new();
     for fold in ground.tree.folds() {
         let number = fold.first();
         let Some((layer, _)) = fold.class else { continue };
-        let totals = Totals::of(lanes, &fold);
+        let totals = Totals::of(locations, &fold);
         let (calls, until_release) = (totals.get(Q::PollingCalls), totals.get(Q::PollingBlamed));
         if calls > 0 {
-            let time = Sums::of(lanes, world, &fold, Q::PollingTime, None);
+            let time = Sums::of(locations, world, &fold, Q::PollingTime, None);
             let (nanoseconds, locations) = (time.least, time.locations);
             let path = ground.steps(number);
             let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();

@@ -10,15 +10,15 @@ use super::sites::Sites;
 use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
-use crate::engine::replay::Replayed;
-use crate::output::tree::{Branch, Fold, Tree, lanes, node};
+use crate::output::Replayed;
+use crate::output::tree::{Branch, Fold, Tree, node};
 
 /// Result of a replay, with the sums that every list needs.
 pub(crate) struct Ground<'a> {
     pub(super) defs: &'a Definitions,
     pub(super) world: &'a World,
     pub(super) tree: &'a Tree,
-    pub(super) lanes: Vec<&'a Location>,
+    pub(super) locations: Vec<&'a Location>,
     /// Phase of each branch of the tree.
     pub(super) phases: Vec<Phase>,
     pub(super) sites: Sites,
@@ -36,13 +36,13 @@ impl<'a> Ground<'a> {
         replayed: &'a Replayed,
         tree: &'a Tree,
     ) -> Self {
-        let lanes: Vec<&Location> = lanes(&replayed.shards).collect();
+        let locations: Vec<&Location> = replayed.locations().collect();
         let mut blame = BTreeMap::new();
-        replayed.shards.iter().for_each(|shard| shard.blame.add_to(&mut blame));
+        replayed.parts.iter().for_each(|part| part.blame.add_to(&mut blame));
         let phases = phase::phases(world, tree);
-        let inclusive = inclusive(&lanes, tree);
+        let inclusive = inclusive(&locations, tree);
         let sites = Sites::of(defs, tree);
-        Self { defs, world, tree, lanes, phases, sites, inclusive, blame }
+        Self { defs, world, tree, locations, phases, sites, inclusive, blame }
     }
 
     /// Returns the inclusive time of a call path over all locations.
@@ -85,12 +85,12 @@ impl<'a> Ground<'a> {
 }
 
 /// Returns the exclusive time of a branch over all locations.
-pub(super) fn own_time(lanes: &[&Location], branch: &Branch) -> u64 {
-    branch.members.iter().filter_map(|&at| node(lanes, at)).map(|node| node.time).sum()
+pub(super) fn own_time(locations: &[&Location], branch: &Branch) -> u64 {
+    branch.members.iter().filter_map(|&at| node(locations, at)).map(|node| node.time).sum()
 }
 
-fn inclusive(lanes: &[&Location], tree: &Tree) -> Vec<u64> {
-    let mut times: Vec<u64> = tree.branches.iter().map(|it| own_time(lanes, it)).collect();
+fn inclusive(locations: &[&Location], tree: &Tree) -> Vec<u64> {
+    let mut times: Vec<u64> = tree.branches.iter().map(|it| own_time(locations, it)).collect();
     // Callers come before what they call.
     for (number, branch) in tree.branches.iter().enumerate().rev() {
         let time = times.get(number).copied().unwrap_or(0);

@@ -10,7 +10,7 @@ use super::phase::Phase;
 use super::{Share, Step, top};
 use crate::engine::matrix;
 use crate::engine::quantity::Quantity as Q;
-use crate::engine::replay::Replayed;
+use crate::output::Replayed;
 use crate::output::tree::{Fold, node};
 use crate::patterns::inefficient::{HotTarget, Saving, Waste, part};
 
@@ -131,7 +131,7 @@ pub(crate) fn list(ground: &Ground<'_>, replayed: &Replayed, run: u64) -> Vec<In
     let mut list: Vec<Inefficiency> = Vec::new();
     for fold in &folds {
         for waste in Waste::ALL {
-            let Some(sums) = Sums::of(ground, fold, waste) else { continue };
+            let Some(sums) = Sums::of(ground, replayed, fold, waste) else { continue };
             list.extend(sums.told(ground, fold, waste.pattern()));
         }
     }
@@ -152,21 +152,23 @@ struct Sums {
 
 impl Sums {
     /// Sums up the savings of one kind over the locations of a call path. Returns `None` if there is nothing to save.
-    fn of(ground: &Ground<'_>, fold: &Fold<'_>, waste: Waste) -> Option<Self> {
+    fn of(ground: &Ground<'_>, replayed: &Replayed, fold: &Fold<'_>, waste: Waste) -> Option<Self> {
         let mut saving = Saving::default();
         let (mut visits, mut bytes, mut rests) = (0, 0, 0);
         let mut locations = BTreeSet::new();
         let mut by_location: Vec<(u32, Saving)> = Vec::new();
         for at in fold.members() {
-            let Some(node) = node(&ground.lanes, at) else { continue };
-            let lane = ground.lanes.get(at.0 as usize)?;
-            let Some(one) = lane.paths.savings.get(at.1, waste) else { continue };
+            let Some(node) = node(&ground.locations, at) else { continue };
+            let process = ground.world.process(at.0);
+            let patterns = replayed.patterns_of(process)?;
+            let one = patterns.inefficient.saving(at.0, at.1, waste);
+            let Some(one) = one else { continue };
             visits += node.visits;
             bytes += node.get(Q::BytesGet) + node.get(Q::BytesPut);
             rests += node.get(Q::Transfer) + node.get(Q::Unexplained);
             saving.add(*one);
             locations.insert(at.0);
-            by_location.push((ground.world.process(at.0), *one));
+            by_location.push((process, *one));
         }
         let each = rests.checked_div(visits)?;
         let per_call = bytes / visits.max(1);
@@ -239,14 +241,14 @@ fn hot_target(
         fold.class.is_some()
             && fold
                 .members()
-                .filter_map(|at| node(&ground.lanes, at))
+                .filter_map(|at| node(&ground.locations, at))
                 .any(|node| node.get(Q::Atomics) > 0)
     };
     let mut atomics: Vec<&&Fold<'_>> = folds.iter().filter(has_atomics).collect();
     atomics.sort_by_key(|fold| (Reverse(ground.time(fold)), fold.first()));
     let main = atomics.first()?;
     let mut sum = matrix::Sum::new();
-    replayed.shards.iter().for_each(|shard| shard.matrix.add_to(&mut sum));
+    replayed.parts.iter().for_each(|part| part.matrix.add_to(&mut sum));
     let system = &ground.world.system;
     let parties = match ground.world.parties.folded() {
         true => system.nodes.len(),
@@ -255,14 +257,14 @@ fn hot_target(
     let hot = HotTarget::find(&sum, parties as u64)?;
     // What atomics take beyond the fastest of them may be what they do to each other.
     let nodes = atomics.iter().flat_map(|fold| fold.members());
-    let nodes = nodes.filter_map(|at| node(&ground.lanes, at));
+    let nodes = nodes.filter_map(|at| node(&ground.locations, at));
     let unexplained = nodes.map(|node| node.get(Q::Unexplained)).sum();
     let HotTarget { party, operations, of, origins, saved, .. } = hot;
     let target = ground.party(party).unwrap_or_else(|| format!("process {party}"));
     let mut by_process: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let (mut visits, mut locations) = (0, BTreeSet::new());
     for at in main.members() {
-        let Some(node) = node(&ground.lanes, at) else { continue };
+        let Some(node) = node(&ground.locations, at) else { continue };
         visits += node.visits;
         locations.insert(at.0);
         let process = ground.world.process(at.0);

@@ -223,7 +223,7 @@ pub(crate) struct Ranking {
 
 /// Computes the findings of all call paths, groups them by call path and ranks the groups.
 pub(crate) fn rank(ground: &Ground<'_>) -> Ranking {
-    let times = phase::times(&ground.lanes, ground.tree, &ground.phases);
+    let times = phase::times(&ground.locations, ground.tree, &ground.phases);
     let mut groups: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
     for finding in list(ground) {
         groups.entry(finding.call_path).or_default().push(finding);
@@ -271,19 +271,19 @@ impl Ranking {
 
 /// Computes one finding for each wait on each call path, the greatest expected gain first.
 fn list(ground: &Ground<'_>) -> Vec<Finding> {
-    let Ground { defs, world, ref lanes, ref phases, .. } = *ground;
+    let Ground { defs, world, ref locations, ref phases, .. } = *ground;
     let mut findings: Vec<(usize, Finding)> = Vec::new();
-    let first_event = lanes.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
+    let first_event = locations.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
     for fold in ground.tree.folds() {
         let number = fold.first();
         let Some((layer, class)) = fold.class else { continue };
-        let totals = Totals::of(lanes, &fold);
+        let totals = Totals::of(locations, &fold);
         for (wait, upper) in Q::waits() {
             let what = Q::Wait(wait);
             if totals.get(what) + upper.map_or(0, |upper| totals.get(upper)) == 0 {
                 continue;
             }
-            let sums = Sums::of(lanes, world, &fold, what, upper);
+            let sums = Sums::of(locations, world, &fold, what, upper);
             let confidence = if sums.inferred > 0 {
                 Confidence::Inferred
             } else if sums.most > sums.least {

@@ -61,14 +61,14 @@ pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
 }
 
 /// Sums up the exclusive time of all branches by phase.
-pub(super) fn times(lanes: &[&Location], tree: &Tree, phases: &[Phase]) -> Times {
+pub(super) fn times(locations: &[&Location], tree: &Tree, phases: &[Phase]) -> Times {
     let mut times = Times::default();
     for (branch, phase) in tree.branches.iter().zip(phases) {
         *match phase {
             Phase::Run => &mut times.run,
             Phase::StartUp => &mut times.start_up,
             Phase::Shutdown => &mut times.shutdown,
-        } += own_time(lanes, branch);
+        } += own_time(locations, branch);
     }
     times
 }

@@ -14,9 +14,9 @@ use crate::output::tree::{Fold, node};
 pub(super) struct Totals([u64; Q::COUNT]);
 
 impl Totals {
-    pub(super) fn of(lanes: &[&Location], fold: &Fold<'_>) -> Self {
+    pub(super) fn of(locations: &[&Location], fold: &Fold<'_>) -> Self {
         let mut totals = [0; Q::COUNT];
-        let nodes = fold.members().filter_map(|at| node(lanes, at));
+        let nodes = fold.members().filter_map(|at| node(locations, at));
         for (what, amount) in nodes.flat_map(crate::engine::paths::Node::booked) {
             if let Some(sum) = totals.get_mut(what.index()) {
                 *sum += amount;
@@ -49,16 +49,16 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn of(
-        lanes: &[&Location],
+        locations: &[&Location],
         world: &World,
         fold: &Fold<'_>,
         what: Q,
         upper: Option<Q>,
     ) -> Self {
         let mut sums = Self::default();
-        let mut locations = BTreeSet::new();
+        let mut concerned = BTreeSet::new();
         for at in fold.members() {
-            let Some(node) = node(lanes, at) else { continue };
+            let Some(node) = node(locations, at) else { continue };
             let get = |wanted| node.get(wanted);
             let least = get(what);
             let most = least + upper.map_or(0, get);
@@ -70,20 +70,20 @@ impl Sums {
             }
             sums.partial += get(Q::PartialCollectives);
             sums.visits += node.visits;
-            if let Some(lane) = lanes.get(at.0 as usize) {
-                let calls = lane.paths.waiting(at.1, what);
+            if let Some(location) = locations.get(at.0 as usize) {
+                let calls = location.paths.waiting(at.1, what);
                 sums.calls += calls.count;
                 sums.longest(calls.longest, at.0);
             }
             if most > 0 {
-                locations.insert(at.0);
+                concerned.insert(at.0);
                 if let Some(place) = world.system.places.get(at.0 as usize) {
                     let sum = sums.by_process.entry(place.process).or_default();
                     *sum = (sum.0 + least, sum.1 + most);
                 }
             }
         }
-        sums.locations = locations.len() as u64;
+        sums.locations = concerned.len() as u64;
         sums
     }
 

@@ -59,13 +59,16 @@ pub struct Unexplained {
 
 /// Lists call paths with unexplained time, the longest first.
 pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
-    let (world, lanes) = (ground.world, &ground.lanes);
-    let time: u64 =
-        lanes.iter().flat_map(|lane| lane.paths.iter()).map(|(_, node)| node.time).sum();
+    let (world, locations) = (ground.world, &ground.locations);
+    let time: u64 = locations
+        .iter()
+        .flat_map(|location| location.paths.iter())
+        .map(|(_, node)| node.time)
+        .sum();
     let mut list: Vec<(usize, Unexplained)> = Vec::new();
     for fold in ground.tree.folds() {
         let Some((layer, class)) = fold.class else { continue };
-        let sums = Sums::of(lanes, world, &fold);
+        let sums = Sums::of(locations, world, &fold);
         if sums.time + sums.away == 0 {
             continue;
         }
@@ -120,11 +123,11 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(lanes: &[&Location], world: &World, fold: &Fold<'_>) -> Self {
+    fn of(locations: &[&Location], world: &World, fold: &Fold<'_>) -> Self {
         let mut sums = Self::default();
-        let mut locations = BTreeSet::new();
+        let mut concerned = BTreeSet::new();
         for at in fold.members() {
-            let Some(node) = node(lanes, at) else { continue };
+            let Some(node) = node(locations, at) else { continue };
             let time = node.get(Q::Unexplained);
             sums.time += time;
             sums.too_few += node.get(Q::TooFew);
@@ -134,7 +137,7 @@ impl Sums {
             sums.visits += node.visits;
             if time > 0 {
                 let process = world.process(at.0);
-                locations.insert(at.0);
+                concerned.insert(at.0);
                 let sum = sums.by_process.entry(process).or_default();
                 *sum = (sum.0 + time, sum.1 + time);
                 if sums.longest.is_none_or(|(longest, _)| longest < node.longest) {
@@ -142,7 +145,7 @@ impl Sums {
                 }
             }
         }
-        sums.locations = locations.len() as u64;
+        sums.locations = concerned.len() as u64;
         sums
     }
 }

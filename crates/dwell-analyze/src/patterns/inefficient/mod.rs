@@ -6,21 +6,59 @@
 //! and estimates what another way of doing the same could save. The estimate has two bounds: the lower one counts the
 //! transfer of the calls, which is the fastest tenth of their class; the upper one counts their whole rests.
 //!
-//! The replay gathers integer sums for each account of a location ([`Following`]), so results depend neither on windows
+//! The replay gathers integer sums for each account of a location ([`Following`](crate::engine::rows::Following)), so results depend neither on windows
 //! nor on threads. The estimates follow at the end, when the time that calls of each sort need is known
 //! ([`Savings::add`]).
 
 mod hot;
-mod rows;
 mod savings;
 
-use crate::archive::roles::Traits;
-use crate::engine::accounts::Account;
-use crate::engine::paths::{Path, Paths};
+use crate::archive::world::World;
+use crate::engine::accounts::ExpectedTimes;
+use crate::engine::owned::{Members, Owned};
+use crate::engine::paths::Path;
+use crate::engine::pattern::{DividedCalls, Pattern};
 
 pub(crate) use hot::HotTarget;
-pub(crate) use rows::{Following, Row};
-pub(crate) use savings::{Known, Saving, Savings, part, static_memory};
+use savings::{Known, Savings};
+pub(crate) use savings::{Saving, part};
+
+/// Inefficient communication of the locations of a shard.
+#[derive(Debug)]
+pub(crate) struct Inefficient {
+    /// Savings that other ways to communicate would bring, by location.
+    savings: Owned<Savings>,
+}
+
+impl Inefficient {
+    /// Returns the saving of one kind on a path of a location, if there is any.
+    pub(crate) fn saving(&self, location: u32, path: Path, waste: Waste) -> Option<&Saving> {
+        self.savings.get(location)?.get(path, waste)
+    }
+}
+
+impl Pattern for Inefficient {
+    type Questions = ();
+    type Answers = ();
+    type Facts = ();
+
+    fn new(members: &Members) -> Self {
+        Self { savings: Owned::empty(members.locations.clone()) }
+    }
+
+    fn divided(
+        &mut self,
+        world: &World,
+        location: u32,
+        calls: &DividedCalls<'_>,
+        times: &ExpectedTimes,
+    ) {
+        let known = Known { times, static_memory: &world.static_memory };
+        if let Some(savings) = self.savings.get_mut(location) {
+            savings.add(calls.calls, &known, (calls.rest, calls.transfer));
+        }
+    }
+}
 
 /// A way to communicate that takes longer than another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,26 +88,6 @@ impl Waste {
             Self::Completion => "completion_after_each",
             Self::Row => "blocking_in_a_row",
             Self::Static => "static_data",
-        }
-    }
-}
-
-impl Paths {
-    /// Ends or continues rows of operations after a call that synchronises.
-    #[inline(always)]
-    pub(crate) fn synchronise(
-        &mut self,
-        traits: Traits,
-        account: Account,
-        when: (u64, u64),
-        path: Path,
-    ) {
-        if traits.has(Traits::INTERRUPTS) {
-            self.row.interrupt();
-        } else if traits.has(Traits::COMPLETION) {
-            self.complete(account, when, path);
-        } else if traits.has(Traits::TAKES_LOCK) {
-            self.row.lock(when);
         }
     }
 }

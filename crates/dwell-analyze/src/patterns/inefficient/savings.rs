@@ -2,44 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use otf2::Definition;
-use otf2::read::Definitions;
-
-use super::{Following, Waste};
-use crate::engine::accounts::{Calls, Sort};
+use super::Waste;
+use crate::engine::accounts::{Calls, ExpectedTimes, Sort};
 use crate::engine::paths::Path;
+use crate::engine::rows::Following;
 
 /// Size in bytes below which transfers take as long as the network needs for any one. It is a border between classes
 /// that are equal within a factor of 8.
 const SMALL: u64 = 4096;
 
-/// Beginning of the names of windows that stand for static data.
-const STATIC: &str = "static data";
-
-/// Returns the numbers of the memories that are static data of OpenSHMEM. The recorder writes them as windows of their
-/// own. Windows with numbers beyond 16 bits are left out.
-pub(crate) fn static_memory(defs: &Definitions) -> BTreeSet<u16> {
-    let of = |definition: Definition<'_>| {
-        let Definition::RmaWin(it) = definition else { return None };
-        let name = defs.string(it.name).and_then(otf2::Str::to_str)?;
-        name.starts_with(STATIC).then(|| u16::try_from(it.id.0).ok()).flatten()
-    };
-    defs.iter().filter_map(of).collect()
-}
-
 /// Facts about the whole run that estimates are based on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {
-    /// Time that calls of each sort need if nothing delays them; `None` if there are too few.
-    pub(crate) times: &'a BTreeMap<Sort, Option<u64>>,
+    pub(crate) times: &'a ExpectedTimes,
     /// Numbers of memories that are static data.
     pub(crate) static_memory: &'a BTreeSet<u16>,
 }
 
 impl Known<'_> {
-    /// Returns the time that calls of a sort need if nothing delays them, or `None` if there are too few.
-    pub(crate) fn time(&self, sort: Sort) -> Option<u64> {
-        self.times.get(&sort).copied().flatten()
+    fn time(&self, sort: Sort) -> Option<u64> {
+        self.times.of(sort)
     }
 
     /// Returns the time of a contiguous transfer of as many bytes. If there are none, larger transfers give an upper

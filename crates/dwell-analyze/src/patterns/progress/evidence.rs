@@ -6,7 +6,7 @@
 //! symmetric heap does not, and large operations where small ones do not.
 //!
 //! Counter-evidence are operations that ended so soon after their target came that chance does not explain it
-//! ([`aligned`](crate::patterns::progress)). A class *depends on arrivals* if such operations have at least 80 % of
+//! ([`aligned`](crate::patterns::progress::answers)). A class *depends on arrivals* if such operations have at least 80 % of
 //! the time during which the targets of its operations were away, and if the sum of their unlikelihood is at least
 //! [`UNLIKELY`].
 //!
@@ -26,17 +26,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use dwell_model::waits::Wait;
+
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
-use crate::engine::blame::Blame;
 use crate::engine::hash::Mixed;
 use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
-use crate::engine::matrix::Matrix;
 use crate::engine::outstanding::Class;
-use crate::engine::process::Process;
+use crate::engine::pattern::{Conclusion, Facts};
 use crate::engine::quantity::Quantity;
-use crate::engine::transport::{Message, Outbox};
-use dwell_model::waits::Wait;
+use crate::engine::transport::{Message, Outbox, Transport};
 
 /// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.
 const MOST_PARTNERS: usize = 1024;
@@ -193,41 +192,50 @@ impl Ledger {
 
 /// A class of operations between two nodes for which some process has evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Nodes {
+struct NodePair {
     from: u32,
     to: u32,
     class: Class,
 }
 
-impl Message for Nodes {}
+impl Message for NodePair {}
 
-/// Returns the number of pairs of nodes with evidence.
-pub(crate) fn pairs(nodes: &BTreeSet<Nodes>) -> usize {
-    nodes.iter().map(|it| (it.from, it.to)).collect::<BTreeSet<_>>().len()
+/// Classes of operations between nodes that were seen to need no help of their targets.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes(BTreeSet<NodePair>);
+
+impl Facts for Nodes {
+    fn join<T: Transport>(transport: &T, parts: Vec<Self>) -> Self {
+        let own: BTreeSet<NodePair> = parts.into_iter().flat_map(|part| part.0).collect();
+        Self(transport.share(own.into_iter().collect()).into_iter().collect())
+    }
 }
 
-/// Returns the classes for which the processes of a shard have evidence, by their nodes.
-pub(crate) fn nodes(world: &World, actors: &[Process]) -> BTreeSet<Nodes> {
-    let of = |actor: &Process| {
-        let from = world.system.node(actor.index);
-        let node = move |&(target, class): &(u32, Class)| {
+impl Nodes {
+    /// Returns the number of pairs of nodes with evidence.
+    pub(crate) fn pairs(&self) -> usize {
+        self.0.iter().map(|it| (it.from, it.to)).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// Returns the classes for which some processes have evidence, by their nodes.
+pub(super) fn nodes<'a>(world: &World, ledgers: impl Iterator<Item = (u32, &'a Ledger)>) -> Nodes {
+    let mut nodes = BTreeSet::new();
+    for (process, ledger) in ledgers {
+        let from = world.system.node(process);
+        nodes.extend(ledger.evidence.keys().map(|&(target, class)| {
             let to = world.system.node(target);
-            Nodes { from, to, class }
-        };
-        actor.ledger.evidence.keys().map(node).collect::<Vec<_>>()
-    };
-    actors.iter().flat_map(of).collect()
+            NodePair { from, to, class }
+        }));
+    }
+    Nodes(nodes)
 }
 
-/// Judges all classes of a process, and books its waits.
-pub(crate) fn conclude(
-    world: &World,
-    actor: &mut Process,
-    nodes: &BTreeSet<Nodes>,
-    blame: &mut Blame,
-    matrix: &mut Matrix,
-) {
-    let ledger = std::mem::take(&mut actor.ledger);
+/// Judges all classes of a process, and books its waits. Only its evidence is left in the ledger.
+pub(super) fn conclude(at: &mut Conclusion<'_>, number: u32, kept: &mut Ledger, nodes: &Nodes) {
+    let ledger = std::mem::take(kept);
+    let Conclusion { world, processes, blame, matrix } = at;
+    let Some(process) = processes.get_mut(number) else { return };
     let waited = ledger.waits.keys().map(|key| key.target);
     let proven = ledger.evidence.keys().map(|&(target, _)| target);
     let partners = waited.chain(proven).collect::<BTreeSet<_>>().len();
@@ -244,12 +252,12 @@ pub(crate) fn conclude(
     for (key, waits) in ledger.waits.iter().filter(|(key, _)| !key.multi) {
         classes.entry((peer(key.target), key.class)).or_default().add(waits);
     }
-    let from = world.system.node(actor.index);
+    let from = world.system.node(number);
     let verdict = |target: u32, class: Class| {
         let all = classes.get(&(peer(target), class)).copied().unwrap_or_default();
-        let near = Nodes { from, to: world.system.node(target), class };
+        let near = NodePair { from, to: world.system.node(target), class };
         match evidence.get(&(peer(target), class)) {
-            None if all.aligned.count == 0 && nodes.contains(&near) => Verdict::Independent,
+            None if all.aligned.count == 0 && nodes.0.contains(&near) => Verdict::Independent,
             None if all.depends() => Verdict::Dependent,
             None => Verdict::Open,
             Some(count) if all.depends() && all.aligned.count > *count => Verdict::Mostly,
@@ -257,12 +265,12 @@ pub(crate) fn conclude(
             Some(_) => Verdict::Independent,
         }
     };
-    let row = actor.row;
+    let row = process.row;
     for (key, waits) in ledger.waits {
         let Key { location, account, target, class, multi } = key;
-        let Some(lane) = actor.lane_mut(world, location) else { continue };
+        let Some(location) = process.location_mut(location) else { continue };
         let verdict = verdict(target, class);
-        let Some(calls) = lane.paths.calls_mut(account) else { continue };
+        let Some(calls) = location.paths.calls_mut(account) else { continue };
         let mut give_back = |it: &Sum| calls.rests.give_back(it.count, it.left, it.high);
         if matches!(verdict, Verdict::Independent) {
             give_back(&waits.aligned);
@@ -271,11 +279,11 @@ pub(crate) fn conclude(
             give_back(&waits.others);
         }
         let path = calls.path;
-        let signature = lane.paths.get(path).map_or(0, |node| node.signature);
+        let signature = location.paths.get(path).map_or(0, |node| node.signature);
         let party = world.parties.party(target);
         let mut book = |what: Quantity, amount: u64| {
             if amount > 0 {
-                lane.paths.book(path, what, amount);
+                location.paths.book(path, what, amount);
                 blame.add(signature, what, party, amount);
             }
         };
@@ -303,7 +311,7 @@ pub(crate) fn conclude(
             [(aligned.calls(target, class), true), (others.calls(target, class), false)]
         {
             let what = if verdict.is_wait(is_aligned) { least } else { unexplained };
-            lane.paths.waited(path, what, calls);
+            location.paths.waited(path, what, calls);
         }
         if high > 0
             && let Some(cell) = matrix.cell(row, party, class.kind())
@@ -311,7 +319,7 @@ pub(crate) fn conclude(
             cell.wait += high;
         }
     }
-    actor.ledger.evidence = ledger.evidence;
+    kept.evidence = ledger.evidence;
 }
 
 /// Judgement on the waits of a class.

@@ -1,0 +1,56 @@
+//! Calls at which waits are judged, as patterns see them.
+
+use dwell_model::layer::Layer;
+use dwell_model::operation::Operation;
+use otf2::{Attribute, List};
+
+use crate::engine::accounts::Account;
+use crate::engine::location::Frame;
+use crate::engine::locking::LockedCall;
+use crate::engine::matrix::Kind;
+use crate::engine::outstanding::{Class, Done};
+
+/// An operation that the open call issued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issued<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) layer: Option<Layer>,
+    pub(crate) window: u32,
+    pub(crate) target: u32,
+    /// Bytes that the operation sent.
+    pub(crate) sent: u64,
+    /// Call around the operation.
+    pub(crate) frame: Frame,
+    pub(crate) attributes: List<'a, Attribute>,
+}
+
+/// A call that issued and completed one operation, or completed one of an earlier call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompletedCall {
+    pub(crate) location: u32,
+    pub(crate) account: Account,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    pub(crate) target: u32,
+    /// Enter of the call that issued the operation.
+    pub(crate) start: u64,
+    pub(crate) class: Class,
+}
+
+/// A call that has ended.
+#[derive(Debug)]
+pub(crate) struct EndedCall {
+    pub(crate) frame: Frame,
+    pub(crate) layer: Option<Layer>,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) location: u32,
+    pub(crate) account: Account,
+    pub(crate) enter: u64,
+    pub(crate) leave: u64,
+    /// Operations that the call completed and that no pattern has taken yet.
+    pub(crate) done: Vec<Done>,
+    /// True if the call waited for something else first, so that `done` does not explain it.
+    pub(crate) claimed: bool,
+    /// Locks that the call waited for.
+    pub(crate) locked: Vec<LockedCall>,
+}

@@ -1,0 +1,132 @@
+//! Calls whose rest is judged later.
+//!
+//! A call may wait for several things one after the other. A collective that completes operations on targets outside of
+//! its group waits for the last member first; a call that completes messages and operations waits for the messages
+//! first. The pattern that judges the first part puts the call here and learns its number. When it knows until when the
+//! call waited, the engine gives the rest to the patterns that judge rests.
+
+use std::collections::BTreeMap;
+
+use crate::engine::accounts::Account;
+use crate::engine::outstanding::Done;
+use crate::engine::transport::Message;
+
+/// The rest of a call, after another pattern has judged its beginning.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    pub(crate) location: u32,
+    pub(crate) account: Account,
+    /// Time that the call has left beside the waits before, in nanoseconds.
+    pub(crate) length: u64,
+    /// Interval in which the call may have waited.
+    pub(crate) when: (u64, u64),
+    /// Operations that the call completed, and partners of its messages.
+    pub(crate) done: Vec<Done>,
+}
+
+/// Tells the process of a held call in which interval its rest may have waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remainder {
+    pub(crate) process: u32,
+    /// Number of the call among those that are held.
+    pub(crate) number: u32,
+    pub(crate) from: u64,
+    pub(crate) until: u64,
+}
+
+impl Message for Remainder {}
+
+/// A call that is held.
+#[derive(Debug)]
+struct Call {
+    location: u32,
+    /// Account and length of the call, once it has ended.
+    account: Account,
+    length: u64,
+    enter: u64,
+    end: u64,
+    done: Vec<Done>,
+    /// Interval in which the rest may have waited, once it is known.
+    between: Option<(u64, u64)>,
+}
+
+/// Calls of a process whose rest is judged later, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    next: u32,
+    open: BTreeMap<u32, Call>,
+}
+
+impl Held {
+    /// Holds a call that is still open, and returns its number. `end` is the time up to which it may have waited.
+    pub(crate) fn open(&mut self, location: u32, (enter, end): (u64, u64), done: Vec<Done>) -> u32 {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        let (account, length) = (Account::NONE, 0);
+        let call = Call { location, account, length, enter, end, done, between: None };
+        self.open.insert(number, call);
+        number
+    }
+
+    /// Holds a call that has ended, and returns its number.
+    pub(crate) fn ended(
+        &mut self,
+        location: u32,
+        account: Account,
+        when: (u64, u64),
+        done: Vec<Done>,
+    ) -> u32 {
+        let number = self.open(location, when, done);
+        self.leave(number, account, when.1 - when.0);
+        number
+    }
+
+    /// Records that a held call has ended.
+    pub(crate) fn leave(&mut self, number: u32, account: Account, length: u64) {
+        if let Some(it) = self.open.get_mut(&number) {
+            (it.account, it.length) = (account, length);
+        }
+    }
+
+    /// Records that a call which has ended waited for something else until a time, and adds partners that it may have
+    /// waited for since then.
+    pub(crate) fn waited_until(&mut self, number: u32, until: u64, partners: Vec<Done>) {
+        if let Some(it) = self.open.get_mut(&number) {
+            it.done.extend(partners);
+            it.length = it.end - until;
+            it.between = Some((until, it.end));
+        }
+    }
+
+    /// Records the interval in which the rest of a call may have waited.
+    pub(crate) fn learn(&mut self, remainder: &Remainder) {
+        if let Some(it) = self.open.get_mut(&remainder.number) {
+            it.between = Some((remainder.from, remainder.until.min(it.end)));
+        }
+    }
+
+    /// Removes and returns the rests that can be judged now.
+    pub(crate) fn ready(&mut self) -> Vec<Rest> {
+        let known = |_: &u32, it: &mut Call| it.between.is_some();
+        let rest = |(_, it): (u32, Call)| {
+            let Call { location, account, length, done, between, .. } = it;
+            let when = between.filter(|it| it.0 < it.1 && !done.is_empty())?;
+            Some(Rest { location, account, length, when, done })
+        };
+        self.open.extract_if(.., known).filter_map(rest).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Returns the earliest time from which progress regions are still needed: the start of an operation that has yet
+    /// to ask for the region that served it, or the enter of its call.
+    pub(crate) fn start(&self) -> u64 {
+        let of = |it: &Call| {
+            let unknown = |it: &&Done| it.known.sure.is_none() || it.known.wide.is_none();
+            it.done.iter().filter(unknown).map(|it| it.start).fold(it.enter, u64::min)
+        };
+        self.open.values().map(of).min().unwrap_or(u64::MAX)
+    }
+}

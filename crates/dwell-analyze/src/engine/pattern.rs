@@ -1,0 +1,263 @@
+//! The trait of a pattern: what it notes while events are read, the questions it sends, how it answers them, what it
+//! books, and what must be kept for it.
+//!
+//! The engine is generic over one type that implements [`Pattern`], and names none. That type is a list of patterns,
+//! which is itself a pattern: it passes every call on to its members in order. The order matters in one place only: at
+//! the end of a call ([`Pattern::ended`]) earlier patterns may claim operations that later ones then do not judge.
+//!
+//! A window goes through the methods in this order, for all shards at once:
+//!
+//! | step | methods |
+//! |---|---|
+//! | events are read | [`resumed`](Pattern::resumed), [`judge_rest`](Pattern::judge_rest), [`happened`](Pattern::happened), [`issued`](Pattern::issued), [`completed`](Pattern::completed), [`ended`](Pattern::ended), [`paused`](Pattern::paused) |
+//! | questions are answered | [`answer`](Pattern::answer) |
+//! | answers are booked | [`book`](Pattern::book) |
+//!
+//! After the last window follow [`found`](Pattern::found), [`conclude`](Pattern::conclude) and
+//! [`divided`](Pattern::divided), and then the results are read.
+
+use std::fmt::Debug;
+
+use crate::archive::world::World;
+use crate::engine::accounts::{Calls, ExpectedTimes};
+use crate::engine::blame::Blame;
+use crate::engine::call::{CompletedCall, EndedCall, Issued};
+use crate::engine::event::Event;
+use crate::engine::exchange::{Answered, Answering, Asked, Asking, Outboxes};
+use crate::engine::held::Rest;
+use crate::engine::here::Here;
+use crate::engine::matrix::{Kind, Matrix};
+use crate::engine::owned::{Members, Owned};
+use crate::engine::process::Process;
+use crate::engine::transport::Transport;
+
+/// A pattern of waiting, with all state that it keeps for the processes of one shard. All methods but
+/// [`Self::new`] have a default that does nothing.
+pub(crate) trait Pattern: Debug + Send + Sized {
+    /// Messages that the pattern sends while events are read.
+    type Questions: Outboxes;
+    /// Messages that the pattern sends while it answers questions.
+    type Answers: Outboxes;
+    /// Facts that all shards need to know before [`Self::conclude`].
+    type Facts: Facts;
+
+    /// Creates the state for the processes and locations of a shard.
+    fn new(members: &Members) -> Self;
+
+    /// Returns `true` if [`Self::issued`] must see operations of this kind. The engine then reads their calls on the
+    /// slow path.
+    #[inline(always)]
+    fn needs_operations(world: &World, kind: Kind) -> bool {
+        let _ = (world, kind);
+        false
+    }
+
+    /// Sends what [`Self::book`] left for the next window.
+    fn resumed(&mut self, world: &World, out: &mut Asking<'_, Self::Questions>) {
+        let _ = (world, out);
+    }
+
+    /// Judges the rest of a call that another pattern has held until its own part was known.
+    fn judge_rest(
+        &mut self,
+        process: &Process,
+        rest: &Rest,
+        out: &mut Asking<'_, Self::Questions>,
+    ) {
+        let _ = (process, rest, out);
+    }
+
+    /// Notes an event at a location.
+    fn happened(
+        &mut self,
+        here: &mut Here<'_>,
+        event: &Event<'_>,
+        out: &mut Asking<'_, Self::Questions>,
+    ) {
+        let _ = (here, event, out);
+    }
+
+    /// Notes that the open call issued an operation, if waits are judged at the call.
+    fn issued(
+        &mut self,
+        here: &mut Here<'_>,
+        operation: &Issued<'_>,
+        out: &mut Asking<'_, Self::Questions>,
+    ) {
+        let _ = (here, operation, out);
+    }
+
+    /// Judges a call on the fast path: it completed one operation, and nothing is known yet about who served it.
+    #[inline(always)]
+    fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Self::Questions>) {
+        let _ = (call, out);
+    }
+
+    /// Judges a call that has ended, if it completed operations, if a pattern noted something about it, or if its
+    /// function may wait for something.
+    fn ended(
+        &mut self,
+        here: &mut Here<'_>,
+        call: &mut EndedCall,
+        out: &mut Asking<'_, Self::Questions>,
+    ) {
+        let _ = (here, call, out);
+    }
+
+    /// Ends a window for a process. Returns the times since which facts must be kept because of calls and questions of
+    /// this process. Every event before `horizon` has been read.
+    fn paused(
+        &mut self,
+        world: &World,
+        process: &Process,
+        horizon: u64,
+        out: &mut Asking<'_, Self::Questions>,
+    ) -> Floors {
+        let _ = (world, process, horizon, out);
+        Floors::TOP
+    }
+
+    /// Answers questions that have arrived, and judges what the pattern keeps for its processes.
+    fn answer(
+        &mut self,
+        at: &mut Window<'_>,
+        asked: <Self::Questions as Outboxes>::Inboxes,
+        common: &mut Asked,
+        out: &mut Answering<'_, Self::Answers>,
+    ) {
+        let _ = (at, asked, common, out);
+    }
+
+    /// Takes the answers that have arrived. Returns the time since which this shard needs the progress regions of its
+    /// processes for questions that are still open.
+    fn book(
+        &mut self,
+        at: &mut Window<'_>,
+        answered: <Self::Answers as Outboxes>::Inboxes,
+        common: &mut Answered,
+    ) -> u64 {
+        let _ = (at, answered, common);
+        u64::MAX
+    }
+
+    /// Returns what this shard found that other shards need to know.
+    fn found(&self, world: &World) -> Self::Facts {
+        let _ = world;
+        Self::Facts::default()
+    }
+
+    /// Judges what could not be judged before all events were read, given the facts of all shards.
+    fn conclude(&mut self, at: &mut Conclusion<'_>, facts: &Self::Facts) {
+        let _ = (at, facts);
+    }
+
+    /// Takes the calls of an account after their time has been divided. `times` are the times that calls need over the
+    /// whole run.
+    fn divided(
+        &mut self,
+        world: &World,
+        location: u32,
+        calls: &DividedCalls<'_>,
+        times: &ExpectedTimes,
+    ) {
+        let _ = (world, location, calls, times);
+    }
+
+    /// Returns `true` if the pattern has questions left that another round after the last event could settle.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// Returns the memory in bytes that facts and open questions take.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Adds the waits that could not be judged.
+    fn unjudged(&self, processes: &[Process], world: &World, list: &mut Vec<Unjudged>) {
+        let _ = (processes, world, list);
+    }
+}
+
+/// Facts of all shards, joined after the last event.
+pub(crate) trait Facts: Default + Send + Sync + Debug {
+    /// Joins the facts of all shards, here and in other programs that take part in the replay.
+    fn join<T: Transport>(transport: &T, parts: Vec<Self>) -> Self;
+}
+
+impl Facts for () {
+    fn join<T: Transport>(_: &T, _: Vec<()>) {}
+}
+
+/// Times that all shards agree on at the end of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Floors {
+    /// No later question asks for a progress region that ended at or before this time.
+    pub(crate) regions: u64,
+    /// No lock call that is open or not judged began before this time.
+    pub(crate) locks: u64,
+    /// Time of the earliest event that was read last at a location which has more.
+    pub(crate) next: u64,
+}
+
+impl Floors {
+    pub(crate) const TOP: Self = Self { regions: u64::MAX, locks: u64::MAX, next: u64::MAX };
+
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self {
+            regions: self.regions.min(other.regions),
+            locks: self.locks.min(other.locks),
+            next: self.next.min(other.next),
+        }
+    }
+}
+
+/// State of a shard at the end of a window.
+pub(crate) struct Window<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) processes: &'a mut Owned<Process>,
+    /// Every event before this time has been read.
+    pub(crate) horizon: u64,
+    pub(crate) floors: Floors,
+    /// For each process whether it has no events left. Given only if that has changed since the last window.
+    pub(crate) ended: Option<&'a [bool]>,
+}
+
+/// State of a shard after the last window.
+pub(crate) struct Conclusion<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) processes: &'a mut Owned<Process>,
+    pub(crate) blame: &'a mut Blame,
+    pub(crate) matrix: &'a mut Matrix,
+}
+
+/// Calls of an account whose time has been divided, all in nanoseconds.
+pub(crate) struct DividedCalls<'a> {
+    pub(crate) calls: &'a Calls,
+    /// Time of the calls beyond their waits.
+    pub(crate) rest: u64,
+    /// Part of the rest that such calls need if nothing delays them.
+    pub(crate) transfer: u64,
+}
+
+/// Waits of a kind that could not be judged.
+#[derive(Clone, Debug)]
+pub(crate) struct Unjudged {
+    /// Position in the list that users read. Numbers of all patterns are ordered together.
+    pub(crate) place: u8,
+    /// Id of the pattern as `dwell_model::waits` lists it, or a group of patterns.
+    pub(crate) pattern: &'static str,
+    /// Number of calls. A shard may report a negative one that others make up for.
+    pub(crate) calls: i64,
+    pub(crate) reason: &'static str,
+    /// True if the reason holds only where recording was paused at times.
+    pub(crate) only_if_paused: bool,
+}
+
+impl Unjudged {
+    /// Describes calls that could not be judged, whether recording was paused or not.
+    pub(crate) fn new(place: u8, pattern: &'static str, calls: u64, reason: &'static str) -> Self {
+        let calls = i64::try_from(calls).unwrap_or(i64::MAX);
+        Self { place, pattern, calls, reason, only_if_paused: false }
+    }
+}

@@ -1,0 +1,30 @@
+//! Non-blocking collectives that a call completes, and what their members are told.
+//!
+//! The call that completes a non-blocking collective may complete messages as well, and waits for the last of all. The
+//! pattern that judges the instance of the collective therefore books nothing: it tells each member which process began
+//! last, and the pattern that judges the call puts that beside the messages.
+
+use crate::engine::transport::Message;
+
+/// A non-blocking collective that the open call completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Awaited {
+    /// Number of the collective at its process.
+    pub(crate) number: u32,
+    /// Enter of the call that began the collective.
+    pub(crate) began: u64,
+}
+
+/// Tells a member of a non-blocking collective which of the members that it waits for began last, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastToBegin {
+    pub(crate) member: u32,
+    /// Number of the collective at the member.
+    pub(crate) number: u32,
+    /// The process that began last: the member itself if it waits for nobody.
+    pub(crate) last: u32,
+    /// Time at which it began; 0 if the member waits for nobody.
+    pub(crate) began: u64,
+}
+
+impl Message for LastToBegin {}

@@ -1,0 +1,46 @@
+//! A wait for progress of other processes, with its bounds.
+
+use crate::engine::accounts::Account;
+use crate::engine::outstanding::Class;
+use crate::engine::transport::Message;
+
+/// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) location: u32,
+    pub(crate) account: Account,
+    pub(crate) target: u32,
+    pub(crate) class: Class,
+    /// Time at which the call began to wait.
+    pub(crate) enter: u64,
+    /// Lower and upper bound of the wait.
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    /// Time that the call has left beside other waits.
+    pub(crate) left: u64,
+    /// Unlikelihood of an end so soon after the target came, or 0.
+    pub(crate) aligned: u32,
+    /// True for several targets; `target` is the one that came last.
+    pub(crate) multi: bool,
+}
+
+impl Message for Waited {}
+
+impl Waited {
+    /// Returns the part of the wait that is not contention, or `None` if nothing is left. `left` gives the part of a
+    /// time from the begin of the wait that others did not hold the lock, `free` that part of the whole call. A call in
+    /// which others held the lock may have ended because of them. `held` is the time in the call during which they held
+    /// it, of which `booked` is a wait of the call already.
+    pub(crate) fn without_contention(
+        self,
+        left: impl Fn(u64) -> u64,
+        free: u64,
+        (held, booked): (u64, u64),
+    ) -> Option<Self> {
+        let high = self.high.min(free);
+        let low = left(self.low).min(high);
+        let aligned = if held > 0 { 0 } else { self.aligned };
+        let left = self.left.saturating_sub(booked);
+        (high > 0).then_some(Self { low, high, left, aligned, ..self })
+    }
+}

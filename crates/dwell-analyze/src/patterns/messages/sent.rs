@@ -1,0 +1,164 @@
+//! Messages and what is matched like messages: what was sent, received and posted.
+
+use crate::engine::accounts::Account;
+use crate::engine::exchange::outboxes;
+use crate::engine::quantity::Quantity;
+use crate::engine::told::LastToBegin;
+use crate::engine::transport::Message;
+
+outboxes! {
+    /// Messages to the receivers of messages.
+    Sending => Arrived {
+        sends: Sent;
+    }
+}
+
+outboxes! {
+    /// Messages back to the senders of messages.
+    Replying => Replied {
+        ready: Ready;
+    }
+}
+
+/// What a message is, which keeps things that are matched alike apart from each other. Numbers are those of contexts or
+/// windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Channel {
+    /// Two-sided messages on a communicator.
+    Messages(u32),
+    /// Notifications.
+    Notifications(u32),
+    /// Synchronisation between partners.
+    Partners(u32),
+    /// Posts of exposure epochs, for the start of an access epoch that waits for them.
+    Posts(u32),
+    /// Posts of exposure epochs, for the end of an access epoch that waits for them.
+    LaterPosts(u32),
+    /// Ends of access epochs.
+    Completes(u32),
+    /// Non-blocking collectives, with the process that began last.
+    Collectives,
+}
+
+/// Channel, partner and tag.
+pub(super) type Key = (Channel, u32, u32);
+
+/// A message that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(super) receiver: u32,
+    pub(super) sender: u32,
+    pub(super) channel: Channel,
+    pub(super) tag: u32,
+    /// Enter of the call that sent the message.
+    pub(super) begin: u64,
+    /// Time of the record.
+    pub(super) time: u64,
+    /// Sequence number of the send in its process.
+    pub(super) serial: u64,
+    /// True if the sender may have waited for the receiver.
+    pub(super) blocking: bool,
+    /// For the end of an access epoch, the end of its last operation on the receiver.
+    pub(super) touched: u64,
+    /// Number of messages with the same key that were sent before this one since the last, and not recorded.
+    pub(super) skipped: u64,
+}
+
+impl Message for Sent {}
+
+impl Sent {
+    pub(super) fn key(&self) -> Key {
+        // A collective is identified by its number; the waiting process does not know who came last.
+        let sender = if self.channel == Channel::Collectives { 0 } else { self.sender };
+        (self.channel, sender, self.tag)
+    }
+}
+
+/// The last process to begin a non-blocking collective counts as the sender of a message to each member.
+impl From<LastToBegin> for Sent {
+    fn from(told: LastToBegin) -> Self {
+        let LastToBegin { member, number, last, began } = told;
+        Self {
+            receiver: member,
+            sender: last,
+            channel: Channel::Collectives,
+            tag: number,
+            begin: began,
+            time: 0,
+            serial: 0,
+            blocking: false,
+            touched: 0,
+            skipped: 0,
+        }
+    }
+}
+
+/// Tells a sender when the receiver was ready.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(super) sender: u32,
+    pub(super) receiver: u32,
+    pub(super) serial: u64,
+    pub(super) posted: u64,
+}
+
+impl Message for Ready {}
+
+/// A message received inside a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receive {
+    pub(super) sender: u32,
+    pub(super) channel: Channel,
+    pub(super) tag: u32,
+    pub(super) bytes: u64,
+    /// Enter of the call that posted the receive.
+    pub(super) posted: u64,
+    /// Quantity that a wait for this message is booked as.
+    pub(super) what: Quantity,
+    /// Number of messages with the same key that were received before this one since the last, and not recorded.
+    pub(super) skipped: u64,
+    /// The probe that found the message.
+    pub(super) probe: Option<Probe>,
+    pub(super) polled: Option<Polled>,
+}
+
+/// The polling loop whose last probe came right before a receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Polled {
+    /// Number of the loop.
+    pub(super) number: u32,
+    /// End of the probe. A message that was sent later is not the one that the probe found.
+    pub(super) leave: u64,
+}
+
+/// A call that waited until a message arrived, and did not receive it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    pub(super) location: u32,
+    pub(super) account: Account,
+    pub(super) enter: u64,
+    pub(super) leave: u64,
+}
+
+/// A receive that was posted and is not complete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posted {
+    /// Enter of the call that posted the receive.
+    pub(super) enter: u64,
+    pub(super) probe: Option<Probe>,
+    pub(super) polled: Option<Polled>,
+}
+
+/// A message that an open call sent, or that a later call completes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Started {
+    /// Sequence number of the send in its process.
+    pub(super) serial: u64,
+    /// Enter of the call that sent the message.
+    pub(super) begin: u64,
+    pub(super) bytes: u64,
+}
+
+/// Size in bytes up to which libraries may buffer messages, so that a send need not wait for its receive. No library
+/// that Dwell was tested with buffers larger messages by default.
+pub(super) const MOST_KEPT: u64 = 256 * 1024;

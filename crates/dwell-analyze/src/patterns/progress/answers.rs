@@ -1,0 +1,287 @@
+//! Answers questions about operations from the progress regions of their targets.
+
+use crate::archive::world::World;
+use crate::engine::outstanding::Known;
+use crate::engine::process::Process;
+use crate::engine::regions::{Found, Request, Span, Visits};
+use crate::engine::transport::Outbox;
+use crate::engine::waited::Waited;
+use crate::patterns::progress::evidence::Found as FoundEvidence;
+use crate::patterns::progress::questions::{Ask, AskOne, Away, Seen, Served, Watch};
+use crate::patterns::progress::several::MOST_GAPS;
+
+/// Returns the visits of a target during an operation: by the regions that always progress, and by all that may.
+#[inline]
+pub(super) fn look_up(
+    world: &World,
+    target_process: &Process,
+    (start, request): (u64, Request),
+    known: Known,
+    horizon: u64,
+) -> Outcome<(Visits, Visits)> {
+    let Some(sure) = target_process.sure.visits(known.sure, request, horizon) else {
+        return Outcome::Pending;
+    };
+    let wide = match world.wide {
+        true => target_process.wide.visits(known.wide, request, horizon),
+        false => Some(sure),
+    };
+    let Some(wide) = wide else { return Outcome::Pending };
+    let served = if sure.first == Span::EARLY { sure.last } else { sure.first.begin };
+    if target_process.is_blind(start, request.leave, served) {
+        return Outcome::Unanswerable;
+    }
+    Outcome::Answered((sure, wide))
+}
+
+/// Describes an operation of a process from the point of view of its target.
+#[inline]
+pub(super) fn request(
+    world: &World,
+    (from, to): (u32, u32),
+    start: u64,
+    when: (u64, u64),
+) -> Request {
+    let latency = world.latency(from, to);
+    let (enter, leave) = when;
+    let after = start.saturating_add(latency);
+    Request { after, enter, leave, apart: latency.max(APART) }
+}
+
+/// Returns whether an operation lies entirely inside an interval in which its target was in no region, with the time of
+/// a request to spare on both sides; `None` if that is not decided yet. A target never forgets its last region, so one
+/// that ended shortly before can be found.
+#[inline]
+pub(super) fn alone(
+    world: &World,
+    target_process: &Process,
+    (start, leave, origin): (u64, u64, u32),
+    horizon: u64,
+) -> Option<bool> {
+    let spare = world.latency(origin, target_process.index);
+    let (from, until) = (start.saturating_sub(spare), leave.saturating_add(spare));
+    let regions = if world.wide { &target_process.wide } else { &target_process.sure };
+    match regions.first(from, until, horizon) {
+        Found::Region(span) => Some(span.begin >= until),
+        Found::Nothing => Some(true),
+        Found::Unknown => None,
+    }
+}
+
+/// Returns the lower and upper bound of the wait of a call for one target, given the visits of the target.
+#[inline]
+pub(super) fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
+    if visits.first == Span::NONE {
+        return (0, 0);
+    }
+    if visits.count > OUTLIVED && visits.gaps >= LONG {
+        return (visits.gaps, visits.gaps);
+    }
+    (visits.first.begin.saturating_sub(enter), visits.gaps)
+}
+
+/// Returns the lower and upper bound of the wait of a call for one target, and the unlikelihood of an end so soon after
+/// the target came.
+#[inline]
+pub(super) fn wait(
+    sure: &Visits,
+    wide: &Visits,
+    (enter, leave): (u64, u64),
+    crowded: bool,
+) -> (u64, u64, u32) {
+    let (one, two) = (bounds(sure, enter), bounds(wide, enter));
+    let aligned = match sure.gaps > 0 && !(crowded && sure.gap < SLICE) {
+        true => aligned(leave.saturating_sub(sure.last), sure.gap),
+        false => 0,
+    };
+    (one.0.min(two.0), one.1.max(two.1), aligned)
+}
+
+/// Regions of a target that are closer together than this in nanoseconds, or than the time of a request, are one visit.
+pub(super) const APART: u64 = 10_000;
+/// An operation that outlived more visits than this was served by none of them, if it waited for at least [`LONG`].
+pub(super) const OUTLIVED: u32 = 10;
+pub(super) const LONG: u64 = 50_000_000;
+/// If processes share cores, a call of the target can yield the core to another process, whose operations then end by
+/// chance just when the target comes. A target that was away for longer than this had lost the core meanwhile.
+pub(super) const SLICE: u64 = 20_000_000;
+/// Ratio by which the absence of a target before a visit must exceed the time from the visit to the end of the
+/// operation.
+pub(super) const MUCH: u64 = 19;
+
+/// Returns the unlikelihood of an end by chance. An operation that ended within `late` of the begin of a visit, before
+/// which its target was away for `gap`, ended so soon by chance with the probability u = late / (late + gap). The
+/// result is ln(1 / u) in thousandths if u is at most 0.05, and 0 otherwise.
+#[inline]
+pub(super) fn aligned(late: u64, gap: u64) -> u32 {
+    if late == 0 || gap / MUCH < late {
+        return 0;
+    }
+    logarithm(late, gap)
+}
+
+/// Returns the natural logarithm of (late + gap) / late in thousandths. It uses integers, so that results are equal on
+/// all machines.
+#[inline(never)]
+pub(super) fn logarithm(late: u64, gap: u64) -> u32 {
+    /// ln 2 in parts of 1,000,000,000.
+    const LN2: u128 = 693_147_181;
+    const BITS: u32 = 24;
+    let ratio = ((u128::from(late) + u128::from(gap)) << 32) / u128::from(late.max(1));
+    let whole = ratio.max(1).ilog2();
+    let mut log = u128::from(whole.saturating_sub(32));
+    let mut part = (ratio << (127 - whole)) >> 64;
+    for _ in 0..BITS {
+        part = (part * part) >> 63;
+        log <<= 1;
+        if part >> 64 != 0 {
+            part >>= 1;
+            log |= 1;
+        }
+    }
+    u32::try_from((log * LN2 / 1_000_000) >> BITS).unwrap_or(u32::MAX)
+}
+
+/// State of a question at its target.
+pub(super) enum Outcome<T> {
+    /// The question is answered.
+    Answered(T),
+    /// The question has to wait for more events.
+    Pending,
+    /// The events that would answer the question are not in the archive.
+    Unanswerable,
+}
+
+/// Answers the question about one operation and its only target.
+#[inline]
+pub(super) fn answer(
+    world: &World,
+    target_process: &Process,
+    ask: &Ask,
+    origin: u32,
+    horizon: u64,
+    evidence: &mut FoundEvidence,
+) -> Outcome<Option<Waited>> {
+    let Ask { start, enter, leave, target, location, account, class } = *ask;
+    let request = request(world, (origin, target), start, (enter, leave));
+    let known = Known::default();
+    let (sure, wide) =
+        match look_up(world, target_process, (request.after, request), known, horizon) {
+            Outcome::Answered(visits) => visits,
+            Outcome::Pending => return Outcome::Pending,
+            Outcome::Unanswerable => return Outcome::Unanswerable,
+        };
+    if wide.first == Span::NONE {
+        return match class
+            .can_prove()
+            .then(|| alone(world, target_process, (start, leave, origin), horizon))
+        {
+            Some(None) => Outcome::Pending,
+            Some(Some(true)) => {
+                evidence.add(origin, target, class);
+                Outcome::Answered(None)
+            }
+            _ => Outcome::Answered(None),
+        };
+    }
+    let crowded = world.system.is_crowded(target);
+    let (low, high, aligned) = wait(&sure, &wide, (enter, leave), crowded);
+    Outcome::Answered((high > 0).then_some(Waited {
+        location,
+        account,
+        target,
+        class,
+        enter,
+        low,
+        high,
+        left: leave - enter,
+        aligned,
+        multi: false,
+    }))
+}
+
+/// Answers the question for one of several targets.
+pub(super) fn answer_one(
+    world: &World,
+    target_process: &Process,
+    ask: &AskOne,
+    horizon: u64,
+    evidence: &mut FoundEvidence,
+    away: &mut Outbox<Away>,
+) -> Outcome<Served> {
+    let AskOne { start, enter, leave, target, process, case, index, class, known } = *ask;
+    let request = request(world, (process, target), start, (enter, leave));
+    let (sure, wide) =
+        match look_up(world, target_process, (request.after, request), known, horizon) {
+            Outcome::Answered(visits) => visits,
+            Outcome::Pending => return Outcome::Pending,
+            Outcome::Unanswerable => return Outcome::Unanswerable,
+        };
+    if wide.first == Span::NONE && class.can_prove() {
+        match alone(world, target_process, (start, leave, process), horizon) {
+            None => return Outcome::Pending,
+            Some(true) => evidence.add(process, target, class),
+            Some(false) => {}
+        }
+    }
+    let sides = [
+        (false, &target_process.sure, &sure, known.sure),
+        (true, &target_process.wide, &wide, known.wide),
+    ];
+    for (side, regions, visits, known) in sides {
+        let regions = if world.wide { regions } else { &target_process.sure };
+        if visits.comes_and_goes(enter) {
+            let gaps = regions.gaps(known, request, visits.last).take(MOST_GAPS + 1);
+            for gap in gaps {
+                away.send(process, Away { process, case, index, wide: side, gap });
+            }
+        }
+    }
+    let crowded = world.system.is_crowded(target);
+    Outcome::Answered(Served { process, case, index, sure, wide, crowded })
+}
+
+/// Returns the region that has served an operation in flight, if there is one.
+pub(super) fn look_for(
+    world: &World,
+    target_process: &Process,
+    watch: &Watch,
+    horizon: u64,
+) -> Option<Seen> {
+    let Watch { start, serial, target, process, window, known } = *watch;
+    let after = start.saturating_add(world.latency(process, target));
+    // The region that is known already may be forgotten here.
+    let sure = known.sure.or_else(|| target_process.sure.ended(after, horizon));
+    if sure.is_some_and(|sure| target_process.is_blind(after, u64::MAX, sure.begin)) {
+        return None;
+    }
+    let wide = match world.wide {
+        true => known.wide.or_else(|| target_process.wide.ended(after, horizon)),
+        false => sure,
+    };
+    let found = Known { sure, wide };
+    (found != known).then_some(Seen { serial, target, process, window, known: found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_those_of_floating_point() {
+        for late in [1, 7, 1_000, 123_456, 1_000_000_007] {
+            for times in [19, 20, 99, 100, 1_000, 54_321, 1_000_000] {
+                let gap = late * times + times % 13;
+                let real = ((late + gap) as f64 / late as f64).ln() * 1e3;
+                let found = f64::from(aligned(late, gap));
+                assert!(
+                    real - found > -1e-3 && real - found < 1.001,
+                    "{late} {gap} {real} {found}"
+                );
+            }
+            assert_eq!(aligned(late, late * 19 - 1), 0);
+        }
+        assert_eq!(aligned(0, 10), 0);
+        assert!(aligned(1, u64::MAX) > 44_000);
+    }
+}

@@ -1,0 +1,275 @@
+//! Calls of a process that wait for several targets or under a lock, until all targets have answered.
+
+use std::collections::BTreeMap;
+
+use crate::engine::accounts::Account;
+use crate::engine::locking::{LockKey, LockedCall, Waiting};
+use crate::engine::outstanding::{Class, Done, Known};
+use crate::engine::process::Process;
+use crate::engine::regions::{Span, Visits};
+use crate::engine::transport::Outbox;
+use crate::engine::waited::Waited;
+use crate::patterns::progress::answers::wait;
+use crate::patterns::progress::evidence::{Key, Ledger};
+use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Served};
+use crate::patterns::progress::several::{Gaps, uncovered};
+
+/// Waits for progress of a process.
+#[derive(Debug, Default)]
+pub(super) struct Origin {
+    pub(super) cases: Cases,
+    /// Waits that are not judged yet.
+    pub(super) ledger: Ledger,
+}
+
+/// A call with several targets, until all have answered.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) location: u32,
+    pub(super) account: Account,
+    pub(super) enter: u64,
+    pub(super) leave: u64,
+    /// Length of the call in nanoseconds.
+    pub(super) length: u64,
+    pub(super) missing: u32,
+    pub(super) targets: Vec<Target>,
+    /// Intervals in which targets that came and went were away: index of the target, and true if calls count that may
+    /// or may not progress operations of others.
+    pub(super) away: Vec<(u32, bool, Span)>,
+    /// The lock, if the call acquired one. Contention comes first.
+    pub(super) lock: Option<(LockKey, Waiting)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) process: u32,
+    pub(super) class: Class,
+    /// True if the call cannot have ended without this target.
+    pub(super) certain: bool,
+    pub(super) sure: Visits,
+    pub(super) wide: Visits,
+    pub(super) crowded: bool,
+}
+
+impl Target {
+    /// Creates a target that has not answered.
+    pub(super) fn new(process: u32, class: Class, certain: bool) -> Self {
+        let (sure, wide) = (Visits::NONE, Visits::NONE);
+        Self { process, class, certain, sure, wide, crowded: false }
+    }
+}
+
+impl Case {
+    /// Returns the enter of the call if it acquired a lock.
+    pub(super) fn locked(&self) -> Option<u64> {
+        self.lock.map(|_| self.enter)
+    }
+}
+
+impl Origin {
+    /// Asks the targets of the operations that a call completed, or its only target if there is only one. `account` and
+    /// `length` are those of the call, which waited in [enter, leave].
+    #[inline(never)]
+    pub(super) fn ask_many(
+        &mut self,
+        (process, location): (u32, u32),
+        (account, length): (Account, u64),
+        (enter, leave): (u64, u64),
+        done: &[Done],
+        out: &mut Questions,
+    ) {
+        // Of several operations to one target, the last one decides.
+        let mut last: BTreeMap<u32, Done> = BTreeMap::new();
+        for one in done {
+            let known = last.entry(one.target).or_insert(*one);
+            if known.start <= one.start {
+                *known = *one;
+            }
+        }
+        if let Some((_, &only)) = last.first_key_value()
+            && last.len() == 1
+            && only.known == Known::default()
+            && length == leave - enter
+        {
+            let Done { target, start, class, .. } = only;
+            let ask = Ask { start, enter, leave, target, location, account, class };
+            out.asks.send(target, ask);
+            return;
+        }
+        let case = self.cases.next();
+        let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
+        for (index, one) in (0..).zip(last.values()) {
+            let Done { target, start, class, known } = *one;
+            targets.push(Target::new(target, class, true));
+            missing += 1;
+            let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
+            out.ones.send(target, ask);
+        }
+        let (away, lock) = (Vec::new(), None);
+        let call = Case { location, account, enter, leave, length, missing, targets, away, lock };
+        self.cases.put(case, call);
+    }
+
+    /// Asks the targets of a call that acquired a lock or completed operations under one, when the call has ended.
+    pub(super) fn ask_lock(&mut self, process: u32, call: LockedCall, ones: &mut Outbox<AskOne>) {
+        let LockedCall { key, waiting, done, perhaps } = call;
+        let Waiting { location, account, enter, leave, .. } = waiting;
+        // Of several operations to one target, the last one decides.
+        let mut last: BTreeMap<u32, (Done, bool)> = BTreeMap::new();
+        let certain = done.iter().map(|one| (*one, true));
+        for (one, certain) in certain.chain(perhaps.iter().map(|one| (*one, false))) {
+            let known = last.entry(one.target).or_insert((one, certain));
+            if certain && known.0.start <= one.start {
+                *known = (one, certain);
+            }
+        }
+        last.remove(&process);
+        if last.is_empty() {
+            return;
+        }
+        let case = self.cases.next();
+        let mut targets = Vec::with_capacity(last.len());
+        for (index, (one, certain)) in (0..).zip(last.into_values()) {
+            let Done { target, start, class, known } = one;
+            targets.push(Target::new(target, class, certain));
+            let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
+            ones.send(target, ask);
+        }
+        let (missing, length) = (targets.len() as u32, leave - enter);
+        let (away, lock) = (Vec::new(), Some((key, waiting)));
+        let call = Case { location, account, enter, leave, length, missing, targets, away, lock };
+        self.cases.put(case, call);
+    }
+
+    /// Records when one of several targets was away.
+    pub(super) fn note_away(&mut self, away: &Away) {
+        if let Some(case) = self.cases.get_mut(away.case) {
+            case.away.push((away.index, away.wide, away.gap));
+        }
+    }
+
+    /// Records one of several answers. The last one yields the wait, and the lock if the call waited for one as well.
+    pub(super) fn gather(
+        &mut self,
+        served: &Served,
+    ) -> Option<(Waited, Option<(LockKey, Waiting)>)> {
+        let case = self.cases.get_mut(served.case)?;
+        let target = case.targets.get_mut(served.index as usize)?;
+        (target.sure, target.wide, target.crowded) = (served.sure, served.wide, served.crowded);
+        case.missing = case.missing.saturating_sub(1);
+        if case.missing > 0 {
+            return None;
+        }
+        let case = self.cases.take(served.case)?;
+        Some((judge(&case)?, case.lock))
+    }
+
+    /// Keeps a wait until its class is judged, and takes it out of the time that its call has left.
+    pub(super) fn keep(&mut self, process: &mut Process, waited: &Waited) {
+        let Waited { location, account, target, class, .. } = *waited;
+        let Waited { enter, low, high, left, aligned, multi, .. } = *waited;
+        let key = Key { location, account, target, class, multi };
+        self.ledger.wait(key, enter, (low, high), left, aligned);
+        if let Some(location) = process.location_mut(location) {
+            location.paths.take_wait(account, high, left);
+        }
+    }
+}
+
+/// Open cases by number. Numbers of closed cases are used again.
+#[derive(Debug, Default)]
+pub(super) struct Cases {
+    pub(super) list: Vec<Option<Case>>,
+    pub(super) free: Vec<u32>,
+}
+
+impl Cases {
+    /// Returns the number that the next case will get.
+    pub(super) fn next(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.list.len() as u32)
+    }
+
+    pub(super) fn put(&mut self, number: u32, case: Case) {
+        self.free.pop();
+        match self.list.get_mut(number as usize) {
+            Some(place) => *place = Some(case),
+            None => self.list.push(Some(case)),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Case> {
+        self.list.get_mut(number as usize)?.as_mut()
+    }
+
+    pub(super) fn take(&mut self, number: u32) -> Option<Case> {
+        let case = self.list.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        Some(case)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Case> {
+        self.list.iter().flatten()
+    }
+}
+
+/// Applies the rules for one and for several targets.
+fn judge(case: &Case) -> Option<Waited> {
+    let (enter, leave) = (case.enter, case.leave);
+    let several = |certain: bool| {
+        let asked = |it: &&(u32, &Target)| !certain || it.1.certain;
+        let targets: Vec<(u32, &Target)> = (0..).zip(&case.targets).collect();
+        let bounds = |wide: bool| {
+            let of = |it: &Target| if wide { it.wide } else { it.sure };
+            let visits: Vec<Visits> = targets.iter().filter(asked).map(|it| of(it.1)).collect();
+            let low = uncovered(enter, leave, visits.iter().map(|it| it.first));
+            let mut gaps = Gaps::default();
+            for (index, target) in targets.iter().filter(asked) {
+                let own = case.away.iter().filter(|it| (it.0, it.1) == (*index, wide));
+                gaps.add(enter, &of(target), own.map(|it| it.2));
+            }
+            (low, gaps.time(enter).max(low))
+        };
+        let (sure, wide) = (bounds(false), bounds(true));
+        (sure.0.min(wide.0), sure.1.max(wide.1))
+    };
+    let certain: Vec<&Target> = case.targets.iter().filter(|it| it.certain).collect();
+    let (mut low, mut high, mut aligned) = match certain.as_slice() {
+        [only] => wait(&only.sure, &only.wide, (enter, leave), only.crowded),
+        _ => {
+            let (low, high) = several(true);
+            (low, high, 0)
+        }
+    };
+    let all: Vec<&Target> = case.targets.iter().collect();
+    let mut blamed = &certain;
+    if certain.len() < all.len() {
+        let wider = several(false);
+        if certain.is_empty() {
+            low = wider.0;
+        }
+        // The end of the call tells something only if no other target can have delayed it for longer.
+        if wider.1 > high {
+            (high, aligned, blamed) = (wider.1, 0, &all);
+        }
+    }
+    if high == 0 {
+        return None;
+    }
+    // The target that came last stands for all of them. Others may have come again after it.
+    let came = |it: &&&Target| it.sure.first.begin < leave;
+    let candidates = blamed.iter().filter(came);
+    let order = |it: &&&Target| (it.sure.first.begin, it.sure.last, it.process);
+    let latest = candidates.max_by_key(order).or(blamed.first())?;
+    Some(Waited {
+        location: case.location,
+        account: case.account,
+        target: latest.process,
+        class: latest.class,
+        enter,
+        low,
+        high,
+        left: case.length,
+        aligned,
+        multi: blamed.len() > 1,
+    })
+}

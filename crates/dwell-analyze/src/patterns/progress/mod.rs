@@ -1,0 +1,327 @@
+//! Wait for progress: an operation waits until its target enters a call that serves it.
+//!
+//! | | |
+//! |---|---|
+//! | asks | the target: when were you inside progress regions while the operation was open? |
+//! | answers | from the target's regions, as soon as what it has read decides it |
+//! | books | at the origin, on the path of the call that waited |
+//!
+//! With one target, started at s, waited for in [e, x]: regions of the target that end after s + L and begin before
+//! x, where those that are close together are one visit. There is no wait if the last visit begins at or before e. The
+//! lower bound is the time from e to the first visit, the upper bound all time from e to the last visit in which the
+//! target was in no region. With several targets, the lower bound is the part of [e, latest begin(r)] that no r
+//! covers, r being the first region of each target; regions that ended by e do not count. The upper bound is the time in
+//! which any of the targets was away before its last visit. A target that came and went tells when it was away
+//! ([`Away`](questions::Away)), unless that was more than [`MOST_GAPS`](several::MOST_GAPS) times.
+//!
+//! Calls that may or may not progress give two answers; the smaller and the larger are the bounds. An operation
+//! that no region could have served is evidence about its class, and waits are kept until their class is judged:
+//! see [`evidence`].
+//!
+//! # Requests in flight
+//! A region that ends before a request can have arrived does not serve it. The time that a request takes comes from the
+//! fastest of all messages, so some are slower and none is much faster. An operation that such a region touched is no
+//! evidence.
+//!
+//! # Collectives
+//! A collective may complete operations on targets outside of its group. Until the last member of the group has come,
+//! the process waits for that member. Only then are the targets asked, and only up to the time at which the first of
+//! the group left: everything was complete before anyone could leave.
+//!
+//! # Messages
+//! A large message moves only while both sides are in calls that progress, unless the network moves it alone. A wait
+//! for a late sender or receiver comes first; the partner is asked about the rest of the call like the target of an
+//! operation. If both knew of the message before the call was entered, the partner may have done its part by then, so
+//! there is no lower bound. A call that also completes one-sided operations asks their targets about the same rest.
+//!
+//! # Why an operation asks at the end of each window
+//! A target forgets its regions when a window ends, except those since the enter of a call that has yet to ask. An
+//! operation that is still in flight then asks once for what has been decided. If a region has served it, the origin
+//! remembers that region. If not, only later regions can serve it, and they will be there when it asks again.
+
+mod answers;
+mod cases;
+mod evidence;
+mod questions;
+mod several;
+
+use crate::archive::roles::Traits;
+use crate::archive::world::World;
+use crate::engine::call::{CompletedCall, EndedCall};
+use crate::engine::exchange::{Answered, Answering, Asked, Asking};
+use crate::engine::held::Rest;
+use crate::engine::here::Here;
+use crate::engine::locking::Cut;
+use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
+use crate::engine::owned::{Members, Owned};
+use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window};
+use crate::engine::process::Process;
+use crate::engine::transport::{Inbox, Outbox};
+use crate::engine::waited::Waited;
+use answers::{APART, Outcome, answer, answer_one, look_for};
+use cases::{Case, Origin};
+use evidence::{Found as FoundEvidence, Nodes};
+use questions::{Ask, AskOne, Questioned, Questions, Replied, Replies, Seen, Watch};
+
+/// Waits for progress of the processes of a shard.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    origins: Owned<Origin>,
+    /// Questions to processes of this shard that wait for more events.
+    asks: Vec<Ask>,
+    ones: Vec<AskOne>,
+    /// Waits of calls that also waited for a lock, for the owner of the lock to cut.
+    cuts: Vec<Cut>,
+    /// Evidence that was found in the current window.
+    found: FoundEvidence,
+    /// Number of questions that could not be answered because the target's events are missing.
+    missed: u64,
+    /// True if calls that may have progressed operations of others were not recorded at all.
+    dark: bool,
+}
+
+impl Pattern for Progress {
+    type Questions = Questions;
+    type Answers = Replies;
+    type Facts = Nodes;
+
+    fn new(members: &Members) -> Self {
+        Self {
+            origins: Owned::empty(members.processes.clone()),
+            asks: Vec::new(),
+            ones: Vec::new(),
+            cuts: Vec::new(),
+            found: FoundEvidence::default(),
+            missed: 0,
+            dark: false,
+        }
+    }
+
+    fn resumed(&mut self, world: &World, out: &mut Asking<'_, Questions>) {
+        for cut in self.cuts.drain(..) {
+            out.common.cuts.send(cut.key.owner_of_state(world), cut);
+        }
+    }
+
+    fn judge_rest(&mut self, process: &Process, rest: &Rest, out: &mut Asking<'_, Questions>) {
+        let Rest { location, account, length, when, ref done } = *rest;
+        if let Some(origin) = self.origins.get_mut(process.index) {
+            origin.ask_many((process.index, location), (account, length), when, done, out.own);
+        }
+    }
+
+    #[inline(always)]
+    fn completed(&mut self, call: CompletedCall, out: &mut Asking<'_, Questions>) {
+        let CompletedCall { location, account, enter, leave, target, start, class } = call;
+        let ask = Ask { start, enter, leave, target, location, account, class };
+        out.own.asks.send(target, ask);
+    }
+
+    fn ended(
+        &mut self,
+        here: &mut Here<'_>,
+        call: &mut EndedCall,
+        out: &mut Asking<'_, Questions>,
+    ) {
+        let me = here.process.index;
+        let Some(origin) = self.origins.get_mut(me) else { return };
+        for locked in call.locked.drain(..) {
+            origin.ask_lock(me, locked, &mut out.own.ones);
+        }
+        if call.claimed || call.done.is_empty() {
+            return;
+        }
+        let EndedCall { location, account, enter, leave, .. } = *call;
+        if let [only] = *call.done.as_slice()
+            && only.known == Known::default()
+        {
+            let Done { target, start, class, .. } = only;
+            let ask = Ask { start, enter, leave, target, location, account, class };
+            out.own.asks.send(target, ask);
+            return;
+        }
+        let of = (account, leave - enter);
+        origin.ask_many((me, location), of, (enter, leave), &call.done, out.own);
+    }
+
+    fn paused(
+        &mut self,
+        world: &World,
+        process: &Process,
+        horizon: u64,
+        out: &mut Asking<'_, Questions>,
+    ) -> Floors {
+        for (op, known) in process.outstanding.waiting() {
+            let Op { start, serial, target, window, .. } = *op;
+            let process = process.index;
+            let watch = Watch { start, serial, target, process, window, known };
+            out.own.watches.send(target, watch);
+        }
+        let locks = self.origins.get(process.index).map_or(u64::MAX, |origin| {
+            origin.cases.iter().filter_map(Case::locked).min().unwrap_or(u64::MAX)
+        });
+        let regions = needed_since(world, process, horizon).saturating_sub(spare(world));
+        Floors { regions, locks, ..Floors::TOP }
+    }
+
+    fn answer(
+        &mut self,
+        at: &mut Window<'_>,
+        asked: Questioned,
+        _: &mut Asked,
+        out: &mut Answering<'_, Replies>,
+    ) {
+        self.dark = at.world.dark;
+        self.answer_asks(at, asked.asks, &mut out.common.waited);
+        let pending = std::mem::take(&mut self.ones);
+        let mut again = Vec::new();
+        for ask in pending.into_iter().chain(asked.ones.into_messages()) {
+            let Some(target) = at.processes.get(ask.target) else { continue };
+            let away = &mut out.own.away;
+            let served = match answer_one(at.world, target, &ask, at.horizon, &mut self.found, away)
+            {
+                Outcome::Answered(served) => served,
+                Outcome::Pending => {
+                    again.push(ask);
+                    continue;
+                }
+                Outcome::Unanswerable => {
+                    self.missed += 1;
+                    ask.unanswered()
+                }
+            };
+            out.own.served.send(served.process, served);
+        }
+        self.ones = again;
+        self.found.send(&mut out.own.evidence);
+        for watch in asked.watches.into_messages() {
+            let Some(target) = at.processes.get(watch.target) else { continue };
+            if let Some(seen) = look_for(at.world, target, &watch, at.horizon) {
+                out.own.seen.send(seen.process, seen);
+            }
+        }
+    }
+
+    fn book(&mut self, at: &mut Window<'_>, replied: Replied, common: &mut Answered) -> u64 {
+        let world = at.world;
+        let mut keep = |origins: &mut Owned<Origin>, waited: &Waited| {
+            let number = world.process(waited.location);
+            let Some(process) = at.processes.get_mut(number) else { return };
+            if let Some(origin) = origins.get_mut(number) {
+                origin.keep(process, waited);
+            }
+        };
+        std::mem::take(&mut common.waited).read(|waited| keep(&mut self.origins, waited));
+        for away in replied.away.into_messages() {
+            if let Some(origin) = self.origins.get_mut(away.process) {
+                origin.note_away(&away);
+            }
+        }
+        for served in replied.served.into_messages() {
+            let Some(origin) = self.origins.get_mut(served.process) else { continue };
+            match origin.gather(&served) {
+                Some((waited, None)) => keep(&mut self.origins, &waited),
+                Some((waited, Some((key, waiting)))) => {
+                    self.cuts.push(Cut { key, process: served.process, waiting, waited });
+                }
+                None => {}
+            }
+        }
+        for evidence in replied.evidence.into_messages() {
+            if let Some(origin) = self.origins.get_mut(evidence.origin) {
+                origin.ledger.learn(&evidence);
+            }
+        }
+        for Seen { serial, target, process, window, known } in replied.seen.into_messages() {
+            if let Some(process) = at.processes.get_mut(process) {
+                process.outstanding.learn(serial, window, target, known);
+            }
+        }
+        // Questions that wait here will look again.
+        let asks = self.asks.iter().map(|ask| ask.start);
+        let ones = self.ones.iter().map(|ask| ask.start);
+        let oldest = asks.chain(ones).min().unwrap_or(u64::MAX);
+        oldest.saturating_sub(spare(world))
+    }
+
+    fn found(&self, world: &World) -> Nodes {
+        let ledgers = self.origins.numbered().map(|(process, origin)| (process, &origin.ledger));
+        evidence::nodes(world, ledgers)
+    }
+
+    fn conclude(&mut self, at: &mut Conclusion<'_>, nodes: &Nodes) {
+        for (number, origin) in self.origins.numbered_mut() {
+            evidence::conclude(at, number, &mut origin.ledger, nodes);
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.cuts.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        self.origins.iter().map(|origin| origin.ledger.bytes()).sum::<usize>()
+            + self.asks.capacity() * size_of::<Ask>()
+            + self.ones.capacity() * size_of::<AskOne>()
+    }
+
+    fn unjudged(&self, _: &[Process], _: &World, list: &mut Vec<Unjudged>) {
+        let missed = if self.dark { 0 } else { self.missed };
+        let reason = "the events of their targets are missing, or end before";
+        list.push(Unjudged::new(10, "wait_for_progress", missed, reason));
+    }
+}
+
+impl Progress {
+    /// Answers the questions about calls with a single target.
+    fn answer_asks(&mut self, at: &Window<'_>, asked: Inbox<Ask>, out: &mut Outbox<Waited>) {
+        let pending = std::mem::take(&mut self.asks);
+        let mut one = |ask: &Ask| {
+            let Some(target) = at.processes.get(ask.target) else { return };
+            let origin = at.world.process(ask.location);
+            match answer(at.world, target, ask, origin, at.horizon, &mut self.found) {
+                Outcome::Answered(Some(waited)) => out.send(origin, waited),
+                Outcome::Answered(None) => {}
+                Outcome::Pending => self.asks.push(*ask),
+                Outcome::Unanswerable => self.missed += 1,
+            }
+        };
+        pending.iter().for_each(&mut one);
+        asked.read(one);
+    }
+}
+
+/// Returns the earliest time from which a process will ask others for progress regions: for operations and calls that
+/// are open, and for calls whose rest is not judged yet.
+fn needed_since(world: &World, process: &Process, horizon: u64) -> u64 {
+    let locations = &process.locations;
+    let in_flight = !process.outstanding.is_empty()
+        || locations.iter().any(|location| !location.done.is_empty());
+    let mut since = horizon.min(process.held.start());
+    for location in locations {
+        for done in &location.done {
+            // The call has yet to end, and to ask.
+            if done.known.sure.is_none() || done.known.wide.is_none() {
+                since = since.min(done.start);
+            }
+        }
+        for frame in location.stack.iter().filter(|frame| frame.judged) {
+            // These calls will ask for what happened since they were entered.
+            let issues = frame.traits.has(Traits::ONE_SIDED);
+            let locks = frame.traits.has(Traits::LOCK);
+            let completes = in_flight && !frame.traits.has(Traits::TOGETHER);
+            let messages = frame.enter.saturating_add(LONGEST_MESSAGE) >= horizon
+                && world.roles.get(frame.region).completes_messages();
+            if issues || locks || completes || messages {
+                since = since.min(frame.enter);
+            }
+        }
+    }
+    since
+}
+
+/// Returns the time before an operation for which regions are kept: those that ended shortly before it are no evidence,
+/// and may belong to a visit.
+fn spare(world: &World) -> u64 {
+    world.longest_latency().max(APART)
+}

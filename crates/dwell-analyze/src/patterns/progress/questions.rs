@@ -1,0 +1,118 @@
+//! Questions to the targets of operations, and their answers.
+
+use crate::engine::accounts::Account;
+use crate::engine::exchange::outboxes;
+use crate::engine::outstanding::{Class, Known};
+use crate::engine::regions::{Span, Visits};
+use crate::engine::transport::Message;
+use crate::patterns::progress::evidence::Evidence;
+
+outboxes! {
+    /// Questions to the targets of operations.
+    Questions => Questioned {
+        asks: Ask, pooled;
+        ones: AskOne;
+        watches: Watch;
+    }
+}
+
+outboxes! {
+    /// Answers to the origins of operations.
+    Replies => Replied {
+        served: Served;
+        away: Away;
+        seen: Seen;
+        evidence: Evidence;
+    }
+}
+
+/// Asks the only target of a call whether an operation waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(super) start: u64,
+    pub(super) enter: u64,
+    pub(super) leave: u64,
+    pub(super) target: u32,
+    pub(super) location: u32,
+    pub(super) account: Account,
+    pub(super) class: Class,
+}
+
+impl Message for Ask {}
+
+/// Asks one of several targets of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskOne {
+    pub(super) start: u64,
+    pub(super) enter: u64,
+    pub(super) leave: u64,
+    pub(super) target: u32,
+    pub(super) process: u32,
+    pub(super) case: u32,
+    pub(super) index: u32,
+    pub(super) class: Class,
+    pub(super) known: Known,
+}
+
+impl Message for AskOne {}
+
+/// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Away {
+    pub(super) process: u32,
+    pub(super) case: u32,
+    pub(super) index: u32,
+    /// True if calls count that may or may not progress operations of others.
+    pub(super) wide: bool,
+    pub(super) gap: Span,
+}
+
+impl Message for Away {}
+
+/// Answer to [`AskOne`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(super) process: u32,
+    pub(super) case: u32,
+    pub(super) index: u32,
+    pub(super) sure: Visits,
+    pub(super) wide: Visits,
+    /// True if the target shares cores with other processes because its node has too few.
+    pub(super) crowded: bool,
+}
+
+impl Message for Served {}
+
+/// Asks, for an operation in flight, for the region that has served it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    pub(super) start: u64,
+    pub(super) serial: u64,
+    pub(super) target: u32,
+    pub(super) process: u32,
+    pub(super) window: u32,
+    pub(super) known: Known,
+}
+
+impl Message for Watch {}
+
+/// Answer to [`Watch`], if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(super) serial: u64,
+    pub(super) target: u32,
+    pub(super) process: u32,
+    pub(super) window: u32,
+    pub(super) known: Known,
+}
+
+impl Message for Seen {}
+
+impl AskOne {
+    /// Returns the answer for a target whose events are missing: it does not count.
+    pub(super) fn unanswered(&self) -> Served {
+        let Self { process, case, index, .. } = *self;
+        let nothing = Visits::NONE;
+        Served { process, case, index, sure: nothing, wide: nothing, crowded: false }
+    }
+}
