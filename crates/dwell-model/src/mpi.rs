@@ -13,6 +13,7 @@
 //! | `groups` | communicators, topologies, groups |
 //! | `setup` | initialisation and finalisation, sessions, memory, ports |
 //! | `files` | input and output |
+//! | [`abi`] | differences between libraries: constants, layouts |
 //! | `role` | roles of arguments, and how a row is built from them |
 //!
 //! A line of a family is a function and the roles of its arguments. `twins!` adds a second function for each line, the
@@ -20,7 +21,7 @@
 //!
 //! # One table for several libraries
 //! The table has what the standard says: which argument is a communicator, which a count. The width of handles and the
-//! values of constants differ between libraries and are found at run time. A function that a library lacks has a row
+//! values of constants differ between libraries and are found at run time: [`abi`] has them. A function that a library lacks has a row
 //! all the same.
 //!
 //! # What is covered
@@ -32,6 +33,7 @@
 //! persistent collectives. [Progress](crate::operation::Progress) was measured for few functions; where Open MPI and
 //! MPICH differ it is conditional.
 
+pub mod abi;
 mod collectives;
 mod completion;
 mod files;

@@ -1,65 +1,34 @@
-//! Differences between MPI libraries: the width of handles, the layout of a status, the values of constants.
-//!
-//! Three ABIs are known: that of Open MPI, which 4.x and 5.x share; that of MPICH and its derivatives such as Intel
-//! MPI; and that of the standard since MPI 5, with the draft of it that Intel's `libmpi_abi` follows. The library that
-//! is loaded decides, at run time.
+//! The ABI of the loaded library: its [facts](dwell_model::mpi::abi), found at run time, and what is read by them.
 
 use core::ffi::{CStr, c_int, c_void};
+use core::ops::Deref;
 use std::sync::OnceLock;
 
 use dwell_measure::hook::Passed;
 use dwell_measure::mpi::Status;
 use dwell_measure::wrap::Wrap;
+use dwell_model::mpi::abi::{self as model, VERSION};
+pub(crate) use dwell_model::mpi::abi::{Family, STATUS};
 
 use super::pmpi;
 use crate::real;
 
-/// ABI that a library follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
-    OpenMpi,
-    Mpich,
-    /// ABI that the MPI standard defines.
-    Standard,
-}
-
-/// Constants and layouts of the loaded library.
+/// Constants and layouts of the loaded library, which it derefs to, and a cache.
 #[derive(Debug)]
 pub(crate) struct Abi {
-    pub(crate) family: Family,
-    /// Set if the library follows a draft of the standard ABI.
-    is_draft: bool,
-    pub(crate) comm_world: usize,
-    pub(crate) comm_self: usize,
-    pub(crate) comm_null: usize,
-    pub(crate) win_null: usize,
-    pub(crate) request_null: usize,
-    pub(crate) message_null: usize,
-    pub(crate) message_no_process: usize,
-    pub(crate) datatype_null: usize,
-    pub(crate) group_null: usize,
-    pub(crate) info_null: usize,
-    pub(crate) errors_return: usize,
-    pub(crate) byte: usize,
-    /// Value of `MPI_PROC_NULL`.
-    pub(crate) no_process: c_int,
-    pub(crate) root: c_int,
-    pub(crate) in_place: usize,
-    pub(crate) status_ignore: usize,
-    pub(crate) lock_shared: c_int,
-    /// Error class `MPI_ERR_TRUNCATE`: a message was longer than the receive buffer.
-    truncated: c_int,
-    /// Size of a status in bytes.
-    pub(crate) status_size: usize,
-    /// Offset of the error code in a status, in bytes.
-    status_error: usize,
-    /// Values of `MPI_CART`, `MPI_GRAPH` and `MPI_DIST_GRAPH`.
-    pub(crate) topologies: [c_int; 3],
-    /// Request that Open MPI returns for every operation that is complete at once.
-    empty_request: usize,
+    facts: model::Abi,
     /// Common predefined datatypes and their sizes, at the index that [`place_of`] returns. Derived types are not kept:
     /// once freed, their handle may become that of another type.
     sizes: [(usize, u64); SIZES],
+}
+
+impl Deref for Abi {
+    type Target = model::Abi;
+
+    #[inline(always)]
+    fn deref(&self) -> &model::Abi {
+        &self.facts
+    }
 }
 
 /// Number of entries in the cache of datatype sizes.
@@ -101,9 +70,6 @@ fn sizes() -> [(usize, u64); SIZES] {
     sizes
 }
 
-/// Bytes reserved for a status, enough for all known libraries.
-pub(crate) const STATUS: usize = 48;
-
 static ABI: OnceLock<Abi> = OnceLock::new();
 
 /// Returns the constants of the loaded library. It must be called only after a library was loaded.
@@ -114,151 +80,20 @@ pub(crate) fn abi() -> &'static Abi {
 
 impl Abi {
     fn detect() -> Self {
-        match family() {
-            Family::OpenMpi => Self::open_mpi(),
-            Family::Mpich => Self::mpich(),
-            Family::Standard if is_draft(&library_version()) => {
-                Self { is_draft: true, errors_return: DRAFT_ERRORS_RETURN, ..Self::standard() }
-            }
-            Family::Standard => Self::standard(),
-        }
-    }
-
-    fn open_mpi() -> Self {
-        Self {
-            family: Family::OpenMpi,
-            is_draft: false,
-            comm_world: variable(c"ompi_mpi_comm_world"),
-            comm_self: variable(c"ompi_mpi_comm_self"),
-            comm_null: variable(c"ompi_mpi_comm_null"),
-            win_null: variable(c"ompi_mpi_win_null"),
-            request_null: variable(c"ompi_request_null"),
-            message_null: variable(c"ompi_message_null"),
-            message_no_process: variable(c"ompi_message_no_proc"),
-            datatype_null: variable(c"ompi_mpi_datatype_null"),
-            group_null: variable(c"ompi_mpi_group_null"),
-            info_null: variable(c"ompi_mpi_info_null"),
-            errors_return: variable(c"ompi_mpi_errors_return"),
-            byte: variable(c"ompi_mpi_byte"),
-            no_process: -2,
-            root: -4,
-            in_place: 1,
-            status_ignore: 0,
-            lock_shared: 2,
-            truncated: 15,
-            status_size: 24,
-            status_error: 8,
-            topologies: [1, 2, 3],
-            empty_request: variable(c"ompi_request_empty"),
-            sizes: sizes(),
-        }
-    }
-
-    const fn mpich() -> Self {
-        Self {
-            family: Family::Mpich,
-            is_draft: false,
-            comm_world: 0x4400_0000,
-            comm_self: 0x4400_0001,
-            comm_null: 0x0400_0000,
-            win_null: 0x2000_0000,
-            request_null: 0x2c00_0000,
-            message_null: 0x2c00_0000,
-            message_no_process: 0x6c00_0000,
-            datatype_null: 0x0c00_0000,
-            group_null: 0x0800_0000,
-            info_null: 0x1c00_0000,
-            errors_return: 0x5400_0001,
-            byte: 0x4c00_010d,
-            no_process: -1,
-            root: -3,
-            in_place: usize::MAX,
-            status_ignore: 1,
-            lock_shared: 235,
-            truncated: 14,
-            status_size: 20,
-            status_error: 16,
-            topologies: [2, 1, 3],
-            empty_request: 0,
-            sizes: [(0, 0); SIZES],
-        }
-    }
-
-    const fn standard() -> Self {
-        Self {
-            family: Family::Standard,
-            is_draft: false,
-            comm_world: 0x101,
-            comm_self: 0x102,
-            comm_null: 0x100,
-            win_null: 0x110,
-            request_null: 0x180,
-            message_null: 0x128,
-            message_no_process: 0x129,
-            datatype_null: 0x200,
-            group_null: 0x108,
-            info_null: 0x130,
-            errors_return: 0x143,
-            byte: 0x247,
-            no_process: -3,
-            root: -4,
-            in_place: 1,
-            status_ignore: 0,
-            lock_shared: 302,
-            truncated: 15,
-            status_size: 32,
-            status_error: 8,
-            topologies: [211, 212, 213],
-            empty_request: 0,
-            sizes: [(0, 0); SIZES],
-        }
-    }
-
-    /// Returns a remark about the ABI that follows the version of the interface in the archive; empty for ABIs of the
-    /// libraries themselves.
-    pub(crate) fn label(&self) -> &'static str {
-        match (self.family, self.is_draft) {
-            (Family::OpenMpi | Family::Mpich, _) => "",
-            (Family::Standard, false) => ", standard ABI",
-            (Family::Standard, true) => ", draft of the standard ABI",
-        }
-    }
-
-    fn is_wide(&self) -> bool {
-        self.family != Family::Mpich
-    }
-
-    /// Returns the handle in a word that was passed as an argument. Where handles are of type `int`, the upper half of
-    /// the word is undefined and is masked out.
-    #[inline]
-    pub(crate) fn handle(&self, word: usize) -> usize {
-        if self.is_wide() { word } else { word & 0xffff_ffff }
+        let file = real::find(c"PMPI_Init").map(file_of).unwrap_or_default();
+        let family = Family::of(&file, variable(Family::OPEN_MPI_MARK) != 0);
+        let sizes = if family == Family::OpenMpi { sizes() } else { [(0, 0); SIZES] };
+        Self { facts: model::Abi::of(family, library_version, variable), sizes }
     }
 
     /// Reads the handle at an index of an array in the program. Returns `None` if the address of the array is null.
     #[inline]
     pub(crate) fn handle_in(&self, list: Passed, index: usize) -> Option<usize> {
-        if self.is_wide() {
+        if self.handle_size() == 8 {
             list.read(index)
         } else {
             list.read(index).map(|handle: i32| handle.cast_unsigned() as usize)
         }
-    }
-
-    /// Returns `true` if the library may give this request to several operations at the same time.
-    #[inline]
-    pub(crate) fn is_shared_request(&self, request: usize) -> bool {
-        match self.family {
-            Family::OpenMpi => request == self.empty_request,
-            // Handles whose kind is "built in".
-            Family::Mpich | Family::Standard => request >> 30 == 1,
-        }
-    }
-
-    /// Returns `true` if a status is at an address that the program passed, and `false` for `MPI_STATUS_IGNORE`.
-    #[inline]
-    pub(crate) fn has_status(&self, address: usize) -> bool {
-        address != self.status_ignore
     }
 
     /// Reads a status.
@@ -311,7 +146,7 @@ impl Abi {
     /// The library has stored a status with an error code at `address`.
     pub(crate) unsafe fn status_error(&self, address: usize) -> c_int {
         // SAFETY: as promised.
-        unsafe { ((address + self.status_error) as *const c_int).read_unaligned() }
+        unsafe { ((address + self.facts.status_error) as *const c_int).read_unaligned() }
     }
 
     /// Returns the size of a datatype in bytes, or 0 if it is invalid.
@@ -339,33 +174,9 @@ impl Abi {
     }
 }
 
-/// Finds out which ABI the loaded library follows.
-fn family() -> Family {
-    // Libraries of the standard's ABI may bring another one of their maker with them, so the name of the
-    // file that serves the program decides first.
-    let file = real::find(c"PMPI_Init").map(file_of).unwrap_or_default();
-    if file.contains("libmpi_abi") {
-        Family::Standard
-    } else if variable(c"ompi_mpi_comm_world") != 0 {
-        Family::OpenMpi
-    } else {
-        Family::Mpich
-    }
-}
-
-/// Handle of `MPI_ERRORS_RETURN` in the draft, where it and `MPI_ERRORS_ABORT` have each other's values. No other
-/// constant that is used here differs.
-const DRAFT_ERRORS_RETURN: usize = 0x142;
-
-/// Returns `true` if a library with the standard ABI follows the draft, according to its version string. The version of
-/// the ABI does not help: `libmpi_abi` of Intel MPI 2021.19 reports 1.0, which is that of the final one.
-fn is_draft(version: &str) -> bool {
-    version.starts_with("Intel(R) MPI Library 2021.")
-}
-
 /// Returns the version string of the library, which may be asked for even before `MPI_Init`.
 pub(super) fn library_version() -> String {
-    let mut text = vec![0_u8; 8192]; // The longest of all known libraries.
+    let mut text = vec![0_u8; VERSION];
     let mut length = 0;
     // SAFETY: places for the answers, large enough for each library.
     unsafe { pmpi::get_library_version(text.as_mut_ptr().cast(), &raw mut length) };
