@@ -2,7 +2,7 @@
 //!
 //! People read the table of crates there; the check of dependencies reads the one in [`super::dependencies`]. Two
 //! tables drift apart unless a program compares them. This one reads the markdown as a person would: short names
-//! without `dwell-`, a dash for nothing, "all but …", and external packages in passing.
+//! without `dwell-`, a dash for nothing, "all but …".
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,6 @@ use super::dependencies::{self, Row};
 use super::{Check, Problem, SourceFile};
 
 const FILE: &str = "ARCHITECTURE.md";
-
-/// External packages that the table mentions because they shape a crate.
-const MENTIONED: &[&str] = &["rsmpi"];
 
 /// A map that is longer than this is read by nobody. Details belong to `docs/design`.
 const MOST_WORDS: usize = 2_500;
@@ -94,7 +91,7 @@ fn names(row: &Row, cell: &str) -> Result<BTreeSet<&'static str>, String> {
 }
 
 fn each_name(cell: &str) -> Result<Vec<&'static str>, String> {
-    cell.split(',').map(str::trim).filter(|name| !MENTIONED.contains(name)).map(full_name).collect()
+    cell.split(',').map(str::trim).map(full_name).collect()
 }
 
 /// Returns the crate that a word of the third column means.
@@ -159,7 +156,7 @@ mod tests {
 | `dwell-link` | generated C | model's tables |
 | `dwell-symbols` | addresses | files, model, otf2 |
 | `dwell-analyze` | replay | files, model, otf2, cubex |
-| `dwell-mpi` | over MPI | analyze, rsmpi |
+| `dwell-mpi` | over MPI | analyze, model |
 | `dwell-report` | queries | cubex, files, model |
 | `dwell-synth` | synthetic traces | files, model, otf2, cubex |
 | `dwell-fortran` | coarrays | model |

@@ -45,7 +45,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-link", may_use: Only(&["dwell-model"]) },
     Row { name: "dwell-symbols", may_use: Only(&["dwell-files", "dwell-model", "otf2"]) },
     Row { name: "dwell-analyze", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
-    Row { name: "dwell-mpi", may_use: Only(&["dwell-analyze"]) },
+    Row { name: "dwell-mpi", may_use: Only(&["dwell-analyze", "dwell-model"]) },
     Row { name: "dwell-report", may_use: Only(&["cubex", "dwell-files", "dwell-model"]) },
     Row { name: "dwell-synth", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
     Row { name: "dwell-fortran", may_use: Only(&["dwell-model"]) },

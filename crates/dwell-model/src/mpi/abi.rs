@@ -40,6 +40,19 @@ impl Family {
 
     /// Variable that Open MPI alone exports.
     pub const OPEN_MPI_MARK: &CStr = c"ompi_mpi_comm_world";
+
+    /// Variable that libraries with the ABI of MPICH export: in other ABIs `MPI_UNWEIGHTED` is a constant.
+    pub const MPICH_MARK: &CStr = c"MPI_UNWEIGHTED";
+
+    /// Names under which the loader finds libraries of each ABI, in the order in which a program should ask for them.
+    /// Those with an ABI of their own come first, because Intel's `libmpi_abi` follows a draft of the standard.
+    pub const FILES: &[(&str, Self)] = &[
+        ("libmpi.so.40", Self::OpenMpi),
+        ("libmpi.so.12", Self::Mpich),
+        ("libmpich.so.12", Self::Mpich), // Debian's name for it
+        ("libmpi_abi.so.1", Self::Standard),
+        ("libmpi_abi.so.0", Self::Standard),
+    ];
 }
 
 /// Constants and layouts of a library.
@@ -73,6 +86,20 @@ pub struct Abi {
     pub errors_return: usize,
     /// Handle of `MPI_BYTE`, the datatype of uninterpreted bytes.
     pub byte: usize,
+    /// Handle of `MPI_INT64_T`, the datatype of signed 64-bit numbers.
+    pub int64: usize,
+    /// Handle of `MPI_UINT64_T`, the datatype of unsigned 64-bit numbers.
+    pub uint64: usize,
+    /// Handle of `MPI_MIN`, the reduction to the least number.
+    pub min: usize,
+    /// Handle of `MPI_MAX`, the reduction to the greatest number.
+    pub max: usize,
+    /// Handle of `MPI_SUM`, the reduction to the sum of all numbers.
+    pub sum: usize,
+    /// Handle of `MPI_BOR`, the reduction to the bits that are set in any number.
+    pub bits: usize,
+    /// Value of `MPI_THREAD_FUNNELED`: only the thread that initialised MPI calls it.
+    pub funneled: c_int,
     /// Value of `MPI_PROC_NULL`, a rank to which nothing is sent.
     pub no_process: c_int,
     /// Value of `MPI_ROOT`, by which the root of a collective on an intercommunicator names itself.
@@ -138,6 +165,13 @@ impl Abi {
             info_null: variable(c"ompi_mpi_info_null"),
             errors_return: variable(c"ompi_mpi_errors_return"),
             byte: variable(c"ompi_mpi_byte"),
+            int64: variable(c"ompi_mpi_int64_t"),
+            uint64: variable(c"ompi_mpi_uint64_t"),
+            min: variable(c"ompi_mpi_op_min"),
+            max: variable(c"ompi_mpi_op_max"),
+            sum: variable(c"ompi_mpi_op_sum"),
+            bits: variable(c"ompi_mpi_op_bor"),
+            funneled: 1,
             no_process: -2,
             root: -4,
             in_place: 1,
@@ -167,6 +201,13 @@ impl Abi {
             info_null: 0x1c00_0000,
             errors_return: 0x5400_0001,
             byte: 0x4c00_010d,
+            int64: 0x4c00_083a,
+            uint64: 0x4c00_083e,
+            min: 0x5800_0002,
+            max: 0x5800_0001,
+            sum: 0x5800_0003,
+            bits: 0x5800_0008,
+            funneled: 1,
             no_process: -1,
             root: -3,
             in_place: usize::MAX,
@@ -196,6 +237,13 @@ impl Abi {
             info_null: 0x130,
             errors_return: 0x143,
             byte: 0x247,
+            int64: 0x258,
+            uint64: 0x259,
+            min: 0x22,
+            max: 0x23,
+            sum: 0x21,
+            bits: 0x29,
+            funneled: 1024,
             no_process: -3,
             root: -4,
             in_place: 1,
@@ -249,6 +297,27 @@ impl Abi {
     }
 }
 
+/// Project that an MPI library stems from. A launcher starts processes for libraries of its own project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// Open MPI, with its major version.
+    OpenMpi(u32),
+    /// MPICH or a derivative of it: Intel MPI, Cray MPICH, MVAPICH, `ParaStation` MPI.
+    Mpich,
+}
+
+impl Maker {
+    /// Recognises the project by the version string of a library. Returns `None` if it is none of these.
+    pub fn of(version: &str) -> Option<Self> {
+        const MPICHS: &[&str] = &["MPICH", "Intel(R) MPI", "MVAPICH", "ParaStation"];
+        if let Some(rest) = version.strip_prefix("Open MPI v") {
+            let end = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
+            return rest.get(..end)?.parse().ok().map(Self::OpenMpi);
+        }
+        MPICHS.iter().any(|name| version.contains(name)).then_some(Self::Mpich)
+    }
+}
+
 /// Handle of `MPI_ERRORS_RETURN` in the draft, where it and `MPI_ERRORS_ABORT` have each other's values. No other
 /// constant that is used here differs.
 const DRAFT_ERRORS_RETURN: usize = 0x142;
@@ -261,7 +330,23 @@ fn is_draft(version: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Abi, Family};
+    use super::{Abi, Family, Maker};
+
+    #[test]
+    fn version_strings_name_the_project() {
+        let known = [
+            ("Open MPI v4.1.4, package: Debian OpenMPI", Some(Maker::OpenMpi(4))),
+            ("Open MPI v5.0.11, package: Open MPI", Some(Maker::OpenMpi(5))),
+            ("MPICH Version:      4.0.2\nMPICH Release date:", Some(Maker::Mpich)),
+            ("Intel(R) MPI Library 2021.19 for Linux* OS", Some(Maker::Mpich)),
+            ("MPI VERSION    : CRAY MPICH version 8.1.9.31", Some(Maker::Mpich)),
+            ("HPE MPT 2.23", None),
+            ("", None),
+        ];
+        for (version, maker) in known {
+            assert_eq!(Maker::of(version), maker, "{version}");
+        }
+    }
 
     #[test]
     fn the_file_decides_before_the_variables() {

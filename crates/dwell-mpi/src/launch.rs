@@ -1,0 +1,142 @@
+//! Recognises the launcher that started this process, from the variables that launchers set.
+//!
+//! A launcher such as `mpirun` starts several copies of a program and tells each its number. This module reads that
+//! without MPI, so that it works before a library is chosen and where none is installed.
+
+use std::fmt;
+
+/// Program that started several copies of this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// `mpirun` or `oshrun` of Open MPI, with its major version: 4 stands for 4 and earlier, 5 for 5 and later.
+    OpenMpi(u32),
+    /// Hydra, the launcher of MPICH and Intel MPI, or another one with the same interface to processes (PMI).
+    Pmi,
+    /// `srun` of Slurm, for a step of a job.
+    Slurm,
+    /// Another launcher, by its name. Libraries of several projects may work with it.
+    Other(&'static str),
+}
+
+impl fmt::Display for Launcher {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OpenMpi(4) => out.write_str("the launcher of Open MPI 4"),
+            Self::OpenMpi(major) => write!(out, "the launcher of Open MPI {major}"),
+            Self::Pmi => out.write_str("the launcher of MPICH or Intel MPI"),
+            Self::Slurm => out.write_str("srun"),
+            Self::Other(name) => out.write_str(name),
+        }
+    }
+}
+
+/// The launch that this process belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Program that started it.
+    pub launcher: Launcher,
+    /// Number of this process in the launch, counted from 0.
+    pub rank: usize,
+    /// Number of processes in the launch, if the launcher says it.
+    pub size: Option<usize>,
+}
+
+/// Launchers, the variable with the number of a process, and that with the number of all, in the order in which they
+/// are asked. Slurm is last: it starts the daemons of other launchers, which pass its variables on. Its variables are
+/// those of a job step, because a batch script has `SLURM_NTASKS` and `SLURM_PROCID` too but is one process.
+const VARIABLES: &[(Launcher, &str, &str)] = &[
+    (Launcher::OpenMpi(4), "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    (Launcher::Pmi, "PMI_RANK", "PMI_SIZE"),
+    (Launcher::Other("mpirun_rsh"), "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    (Launcher::Other("jsrun"), "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
+    (Launcher::Other("Flux"), "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    (Launcher::Other("PALS"), "PALS_RANKID", "PALS_SIZE"),
+    (Launcher::Slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    (Launcher::Other("a PMIx launcher"), "PMIX_RANK", ""),
+];
+
+impl Launch {
+    /// Reads the environment of this process. Returns `None` if no known launcher started it.
+    pub fn detect() -> Option<Self> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    /// Returns `true` if this is the only process of its launch or its first one.
+    pub fn is_first(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Returns `true` if the launch has, or may have, several processes.
+    pub fn is_shared(&self) -> bool {
+        self.size != Some(1)
+    }
+
+    fn from_variables(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name: &str| get(name)?.parse::<usize>().ok();
+        VARIABLES.iter().find_map(|(launcher, rank, size)| {
+            let (rank, size) = (number(rank)?, number(size));
+            let launcher = match launcher {
+                // A step of Slurm says how many tasks it has; whatever does not is no step.
+                Launcher::Slurm if size.is_none() => return None,
+                Launcher::OpenMpi(_) if get("PRTE_LAUNCHED").is_some() => Launcher::OpenMpi(5),
+                other => *other,
+            };
+            let fits = size.is_none_or(|size| rank < size);
+            fits.then_some(Self { launcher, rank, size })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Launch, Launcher};
+
+    fn detect(variables: &[(&str, &str)]) -> Option<(Launcher, usize, Option<usize>)> {
+        let get = |name: &str| {
+            let found = variables.iter().find(|variable| variable.0 == name);
+            found.map(|variable| variable.1.to_owned())
+        };
+        Launch::from_variables(get).map(|it| (it.launcher, it.rank, it.size))
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_variables() {
+        assert_eq!(detect(&[]), None);
+        let open_mpi =
+            [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("PMIX_RANK", "1")];
+        assert_eq!(detect(&open_mpi), Some((Launcher::OpenMpi(4), 1, Some(2))));
+        let newer = [&open_mpi[..], &[("PRTE_LAUNCHED", "1")]].concat();
+        assert_eq!(detect(&newer), Some((Launcher::OpenMpi(5), 1, Some(2))));
+        let hydra = [("PMI_RANK", "0"), ("PMI_SIZE", "3"), ("MPI_LOCALNRANKS", "3")];
+        assert_eq!(detect(&hydra), Some((Launcher::Pmi, 0, Some(3))));
+        assert_eq!(
+            detect(&[("PMIX_RANK", "7")]),
+            Some((Launcher::Other("a PMIx launcher"), 7, None))
+        );
+    }
+
+    #[test]
+    fn a_batch_script_of_slurm_is_no_launch_and_a_step_is() {
+        let script = [("SLURM_NTASKS", "64"), ("SLURM_PROCID", "0")];
+        assert_eq!(detect(&script), None);
+        let step = [&script[..], &[("SLURM_STEP_NUM_TASKS", "64")]].concat();
+        assert_eq!(detect(&step), Some((Launcher::Slurm, 0, Some(64))));
+    }
+
+    #[test]
+    fn a_launcher_inside_a_step_of_slurm_comes_first() {
+        let nested = [
+            ("SLURM_PROCID", "1"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("PMI_RANK", "5"),
+            ("PMI_SIZE", "8"),
+        ];
+        assert_eq!(detect(&nested), Some((Launcher::Pmi, 5, Some(8))));
+    }
+
+    #[test]
+    fn numbers_that_contradict_each_other_are_no_launch() {
+        assert_eq!(detect(&[("PMI_RANK", "4"), ("PMI_SIZE", "4")]), None);
+        assert_eq!(detect(&[("PMI_RANK", "x"), ("PMI_SIZE", "4")]), None);
+    }
+}

@@ -1,0 +1,431 @@
+//! The processes of a launch, joined by MPI.
+
+use std::mem;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::calls::{Pending, Reduction, Returned, Started};
+use crate::error::Error;
+use crate::launch::Launch;
+use crate::library;
+use crate::watch::{GAVE_UP, Watch, later, say};
+
+/// Settings of a [`World`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The MPI library: a path, or a name for the loader. Without it the library of the launcher is taken.
+    pub library: Option<PathBuf>,
+    /// Time within which all processes must come to each step.
+    pub timeout: Duration,
+    /// Greatest size of a single message of MPI in bytes. Longer ones are cut. It is below the limit of MPI, which is
+    /// 2 GiB, so that an end of a piece is noticed while others travel.
+    pub piece: usize,
+    /// Behaviour while waiting for others.
+    pub waiting: Waiting,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            library: std::env::var_os(crate::LIBRARY).map(PathBuf::from),
+            timeout: Duration::from_mins(10),
+            piece: 1 << 20,
+            waiting: Waiting::Sleep,
+        }
+    }
+}
+
+/// Behaviour of a process that waits for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Test some times in a row, then sleep between tests, so that other processes of the node can use the core.
+    Sleep,
+    /// Test again at once. Useful for measurements only.
+    Spin,
+}
+
+/// Number of tests in a row that find nothing new before the first sleep.
+const TESTS: u32 = 200;
+/// Lengths of the first sleep and of the longest. A sleep doubles after each [`SAME`] of them.
+const SLEEPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
+const SAME: u32 = 32;
+/// Time that `MPI_Abort` and the thread that waits for others get beyond the deadline.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Time in which a launcher passes a message on.
+const TO_PASS_ON: Duration = Duration::from_millis(200);
+
+/// Amount of communication so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Number of exchanges that this process took part in.
+    pub exchanges: u64,
+    /// Number of messages that this process sent in exchanges, before they were cut.
+    pub messages: u64,
+    /// Number of bytes that this process sent in exchanges.
+    pub bytes: u64,
+    /// Time that this process waited for operations to end.
+    pub waited: Duration,
+}
+
+/// All processes of a launch. Every method that communicates must be called by all of them, in the same order.
+///
+/// Call [`finish`](Self::finish) at the end. A `World` that is dropped before, because of an error or a panic, ends all
+/// processes: the others would wait for this one, and some launchers report success for a process that just leaves.
+pub struct World {
+    mpi: Option<Started>,
+    watch: Watch,
+    options: Options,
+    rank: usize,
+    size: usize,
+    label: String,
+    /// Number of the next exchange.
+    round: u64,
+    traffic: Traffic,
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("World").field("rank", &self.rank).field("size", &self.size).finish()
+    }
+}
+
+impl World {
+    /// Loads the MPI library and joins the other processes.
+    ///
+    /// # Errors
+    /// If there is no library that fits the launcher, or MPI knows another number of processes than it. This is mostly
+    /// recognised before `MPI_Init`, which would abort; then all processes of the launch get the same error, and one
+    /// of them should print it ([`Launch::is_first`]).
+    pub fn join(launch: &Launch, options: Options) -> Result<Self, Error> {
+        let library = library::load(launch, options.library.as_deref())?;
+        let watch = Watch::start();
+        let label = label(launch.rank, launch.size);
+        let late = Error::Late { step: "MPI_Init", seconds: options.timeout.as_secs() };
+        let limit = watch.limit(options.timeout, format!("{label}: {late}"));
+        let mpi = library.start()?;
+        drop(limit);
+        let (rank, size) = (mpi.rank, mpi.size);
+        if let Some(started) = launch.size
+            && started != size
+        {
+            let path = mpi.library().path.clone();
+            let _limit = watch.limit(GRACE, String::new());
+            mpi.finalize()?;
+            return Err(Error::OtherSize { path, known: size, started });
+        }
+        let label = self::label(rank, Some(size));
+        let traffic = Traffic::default();
+        Ok(Self { mpi: Some(mpi), watch, options, rank, size, label, round: 0, traffic })
+    }
+
+    /// Returns the rank of this process.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Returns the number of processes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Returns the path of the MPI library, and the first line of its version string.
+    pub fn library(&self) -> (PathBuf, String) {
+        let library = self.mpi.as_ref().map(Started::library);
+        let version = library.and_then(|it| it.version.lines().next()).unwrap_or_default();
+        (library.map(|it| it.path.clone()).unwrap_or_default(), version.into())
+    }
+
+    /// Returns the amount of communication so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Sends `out[r]` to each process `r`, and receives from it what it sent into `into[r]`, its own included. `step`
+    /// names the exchange in messages; all processes must pass the same. The memory of both lists is kept: `out` has
+    /// empty buffers afterwards.
+    ///
+    /// # Errors
+    /// If MPI fails, if not all processes come within the time allowed, or if another process is at another step. The
+    /// world cannot be used afterwards: let it [give up](Self::give_up).
+    pub fn exchange(
+        &mut self,
+        step: &'static str,
+        out: &mut Vec<Vec<u8>>,
+        into: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Error> {
+        out.resize_with(self.size, Vec::new);
+        into.resize_with(self.size, Vec::new);
+        let check = self.round << 32 | u64::from(hash(step));
+        self.round += 1;
+        let sizes = out.iter().flat_map(|bytes| [bytes.len() as u64, check]).collect();
+        let sizes = self.complete(step, |pending| pending.all_to_all(sizes, 2))?;
+        let sizes = sizes.numbers.into_iter().nth(1).unwrap_or_default();
+
+        // Buffers to receive into and to send, with the other process.
+        let (mut receives, mut sends) = (Vec::new(), Vec::new());
+        for ((from, buffer), said) in into.iter_mut().enumerate().zip(sizes.chunks_exact(2)) {
+            let garbled = |reason| Error::Garbled { rank: from, reason };
+            let &[length, theirs] = said else { continue };
+            if theirs != check {
+                let reason = "it is at another step than this one, which is at";
+                return Err(garbled(format!(
+                    "{reason} `{step}`: do all ranks run the same dwell?"
+                )));
+            }
+            let length = usize::try_from(length);
+            let length = length.map_err(|_| garbled("it is too long".into()))?;
+            buffer.clear();
+            if length > 0 && from != self.rank {
+                buffer.resize(length, 0);
+                receives.push((from, mem::take(buffer)));
+            }
+        }
+        for (to, buffer) in out.iter_mut().enumerate() {
+            if to == self.rank {
+                into.get_mut(to).into_iter().for_each(|own| mem::swap(own, buffer));
+            } else if !buffer.is_empty() {
+                self.traffic.messages += 1;
+                self.traffic.bytes += buffer.len() as u64;
+                sends.push((to, mem::take(buffer)));
+            }
+        }
+        self.traffic.exchanges += 1;
+        let most = self.options.piece;
+        let (sources, targets): (Vec<usize>, Vec<usize>) =
+            (receives.iter().map(|it| it.0).collect(), sends.iter().map(|it| it.0).collect());
+        let mut returned = self.complete(step, |pending| {
+            for (from, buffer) in receives {
+                pending.receive(buffer, from, most)?;
+            }
+            sends.into_iter().try_for_each(|(to, buffer)| pending.send(buffer, to, most))
+        })?;
+        let sent = returned.bytes.split_off(sources.len());
+        for (to, mut buffer) in targets.into_iter().zip(sent) {
+            buffer.clear();
+            out.get_mut(to).into_iter().for_each(|place| mem::swap(place, &mut buffer));
+        }
+        for (from, mut buffer) in sources.into_iter().zip(returned.bytes) {
+            into.get_mut(from).into_iter().for_each(|place| mem::swap(place, &mut buffer));
+        }
+        Ok(())
+    }
+
+    /// Replaces each number by the least of all processes at this place. All must have as many numbers.
+    ///
+    /// # Errors
+    /// If MPI fails, or not all processes come within the time allowed.
+    pub fn least(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
+        self.reduce(step, numbers, Reduction::Least)
+    }
+
+    /// Same as [`least`](Self::least), with the greatest.
+    ///
+    /// # Errors
+    /// As for [`least`](Self::least).
+    pub fn most(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
+        self.reduce(step, numbers, Reduction::Most)
+    }
+
+    /// Same as [`least`](Self::least), with the sum, which wraps around.
+    ///
+    /// # Errors
+    /// As for [`least`](Self::least).
+    pub fn sum(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
+        self.reduce(step, numbers, Reduction::Sum)
+    }
+
+    /// Same as [`least`](Self::least), with the bits that any process has set.
+    ///
+    /// # Errors
+    /// As for [`least`](Self::least).
+    pub fn bits(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
+        self.reduce(step, numbers, Reduction::Bits)
+    }
+
+    fn reduce(
+        &mut self,
+        step: &'static str,
+        numbers: &mut Vec<u64>,
+        how: Reduction,
+    ) -> Result<(), Error> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        // Adding half of the range gives signed numbers in the same order.
+        let is_ordered = matches!(how, Reduction::Least | Reduction::Most);
+        let shift = if is_ordered { 1 << 63 } else { 0 };
+        let mine = mem::take(numbers).into_iter().map(|number: u64| number ^ shift).collect();
+        let returned = self.complete(step, |pending| pending.reduce(mine, how))?;
+        *numbers = returned.numbers.into_iter().nth(1).unwrap_or_default();
+        numbers.iter_mut().for_each(|number| *number ^= shift);
+        Ok(())
+    }
+
+    /// Replaces the bytes of every process by those of the process `root`.
+    ///
+    /// # Errors
+    /// If MPI fails, or not all processes come within the time allowed.
+    pub fn broadcast(
+        &mut self,
+        step: &'static str,
+        root: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut length = vec![if self.rank == root { bytes.len() as u64 } else { 0 }];
+        self.most(step, &mut length)?;
+        let length = length.first().map_or(0, |length| *length as usize);
+        bytes.resize(length, 0);
+        let (mine, most) = (mem::take(bytes), self.options.piece);
+        let returned = self.complete(step, |pending| pending.broadcast(mine, root, most))?;
+        *bytes = returned.bytes.into_iter().next().unwrap_or_default();
+        Ok(())
+    }
+
+    /// Waits for all processes.
+    ///
+    /// # Errors
+    /// If MPI fails, or not all processes come within the time allowed.
+    // The method alone would be one for a single lifetime.
+    #[allow(clippy::redundant_closure_for_method_calls)]
+    pub fn barrier(&mut self, step: &'static str) -> Result<(), Error> {
+        self.complete(step, |pending| pending.barrier()).map(drop)
+    }
+
+    /// Begins operations and waits for their end.
+    fn complete(
+        &mut self,
+        step: &'static str,
+        begin: impl FnOnce(&mut Pending<'_>) -> Result<(), Error>,
+    ) -> Result<Returned, Error> {
+        let Some(mpi) = &self.mpi else { return Ok(Returned::default()) };
+        let late = || Error::Late { step, seconds: self.options.timeout.as_secs() };
+        // This thread gives up first, as long as MPI returns to it, and can then call `MPI_Abort`.
+        let time = self.options.timeout.saturating_add(GRACE);
+        let _limit = self.watch.limit(time, format!("{}: {}", self.label, late()));
+        let mut pending = Pending::new(mpi);
+        begin(&mut pending)?;
+        let began = Instant::now();
+        let until = later(self.options.timeout);
+        let mut patience = Patience::new(self.options.waiting);
+        let returned = pending.wait(|ended| {
+            if patience.pause(ended) && Instant::now() > until { Err(late()) } else { Ok(()) }
+        });
+        self.traffic.waited += began.elapsed();
+        returned
+    }
+
+    /// Prints a message about a failure of this process and ends all processes.
+    pub fn fail(&mut self, message: &str) -> ! {
+        // A message first: `MPI_Abort` may end this process before it is printed, and launchers drop what they have
+        // not yet passed on.
+        say(&format!("{}: {message}", self.label));
+        let _limit = self.watch.limit(GRACE, String::new());
+        thread::sleep(TO_PASS_ON);
+        if let Some(mpi) = &self.mpi {
+            mpi.abort(GAVE_UP);
+        }
+        crate::calls::exit_now(GAVE_UP)
+    }
+
+    /// Prints an error of communication and ends all processes. Many processes have such an error at the same time, so
+    /// lower ranks go first, and end the others before they repeat the message.
+    pub fn give_up(&mut self, error: &Error) -> ! {
+        let turn = usize::BITS - self.rank.leading_zeros();
+        thread::sleep(2 * TO_PASS_ON * turn);
+        self.fail(&error.to_string())
+    }
+
+    /// Agrees on an exit code, the greatest of all processes, and finalises MPI. No process ends with 0 before all have
+    /// come here.
+    ///
+    /// # Errors
+    /// If MPI fails, or not all processes come within the time allowed.
+    pub fn finish(mut self, code: u8) -> Result<u8, Error> {
+        const STEP: &str = "the end";
+        let mut codes = vec![u64::from(code)];
+        self.most(STEP, &mut codes)?;
+        let late = Error::Late { step: STEP, seconds: self.options.timeout.as_secs() };
+        let limit = self.watch.limit(self.options.timeout, format!("{}: {late}", self.label));
+        self.mpi.take().map_or(Ok(()), Started::finalize)?;
+        drop(limit);
+        Ok(codes.first().and_then(|code| u8::try_from(*code).ok()).unwrap_or(GAVE_UP))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.mpi.is_some() {
+            self.fail("this process cannot go on");
+        }
+    }
+}
+
+/// Returns how messages of this process begin.
+fn label(rank: usize, size: Option<usize>) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let size = size.map(|size| format!(" of {size}")).unwrap_or_default();
+    format!("dwell: rank {rank}{size} on {}", host.trim())
+}
+
+/// Hash of a name (FNV-1a), the same in every build.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Decides what a process does between two tests.
+struct Patience {
+    waiting: Waiting,
+    /// Number of tests in a row that found nothing new.
+    idle: u32,
+}
+
+impl Patience {
+    fn new(waiting: Waiting) -> Self {
+        Self { waiting, idle: 0 }
+    }
+
+    /// Pauses. Returns `true` if it is time to look at the clock.
+    fn pause(&mut self, ended: bool) -> bool {
+        self.idle = if ended { 0 } else { self.idle.saturating_add(1) };
+        match self.sleep() {
+            Some(time) => thread::sleep(time),
+            None => std::hint::spin_loop(),
+        }
+        self.idle.is_multiple_of(16)
+    }
+
+    /// Returns the length of the next sleep.
+    fn sleep(&self) -> Option<Duration> {
+        let (shortest, longest) = SLEEPS;
+        let slept = self.idle.checked_sub(TESTS)?;
+        let length = shortest.saturating_mul(1 << (slept / SAME).min(16)).min(longest);
+        (self.waiting == Waiting::Sleep).then_some(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Patience, TESTS, Waiting};
+
+    #[test]
+    fn sleeps_begin_after_some_tests_and_grow_to_a_limit() {
+        let sleep = |idle| Patience { waiting: Waiting::Sleep, idle }.sleep();
+        assert_eq!(sleep(TESTS - 1), None);
+        assert_eq!(sleep(TESTS), Some(Duration::from_micros(50)));
+        assert_eq!(sleep(TESTS + 32), Some(Duration::from_micros(100)));
+        assert_eq!(sleep(u32::MAX), Some(Duration::from_millis(1)));
+        assert_eq!(Patience { waiting: Waiting::Spin, idle: u32::MAX }.sleep(), None);
+    }
+
+    #[test]
+    fn progress_ends_the_sleeps() {
+        let mut patience = Patience { waiting: Waiting::Sleep, idle: TESTS };
+        patience.pause(true);
+        assert_eq!(patience.idle, 0);
+    }
+}
