@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use dwell_analyze::{Options, analyze, least_memory};
 use dwell_model::layer::Layer;
 use dwell_model::units::parse_size;
+use dwell_mpi::Launch;
 use otf2::Archive;
 
 use crate::format::bytes;
@@ -70,6 +71,9 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if is_left_to_another() {
+        return Ok(ExitCode::SUCCESS);
+    }
     let path = runs::ended_or_latest(args.archive.as_deref())?;
     Archive::open(&path)?;
     sites::resolve(&path);
@@ -118,6 +122,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         line!("{summary}next: dwell view {directory}, or dwell report {directory} here")?;
     }
     Ok(ExitCode::from(u8::from(!analysis.damage().is_empty())))
+}
+
+/// Returns `true` if a launcher started several copies of this program and this is not the first of them. The first one
+/// analyses alone: all of them would compute the same and write the same files.
+fn is_left_to_another() -> bool {
+    let Some(launch) = Launch::detect().filter(Launch::is_shared) else { return false };
+    if launch.is_first() {
+        let several = launch.size.map_or("several".into(), |size| size.to_string());
+        note!("{several} processes were started; one of them analyses, with threads");
+    }
+    !launch.is_first()
 }
 
 #[cfg(test)]
