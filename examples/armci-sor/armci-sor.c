@@ -15,7 +15,8 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "../common/options.h"
 
 static int me, procs, rows, columns, row, column;
 static long n, stride;
@@ -79,21 +80,20 @@ static double distance(void)
 
 int main(int argc, char **argv)
 {
-    int count = 0, time = 0, numbers = 0;
+    int count = 0, time = 0;
     long sweeps = 50;
     double imbalance = 0;
+    const struct option table[] = {
+        { "--count", OPTION_FLAG, &count },
+        { "--time", OPTION_FLAG, &time },
+        { "--imbalance", OPTION_PERCENT, &imbalance },
+        { NULL, OPTION_NUMBER, &n },
+        { NULL, OPTION_NUMBER, &sweeps },
+    };
     n = 128;
     MPI_Init(&argc, &argv);
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--count"))
-            count = 1;
-        else if (!strcmp(argv[i], "--time"))
-            time = 1;
-        else if (!strcmp(argv[i], "--imbalance") && i + 1 < argc)
-            imbalance = atof(argv[++i]) / 100;
-        else
-            *(numbers++ ? &sweeps : &n) = atol(argv[i]);
-    }
+    options_read(argc, argv, "[--count] [--time] [--imbalance PERCENT] [N [SWEEPS]]", table,
+                 sizeof table / sizeof *table);
     ARMCI_Init();
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &procs);

@@ -32,9 +32,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "../common/count.h"
+#include "../common/options.h"
 
 #define TOLERANCE 1e-9
 #define WAVES 4
@@ -74,45 +75,28 @@ static long reduce_sync[SHMEM_REDUCE_SYNC_SIZE];
 static double reduce_work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static double error_local, error_global;
 
-static void usage(const char *program) {
-  fprintf(stderr,
-          "usage: %s [--count] [--time] [get|collect|fcollect [N [ROUNDS]]]\n",
-          program);
-  exit(2);
-}
+static const char usage[] =
+    "[--count] [--time] [get|collect|fcollect [N [ROUNDS]]]";
 
 static enum transpose parse_transpose(const char *text, const char *program) {
   for (int i = BY_GET; i <= BY_FCOLLECT; i++)
     if (strcmp(text, transpose_names[i]) == 0) return (enum transpose)i;
-  usage(program);
+  options_usage(program, usage);
   return BY_GET;
 }
 
 static struct options parse(int argc, char **argv) {
-  struct options o = {.transpose = BY_GET, .n = 2048, .rounds = 120};
-  int place = 0;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--count") == 0) {
-      o.count = 1;
-    } else if (strcmp(argv[i], "--time") == 0) {
-      o.time = 1;
-    } else {
-      switch (place++) {
-        case 0: o.transpose = parse_transpose(argv[i], argv[0]); break;
-        case 1: o.n = strtol(argv[i], NULL, 10); break;
-        case 2: o.rounds = strtol(argv[i], NULL, 10); break;
-        default: usage(argv[0]);
-      }
-    }
-  }
-  if (o.n < 2 || (o.n & (o.n - 1)) != 0 || o.rounds < 1) usage(argv[0]);
+  struct options o = {.n = 2048, .rounds = 120};
+  const char *transpose = transpose_names[BY_GET];
+  const struct option table[] = {
+      {"--count", OPTION_FLAG, &o.count}, {"--time", OPTION_FLAG, &o.time},
+      {NULL, OPTION_WORD, &transpose},    {NULL, OPTION_NUMBER, &o.n},
+      {NULL, OPTION_NUMBER, &o.rounds},
+  };
+  options_read(argc, argv, usage, table, sizeof table / sizeof *table);
+  o.transpose = parse_transpose(transpose, argv[0]);
+  if (o.n < 2 || (o.n & (o.n - 1)) != 0) options_usage(argv[0], usage);
   return o;
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void *need(void *memory) {

@@ -12,7 +12,8 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "../common/options.h"
 
 /* Computes for so long, without a word to the library. */
 static void compute(double seconds)
@@ -24,19 +25,20 @@ static void compute(double seconds)
 
 int main(int argc, char **argv)
 {
-    int n = 256, rounds = 3, count = 0, time = 0, numbers = 0, wrong = 0;
+    int count = 0, time = 0, wrong = 0;
+    long size = 256, rounds = 3;
     double imbalance = 0;
+    const struct option table[] = {
+        { "--count", OPTION_FLAG, &count },
+        { "--time", OPTION_FLAG, &time },
+        { "--imbalance", OPTION_PERCENT, &imbalance },
+        { NULL, OPTION_NUMBER, &size },
+        { NULL, OPTION_NUMBER, &rounds },
+    };
     MPI_Init(&argc, &argv);
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--count"))
-            count = 1;
-        else if (!strcmp(argv[i], "--time"))
-            time = 1;
-        else if (!strcmp(argv[i], "--imbalance") && i + 1 < argc)
-            imbalance = atof(argv[++i]) / 100;
-        else
-            *(numbers++ ? &rounds : &n) = atoi(argv[i]);
-    }
+    options_read(argc, argv, "[--count] [--time] [--imbalance PERCENT] [N [ROUNDS]]", table,
+                 sizeof table / sizeof *table);
+    int n = (int)size;
     GA_Initialize();
     MA_init(C_DBL, 1 << 20, 1 << 20);
     int me = GA_Nodeid(), dims[2] = { n, n };
@@ -47,7 +49,7 @@ int main(int argc, char **argv)
     GA_Fill(a, &one);
     GA_Fill(b, &two);
     GA_Zero(c);
-    for (int round = 0; round < rounds; round++) {
+    for (long round = 0; round < rounds; round++) {
         double start = MPI_Wtime();
         GA_Dgemm('n', 'n', n, n, n, 1.0, a, b, 1.0, c);
         alone = MPI_Wtime() - start;
@@ -81,7 +83,7 @@ int main(int argc, char **argv)
     GA_Destroy(b);
     GA_Destroy(a);
     if (count) {
-        printf("count pe=%d GA_Dgemm=%d bytes=0\n", me, rounds);
+        printf("count pe=%d GA_Dgemm=%ld bytes=0\n", me, rounds);
         printf("count pe=%d GA_Fill=2 bytes=0\n", me);
         printf("count pe=%d GA_Destroy=3 bytes=0\n", me);
     }

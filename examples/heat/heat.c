@@ -28,27 +28,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "../common/count.h"
+#include "../common/grid.h"
+#include "../common/options.h"
 
 #define CHECK_EVERY 100
 
 struct options {
   long n;
   long steps;
-  int grid_rows, grid_cols;
+  struct grid grid;
   int count, time;
-};
-
-/* A range of cells along one axis: how many, and where it starts. */
-struct range {
-  long start, size;
 };
 
 struct block {
   int me, npes;
-  int grid_rows, grid_cols;
+  struct grid grid;
   int row, col;          /* place of this PE in the grid */
   struct range y, x;     /* cells of this PE */
   long stride;           /* cells from one row to the next, on every PE */
@@ -61,51 +58,20 @@ static long reduce_sync[2][SHMEM_REDUCE_SYNC_SIZE];
 static double change_local, change_global;
 static long sum_local, sum_global;
 
-static void usage(const char *program) {
-  fprintf(stderr, "usage: %s [--grid RxC] [--count] [--time] [N [STEPS]]\n",
-          program);
-  exit(2);
-}
-
 static struct options parse(int argc, char **argv) {
   struct options o = {.n = 2048, .steps = 7000};
-  int numbers = 0;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--count") == 0) {
-      o.count = 1;
-    } else if (strcmp(argv[i], "--time") == 0) {
-      o.time = 1;
-    } else if (strcmp(argv[i], "--grid") == 0 && i + 1 < argc) {
-      if (sscanf(argv[++i], "%dx%d", &o.grid_rows, &o.grid_cols) != 2)
-        usage(argv[0]);
-    } else if (argv[i][0] != '-' && numbers < 2) {
-      long value = strtol(argv[i], NULL, 10);
-      if (value < 1) usage(argv[0]);
-      if (numbers++ == 0) o.n = value;
-      else o.steps = value;
-    } else {
-      usage(argv[0]);
-    }
-  }
+  const struct option table[] = {
+      {"--count", OPTION_FLAG, &o.count}, {"--time", OPTION_FLAG, &o.time},
+      {"--grid", OPTION_GRID, &o.grid},   {NULL, OPTION_NUMBER, &o.n},
+      {NULL, OPTION_NUMBER, &o.steps},
+  };
+  options_read(argc, argv, "[--grid RxC] [--count] [--time] [N [STEPS]]", table,
+               sizeof table / sizeof *table);
   return o;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The cells of part `index` when n cells are shared out over `parts`. */
-static struct range share(long n, int parts, int index) {
-  long size = n / parts, rest = n % parts;
-  struct range r = {index * size + (index < rest ? index : rest),
-                    size + (index < rest)};
-  return r;
-}
-
 static int pe_at(const struct block *b, int row, int col) {
-  return row * b->grid_cols + col;
+  return row * b->grid.cols + col;
 }
 
 static double *cell(const struct block *b, double *plate, long y, long x) {
@@ -113,19 +79,12 @@ static double *cell(const struct block *b, double *plate, long y, long x) {
 }
 
 static void choose_grid(struct block *b, const struct options *o) {
-  b->grid_rows = o->grid_rows;
-  b->grid_cols = o->grid_cols;
-  if (b->grid_rows == 0) {
-    b->grid_rows = 1;
-    for (int r = 2; r * r <= b->npes; r++)
-      if (b->npes % r == 0) b->grid_rows = r;
-    b->grid_cols = b->npes / b->grid_rows;
-  }
-  if (b->grid_rows * b->grid_cols != b->npes || b->grid_rows < 1 ||
-      b->grid_rows > o->n || b->grid_cols > o->n) {
+  b->grid = o->grid;
+  if (!grid_choose(&b->grid, b->npes) ||
+      b->grid.rows > o->n || b->grid.cols > o->n) {
     if (b->me == 0)
       fprintf(stderr, "heat: no %dx%d grid of %d PEs on %ld cells\n",
-              b->grid_rows, b->grid_cols, b->npes, o->n);
+              b->grid.rows, b->grid.cols, b->npes, o->n);
     shmem_global_exit(2);
   }
 }
@@ -135,14 +94,14 @@ static void set_up(struct block *b, const struct options *o) {
   b->me = CALL(shmem_my_pe, 0);
   b->npes = CALL(shmem_n_pes, 0);
   choose_grid(b, o);
-  b->row = b->me / b->grid_cols;
-  b->col = b->me % b->grid_cols;
-  b->y = share(o->n, b->grid_rows, b->row);
-  b->x = share(o->n, b->grid_cols, b->col);
+  b->row = b->me / b->grid.cols;
+  b->col = b->me % b->grid.cols;
+  b->y = share(o->n, b->grid.rows, b->row);
+  b->x = share(o->n, b->grid.cols, b->col);
 
   /* The largest block and its halo, so that all PEs allocate the same. */
-  long rows = share(o->n, b->grid_rows, 0).size + 2;
-  b->stride = share(o->n, b->grid_cols, 0).size + 2;
+  long rows = share(o->n, b->grid.rows, 0).size + 2;
+  b->stride = share(o->n, b->grid.cols, 0).size + 2;
   size_t bytes = (size_t)(rows * b->stride) * sizeof(double);
   b->now = CALL(shmem_malloc, bytes, bytes);
   b->next = CALL(shmem_malloc, bytes, bytes);
@@ -189,16 +148,16 @@ static void get_column(const struct block *b, long x, long from_x, int pe) {
 
 static void exchange_halo(const struct block *b, long n) {
   if (b->row > 0) {
-    long above = share(n, b->grid_rows, b->row - 1).size;
+    long above = share(n, b->grid.rows, b->row - 1).size;
     get_row(b, 0, above, pe_at(b, b->row - 1, b->col));
   }
-  if (b->row < b->grid_rows - 1)
+  if (b->row < b->grid.rows - 1)
     get_row(b, b->y.size + 1, 1, pe_at(b, b->row + 1, b->col));
   if (b->col > 0) {
-    long left = share(n, b->grid_cols, b->col - 1).size;
+    long left = share(n, b->grid.cols, b->col - 1).size;
     get_column(b, 0, left, pe_at(b, b->row, b->col - 1));
   }
-  if (b->col < b->grid_cols - 1)
+  if (b->col < b->grid.cols - 1)
     get_column(b, b->x.size + 1, 1, pe_at(b, b->row, b->col + 1));
 }
 
@@ -262,7 +221,7 @@ int main(int argc, char **argv) {
   long sum = checksum(&b);
 
   if (b.me == 0) {
-    printf("grid %dx%d\n", b.grid_rows, b.grid_cols);
+    printf("grid %dx%d\n", b.grid.rows, b.grid.cols);
     printf("heat n=%ld steps=%ld checksum=%ld residual=%.9e\n", o.n, o.steps,
            sum, residual);
     fflush(stdout);

@@ -39,23 +39,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "../common/count.h"
+#include "../common/grid.h"
+#include "../common/options.h"
 
 #define CHECK_EVERY 10
 
 struct options {
   long n, sweeps;
-  int grid_rows, grid_cols;
+  struct grid grid;
   double tolerance;
   double imbalance; /* share of its computation that an odd PE adds */
   int per_pe, count, time;
-};
-
-/* A range of cells along one axis: how many, and where it starts. */
-struct range {
-  long start, size;
 };
 
 /* What reductions work on. Symmetric heap: every transport serves it best. */
@@ -69,7 +66,7 @@ struct shared {
 
 struct block {
   int me, npes;
-  int grid_rows, grid_cols;
+  struct grid grid;
   int row, col;          /* place of this PE in the grid */
   long ny, nx;           /* cells of the whole */
   struct range y, x;     /* cells of this PE */
@@ -79,61 +76,27 @@ struct block {
   double factor;         /* of over-relaxation */
 };
 
-static void usage(const char *program) {
-  fprintf(stderr,
-          "usage: %s [--per-pe] [--tolerance T] [--imbalance PERCENT]"
-          " [--grid RxC] [--count] [--time] [N [SWEEPS]]\n",
-          program);
-  exit(2);
-}
-
 static struct options parse(int argc, char **argv) {
   struct options o = {.n = 256, .sweeps = 1000, .tolerance = 1e-9};
-  int numbers = 0;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--count") == 0) {
-      o.count = 1;
-    } else if (strcmp(argv[i], "--time") == 0) {
-      o.time = 1;
-    } else if (strcmp(argv[i], "--per-pe") == 0) {
-      o.per_pe = 1;
-    } else if (strcmp(argv[i], "--tolerance") == 0 && i + 1 < argc) {
-      o.tolerance = strtod(argv[++i], NULL);
-      if (!(o.tolerance >= 0 && o.tolerance <= 1)) usage(argv[0]);
-    } else if (strcmp(argv[i], "--imbalance") == 0 && i + 1 < argc) {
-      o.imbalance = strtod(argv[++i], NULL) / 100.0;
-      if (!(o.imbalance >= 0 && o.imbalance <= 1e4)) usage(argv[0]);
-    } else if (strcmp(argv[i], "--grid") == 0 && i + 1 < argc) {
-      if (sscanf(argv[++i], "%dx%d", &o.grid_rows, &o.grid_cols) != 2)
-        usage(argv[0]);
-    } else if (argv[i][0] != '-' && numbers < 2) {
-      long value = strtol(argv[i], NULL, 10);
-      if (value < 1) usage(argv[0]);
-      if (numbers++ == 0) o.n = value;
-      else o.sweeps = value;
-    } else {
-      usage(argv[0]);
-    }
-  }
+  const struct option table[] = {
+      {"--count", OPTION_FLAG, &o.count},
+      {"--time", OPTION_FLAG, &o.time},
+      {"--per-pe", OPTION_FLAG, &o.per_pe},
+      {"--tolerance", OPTION_FRACTION, &o.tolerance},
+      {"--imbalance", OPTION_PERCENT, &o.imbalance},
+      {"--grid", OPTION_GRID, &o.grid},
+      {NULL, OPTION_NUMBER, &o.n},
+      {NULL, OPTION_NUMBER, &o.sweeps},
+  };
+  options_read(argc, argv,
+               "[--per-pe] [--tolerance T] [--imbalance PERCENT]"
+               " [--grid RxC] [--count] [--time] [N [SWEEPS]]",
+               table, sizeof table / sizeof *table);
   return o;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The cells of part `index` when n cells are shared out over `parts`. */
-static struct range share(long n, int parts, int index) {
-  long size = n / parts, rest = n % parts;
-  struct range r = {index * size + (index < rest ? index : rest),
-                    size + (index < rest)};
-  return r;
-}
-
 static int pe_at(const struct block *b, int row, int col) {
-  return row * b->grid_cols + col;
+  return row * b->grid.cols + col;
 }
 
 static double *cell(const struct block *b, long y, long x) {
@@ -141,19 +104,12 @@ static double *cell(const struct block *b, long y, long x) {
 }
 
 static void choose_grid(struct block *b, const struct options *o) {
-  b->grid_rows = o->grid_rows;
-  b->grid_cols = o->grid_cols;
-  if (b->grid_rows == 0) {
-    b->grid_rows = 1;
-    for (int r = 2; r * r <= b->npes; r++)
-      if (b->npes % r == 0) b->grid_rows = r;
-    b->grid_cols = b->npes / b->grid_rows;
-  }
-  if (b->grid_rows * b->grid_cols != b->npes || b->grid_rows < 1 ||
-      (!o->per_pe && (b->grid_rows > o->n || b->grid_cols > o->n))) {
+  b->grid = o->grid;
+  if (!grid_choose(&b->grid, b->npes) ||
+      (!o->per_pe && (b->grid.rows > o->n || b->grid.cols > o->n))) {
     if (b->me == 0)
       fprintf(stderr, "sor: no %dx%d grid of %d PEs on %ld cells\n",
-              b->grid_rows, b->grid_cols, b->npes, o->n);
+              b->grid.rows, b->grid.cols, b->npes, o->n);
     shmem_global_exit(2);
   }
 }
@@ -179,17 +135,17 @@ static void set_up(struct block *b, const struct options *o) {
   b->me = CALL(shmem_my_pe, 0);
   b->npes = CALL(shmem_n_pes, 0);
   choose_grid(b, o);
-  b->row = b->me / b->grid_cols;
-  b->col = b->me % b->grid_cols;
-  b->ny = o->n * (o->per_pe ? b->grid_rows : 1);
-  b->nx = o->n * (o->per_pe ? b->grid_cols : 1);
-  b->y = share(b->ny, b->grid_rows, b->row);
-  b->x = share(b->nx, b->grid_cols, b->col);
+  b->row = b->me / b->grid.cols;
+  b->col = b->me % b->grid.cols;
+  b->ny = o->n * (o->per_pe ? b->grid.rows : 1);
+  b->nx = o->n * (o->per_pe ? b->grid.cols : 1);
+  b->y = share(b->ny, b->grid.rows, b->row);
+  b->x = share(b->nx, b->grid.cols, b->col);
   b->factor = best_factor(b->ny, b->nx);
 
   /* The largest block and its halo, so that all PEs allocate the same. */
-  long rows = share(b->ny, b->grid_rows, 0).size + 2;
-  b->stride = share(b->nx, b->grid_cols, 0).size + 2;
+  long rows = share(b->ny, b->grid.rows, 0).size + 2;
+  b->stride = share(b->nx, b->grid.cols, 0).size + 2;
   b->u = symmetric((size_t)(rows * b->stride) * sizeof(double));
   b->shared = symmetric(sizeof *b->shared);
   for (int s = 0; s < 2; s++)
@@ -247,16 +203,16 @@ static void get_column(const struct block *b, long x, long from_x, int pe,
 /* Fetches what the cells of a colour need from the neighbours. */
 static void exchange_halo(const struct block *b, int colour) {
   if (b->row > 0) {
-    long above = share(b->ny, b->grid_rows, b->row - 1).size;
+    long above = share(b->ny, b->grid.rows, b->row - 1).size;
     get_row(b, 0, above, pe_at(b, b->row - 1, b->col));
   }
-  if (b->row < b->grid_rows - 1)
+  if (b->row < b->grid.rows - 1)
     get_row(b, b->y.size + 1, 1, pe_at(b, b->row + 1, b->col));
   if (b->col > 0) {
-    long left = share(b->nx, b->grid_cols, b->col - 1).size;
+    long left = share(b->nx, b->grid.cols, b->col - 1).size;
     get_column(b, 0, left, pe_at(b, b->row, b->col - 1), 1, colour);
   }
-  if (b->col < b->grid_cols - 1)
+  if (b->col < b->grid.cols - 1)
     get_column(b, b->x.size + 1, 1, pe_at(b, b->row, b->col + 1), b->x.size,
                colour);
 }
@@ -361,7 +317,7 @@ int main(int argc, char **argv) {
   const char *state = verdict(&b, &o, residual, before, after);
 
   if (b.me == 0) {
-    printf("grid %dx%d\n", b.grid_rows, b.grid_cols);
+    printf("grid %dx%d\n", b.grid.rows, b.grid.cols);
     printf("sor cells=%ldx%ld sweeps=%ld checksum=%ld residual=%.6e"
            " distance=%.6e state=%s\n",
            b.ny, b.nx, sweeps, b.shared->sum_all[0], residual, after, state);

@@ -36,20 +36,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "../common/count.h"
+#include "../common/grid.h"
+#include "../common/options.h"
 
 struct options {
   long n, block, rounds;
-  int grid_rows, grid_cols;
+  struct grid grid;
   double imbalance; /* share of its computation that an odd PE adds */
   int blocking, count, time;
-};
-
-/* A range of indices along one axis: how many, and where it starts. */
-struct range {
-  long start, size;
 };
 
 /* A piece of the inner dimension, and who has its parts of A and B. */
@@ -68,7 +65,7 @@ struct shared {
 
 struct matrices {
   int me, npes;
-  int grid_rows, grid_cols;
+  struct grid grid;
   int row, col;      /* place of this PE in the grid */
   struct range y, x; /* rows and columns of C of this PE */
   double *a;         /* symmetric: columns of A, one after the other */
@@ -80,58 +77,27 @@ struct matrices {
   struct shared *shared;
 };
 
-static void usage(const char *program) {
-  fprintf(stderr,
-          "usage: %s [--blocking] [--imbalance PERCENT] [--grid RxC] [--count]"
-          " [--time] [N [BLOCK [ROUNDS]]]\n",
-          program);
-  exit(2);
-}
-
 static struct options parse(int argc, char **argv) {
   struct options o = {.n = 1024, .block = 64, .rounds = 10};
-  long *places[] = {&o.n, &o.block, &o.rounds};
-  size_t place = 0;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--count") == 0) {
-      o.count = 1;
-    } else if (strcmp(argv[i], "--time") == 0) {
-      o.time = 1;
-    } else if (strcmp(argv[i], "--blocking") == 0) {
-      o.blocking = 1;
-    } else if (strcmp(argv[i], "--imbalance") == 0 && i + 1 < argc) {
-      o.imbalance = strtod(argv[++i], NULL) / 100.0;
-      if (!(o.imbalance >= 0 && o.imbalance <= 1e4)) usage(argv[0]);
-    } else if (strcmp(argv[i], "--grid") == 0 && i + 1 < argc) {
-      if (sscanf(argv[++i], "%dx%d", &o.grid_rows, &o.grid_cols) != 2)
-        usage(argv[0]);
-    } else if (argv[i][0] != '-' && place < sizeof places / sizeof *places) {
-      long value = strtol(argv[i], NULL, 10);
-      if (value < 1) usage(argv[0]);
-      *places[place++] = value;
-    } else {
-      usage(argv[0]);
-    }
-  }
+  const struct option table[] = {
+      {"--count", OPTION_FLAG, &o.count},
+      {"--time", OPTION_FLAG, &o.time},
+      {"--blocking", OPTION_FLAG, &o.blocking},
+      {"--imbalance", OPTION_PERCENT, &o.imbalance},
+      {"--grid", OPTION_GRID, &o.grid},
+      {NULL, OPTION_NUMBER, &o.n},
+      {NULL, OPTION_NUMBER, &o.block},
+      {NULL, OPTION_NUMBER, &o.rounds},
+  };
+  options_read(argc, argv,
+               "[--blocking] [--imbalance PERCENT] [--grid RxC] [--count]"
+               " [--time] [N [BLOCK [ROUNDS]]]",
+               table, sizeof table / sizeof *table);
   return o;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The indices of part `index` when n of them are shared out over `parts`. */
-static struct range share(long n, int parts, int index) {
-  long size = n / parts, rest = n % parts;
-  struct range r = {index * size + (index < rest ? index : rest),
-                    size + (index < rest)};
-  return r;
-}
-
 static int pe_at(const struct matrices *m, int row, int col) {
-  return row * m->grid_cols + col;
+  return row * m->grid.cols + col;
 }
 
 static void *need(void *memory) {
@@ -152,19 +118,12 @@ static double *symmetric_numbers(long rows, long cols) {
 }
 
 static void choose_grid(struct matrices *m, const struct options *o) {
-  m->grid_rows = o->grid_rows;
-  m->grid_cols = o->grid_cols;
-  if (m->grid_rows == 0) {
-    m->grid_rows = 1;
-    for (int r = 2; r * r <= m->npes; r++)
-      if (m->npes % r == 0) m->grid_rows = r;
-    m->grid_cols = m->npes / m->grid_rows;
-  }
-  if (m->grid_rows * m->grid_cols != m->npes || m->grid_rows < 1 ||
-      m->grid_rows > o->n || m->grid_cols > o->n) {
+  m->grid = o->grid;
+  if (!grid_choose(&m->grid, m->npes) ||
+      m->grid.rows > o->n || m->grid.cols > o->n) {
     if (m->me == 0)
       fprintf(stderr, "srumma: no %dx%d grid of %d PEs on %ld rows\n",
-              m->grid_rows, m->grid_cols, m->npes, o->n);
+              m->grid.rows, m->grid.cols, m->npes, o->n);
     shmem_global_exit(2);
   }
 }
@@ -175,8 +134,8 @@ static void cut_pieces(struct matrices *m, const struct options *o) {
   long k = 0;
   int col = 0, row = 0;
   while (k < o->n) {
-    struct range a = share(o->n, m->grid_cols, col);
-    struct range b = share(o->n, m->grid_rows, row);
+    struct range a = share(o->n, m->grid.cols, col);
+    struct range b = share(o->n, m->grid.rows, row);
     long a_end = a.start + a.size, b_end = b.start + b.size;
     long end = k + o->block;
     if (end > a_end) end = a_end;
@@ -198,15 +157,15 @@ static void set_up(struct matrices *m, const struct options *o) {
   m->me = CALL(shmem_my_pe, 0);
   m->npes = CALL(shmem_n_pes, 0);
   choose_grid(m, o);
-  m->row = m->me / m->grid_cols;
-  m->col = m->me % m->grid_cols;
-  m->y = share(o->n, m->grid_rows, m->row);
-  m->x = share(o->n, m->grid_cols, m->col);
+  m->row = m->me / m->grid.cols;
+  m->col = m->me % m->grid.cols;
+  m->y = share(o->n, m->grid.rows, m->row);
+  m->x = share(o->n, m->grid.cols, m->col);
   cut_pieces(m, o);
 
   /* The largest block, so that all PEs allocate the same. */
-  long rows = share(o->n, m->grid_rows, 0).size;
-  long cols = share(o->n, m->grid_cols, 0).size;
+  long rows = share(o->n, m->grid.rows, 0).size;
+  long cols = share(o->n, m->grid.cols, 0).size;
   m->a = symmetric_numbers(rows, cols);
   m->b = symmetric_numbers(rows, cols);
   m->shared = need(CALL(shmem_malloc, sizeof *m->shared, sizeof *m->shared));
@@ -227,8 +186,8 @@ static long inner_a(long k) { return k * 37 % 101 - 50; }
 static long inner_b(long k) { return k * 59 % 103 - 51; }
 
 static void fill(const struct matrices *m, long n) {
-  struct range a = share(n, m->grid_cols, m->col);
-  struct range b = share(n, m->grid_rows, m->row);
+  struct range a = share(n, m->grid.cols, m->col);
+  struct range b = share(n, m->grid.rows, m->row);
   for (long k = 0; k < a.size; k++)
     for (long y = 0; y < m->y.size; y++)
       m->a[k * m->y.size + y] =
@@ -347,7 +306,7 @@ int main(int argc, char **argv) {
   long sum = m.shared->sum_all[0], wrong = m.shared->sum_all[1];
 
   if (m.me == 0) {
-    printf("grid %dx%d\n", m.grid_rows, m.grid_cols);
+    printf("grid %dx%d\n", m.grid.rows, m.grid.cols);
     printf("srumma n=%ld rounds=%ld checksum=%ld wrong=%ld\n", o.n, o.rounds,
            sum, wrong);
     fflush(stdout);
