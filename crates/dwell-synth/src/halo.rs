@@ -27,17 +27,16 @@
 
 use std::path::Path;
 
-use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole, RmaSyncLevel, RmaSyncType};
+use otf2::enums::{Paradigm, RmaSyncLevel, RmaSyncType};
 use otf2::event::{
-    Enter, Leave, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync,
-    RmaOpCompleteBlocking, RmaPut, RmaSync, RmaWaitChange,
+    Enter, Leave, RmaGroupSync, RmaOpCompleteBlocking, RmaPut, RmaSync, RmaWaitChange,
 };
-use otf2::id::{AttributeRef, GroupRef, MatchingId, Rank, RegionRef, Time};
+use otf2::id::{AttributeRef, GroupRef, MatchingId, Rank, Time};
 use otf2::write::EventWriter;
 use otf2::{Attribute, AttributeValue, List};
-use rayon::prelude::*;
 
-use crate::world::{self, FIRST_GROUP, RANKS_PER_NODE, RegionRow, WINDOW, World};
+use crate::calls::{Collective, Get, INSIDE, Span};
+use crate::world::{FIRST_GROUP, Program, RANKS_PER_NODE, WINDOW, regions};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one phase to that of the next, T(j + 1) - T(j). Everything that happens in a phase
@@ -57,7 +56,6 @@ pub const COMPLETION: u64 = 2_000;
 
 /// Nanoseconds that a synchronisation takes after the last process has arrived.
 const RELEASE: u64 = 700;
-const INSIDE: u64 = 40;
 /// Bytes of a halo.
 const HALO: u64 = 3 * 512 * 8;
 
@@ -77,53 +75,16 @@ pub struct Options {
 
 const OFFSET: AttributeRef = AttributeRef(0);
 
-const MAIN: RegionRef = RegionRef(0);
-const GET: RegionRef = RegionRef(1);
-const SYNC_ALL: RegionRef = RegionRef(2);
-const SYNC_IMAGES: RegionRef = RegionRef(3);
-const NOTIFY_CALL: RegionRef = RegionRef(4);
-const NOTIFY_WAIT: RegionRef = RegionRef(5);
-const PUT_FLAG: RegionRef = RegionRef(6);
-const WAIT_FLAG: RegionRef = RegionRef(7);
-
-const REGIONS: &[RegionRow] = &[
-    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
-    RegionRow {
-        name: "caf_get",
-        role: RegionRole::Rma,
-        meaning: "layer=caf operation=get progress=always",
-    },
-    RegionRow {
-        name: "caf_sync_all",
-        role: RegionRole::Barrier,
-        meaning: "layer=caf operation=barrier progress=always completes=remote",
-    },
-    RegionRow {
-        name: "caf_sync_images",
-        role: RegionRole::Rma,
-        meaning: "layer=caf operation=other progress=always",
-    },
-    RegionRow {
-        name: "caf_notify",
-        role: RegionRole::Rma,
-        meaning: "layer=caf operation=other progress=always",
-    },
-    RegionRow {
-        name: "caf_notify_wait",
-        role: RegionRole::Rma,
-        meaning: "layer=caf operation=wait_change progress=always",
-    },
-    RegionRow {
-        name: "caf_put_flag",
-        role: RegionRole::Rma,
-        meaning: "layer=caf operation=put progress=always",
-    },
-    RegionRow {
-        name: "caf_wait_flag",
-        role: RegionRole::Rma,
-        meaning: "layer=caf operation=wait_change progress=always",
-    },
-];
+regions! {
+    MAIN = 0 "main" Function "";
+    GET = 1 "caf_get" Rma "layer=caf operation=get progress=always";
+    SYNC_ALL = 2 "caf_sync_all" Barrier "layer=caf operation=barrier progress=always completes=remote";
+    SYNC_IMAGES = 3 "caf_sync_images" Rma "layer=caf operation=other progress=always";
+    NOTIFY_CALL = 4 "caf_notify" Rma "layer=caf operation=other progress=always";
+    NOTIFY_WAIT = 5 "caf_notify_wait" Rma "layer=caf operation=wait_change progress=always";
+    PUT_FLAG = 6 "caf_put_flag" Rma "layer=caf operation=put progress=always";
+    WAIT_FLAG = 7 "caf_wait_flag" Rma "layer=caf operation=wait_change progress=always";
+}
 
 /// The four ways to synchronise.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,14 +100,6 @@ struct Plan {
     ranks: u64,
     rounds: u64,
     seed: u64,
-}
-
-/// A get: the rank it reads from, its time, and how long it waits.
-struct Get {
-    from: u64,
-    enter: u64,
-    waited: u64,
-    leave: u64,
 }
 
 /// The position of a synchronisation: before the gets or after them.
@@ -183,14 +136,8 @@ impl Plan {
     }
 
     fn gets(&self, p: u64, phase: u64) -> Vec<Get> {
-        let mut now = self.first_get(p, phase);
-        let get = |from: u64| {
-            let enter = now;
-            let served = enter.max(self.first_get(from, phase));
-            now = served + TRANSFER;
-            Get { from, enter, waited: served - enter, leave: now }
-        };
-        self.partners(p, phase).into_iter().map(get).collect()
+        let arrival = |from| self.first_get(from, phase);
+        Get::in_turn(self.first_get(p, phase), self.partners(p, phase), arrival, TRANSFER)
     }
 
     /// Returns E(p), the time at which a rank enters a synchronisation.
@@ -215,33 +162,31 @@ impl Plan {
         Self::begin(self.phases()) + PHASE
     }
 
-    /// Returns the last enter and the least lateness of a synchronisation of all ranks.
-    fn barrier(&self, phase: u64, when: When) -> (u64, u64) {
-        let ranks = || (0..self.ranks).into_par_iter();
-        (
-            ranks().map(|p| self.enter(p, phase, when)).max().unwrap_or(0),
-            ranks().map(|p| self.lateness(p, phase, when)).min().unwrap_or(0),
-        )
+    fn barrier(&self, phase: u64, when: When) -> Collective {
+        let enter = |p| self.enter(p, phase, when);
+        Collective::of(self.ranks, enter, |p| self.lateness(p, phase, when))
     }
 
-    fn barriers(&self) -> Vec<[(u64, u64); 2]> {
+    /// Returns the values of both synchronisations of each phase. They are 0 unless the phase synchronises all ranks.
+    fn barriers(&self) -> Vec<[Collective; 2]> {
         let of = |phase| [self.barrier(phase, When::Before), self.barrier(phase, When::After)];
         (0..self.phases())
             .map(|phase| if Self::way(phase) == Way::All { of(phase) } else { Default::default() })
             .collect()
     }
 
-    fn severities(&self, p: u64, barriers: &[[(u64, u64); 2]]) -> Severities {
+    fn severities(&self, p: u64, barriers: &[[Collective; 2]]) -> Severities {
         let mut sum = Severities::default();
         for (phase, barrier) in (0..).zip(barriers) {
             sum.wait_for_progress += self.gets(p, phase).iter().map(|it| it.waited).sum::<u64>();
-            for (when, (last, least)) in [When::Before, When::After].into_iter().zip(barrier) {
+            for (when, all) in [When::Before, When::After].into_iter().zip(barrier) {
                 let enter = self.enter(p, phase, when);
                 let partners = self.partners(p, phase);
                 match Self::way(phase) {
                     Way::All => {
-                        sum.barrier_wait += last - enter;
-                        sum.barrier_completion += self.lateness(p, phase, when) - least;
+                        sum.barrier_wait += all.last_enter - enter;
+                        sum.barrier_completion +=
+                            self.lateness(p, phase, when) - all.least_lateness;
                     }
                     Way::Partners => {
                         let last = partners.iter().map(|q| self.enter(*q, phase, when)).max();
@@ -274,25 +219,15 @@ pub fn generate(
 ) -> otf2::Result<Truth> {
     let Options { ranks, rounds, seed } = *options;
     let plan = &Plan { ranks, rounds, seed };
-    let archive = world::create(directory, "halo exchange, synthetic", ranks, seed)?;
-    let barriers = plan.barriers();
-    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
-    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
-        let writer = Writer { plan, p: rank, events, totals: Totals::default(), operations: 0 };
-        writer.write(&barriers)
-    })?;
-    let mut truth = Truth::new("halo", &[("ranks", ranks), ("rounds", rounds), ("seed", seed)]);
-    totals.iter().for_each(|part| truth.totals += *part);
-    let severities =
-        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
-    truth.add_severities(severities);
-    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
     // A group for each rank and axis.
     let groups: Vec<Vec<u64>> =
         (0..2 * ranks).map(|number| plan.partners(number / 2, number % 2)).collect();
-    let world = World {
-        events: &counts,
-        duration: plan.duration(),
+    let program = Program {
+        kind: "halo",
+        description: "halo exchange, synthetic",
+        ranks,
+        seed,
+        options: &[("rounds", rounds)],
         paradigm: Paradigm::User, // OTF2 has none for coarrays.
         paradigm_name: "Coarrays",
         regions: REGIONS,
@@ -301,8 +236,16 @@ pub fn generate(
         ranks_per_node: RANKS_PER_NODE,
         groups: &groups,
     };
-    world.finish(archive)?;
-    Ok(truth)
+    let archive = program.create(directory)?;
+    let barriers = plan.barriers();
+    archive.write(
+        progress,
+        |rank, events| {
+            let writer = Writer { plan, p: rank, events, totals: Totals::default(), operations: 0 };
+            writer.write(&barriers)
+        },
+        |rank| plan.severities(rank, &barriers),
+    )
 }
 
 /// Writes the events of a rank.
@@ -315,24 +258,17 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    fn write(mut self, barriers: &[[(u64, u64); 2]]) -> otf2::Result<Totals> {
+    fn write(mut self, barriers: &[[Collective; 2]]) -> otf2::Result<Totals> {
         self.events.write(Time(0), Enter { region: MAIN })?;
         for (phase, &[before, after]) in (0..).zip(barriers) {
-            self.synchronise(phase, When::Before, before.0)?;
+            self.synchronise(phase, When::Before, before)?;
             for get in self.plan.gets(self.p, phase) {
-                let (win, matching_id) = (WINDOW, MatchingId(self.operations));
-                let remote = Rank(get.from as u32);
+                get.write(GET, HALO, MatchingId(self.operations), self.events)?;
                 self.operations += 1;
-                self.events.write(Time(get.enter), Enter { region: GET })?;
-                let record = RmaGet { win, remote, bytes: HALO, matching_id };
-                self.events.write(Time(get.enter + INSIDE), record)?;
-                let done = RmaOpCompleteBlocking { win, matching_id };
-                self.events.write(Time(get.leave - INSIDE), done)?;
-                self.events.write(Time(get.leave), Leave { region: GET })?;
                 self.totals.gets += 1;
                 self.totals.bytes_get += HALO;
             }
-            self.synchronise(phase, When::After, after.0)?;
+            self.synchronise(phase, When::After, after)?;
         }
         let end = self.plan.duration();
         self.totals.duration_ns = end;
@@ -340,25 +276,15 @@ impl Writer<'_> {
         Ok(self.totals)
     }
 
-    fn synchronise(&mut self, phase: u64, when: When, last: u64) -> otf2::Result<()> {
+    fn synchronise(&mut self, phase: u64, when: When, all: Collective) -> otf2::Result<()> {
         let (plan, p) = (self.plan, self.p);
         let enter = plan.enter(p, phase, when);
         let partners = plan.partners(p, phase);
         match Plan::way(phase) {
             Way::All => {
-                let end = last + RELEASE + plan.lateness(p, phase, when);
-                self.events.write(Time(enter), Enter { region: SYNC_ALL })?;
-                self.events.write(Time(enter), RmaCollectiveBegin {})?;
-                let record = RmaCollectiveEnd {
-                    collective_op: CollectiveOp::Barrier,
-                    sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
-                    win: WINDOW,
-                    root: CollectiveRoot::None,
-                    bytes_sent: 0,
-                    bytes_received: 0,
-                };
-                self.events.write(Time(end), record)?;
-                self.events.write(Time(end + INSIDE), Leave { region: SYNC_ALL })?;
+                let end = all.last_enter + RELEASE + plan.lateness(p, phase, when);
+                let span = Span { enter, begin: enter, end };
+                span.write_rma_barrier(SYNC_ALL, self.events)?;
                 self.totals.collectives += 1;
             }
             Way::Partners => {

@@ -13,6 +13,7 @@
 //!
 //! The same options give the same bytes, for any number of threads.
 
+mod calls;
 pub mod halo;
 pub mod random;
 pub mod report;

@@ -12,8 +12,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use otf2::enums::{
-    CollectiveOp, CollectiveRoot, LockType, Paradigm, RegionRole, RmaAtomicType, RmaSyncLevel,
-    RmaSyncType,
+    CollectiveOp, CollectiveRoot, LockType, Paradigm, RmaAtomicType, RmaSyncLevel, RmaSyncType,
 };
 use otf2::event::{
     Enter, Event, Leave, MpiRecv, MpiSend, RmaAcquireLock, RmaAtomic, RmaCollectiveBegin,
@@ -25,7 +24,7 @@ use otf2::{Attribute, AttributeValue, List};
 use rayon::prelude::*;
 
 use crate::rng::Rng;
-use crate::world::{self, RegionRow, WINDOW, WORLD, World};
+use crate::world::{Program, WINDOW, WORLD, regions};
 use crate::{Progress, Totals, Truth};
 
 /// Options of [`generate`]. Together they determine every byte of the archive. Memory grows with `ranks` × `segments` ×
@@ -48,15 +47,6 @@ pub struct Options {
 const OFFSET: AttributeRef = AttributeRef(0);
 /// Attribute of the end of a collective: its sequence number.
 const SEQUENCE: AttributeRef = AttributeRef(1);
-
-/// Defines a constant for each region, and the list of all regions.
-macro_rules! regions {
-    ($( $name:ident = $number:literal $text:literal $role:ident $meaning:literal; )*) => {
-        $( const $name: RegionRef = RegionRef($number); )*
-        const REGIONS: &[RegionRow] =
-            &[$( RegionRow { name: $text, role: RegionRole::$role, meaning: $meaning }, )*];
-    };
-}
 
 regions! {
     MAIN = 0 "main" Function "";
@@ -461,36 +451,12 @@ pub fn generate(
     progress: Progress<'_>,
 ) -> otf2::Result<Truth> {
     let Options { ranks, segments, operations, seed } = *options;
-    let archive = world::create(directory, "random operations, synthetic", ranks, seed)?;
-    let mut processes: Vec<Process> = (0..ranks).map(|rank| Process::new(rank, seed)).collect();
-    let mut rng = Rng::new(seed, u64::MAX);
-    let mut held = LockTimes::new();
-    for number in 0..segments {
-        segment(options, number, &mut processes, &mut rng, &mut held);
-    }
-    processes.iter_mut().for_each(Process::end);
-
-    let processes = processes.into_par_iter().map(|process| (process.rank, process));
-    let totals = world::write_ranks(&archive, processes, progress, |_, process, events| {
-        for (time, attribute, event) in process.events {
-            let attribute = attribute.map(|(attribute, value)| {
-                [Attribute { attribute, value: AttributeValue::Uint64(value) }]
-            });
-            let attributes = attribute.as_ref().map_or(&[][..], |list| list);
-            events.write_with(Time(time), List::from(attributes), event)?;
-        }
-        Ok(process.totals)
-    })?;
-
-    let mut truth = Truth::new(
-        "random",
-        &[("ranks", ranks), ("segments", segments), ("operations", operations), ("seed", seed)],
-    );
-    totals.iter().for_each(|part| truth.totals += *part);
-    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
-    let world = World {
-        events: &counts,
-        duration: truth.totals.duration_ns,
+    let program = Program {
+        kind: "random",
+        description: "random operations, synthetic",
+        ranks,
+        seed,
+        options: &[("segments", segments), ("operations", operations)],
         paradigm: Paradigm::Shmem,
         paradigm_name: "OpenSHMEM",
         regions: REGIONS,
@@ -499,6 +465,23 @@ pub fn generate(
         ranks_per_node: 2,
         groups: &[],
     };
-    world.finish(archive)?;
-    Ok(truth)
+    let archive = program.create(directory)?;
+    let mut processes: Vec<Process> = (0..ranks).map(|rank| Process::new(rank, seed)).collect();
+    let mut rng = Rng::new(seed, u64::MAX);
+    let mut held = LockTimes::new();
+    for number in 0..segments {
+        segment(options, number, &mut processes, &mut rng, &mut held);
+    }
+    processes.iter_mut().for_each(Process::end);
+
+    archive.write_from(processes.into_par_iter(), progress, |_, process, events| {
+        for (time, attribute, event) in process.events {
+            let attribute = attribute.map(|(attribute, value)| {
+                [Attribute { attribute, value: AttributeValue::Uint64(value) }]
+            });
+            let attributes = attribute.as_ref().map_or(&[][..], |list| list);
+            events.write_with(Time(time), List::from(attributes), event)?;
+        }
+        Ok(process.totals)
+    })
 }

@@ -38,16 +38,15 @@
 
 use std::path::Path;
 
-use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole};
+use otf2::enums::{CollectiveOp, Paradigm};
 use otf2::event::{
-    Enter, Event, Leave, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
-    MpiIsendComplete, MpiRecv, MpiSend,
+    Enter, Event, Leave, MpiIrecv, MpiIrecvRequest, MpiIsend, MpiIsendComplete, MpiRecv, MpiSend,
 };
 use otf2::id::{Rank, RegionRef, RequestId, Time};
 use otf2::write::EventWriter;
-use rayon::prelude::*;
 
-use crate::world::{self, RANKS_PER_NODE, RegionRow, WORLD, World};
+use crate::calls::{Collective, INSIDE, Span};
+use crate::world::{Program, RANKS_PER_NODE, WORLD, regions};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one step to that of the next, T(j + 1) - T(j). All calls of a step fit into it.
@@ -72,7 +71,6 @@ pub const COMPLETION: u64 = 2_000;
 
 /// Nanoseconds that a barrier takes after the last process has arrived.
 const RELEASE: u64 = 700;
-const INSIDE: u64 = 40;
 /// Bytes of messages that do not wait for the receiver, and of those that do. Once the receive is posted, these need nobody:
 /// the analysis asks larger ones for the progress of their partner as well.
 const SMALL: u64 = 1 << 10;
@@ -95,23 +93,15 @@ pub struct Options {
     pub seed: u64,
 }
 
-const MAIN: RegionRef = RegionRef(0);
-const SEND_CALL: RegionRef = RegionRef(1);
-const RECV: RegionRef = RegionRef(2);
-const ISEND: RegionRef = RegionRef(3);
-const IRECV: RegionRef = RegionRef(4);
-const WAITALL: RegionRef = RegionRef(5);
-const BARRIER_CALL: RegionRef = RegionRef(6);
-
-const REGIONS: &[RegionRow] = &[
-    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
-    RegionRow { name: "MPI_Send", role: RegionRole::Point2point, meaning: "" },
-    RegionRow { name: "MPI_Recv", role: RegionRole::Point2point, meaning: "" },
-    RegionRow { name: "MPI_Isend", role: RegionRole::Point2point, meaning: "" },
-    RegionRow { name: "MPI_Irecv", role: RegionRole::Point2point, meaning: "" },
-    RegionRow { name: "MPI_Waitall", role: RegionRole::Point2point, meaning: "" },
-    RegionRow { name: "MPI_Barrier", role: RegionRole::Barrier, meaning: "" },
-];
+regions! {
+    MAIN = 0 "main" Function "";
+    SEND_CALL = 1 "MPI_Send" Point2point "";
+    RECV = 2 "MPI_Recv" Point2point "";
+    ISEND = 3 "MPI_Isend" Point2point "";
+    IRECV = 4 "MPI_Irecv" Point2point "";
+    WAITALL = 5 "MPI_Waitall" Point2point "";
+    BARRIER_CALL = 6 "MPI_Barrier" Barrier "";
+}
 
 /// The five ways to send and receive.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -331,8 +321,8 @@ impl Turn<'_> {
     }
 }
 
-/// Last enter and least lateness of the barrier of a step, if the step has one.
-type Barrier = Option<(u64, u64)>;
+/// The barrier of a step, if the step has one.
+type Barrier = Option<Collective>;
 
 impl Plan {
     fn begin(step: u64) -> u64 {
@@ -349,12 +339,11 @@ impl Plan {
 
     fn barriers(&self) -> Vec<Barrier> {
         let of = |step: u64| {
-            let turns = || (0..self.ranks).into_par_iter().map(|p| self.turn(p, step));
-            let last = turns().map(Turn::enters_barrier).max();
-            last.zip(turns().map(Turn::lateness).min())
+            let enter = |p| self.turn(p, step).enters_barrier();
+            Collective::of(self.ranks, enter, |p| self.turn(p, step).lateness())
         };
         let has = |step: u64| (step + 1).is_multiple_of(BARRIER_EVERY);
-        (0..self.steps).map(|step| has(step).then(|| of(step)).flatten()).collect()
+        (0..self.steps).map(|step| has(step).then(|| of(step))).collect()
     }
 
     fn severities(&self, p: u64, barriers: &[Barrier]) -> Severities {
@@ -362,9 +351,9 @@ impl Plan {
         for (step, barrier) in (0..).zip(barriers) {
             let turn = self.turn(p, step);
             turn.calls().iter().for_each(|call| sum += call.waits);
-            if let Some((last, least)) = barrier {
-                sum.barrier_wait += last - turn.enters_barrier();
-                sum.barrier_completion += turn.lateness() - least;
+            if let Some(all) = barrier {
+                sum.barrier_wait += all.last_enter - turn.enters_barrier();
+                sum.barrier_completion += turn.lateness() - all.least_lateness;
             }
         }
         sum
@@ -383,21 +372,12 @@ pub fn generate(
 ) -> otf2::Result<Truth> {
     let Options { ranks, steps, seed } = *options;
     let plan = &Plan { ranks, steps, seed };
-    let archive = world::create(directory, "ring of messages, synthetic", ranks, seed)?;
-    let barriers = plan.barriers();
-    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
-    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
-        write_rank(plan, rank, &barriers, events)
-    })?;
-    let mut truth = Truth::new("ring", &[("ranks", ranks), ("steps", steps), ("seed", seed)]);
-    totals.iter().for_each(|part| truth.totals += *part);
-    let severities =
-        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
-    truth.add_severities(severities);
-    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
-    let world = World {
-        events: &counts,
-        duration: plan.duration(),
+    let program = Program {
+        kind: "ring",
+        description: "ring of messages, synthetic",
+        ranks,
+        seed,
+        options: &[("steps", steps)],
         paradigm: Paradigm::Mpi,
         paradigm_name: "MPI",
         regions: REGIONS,
@@ -406,8 +386,13 @@ pub fn generate(
         ranks_per_node: RANKS_PER_NODE,
         groups: &[],
     };
-    world.finish(archive)?;
-    Ok(truth)
+    let archive = program.create(directory)?;
+    let barriers = plan.barriers();
+    archive.write(
+        progress,
+        |rank, events| write_rank(plan, rank, &barriers, events),
+        |rank| plan.severities(rank, &barriers),
+    )
 }
 
 fn write_rank(
@@ -434,19 +419,11 @@ fn write_rank(
             }
             events.write(Time(leave), Leave { region })?;
         }
-        if let Some((last, _)) = barrier {
-            let (enter, end) = (turn.enters_barrier(), last + RELEASE + turn.lateness());
-            events.write(Time(enter), Enter { region: BARRIER_CALL })?;
-            events.write(Time(enter), MpiCollectiveBegin {})?;
-            let record = MpiCollectiveEnd {
-                collective_op: CollectiveOp::Barrier,
-                communicator: WORLD,
-                root: CollectiveRoot::None,
-                size_sent: 0,
-                size_received: 0,
-            };
-            events.write(Time(end), record)?;
-            events.write(Time(end + INSIDE), Leave { region: BARRIER_CALL })?;
+        if let Some(all) = barrier {
+            let enter = turn.enters_barrier();
+            let end = all.last_enter + RELEASE + turn.lateness();
+            let span = Span { enter, begin: enter, end };
+            span.write_mpi(BARRIER_CALL, CollectiveOp::Barrier, 0, events)?;
             totals.collectives += 1;
         }
     }

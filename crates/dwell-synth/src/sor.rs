@@ -27,15 +27,13 @@
 
 use std::path::Path;
 
-use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole};
-use otf2::event::{
-    Enter, Leave, MpiCollectiveBegin, MpiCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
-};
-use otf2::id::{MatchingId, Rank, RegionRef, Time};
+use otf2::enums::{CollectiveOp, Paradigm};
+use otf2::event::{Enter, Leave};
+use otf2::id::{MatchingId, Time};
 use otf2::write::EventWriter;
-use rayon::prelude::*;
 
-use crate::world::{self, RANKS_PER_NODE, RegionRow, WINDOW, WORLD, World};
+use crate::calls::{self, Collective, Get, Span};
+use crate::world::{Program, RANKS_PER_NODE, regions};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one exchange to that of the next, or to that of the reduction.
@@ -52,7 +50,6 @@ pub const HOLD: u64 = 50_000;
 pub const COMPLETION: u64 = 2_000;
 
 const REDUCTION: u64 = 5_000;
-const INSIDE: u64 = 40;
 /// Bytes of a halo: a column of 128 numbers.
 const HALO: u64 = 128 * 8;
 
@@ -70,29 +67,12 @@ pub struct Options {
     pub seed: u64,
 }
 
-const MAIN: RegionRef = RegionRef(0);
-const GET: RegionRef = RegionRef(1);
-const ALL_FENCE: RegionRef = RegionRef(2);
-const ALLREDUCE: RegionRef = RegionRef(3);
-
-const REGIONS: &[RegionRow] = &[
-    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
-    RegionRow {
-        name: "ARMCI_Get",
-        role: RegionRole::Rma,
-        meaning: "layer=armci operation=get progress=always",
-    },
-    RegionRow {
-        name: "ARMCI_AllFence",
-        role: RegionRole::Rma,
-        meaning: "layer=armci operation=complete_remote progress=always completes=remote",
-    },
-    RegionRow {
-        name: "MPI_Allreduce",
-        role: RegionRole::CollAll2all,
-        meaning: "layer=mpi operation=all_reduce progress=always",
-    },
-];
+regions! {
+    MAIN = 0 "main" Function "";
+    GET = 1 "ARMCI_Get" Rma "layer=armci operation=get progress=always";
+    ALL_FENCE = 2 "ARMCI_AllFence" Rma "layer=armci operation=complete_remote progress=always completes=remote";
+    ALLREDUCE = 3 "MPI_Allreduce" CollAll2all "layer=mpi operation=all_reduce progress=always";
+}
 
 #[derive(Clone, Copy)]
 struct Plan {
@@ -102,18 +82,9 @@ struct Plan {
     columns: u64,
 }
 
-/// A get: the rank it reads from, its time, and how long it waits.
-struct Get {
-    from: u64,
-    enter: u64,
-    waited: u64,
-    leave: u64,
-}
-
 impl Plan {
     fn new(&Options { ranks, iterations, seed }: &Options) -> Self {
-        let divisors = (1..).take_while(|r| r * r <= ranks).filter(|r| ranks.is_multiple_of(*r));
-        Self { ranks, iterations, seed, columns: ranks / divisors.last().unwrap_or(1) }
+        Self { ranks, iterations, seed, columns: ranks / calls::rows(ranks) }
     }
 
     /// Returns the neighbours of a rank in the mesh. Ranks at its borders have fewer than four.
@@ -143,41 +114,30 @@ impl Plan {
     }
 
     fn gets(&self, p: u64, iteration: u64, part: u64) -> Vec<Get> {
-        let mut now = self.arrival(p, iteration, part);
-        let get = |from: u64| {
-            let enter = now;
-            let served = enter.max(self.arrival(from, iteration, part));
-            now = served + TRANSFER;
-            Get { from, enter, waited: served - enter, leave: now }
-        };
-        self.neighbours(p).map(get).collect()
+        let begin = self.arrival(p, iteration, part);
+        let arrival = |from| self.arrival(from, iteration, part);
+        Get::in_turn(begin, self.neighbours(p), arrival, TRANSFER)
     }
 
-    /// Returns the last enter and the least lateness of each reduction.
-    fn reductions(&self) -> Vec<(u64, u64)> {
-        let ranks = || (0..self.ranks).into_par_iter();
-        (0..self.iterations)
-            .map(|it| {
-                let last = ranks().map(|p| self.arrival(p, it, 2)).max().unwrap_or(0);
-                let least = ranks().map(|p| self.lateness(p, it)).min().unwrap_or(0);
-                (last, least)
-            })
-            .collect()
+    fn reductions(&self) -> Vec<Collective> {
+        let of =
+            |it| Collective::of(self.ranks, |p| self.arrival(p, it, 2), |p| self.lateness(p, it));
+        (0..self.iterations).map(of).collect()
     }
 
     fn duration(&self) -> u64 {
         self.begin(self.iterations, 0) + STEP
     }
 
-    fn severities(&self, p: u64, reductions: &[(u64, u64)]) -> Severities {
+    fn severities(&self, p: u64, reductions: &[Collective]) -> Severities {
         let mut sum = Severities::default();
-        for (iteration, (last, least)) in (0..).zip(reductions) {
+        for (iteration, reduction) in (0..).zip(reductions) {
             for part in 0..2 {
                 let gets = self.gets(p, iteration, part);
                 sum.wait_for_progress += gets.iter().map(|get| get.waited).sum::<u64>();
             }
-            sum.nxn_wait += last - self.arrival(p, iteration, 2);
-            sum.nxn_completion += self.lateness(p, iteration) - least;
+            sum.nxn_wait += reduction.last_enter - self.arrival(p, iteration, 2);
+            sum.nxn_completion += self.lateness(p, iteration) - reduction.least_lateness;
         }
         sum
     }
@@ -195,22 +155,12 @@ pub fn generate(
 ) -> otf2::Result<Truth> {
     let Options { ranks, iterations, seed } = *options;
     let plan = &Plan::new(options);
-    let archive = world::create(directory, "SOR, synthetic", ranks, seed)?;
-    let reductions = plan.reductions();
-    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
-    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
-        write_rank(plan, rank, &reductions, events)
-    })?;
-    let mut truth =
-        Truth::new("sor", &[("ranks", ranks), ("iterations", iterations), ("seed", seed)]);
-    totals.iter().for_each(|part| truth.totals += *part);
-    let severities =
-        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &reductions)).collect();
-    truth.add_severities(severities);
-    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
-    let world = World {
-        events: &counts,
-        duration: plan.duration(),
+    let program = Program {
+        kind: "sor",
+        description: "SOR, synthetic",
+        ranks,
+        seed,
+        options: &[("iterations", iterations)],
         paradigm: Paradigm::User, // OTF2 has none for ARMCI.
         paradigm_name: "ARMCI",
         regions: REGIONS,
@@ -219,30 +169,28 @@ pub fn generate(
         ranks_per_node: RANKS_PER_NODE,
         groups: &[],
     };
-    world.finish(archive)?;
-    Ok(truth)
+    let archive = program.create(directory)?;
+    let reductions = plan.reductions();
+    archive.write(
+        progress,
+        |rank, events| write_rank(plan, rank, &reductions, events),
+        |rank| plan.severities(rank, &reductions),
+    )
 }
 
 fn write_rank(
     plan: &Plan,
     p: u64,
-    reductions: &[(u64, u64)],
+    reductions: &[Collective],
     events: &mut EventWriter,
 ) -> otf2::Result<Totals> {
     let mut totals = Totals::default();
     events.write(Time(0), Enter { region: MAIN })?;
-    for (iteration, (last, _)) in (0..).zip(reductions) {
+    for (iteration, reduction) in (0..).zip(reductions) {
         for part in 0..2 {
             let mut end = plan.arrival(p, iteration, part);
             for get in plan.gets(p, iteration, part) {
-                let (win, matching_id) = (WINDOW, MatchingId(totals.gets));
-                let remote = Rank(get.from as u32);
-                events.write(Time(get.enter), Enter { region: GET })?;
-                let record = RmaGet { win, remote, bytes: HALO, matching_id };
-                events.write(Time(get.enter + INSIDE), record)?;
-                let done = RmaOpCompleteBlocking { win, matching_id };
-                events.write(Time(get.leave - INSIDE), done)?;
-                events.write(Time(get.leave), Leave { region: GET })?;
+                get.write(GET, HALO, MatchingId(totals.gets), events)?;
                 totals.gets += 1;
                 totals.bytes_get += HALO;
                 end = get.leave;
@@ -252,20 +200,9 @@ fn write_rank(
             events.write(Time(leave), Leave { region: ALL_FENCE })?;
         }
         let enter = plan.arrival(p, iteration, 2);
-        let end = last + REDUCTION + plan.lateness(p, iteration);
-        events.write(Time(enter), Enter { region: ALLREDUCE })?;
-        events.write(Time(enter), MpiCollectiveBegin {})?;
-        events.write(
-            Time(end),
-            MpiCollectiveEnd {
-                collective_op: CollectiveOp::Allreduce,
-                communicator: WORLD,
-                root: CollectiveRoot::None,
-                size_sent: 8,
-                size_received: 8,
-            },
-        )?;
-        events.write(Time(end + INSIDE), Leave { region: ALLREDUCE })?;
+        let end = reduction.last_enter + REDUCTION + plan.lateness(p, iteration);
+        let span = Span { enter, begin: enter, end };
+        span.write_mpi(ALLREDUCE, CollectiveOp::Allreduce, 8, events)?;
         totals.collectives += 1;
     }
     totals.duration_ns = plan.duration();

@@ -36,15 +36,13 @@
 
 use std::path::Path;
 
-use otf2::enums::{CollectiveOp, CollectiveRoot, Paradigm, RegionRole, RmaSyncLevel};
-use otf2::event::{
-    Enter, Leave, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteNonBlocking,
-};
-use otf2::id::{MatchingId, Rank, RegionRef, Time};
+use otf2::enums::Paradigm;
+use otf2::event::{Enter, Leave, RmaGet, RmaOpCompleteNonBlocking};
+use otf2::id::{MatchingId, Rank, Time};
 use otf2::write::EventWriter;
-use rayon::prelude::*;
 
-use crate::world::{self, RANKS_PER_NODE, RegionRow, WINDOW, World};
+use crate::calls::{self, Collective, INSIDE, Span};
+use crate::world::{Program, RANKS_PER_NODE, WINDOW, regions};
 use crate::{Progress, Severities, Totals, Truth, rng};
 
 /// Nanoseconds from the beginning of one step to that of the next, T(k + 1) - T(k). All calls of a step fit into it.
@@ -63,8 +61,6 @@ pub const COMPLETION: u64 = 2_000;
 /// Nanoseconds from the enter of one non-blocking get to that of the next, which begins [`GAP`] after the first has
 /// left.
 const NBGET: u64 = 300;
-/// Nanoseconds between an enter and the record inside the call, and between that and the leave.
-const INSIDE: u64 = 40;
 /// Nanoseconds that an all-fence takes. It ends before any rank enters the barrier.
 const FENCE: u64 = 400;
 /// Nanoseconds from the last enter of a barrier to its earliest end.
@@ -89,35 +85,13 @@ pub struct Options {
     pub seed: u64,
 }
 
-const MAIN: RegionRef = RegionRef(0);
-const NB_GET: RegionRef = RegionRef(1);
-const WAIT: RegionRef = RegionRef(2);
-const ALL_FENCE: RegionRef = RegionRef(3);
-const ARMCI_BARRIER: RegionRef = RegionRef(4);
-
-const REGIONS: &[RegionRow] = &[
-    RegionRow { name: "main", role: RegionRole::Function, meaning: "" },
-    RegionRow {
-        name: "ARMCI_NbGet",
-        role: RegionRole::Rma,
-        meaning: "layer=armci operation=get mode=nonblocking progress=never",
-    },
-    RegionRow {
-        name: "ARMCI_Wait",
-        role: RegionRole::Rma,
-        meaning: "layer=armci operation=wait progress=always",
-    },
-    RegionRow {
-        name: "ARMCI_AllFence",
-        role: RegionRole::Rma,
-        meaning: "layer=armci operation=complete_remote progress=always completes=remote",
-    },
-    RegionRow {
-        name: "ARMCI_Barrier",
-        role: RegionRole::Barrier,
-        meaning: "layer=armci operation=barrier progress=always completes=remote",
-    },
-];
+regions! {
+    MAIN = 0 "main" Function "";
+    NB_GET = 1 "ARMCI_NbGet" Rma "layer=armci operation=get mode=nonblocking progress=never";
+    WAIT = 2 "ARMCI_Wait" Rma "layer=armci operation=wait progress=always";
+    ALL_FENCE = 3 "ARMCI_AllFence" Rma "layer=armci operation=complete_remote progress=always completes=remote";
+    ARMCI_BARRIER = 4 "ARMCI_Barrier" Barrier "layer=armci operation=barrier progress=always completes=remote";
+}
 
 /// The schedule of a run.
 #[derive(Clone, Copy)]
@@ -133,8 +107,7 @@ struct Plan {
 impl From<&Options> for Plan {
     /// Makes the grid as close to a square as the number of ranks allows.
     fn from(&Options { ranks, blocks, rounds, seed }: &Options) -> Self {
-        let divisors = (1..).take_while(|r| r * r <= ranks).filter(|r| ranks.is_multiple_of(*r));
-        let rows = divisors.last().unwrap_or(1);
+        let rows = calls::rows(ranks);
         Self { ranks, blocks, rounds, seed, rows, columns: ranks / rows }
     }
 }
@@ -186,13 +159,9 @@ impl Plan {
         [first, wait(first.leave + GAP, b)]
     }
 
-    /// Returns the values of a round's barrier that depend on all ranks.
-    fn barrier(&self, round: u64) -> Barrier {
-        let ranks = || (0..self.ranks).into_par_iter();
-        Barrier {
-            last_enter: ranks().map(|p| self.arrival(p, round, self.blocks)).max().unwrap_or(0),
-            least_lateness: ranks().map(|p| self.lateness(p, round)).min().unwrap_or(0),
-        }
+    fn barrier(&self, round: u64) -> Collective {
+        let enter = |p| self.arrival(p, round, self.blocks);
+        Collective::of(self.ranks, enter, |p| self.lateness(p, round))
     }
 
     /// Returns the time of the last event that any rank can have.
@@ -201,7 +170,7 @@ impl Plan {
     }
 
     /// Returns the severities of a rank, by the formulas of the module.
-    fn severities(&self, p: u64, barriers: &[Barrier]) -> Severities {
+    fn severities(&self, p: u64, barriers: &[Collective]) -> Severities {
         let mut sum = Severities::default();
         for (round, barrier) in (0..).zip(barriers) {
             for step in 0..self.blocks {
@@ -220,12 +189,6 @@ struct Wait {
     enter: u64,
     waited: u64,
     leave: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Barrier {
-    last_enter: u64,
-    least_lateness: u64,
 }
 
 /// Generates the archive in a directory, and returns its truth. The directory must not contain an archive yet.
@@ -253,26 +216,12 @@ pub fn generate(
 ) -> otf2::Result<Truth> {
     let Options { ranks, blocks, rounds, seed } = *options;
     let plan = &Plan::from(options);
-    let archive = world::create(directory, "SRUMMA, synthetic", ranks, seed)?;
-    let barriers: Vec<Barrier> = (0..rounds).map(|round| plan.barrier(round)).collect();
-    let everyone = (0..ranks).collect::<Vec<_>>().into_par_iter().map(|rank| (rank, ()));
-    let totals = world::write_ranks(&archive, everyone, progress, |rank, (), events| {
-        write_rank(plan, rank, &barriers, events)
-    })?;
-
-    let mut truth = Truth::new(
-        "srumma",
-        &[("ranks", ranks), ("blocks", blocks), ("rounds", rounds), ("seed", seed)],
-    );
-    totals.iter().for_each(|part| truth.totals += *part);
-    let severities =
-        (0..ranks).into_par_iter().map(|rank| plan.severities(rank, &barriers)).collect();
-    truth.add_severities(severities);
-
-    let counts: Vec<u64> = totals.iter().map(|part| part.events).collect();
-    let world = World {
-        events: &counts,
-        duration: plan.duration(),
+    let program = Program {
+        kind: "srumma",
+        description: "SRUMMA, synthetic",
+        ranks,
+        seed,
+        options: &[("blocks", blocks), ("rounds", rounds)],
         paradigm: Paradigm::User, // OTF2 has none for ARMCI.
         paradigm_name: "ARMCI",
         regions: REGIONS,
@@ -281,15 +230,20 @@ pub fn generate(
         ranks_per_node: RANKS_PER_NODE,
         groups: &[],
     };
-    world.finish(archive)?;
-    Ok(truth)
+    let archive = program.create(directory)?;
+    let barriers: Vec<Collective> = (0..rounds).map(|round| plan.barrier(round)).collect();
+    archive.write(
+        progress,
+        |rank, events| write_rank(plan, rank, &barriers, events),
+        |rank| plan.severities(rank, &barriers),
+    )
 }
 
 /// Writes the events of a rank.
 fn write_rank(
     plan: &Plan,
     p: u64,
-    barriers: &[Barrier],
+    barriers: &[Collective],
     events: &mut EventWriter,
 ) -> otf2::Result<Totals> {
     let mut totals = Totals::default();
@@ -317,20 +271,8 @@ fn write_rank(
         events.write(Time(fence), Enter { region: ALL_FENCE })?;
         events.write(Time(fence + FENCE), Leave { region: ALL_FENCE })?;
         let end = barrier.last_enter + BARRIER + plan.lateness(p, round);
-        events.write(Time(enter), Enter { region: ARMCI_BARRIER })?;
-        events.write(Time(enter + INSIDE), RmaCollectiveBegin {})?;
-        events.write(
-            Time(end),
-            RmaCollectiveEnd {
-                collective_op: CollectiveOp::Barrier,
-                sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
-                win: WINDOW,
-                root: CollectiveRoot::None,
-                bytes_sent: 0,
-                bytes_received: 0,
-            },
-        )?;
-        events.write(Time(end + INSIDE), Leave { region: ARMCI_BARRIER })?;
+        let span = Span { enter, begin: enter + INSIDE, end };
+        span.write_rma_barrier(ARMCI_BARRIER, events)?;
         totals.collectives += 1;
     }
     totals.duration_ns = plan.duration();

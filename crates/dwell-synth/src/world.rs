@@ -1,4 +1,5 @@
-//! The definitions that all synthetic archives share: a machine, its processes, at most one window.
+//! The part of a synthetic archive that does not depend on the program: its creation, the event file of each rank, and
+//! definitions of a machine, its processes and at most one window.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use otf2::write::{ArchiveWriter, DefWriter, EventWriter, Options};
 use otf2::{List, def, enums};
 use rayon::prelude::*;
 
-use crate::{Progress, Totals};
+use crate::{Progress, Severities, Totals, Truth};
 
 /// The window that all one-sided operations use.
 pub(crate) const WINDOW: RmaWinRef = RmaWinRef(0);
@@ -33,68 +34,122 @@ pub(crate) struct RegionRow {
     pub(crate) meaning: &'static str,
 }
 
-/// The definitions in which synthetic archives differ.
-pub(crate) struct World<'w> {
-    /// Number of events of each rank. Its length is the number of ranks.
-    pub(crate) events: &'w [u64],
-    /// Length of the trace: all times lie in `0..=duration` nanoseconds.
-    pub(crate) duration: u64,
+/// Defines a constant for each region, and the list `REGIONS` of all regions.
+macro_rules! regions {
+    ($( $name:ident = $number:literal $text:literal $role:ident $meaning:literal; )*) => {
+        $( const $name: otf2::id::RegionRef = otf2::id::RegionRef($number); )*
+        const REGIONS: &[$crate::world::RegionRow] = &[$( $crate::world::RegionRow {
+            name: $text,
+            role: otf2::enums::RegionRole::$role,
+            meaning: $meaning,
+        }, )*];
+    };
+}
+pub(crate) use regions;
+
+/// A synthetic program: the options it was generated with, and the definitions in which synthetic archives differ.
+pub(crate) struct Program<'p> {
+    /// Name of the generator, for `truth.json`.
+    pub(crate) kind: &'static str,
+    /// Description of the archive.
+    pub(crate) description: &'static str,
+    /// Number of ranks.
+    pub(crate) ranks: u64,
+    /// Seed of the random numbers.
+    pub(crate) seed: u64,
+    /// Further options by name, for `truth.json`.
+    pub(crate) options: &'p [(&'static str, u64)],
     pub(crate) paradigm: Paradigm,
     pub(crate) paradigm_name: &'static str,
     /// Regions of the program. The id of a region is its position in this list.
-    pub(crate) regions: &'w [RegionRow],
+    pub(crate) regions: &'p [RegionRow],
     /// Name of the window; empty if there is none.
     pub(crate) window: &'static str,
     /// Names of attributes that hold a 64-bit number. The id of an attribute is its position in this list.
-    pub(crate) attributes: &'w [&'static str],
+    pub(crate) attributes: &'p [&'static str],
     /// Number of ranks that share a node.
     pub(crate) ranks_per_node: u64,
     /// Members of further groups, whose ids begin with [`FIRST_GROUP`].
-    pub(crate) groups: &'w [Vec<u64>],
+    pub(crate) groups: &'p [Vec<u64>],
 }
 
 /// Id of the first group that an archive adds to those that all archives have.
 pub(crate) const FIRST_GROUP: u32 = 2;
 
-/// Creates the archive of a synthetic program.
-pub(crate) fn create(
-    directory: &Path,
-    description: &str,
-    ranks: u64,
-    seed: u64,
-) -> otf2::Result<ArchiveWriter> {
-    let options = Options {
-        creator: format!("dwell-synth {}", env!("CARGO_PKG_VERSION")),
-        machine: "synthetic".into(),
-        description: description.into(),
-        trace_id: seed | 1,
-        defs_chunk: Options::defs_chunk_for(ranks),
-        ..Options::default()
-    };
-    ArchiveWriter::create(directory, "traces", options)
+/// The archive of a program, created and still without contents.
+pub(crate) struct Generation<'p> {
+    program: Program<'p>,
+    archive: ArchiveWriter,
 }
 
-/// Writes the event files of all ranks, in parallel. `write` writes the events of a rank and returns what it counted;
-/// the numbers of events and bytes are added here.
-pub(crate) fn write_ranks<R: Send>(
-    archive: &ArchiveWriter,
-    ranks: impl IndexedParallelIterator<Item = (u64, R)>,
-    progress: Progress<'_>,
-    write: impl Fn(u64, R, &mut EventWriter) -> otf2::Result<Totals> + Sync,
-) -> otf2::Result<Vec<Totals>> {
-    ranks
-        .map_init(chunk_memory, |memory, (rank, of)| {
+impl<'p> Program<'p> {
+    /// Creates the archive of the program, and fails if the directory contains one.
+    pub(crate) fn create(self, directory: &Path) -> otf2::Result<Generation<'p>> {
+        let options = Options {
+            creator: format!("dwell-synth {}", env!("CARGO_PKG_VERSION")),
+            machine: "synthetic".into(),
+            description: self.description.into(),
+            trace_id: self.seed | 1,
+            defs_chunk: Options::defs_chunk_for(self.ranks),
+            ..Options::default()
+        };
+        let archive = ArchiveWriter::create(directory, "traces", options)?;
+        Ok(Generation { program: self, archive })
+    }
+}
+
+impl Generation<'_> {
+    /// Writes an archive whose severities follow from a formula. `write` writes the events of a rank, and `severities`
+    /// returns the severities of a rank.
+    pub(crate) fn write(
+        self,
+        progress: Progress<'_>,
+        write: impl Fn(u64, &mut EventWriter) -> otf2::Result<Totals> + Sync,
+        severities: impl Fn(u64) -> Severities + Sync,
+    ) -> otf2::Result<Truth> {
+        let ranks = self.program.ranks;
+        let all = vec![(); ranks as usize].into_par_iter();
+        let mut truth = self.write_from(all, progress, |rank, (), events| write(rank, events))?;
+        truth.add_severities((0..ranks).into_par_iter().map(&severities).collect());
+        Ok(truth)
+    }
+
+    /// Writes an archive from the data of each rank, and returns its truth without severities. `write` writes the
+    /// events of a rank in parallel with other ranks, and returns what it counted; the numbers of events and bytes are
+    /// added here.
+    pub(crate) fn write_from<R: Send>(
+        self,
+        ranks: impl IndexedParallelIterator<Item = R>,
+        progress: Progress<'_>,
+        write: impl Fn(u64, R, &mut EventWriter) -> otf2::Result<Totals> + Sync,
+    ) -> otf2::Result<Truth> {
+        let Self { program, archive } = self;
+        let write_rank = |memory: &mut Vec<u8>, (rank, data): (usize, R)| {
+            let rank = rank as u64;
             let location = LocationRef(rank);
             let mut events = archive.events_in(location, std::mem::take(memory))?;
-            let totals = write(rank, of, &mut events)?;
+            let totals = write(rank, data, &mut events)?;
             let summary = events.finish()?;
             *memory = summary.memory;
             archive.local_definitions(location)?.finish()?;
             progress(1);
             let (events, event_bytes) = (summary.events, summary.bytes);
             Ok(Totals { locations: 1, events, event_bytes, ..totals })
-        })
-        .collect()
+        };
+        let ranks = ranks.enumerate().map_init(chunk_memory, write_rank);
+        let totals = ranks.collect::<otf2::Result<Vec<Totals>>>()?;
+
+        let mut truth = program.truth();
+        totals.iter().for_each(|part| truth.totals += *part);
+        let events: Vec<u64> = totals.iter().map(|part| part.events).collect();
+        let definitions =
+            Definitions { program, events: &events, duration: truth.totals.duration_ns };
+        let mut defs = archive.global_definitions()?;
+        definitions.write(&mut defs)?;
+        defs.finish()?;
+        archive.finish()?;
+        Ok(truth)
+    }
 }
 
 /// Allocates memory for the event chunks of a location. A thread uses it again for each of its locations.
@@ -102,15 +157,26 @@ fn chunk_memory() -> Vec<u8> {
     vec![0; otf2::chunk::EVENTS_SIZE as usize]
 }
 
-impl World<'_> {
-    /// Writes all global definitions and completes the archive.
-    pub(crate) fn finish(&self, archive: ArchiveWriter) -> otf2::Result<()> {
-        let mut defs = archive.global_definitions()?;
-        self.write(&mut defs)?;
-        defs.finish()?;
-        archive.finish()
+impl Program<'_> {
+    /// Returns the truth of the program before its generation: kind and options.
+    fn truth(&self) -> Truth {
+        let mut options = vec![("ranks", self.ranks)];
+        options.extend(self.options);
+        options.push(("seed", self.seed));
+        Truth::new(self.kind, &options)
     }
+}
 
+/// The global definitions of an archive, known when all events are written.
+struct Definitions<'d> {
+    program: Program<'d>,
+    /// Number of events of each rank. Its length is the number of ranks.
+    events: &'d [u64],
+    /// Length of the trace: all times lie in `0..=duration` nanoseconds.
+    duration: u64,
+}
+
+impl Definitions<'_> {
     fn write(&self, defs: &mut DefWriter) -> otf2::Result<()> {
         defs.write(def::ClockProperties {
             timer_resolution: 1_000_000_000,
@@ -119,15 +185,15 @@ impl World<'_> {
             realtime_timestamp: u64::MAX,
         })?;
         let empty = defs.string("")?;
-        let name = defs.string(self.paradigm_name)?;
+        let name = defs.string(self.program.paradigm_name)?;
         defs.write(def::Paradigm {
-            paradigm: self.paradigm,
+            paradigm: self.program.paradigm,
             name,
             paradigm_class: ParadigmClass::Process,
         })?;
         self.system(defs)?;
         self.regions(defs, name)?;
-        for (id, text) in (0..).zip(self.attributes) {
+        for (id, text) in (0..).zip(self.program.attributes) {
             let (id, name, description) = (AttributeRef(id), defs.string(text)?, empty);
             defs.write(def::Attribute { id, name, kind: Type::Uint64, description })?;
         }
@@ -136,12 +202,12 @@ impl World<'_> {
         let all: Vec<u64> = (0..ranks).collect();
         let mut group = |id, group_type, group_flags, members: &[u64]| {
             let members = List::from(members);
-            let (id, paradigm) = (GroupRef(id), self.paradigm);
+            let (id, paradigm) = (GroupRef(id), self.program.paradigm);
             defs.write(def::Group { id, name: empty, group_type, paradigm, group_flags, members })
         };
         group(0, GroupType::CommLocations, GroupFlag::NONE, &all)?;
         group(1, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, &all)?;
-        for (id, members) in (FIRST_GROUP..).zip(self.groups) {
+        for (id, members) in (FIRST_GROUP..).zip(self.program.groups) {
             group(id, GroupType::CommGroup, GroupFlag::GLOBAL_MEMBERS, members)?;
         }
         defs.write(def::Comm {
@@ -151,10 +217,10 @@ impl World<'_> {
             parent: CommRef::UNDEFINED,
             flags: enums::CommFlag::NONE,
         })?;
-        if self.window.is_empty() {
+        if self.program.window.is_empty() {
             return Ok(());
         }
-        let name = defs.string(self.window)?;
+        let name = defs.string(self.program.window)?;
         let (id, comm, flags) = (WINDOW, WORLD, RmaWinFlag::NONE);
         defs.write(def::RmaWin { id, name, comm, flags })
     }
@@ -166,7 +232,7 @@ impl World<'_> {
             let (name, class_name) = (defs.string(name)?, defs.string(class)?);
             defs.write(def::SystemTreeNode { id, name, class_name, parent })
         };
-        let nodes = (self.events.len() as u64).div_ceil(self.ranks_per_node) as u32;
+        let nodes = (self.events.len() as u64).div_ceil(self.program.ranks_per_node) as u32;
         node(0, "synthetic machine", "machine", SystemTreeNodeRef::UNDEFINED)?;
         for number in 0..nodes {
             node(1 + number, &format!("node{number:04}"), "node", SystemTreeNodeRef(0))?;
@@ -184,7 +250,9 @@ impl World<'_> {
                 id: LocationGroupRef(rank as u32),
                 name,
                 location_group_type: LocationGroupType::Process,
-                system_tree_parent: SystemTreeNodeRef(1 + (rank / self.ranks_per_node) as u32),
+                system_tree_parent: SystemTreeNodeRef(
+                    1 + (rank / self.program.ranks_per_node) as u32,
+                ),
                 creating_location_group: LocationGroupRef::UNDEFINED,
             })?;
         }
@@ -202,7 +270,7 @@ impl World<'_> {
     }
 
     fn regions(&self, defs: &mut DefWriter, source_file: StringRef) -> otf2::Result<()> {
-        for (id, row) in (0..).zip(self.regions) {
+        for (id, row) in (0..).zip(self.program.regions) {
             let name = defs.string(row.name)?;
             let description = match row.meaning {
                 "" => StringRef::UNDEFINED,
@@ -215,7 +283,7 @@ impl World<'_> {
                 canonical_name: name,
                 description,
                 region_role: row.role,
-                paradigm: if user { Paradigm::User } else { self.paradigm },
+                paradigm: if user { Paradigm::User } else { self.program.paradigm },
                 region_flags: RegionFlag::NONE,
                 source_file: if user { StringRef::UNDEFINED } else { source_file },
                 begin_line_number: 0,
