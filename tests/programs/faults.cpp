@@ -27,9 +27,6 @@
 // if anything is wrong, it says what on stderr and the exit code is 1.
 #include <pthread.h>
 #include <shmem.h>
-#include <signal.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -41,6 +38,7 @@
 #include <thread>
 #include <vector>
 
+#include "faults.h"
 #include "libthrow.h"
 
 namespace {
@@ -58,10 +56,6 @@ long *data;  // symmetric, one long for each thread
   std::fprintf(stderr, "faults: PE %d: %s\n", me, what);
   shmem_global_exit(1);
   std::abort();
-}
-
-void expect(bool good, const char *what) {
-  if (!good) fail(what);
 }
 
 // Ordinary calls after something unusual: all of them must still work.
@@ -95,24 +89,9 @@ void finish(const char *mode) {
 
 // ---------------------------------------------------------------------- fork
 
-void expect_child(pid_t child, int code, const char *what) {
-  int status = 0;
-  expect(waitpid(child, &status, 0) == child, "waitpid");
-  expect(WIFEXITED(status) && WEXITSTATUS(status) == code, what);
-}
-
 void run_fork() {
   for (int i = 0; i < 5; i++) {
-    pid_t child = fork();
-    if (child == 0) _exit(11);
-    expect_child(child, 11, "the child did not _exit with 11");
-
-    child = fork();
-    if (child == 0) {
-      execl("/bin/true", "true", static_cast<char *>(nullptr));
-      _exit(99);
-    }
-    expect_child(child, 0, "/bin/true failed");
+    fork_two_children();
     check_calls(i);
   }
 }
@@ -159,20 +138,8 @@ void on_signal(int) {
   if (shmem_my_pe() != me) wrong = 1;
 }
 
-void set_timer(int which, int microseconds) {
-  itimerval timer{};
-  timer.it_interval.tv_usec = timer.it_value.tv_usec = microseconds;
-  setitimer(static_cast<__itimer_which>(which), &timer, nullptr);
-}
-
 void run_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGALRM, &action, nullptr);
-  sigaction(SIGPROF, &action, nullptr);
-  set_timer(ITIMER_REAL, 1000);
-  set_timer(ITIMER_PROF, 1000);
+  start_signals(on_signal);
   long batch[4];
   for (int i = 0; i < kPuts; i++) {
     for (int k = 0; k < 4; k++) batch[k] = i + k;
@@ -180,8 +147,7 @@ void run_signals() {
     if (i % 1000 == 0) shmem_quiet();
   }
   shmem_quiet();
-  set_timer(ITIMER_REAL, 0);
-  set_timer(ITIMER_PROF, 0);
+  stop_signals();
   shmem_barrier_all();
   for (int k = 0; k < 4; k++) expect(data[k] == kPuts - 1 + k, "the last put did not arrive");
   expect(handled && !wrong, "no signal, or a wrong PE in the handler");
@@ -190,13 +156,6 @@ void run_signals() {
 }
 
 // ----------------------------------------- leaving a call other than returning
-
-struct Counted {  // to see that the stack is unwound
-  static int alive;
-  Counted() { alive++; }
-  ~Counted() { alive--; }
-};
-int Counted::alive = 0;
 
 void run_exception() {
   for (int i = 0; i < kRepeats; i++) {

@@ -22,10 +22,6 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +29,8 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "faults.h"
 
 namespace {
 
@@ -48,10 +46,6 @@ int me, ranks, other;
   std::abort();
 }
 
-void expect(bool good, const char *what) {
-  if (!good) fail(what);
-}
-
 // Ordinary calls after something unusual: all of them must still work.
 void check_calls(int value) {
   int got = -1, sum = 0;
@@ -64,23 +58,9 @@ void check_calls(int value) {
 
 // ---------------------------------------------------------------------- fork
 
-void expect_child(pid_t child, int code, const char *what) {
-  int status = 0;
-  expect(waitpid(child, &status, 0) == child, "waitpid");
-  expect(WIFEXITED(status) && WEXITSTATUS(status) == code, what);
-}
-
 void run_fork() {
   for (int i = 0; i < 3; i++) {
-    pid_t child = fork();
-    if (child == 0) _exit(11);
-    expect_child(child, 11, "the child did not _exit with 11");
-    child = fork();
-    if (child == 0) {
-      execl("/bin/true", "true", static_cast<char *>(nullptr));
-      _exit(99);
-    }
-    expect_child(child, 0, "/bin/true failed");
+    fork_two_children();
     check_calls(i);
   }
 }
@@ -96,28 +76,15 @@ void on_signal(int) {
   if (rank != me) wrong = 1;
 }
 
-void set_timer(int which, int microseconds) {
-  itimerval timer{};
-  timer.it_interval.tv_usec = timer.it_value.tv_usec = microseconds;
-  setitimer(static_cast<__itimer_which>(which), &timer, nullptr);
-}
-
 void run_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGALRM, &action, nullptr);
-  sigaction(SIGPROF, &action, nullptr);
-  set_timer(ITIMER_REAL, 1000);
-  set_timer(ITIMER_PROF, 1000);
+  start_signals(on_signal);
   // To itself, so that no other process has a say in how long it takes.
   for (int i = 0; i < 200000 && handled < 100; i++) {
     int got = -1;
     MPI_Sendrecv(&i, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
     expect(got == i, "a message to itself is wrong");
   }
-  set_timer(ITIMER_REAL, 0);
-  set_timer(ITIMER_PROF, 0);
+  stop_signals();
   expect(handled && !wrong, "no signal, or a wrong rank in the handler");
   check_calls(1);
 }
@@ -149,13 +116,6 @@ void on_error_count(MPI_Comm *, int *code, ...) {
   MPI_Error_class(*code, &kind);
   if (initialised && kind) handler_calls++;
 }
-
-struct Counted {  // to see that the stack is unwound
-  static int alive;
-  Counted() { alive++; }
-  ~Counted() { alive--; }
-};
-int Counted::alive = 0;
 
 void run_exception() {
   set_handler(on_error_throw);
