@@ -2,9 +2,49 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use crate::lab::{Lab, Run};
 use crate::trace::{Counts, Trace, said};
+
+/// Defines a test for each row: its name, the mode of the program, and a pattern of exit codes. The test calls the
+/// function `die` of the module in which the macro is used.
+macro_rules! deaths {
+    ($($name:ident: $mode:literal => $codes:pat,)*) => {$(
+        #[test]
+        fn $name() {
+            die($mode, |code| matches!(code, $codes));
+        }
+    )*};
+}
+pub(crate) use deaths;
+
+/// Defines the tests of deaths that no runtime has a say in.
+macro_rules! deaths_of_any_runtime {
+    () => {
+        $crate::crash::deaths! {
+            normal: "normal" => Some(0),
+            sigkill_of_one: "kill-one" => None | Some(1..),
+            sigkill_of_all: "kill-all" => None | Some(1..),
+            segfault: "segfault" => None | Some(1..),
+            abort: "abort" => None | Some(1..),
+            exit_at_once: "_exit" => Some(5),
+            exit_without_finalize: "exit" => Some(6),
+        }
+    };
+}
+pub(crate) use deaths_of_any_runtime;
+
+/// Returns the command line of a program that dies: how, after how many iterations, and the prefix of the files to
+/// which its processes report.
+pub(crate) fn dying<'c>(
+    program: &'c Path,
+    mode: &'c str,
+    iterations: &'c str,
+    reports: &'c Path,
+) -> [&'c OsStr; 4] {
+    [program.as_os_str(), OsStr::new(mode), OsStr::new(iterations), reports.as_os_str()]
+}
 
 /// Returns the calls that every process reported in its file `said.<rank>`.
 pub(crate) fn done(lab: &Lab, processes: u64) -> Counts {
@@ -43,10 +83,10 @@ pub(crate) fn recovered(lab: &Lab, processes: u64, more: u64, run: &Run) -> Trac
 fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);
-    let prefix = lab.path("said");
-    let arguments = [program.as_os_str(), OsStr::new(mode), OsStr::new("500"), prefix.as_os_str()];
-    let plain = lab.oshrun(2, &[], &arguments);
-    let measured = lab.measured(2, &[], &arguments);
+    let reports = lab.path("said");
+    let command = dying(&program, mode, "500", &reports);
+    let plain = lab.oshrun(2, &[], &command);
+    let measured = lab.measured(2, &[], &command);
     assert_eq!(plain.code, measured.code, "{plain:?}\n{measured:?}");
     assert!(expected(measured.code), "{measured:?}");
     // A PE that waits for a dead one is inside a call that it did not count.
@@ -57,62 +97,19 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     }
 }
 
-#[test]
-fn normal() {
-    die("normal", |code| code == Some(0));
-}
-
-#[test]
-fn sigkill_of_one() {
-    die("kill-one", |code| code != Some(0));
-}
-
-#[test]
-fn sigkill_of_all() {
-    die("kill-all", |code| code != Some(0));
-}
-
-#[test]
-fn segfault() {
-    die("segfault", |code| code != Some(0));
-}
-
-#[test]
-fn abort() {
-    die("abort", |code| code != Some(0));
-}
-
-#[test]
-fn global_exit() {
-    die("global_exit", |code| code == Some(7));
-}
-
-#[test]
-fn exit_at_once() {
-    die("_exit", |code| code == Some(5));
-}
-
-#[test]
-fn exit_without_finalise() {
-    die("exit", |code| code == Some(6));
+deaths_of_any_runtime!();
+deaths! {
+    global_exit: "global_exit" => Some(7),
 }
 
 /// Stops the launcher by a signal, as at the end of a job's time limit.
 fn killed_by_launcher(mode: &str) {
     let Some(lab) = Lab::open() else { return };
     let program = lab.compile("tests/programs/die.c", &[]);
-    let prefix = lab.path("said");
-    let experiment = lab.experiment();
-    let arguments = [
-        OsStr::new(env!("CARGO_BIN_EXE_dwell")),
-        OsStr::new("run"),
-        OsStr::new("-o"),
-        experiment.as_os_str(),
-        program.as_os_str(),
-        OsStr::new(mode),
-        OsStr::new("200"),
-        prefix.as_os_str(),
-    ];
+    let (reports, experiment) = (lab.path("said"), lab.experiment());
+    let dwell = [env!("CARGO_BIN_EXE_dwell"), "run", "-o"].map(OsStr::new);
+    let command = dying(&program, mode, "200", &reports);
+    let arguments = [&dwell[..], &[experiment.as_os_str()], &command].concat();
     let run = lab.oshrun_until(2, &[], &arguments, |printed| printed.contains("ready"));
     recovered(&lab, 2, 3, &run);
 }

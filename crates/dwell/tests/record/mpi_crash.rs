@@ -1,9 +1,8 @@
 //! Whichever way a process dies, the trace contains everything up to its death, with every MPI library.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 
-use crate::crash::recovered;
+use crate::crash::{deaths, deaths_of_any_runtime, dying, recovered};
 use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed};
 
@@ -35,9 +34,8 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
 fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     let lab = Lab::bare();
     let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
-    let prefix = lab.path("said");
-    let command =
-        [program.as_os_str(), OsStr::new(mode), OsStr::new(ITERATIONS), prefix.as_os_str()];
+    let reports = lab.path("said");
+    let command = dying(&program, mode, ITERATIONS, &reports);
     let plain = mpi.run(&lab, RANKS, &command);
     let measured = mpi.measured(&lab, RANKS, &command);
     // A rank that waits for a dead one is inside a call that it did not count.
@@ -50,49 +48,10 @@ fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     (plain, measured)
 }
 
-#[test]
-fn normal() {
-    die("normal", |code| code == Some(0));
-}
-
-#[test]
-fn sigkill_of_one() {
-    die("kill-one", |code| code != Some(0));
-}
-
-#[test]
-fn sigkill_of_all() {
-    die("kill-all", |code| code != Some(0));
-}
-
-#[test]
-fn segfault() {
-    die("segfault", |code| code != Some(0));
-}
-
-#[test]
-fn abort() {
-    die("abort", |code| code != Some(0));
-}
-
-#[test]
-fn mpi_abort() {
-    die("MPI_Abort", |code| code == Some(7));
-}
-
-#[test]
-fn exit_at_once() {
-    die("_exit", |code| code == Some(5));
-}
-
-#[test]
-fn exit_without_finalize() {
-    die("exit", |code| code == Some(6));
-}
-
-#[test]
-fn error_that_is_fatal() {
-    die("fatal", |code| code != Some(0));
+deaths_of_any_runtime!();
+deaths! {
+    mpi_abort: "MPI_Abort" => Some(7),
+    error_that_is_fatal: "fatal" => None | Some(1..),
 }
 
 /// Stops the launcher by a signal, as at the end of a job's time limit or by a user at the terminal.
@@ -100,9 +59,8 @@ fn stopped(mode: &str, signal: &str) {
     for mpi in Mpi::of_the_system() {
         let lab = Lab::bare();
         let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");
-        let prefix = lab.path("said");
-        let command =
-            [program.as_os_str(), OsStr::new(mode), OsStr::new(ITERATIONS), prefix.as_os_str()];
+        let reports = lab.path("said");
+        let command = dying(&program, mode, ITERATIONS, &reports);
         let run = mpi.measured_until(&lab, RANKS, &command, signal, "ready");
         assert!(run.stdout.contains("ready"), "{mpi:?} {run:?}");
         recovered(&lab, u64::from(RANKS), 3, &run);
