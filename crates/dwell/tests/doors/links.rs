@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::{Home, MINE, is_regular, names, said};
+use crate::{CACHES, Home, MINE, is_regular, names, said};
 
 #[test]
 fn analyze_replaces_links_where_its_results_go() {
@@ -26,30 +26,12 @@ fn analyze_replaces_links_where_its_results_go() {
 
 #[test]
 fn caches_of_large_reports_replace_links() {
-    let home = Home::new();
-    let made = home.dwell(&[
-        "synth",
-        "report",
-        "-o",
-        "large.cubex",
-        "--locations",
-        "20000",
-        "--paths",
-        "400",
-        "--metrics",
-        "3",
-        "--dense",
-        "0",
-        "--sparsity",
-        "0.8",
-    ]);
-    assert!(made.status.success(), "{}", said(&made));
-    let kept = ["large.cubex.dwell-cache", "large.cubex.dwell-totals", "large.cubex.dwell-sums"];
-    kept.iter().for_each(|name| home.plant(name));
+    let home = Home::with_large_report();
+    CACHES.iter().for_each(|name| home.plant(name));
     let output = home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--most", "1K"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(home.victim(), MINE);
-    for name in &kept[..2] {
+    for name in &CACHES[..2] {
         assert!(is_regular(&home.path(name)), "{name}: the report is large enough for it");
     }
 }

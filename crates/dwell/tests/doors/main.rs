@@ -22,6 +22,10 @@ struct Home(tempfile::TempDir);
 
 const MINE: &str = "what only its owner may change\n";
 
+/// Files in which commands keep sums of `large.cubex`. A report of this size gets the first two.
+const CACHES: [&str; 3] =
+    ["large.cubex.dwell-cache", "large.cubex.dwell-totals", "large.cubex.dwell-sums"];
+
 impl Home {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
@@ -34,6 +38,17 @@ impl Home {
         let home = Self::new();
         let made = home.dwell(&["synth", "sor", "-o", "run", "--ranks", "4", "--iterations", "2"]);
         assert!(made.status.success(), "{}", text(&made.stderr));
+        home
+    }
+
+    /// Creates the directory with `large.cubex`, a report whose sums are worth keeping in files beside it.
+    fn with_large_report() -> Self {
+        let home = Self::new();
+        let size = "--locations 20000 --paths 400 --metrics 3 --dense 0 --sparsity 0.8";
+        let mut command = vec!["synth", "report", "-o", "large.cubex"];
+        command.extend(size.split(' '));
+        let made = home.dwell(&command);
+        assert!(made.status.success(), "{}", said(&made));
         home
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Home, said};
+use crate::{CACHES, Home, said};
 
 fn pipe(path: &Path) {
     let _ = fs::remove_file(path);
@@ -66,25 +66,8 @@ fn a_pipe_in_place_of_any_file_of_an_archive_is_no_wait() {
 
 #[test]
 fn a_pipe_in_place_of_a_cache_is_no_wait() {
-    let home = Home::new();
-    let made = home.dwell(&[
-        "synth",
-        "report",
-        "-o",
-        "large.cubex",
-        "--locations",
-        "20000",
-        "--paths",
-        "400",
-        "--metrics",
-        "3",
-        "--dense",
-        "0",
-        "--sparsity",
-        "0.8",
-    ]);
-    assert!(made.status.success(), "{}", said(&made));
-    for name in ["large.cubex.dwell-cache", "large.cubex.dwell-totals", "large.cubex.dwell-sums"] {
+    let home = Home::with_large_report();
+    for name in CACHES {
         pipe(&home.path(name));
     }
     let output = home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--most", "1K"]);
