@@ -5,10 +5,10 @@
 //! never an endless loop, and never more memory than stated: live memory grows by at most [`BASE`]
 //! plus [`FACTOR`] times the bytes of the report. A counting allocator watches that.
 
+#[path = "../../../tests/memory.rs"]
+mod memory;
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -22,47 +22,9 @@ const BASE: usize = 1024 * 1024;
 /// Memory in bytes that reading may take for each byte of the report.
 const FACTOR: usize = 32;
 
-/// Counts the live bytes of the current thread, and their maximum.
-struct Counting;
-
-thread_local! {
-    static LIVE: Cell<usize> = const { Cell::new(0) };
-    static MOST: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count(change: impl FnOnce(usize) -> usize) {
-    // A thread that is ending has no counters any more: nothing to count then.
-    let _ = LIVE.try_with(|live| {
-        live.set(change(live.get()));
-        let _ = MOST.try_with(|most| most.set(most.get().max(live.get())));
-    });
-}
-
-// SAFETY: every call goes to the system allocator unchanged; counting allocates nothing.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(|live| live.wrapping_add(layout.size()));
-        // SAFETY: the caller's contract is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(|live| live.wrapping_sub(layout.size()));
-        // SAFETY: the caller's contract is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Runs a step and checks the memory that it took; `bytes` is the size of the report.
 fn bounded<T>(bytes: usize, step: impl FnOnce() -> T) -> T {
-    let before = LIVE.get();
-    MOST.set(before);
-    let result = step();
-    let most = MOST.get().wrapping_sub(before);
+    let (result, most) = memory::grown(step);
     let allowed = BASE + FACTOR * bytes;
     assert!(most <= allowed, "{most} bytes of memory for {bytes} bytes, not {allowed}");
     result

@@ -4,8 +4,9 @@
 //! never an endless loop, and never more memory than stated: live memory grows by at most
 //! [`BASE`] plus [`FACTOR`] times the bytes of the archive. A counting allocator watches that.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../../tests/memory.rs"]
+mod memory;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -32,41 +33,6 @@ use otf2::{
 const BASE: usize = 256 * 1024;
 /// Memory in bytes that reading may take for each byte of the archive, because tables of ids are wider in memory.
 const FACTOR: usize = 32;
-
-/// Counts the live bytes of the current thread, and their maximum.
-struct Counting;
-
-thread_local! {
-    static LIVE: Cell<usize> = const { Cell::new(0) };
-    static MOST: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count(change: impl FnOnce(usize) -> usize) {
-    // A thread that is ending has no counters any more: nothing to count then.
-    let _ = LIVE.try_with(|live| {
-        live.set(change(live.get()));
-        let _ = MOST.try_with(|most| most.set(most.get().max(live.get())));
-    });
-}
-
-// SAFETY: every call goes to the system allocator unchanged; counting allocates nothing.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(|live| live.wrapping_add(layout.size()));
-        // SAFETY: the caller's contract is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(|live| live.wrapping_sub(layout.size()));
-        // SAFETY: the caller's contract is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const LOCATIONS: [LocationRef; 2] = [LocationRef(0), LocationRef(7)];
 
@@ -368,10 +334,7 @@ fn read(store: Memory, bytes: usize) -> (usize, usize) {
 fn check(store: &Memory, file: FileKind, bytes: Vec<u8>, size: usize) -> (usize, usize) {
     let mut store = store.clone();
     store.insert(file, bytes);
-    let before = LIVE.get();
-    MOST.set(before);
-    let result = read(store, size);
-    let grown = MOST.get().saturating_sub(before);
+    let (result, grown) = memory::grown(|| read(store, size));
     assert!(grown <= BASE + FACTOR * size, "{file:?}: {grown} bytes of memory");
     result
 }
