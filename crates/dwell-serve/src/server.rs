@@ -163,11 +163,13 @@ impl Server {
     pub fn run(self, idle: Option<Duration>) -> io::Result<Ended> {
         let Self { runtime, listener, shared, .. } = self;
         let result = runtime.block_on(async {
-            tokio::select! {
-                () = accept(&listener, &shared) => Ok(Ended::Idle),
-                () = until_idle(&shared, idle) => Ok(Ended::Idle),
-                signal = signalled() => signal.map(Ended::Signal),
-            }
+            // Before the first answer: a client that has one may send a signal, and expects the socket to be removed.
+            let signalled = signalled()?;
+            Ok(tokio::select! {
+                () = accept(&listener, &shared) => Ended::Idle,
+                () = until_idle(&shared, idle) => Ended::Idle,
+                signal = signalled => Ended::Signal(signal),
+            })
         });
         if let Listener::Unix(_, path) = &listener {
             let _ = std::fs::remove_file(path);
@@ -177,16 +179,18 @@ impl Server {
     }
 }
 
-/// Waits for SIGTERM, SIGINT or SIGHUP, and returns its number.
-async fn signalled() -> io::Result<i32> {
+/// Watches for SIGTERM, SIGINT and SIGHUP from now on, and returns the future number of the first that comes.
+fn signalled() -> io::Result<impl Future<Output = i32>> {
     let listen = |kind| signal(kind).map(|signal| (kind.as_raw_value(), signal));
     let (terminate, mut a) = listen(SignalKind::terminate())?;
     let (interrupt, mut b) = listen(SignalKind::interrupt())?;
     let (hangup, mut c) = listen(SignalKind::hangup())?;
-    Ok(tokio::select! {
-        _ = a.recv() => terminate,
-        _ = b.recv() => interrupt,
-        _ = c.recv() => hangup,
+    Ok(async move {
+        tokio::select! {
+            _ = a.recv() => terminate,
+            _ = b.recv() => interrupt,
+            _ = c.recv() => hangup,
+        }
     })
 }
 
