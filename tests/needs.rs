@@ -6,6 +6,7 @@
 //! output, so that `cargo test` shows it.
 
 use std::io::Write;
+use std::process::Command;
 use std::sync::Mutex;
 
 /// The name of each need and what provides it. The table in CONTRIBUTING.md has the same rows.
@@ -58,8 +59,24 @@ pub(crate) fn missing(name: &str, why: &str) {
     let mut named = NAMED.lock().unwrap();
     if !named.iter().any(|known| known == name) {
         named.push(name.to_owned());
-        let line =
-            format!("skipped tests of {}: {why}; they need {provider}\n", env!("CARGO_PKG_NAME"));
+        let (package, program) = (env!("CARGO_PKG_NAME"), test_program());
+        let line = format!("skipped tests of {package} ({program}): {why}; they need {provider}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
+}
+
+/// Returns `true` if all these tools are installed. If one is not, calls [`missing`] for the need.
+pub(crate) fn tools(need: &str, tools: &[&str]) -> bool {
+    let works = |tool: &&str| {
+        Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    let absent = tools.iter().find(|tool| !works(tool));
+    absent.inspect(|tool| missing(need, &format!("there is no {tool}"))).is_none()
+}
+
+/// Returns the name of the running test program, without the hash that Cargo adds.
+fn test_program() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    stem.rsplit_once('-').map_or(stem.clone(), |(name, _)| name.to_owned())
 }

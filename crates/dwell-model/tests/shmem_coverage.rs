@@ -71,6 +71,9 @@ static INSTALLED: LazyLock<Option<Installed>> = LazyLock::new(|| {
         needs::missing("SHMEM", &format!("there is no shmem.h in any of {DIRECTORIES:?}"));
         return None;
     };
+    if !needs::tools("SYMBOLS", &["nm", "cc"]) {
+        return None;
+    }
     let symbols = symbols_of(&library);
     let (declared, version) = declared_in(&include, &symbols);
     Some(Installed { symbols, declared, version })

@@ -19,6 +19,9 @@ fn functions_and_signatures_are_those_of_the_library() {
     if !std::path::Path::new(include).exists() {
         return needs::missing("UCX", &format!("there is no {include}"));
     }
+    if !needs::tools("SYMBOLS", &["nm", "cc"]) {
+        return;
+    }
     let run = |command: &mut Command| {
         String::from_utf8(command.output().expect("tools are there").stdout)
             .expect("they print text")

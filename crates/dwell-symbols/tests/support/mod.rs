@@ -29,14 +29,7 @@ pub(crate) type Calls = BTreeMap<String, (Module, ReturnOffset)>;
 ///
 /// If one is missing and `DWELL_REQUIRE_SYMBOLS=1`.
 pub(crate) fn have(tools: &[&str]) -> bool {
-    for tool in tools {
-        let found = Command::new(tool).arg("--version").output();
-        if !found.is_ok_and(|output| output.status.success()) {
-            needs::missing("SYMBOLS", &format!("there is no {tool}"));
-            return false;
-        }
-    }
-    true
+    needs::tools("SYMBOLS", tools)
 }
 
 impl Workshop {

@@ -11,7 +11,7 @@ use std::process::Command;
 use otf2::Event;
 use serde_json::Value;
 
-use crate::lab::{Lab, have};
+use crate::lab::Lab;
 use crate::mpi::{Mpi, analysed, lines};
 use crate::needs;
 use crate::trace::{Trace, said};
@@ -24,7 +24,7 @@ fn open() -> Option<(Mpi, Lab)> {
         needs::missing("CAF", &format!("there is no {}", library.display()));
         return None;
     }
-    let mpi = Mpi::named("mpicc.openmpi").filter(|_| have("gfortran", "CAF"))?;
+    let mpi = Mpi::named("mpicc.openmpi").filter(|_| needs::tools("CAF", &["gfortran"]))?;
     Some((mpi, Lab::bare()))
 }
 

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::armci::{GA, open, same_and_counted};
-use crate::lab::{Lab, have};
+use crate::lab::Lab;
 use crate::mpi::Mpi;
+use crate::needs;
 
 /// Compiles the program, with hooks or without.
 fn compile(mpi: &Mpi, lab: &Lab, hooks: bool) -> Option<PathBuf> {
-    let compiler = mpi.fortran().filter(|_| have("gfortran", "FORTRAN"))?;
+    let compiler = mpi.fortran().filter(|_| needs::tools("FORTRAN", &["gfortran"]))?;
     let program = lab.path(if hooks { "hooked" } else { "plain" });
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/ga_fortran.f90");
     let mut command = Command::new(compiler);

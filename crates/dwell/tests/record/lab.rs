@@ -30,23 +30,10 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn has(command: &str) -> bool {
-    Command::new(command).arg("--version").stdout(Stdio::null()).status().is_ok()
-}
-
-/// Returns `true` if a tool is installed. Fails if the tool is required and missing.
-pub(crate) fn have(tool: &str, need: &str) -> bool {
-    let there = has(tool);
-    if !there {
-        needs::missing(need, &format!("there is no {tool}"));
-    }
-    there
-}
-
 impl Lab {
     /// Creates a lab, if OpenSHMEM is installed.
     pub(crate) fn open() -> Option<Self> {
-        if !have("oshcc", "SHMEM") {
+        if !needs::tools("SHMEM", &["oshcc"]) {
             return None;
         }
         Some(Self { folder: tempfile::tempdir().unwrap(), library: library() })
@@ -204,7 +191,7 @@ impl Lab {
 
     /// Checks that otf2-print reads an archive without a message.
     pub(crate) fn accepted_by_otf2_print(&self, directory: &Path) {
-        if !have("otf2-print", "OTF2") {
+        if !needs::tools("OTF2", &["otf2-print"]) {
             return;
         }
         let output =

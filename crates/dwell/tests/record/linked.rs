@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::faults::messages;
-use crate::lab::{Lab, Run, have};
+use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, lines};
+use crate::needs;
 use crate::trace::Trace;
 
 /// Runs `command` on two ranks without and with Dwell, with this `ASAN_OPTIONS`, and checks that only the line of Dwell
@@ -109,7 +110,7 @@ fn a_script_that_starts_a_program_with_address_sanitizer() {
 
 /// Compiles a program for musl, if there is a compiler for it.
 fn musl(lab: &Lab) -> Option<PathBuf> {
-    if !have("musl-gcc", "MUSL") {
+    if !needs::tools("MUSL", &["musl-gcc"]) {
         return None;
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/hello_musl.c");

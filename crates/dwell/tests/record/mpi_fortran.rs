@@ -2,15 +2,16 @@
 
 use std::process::Command;
 
-use crate::lab::{Lab, have};
+use crate::lab::Lab;
 use crate::mpi::{Mpi, lines};
+use crate::needs;
 use crate::trace::{Trace, said};
 
 #[test]
 fn each_call_is_recorded_once() {
     for mpi in Mpi::all() {
         let Some(compiler) = mpi.fortran() else { continue };
-        if !have("gfortran", "FORTRAN") {
+        if !needs::tools("FORTRAN", &["gfortran"]) {
             return;
         }
         let lab = Lab::bare();

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::faults::{alone, messages};
 use crate::lab::Lab;
 use crate::mpi::{Mpi, lines};
+use crate::needs;
 use crate::trace::Trace;
 
 #[test]
@@ -43,13 +44,16 @@ fn late_from_a_library_and_with_another_tool() {
 
 #[test]
 fn a_program_that_asks_whether_mpi_is_there() {
+    if !needs::tools("CC", &["cc"]) {
+        return;
+    }
     let lab = Lab::bare();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/mpi_probe.c");
     let program = lab.path("probe");
     for kind in [["-fPIE", "-pie"], ["-fno-pie", "-no-pie"]] {
-        let mut gcc = Command::new("gcc");
-        gcc.args(kind).args(["-O2", source, "-o"]).arg(&program);
-        assert!(gcc.status().unwrap().success());
+        let mut compiler = Command::new("cc");
+        compiler.args(kind).args(["-O2", source, "-o"]).arg(&program);
+        assert!(compiler.status().unwrap().success());
         let run = alone(&lab, &[program.as_os_str()]);
         assert_eq!(run.code, Some(0), "{run:?}");
         assert_eq!(run.stdout, "MPI: absent\nno MPI to ask\n", "{kind:?}");

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use crate::lab::{Lab, have};
+use crate::lab::Lab;
 use crate::needs;
 
 /// Runs a program without and with Dwell and compares the output, line by line but in any order, because lines of
@@ -53,7 +53,7 @@ fn every_family_in_c() {
 #[test]
 fn every_family_in_fortran() {
     let Some(lab) = Lab::open() else { return };
-    if !have("gfortran", "FORTRAN") {
+    if !needs::tools("FORTRAN", &["gfortran"]) {
         return;
     }
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/families.f90");

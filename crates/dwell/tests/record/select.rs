@@ -9,8 +9,9 @@ use std::process::Command;
 use otf2::Event;
 use otf2::enums::MeasurementMode;
 
-use crate::lab::{Lab, have};
+use crate::lab::Lab;
 use crate::mpi::Mpi;
+use crate::needs;
 use crate::trace::{Count, Counts, Trace};
 
 /// Runs heat and returns its trace.
@@ -176,7 +177,7 @@ fn a_program_pauses_and_resumes() {
 fn a_fortran_program_pauses_and_resumes() {
     for mpi in Mpi::of_the_system() {
         let Some(compiler) = mpi.fortran() else { continue };
-        if !have("gfortran", "FORTRAN") {
+        if !needs::tools("FORTRAN", &["gfortran"]) {
             return;
         }
         let lab = Lab::bare();

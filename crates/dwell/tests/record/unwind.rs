@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::lab::{Lab, have};
+use crate::lab::Lab;
 use crate::mpi::{Mpi, analysed, lines};
+use crate::needs;
 use crate::profile::{profile_is_trace, values};
 
 const FLAGS: [&str; 2] = ["--unwind", "32"];
@@ -110,7 +111,7 @@ fn the_way_to_a_call_in_c_and_fortran() {
     let found = measured(&mpi, &lab, &program, &FLAGS);
     let probed = found.get("main/deep/deep/deep/inlined/MPI_Iprobe");
     assert_eq!(probed, Some(&2.0), "{found:?}");
-    let Some(compiler) = mpi.fortran().filter(|_| have("gfortran", "FORTRAN")) else {
+    let Some(compiler) = mpi.fortran().filter(|_| needs::tools("FORTRAN", &["gfortran"])) else {
         return;
     };
     let program = lab.path("fortran_program");

@@ -9,8 +9,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Run, have};
+use crate::lab::{Lab, Run};
 use crate::mpi::{Mpi, analysed, lines};
+use crate::needs;
 use crate::profile::{profile_is_trace, values};
 use crate::trace::{Trace, said};
 
@@ -51,7 +52,7 @@ fn instrumented_functions_and_named_regions() {
 
 /// Compiles a program together with the module for Fortran.
 fn fortran(mpi: &Mpi, lab: &Lab, source: &str, options: &[&str]) -> Option<PathBuf> {
-    let compiler = mpi.fortran().filter(|_| have("gfortran", "FORTRAN"))?;
+    let compiler = mpi.fortran().filter(|_| needs::tools("FORTRAN", &["gfortran"]))?;
     let program = lab.path("fortran_program");
     let mut command = Command::new(compiler);
     command.args(["-g", "-J"]).arg(lab.path("")).args(options);
