@@ -532,12 +532,12 @@ fn make_visible_to_all(prepare: bool) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use dwell_unify::local::Local;
     use otf2::enums::{ParameterType, Type};
 
-    fn plan(folder: &Path) -> Plan<'_> {
+    pub(crate) fn plan(folder: &Path) -> Plan<'_> {
         Plan {
             run: RunId::default(),
             rank: 0,

@@ -25,14 +25,12 @@ use super::comms::{Comm, Window};
 use super::recorder::{Completion, Recorder, Transfer, collective_op};
 use crate::hook;
 use crate::process::Process;
-use crate::wrap::Wrap;
 
 impl Process {
     /// Returns the window of a layer on a communicator, and defines it when it is first asked for. There is one for
     /// each layer and communicator, and it is never freed.
     pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
-        let place = comm.above.wrap(usize::from(layer == Layer::Armci));
-        place.get_or_init(|| {
+        comm.above.get_or_make(layer, || {
             let number = u64::from(ABOVE_MPI | layer as u32);
             Box::leak(Box::new(Window {
                 number: self.define_comm_window(comm.number, number, layer.title()),
@@ -314,7 +312,25 @@ impl Handles {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use super::super::{Members, Origin};
     use super::*;
+    use crate::process::tests::plan;
+
+    #[test]
+    fn every_layer_has_a_window_of_its_own() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let process = Process::prepare(&plan(folder.path()))?;
+        let members = Members { local: vec![0, 1], remote: None, rank: 0 };
+        let comm = process.add_comm(usize::MAX, Origin::UNKNOWN, &members, "").unwrap();
+        let layers = [Layer::Caf, Layer::Armci, Layer::GlobalArrays];
+        let numbers = layers.map(|layer| process.window_above(comm, layer).number);
+        let [first, second, third] = numbers;
+        assert!(first != second && second != third && third != first, "{numbers:?}");
+        assert_eq!(layers.map(|layer| process.window_above(comm, layer).number), numbers);
+        Ok(())
+    }
 
     #[test]
     fn a_handle_may_stand_for_several() {

@@ -16,6 +16,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{OnceLock, RwLock};
 
+use dwell_model::layer::Layer;
 use dwell_unify::unify::Group;
 use otf2::enums::Paradigm;
 
@@ -42,8 +43,8 @@ pub struct Comm {
     /// Number of communicators that all its members made from it.
     made: AtomicU64,
     windows: AtomicU64,
-    /// Windows of the layers above MPI on this communicator.
-    pub(super) above: [OnceLock<&'static Window>; LAYERS],
+    /// Windows of the layers above MPI on this communicator, each made when its layer first needs it.
+    pub(super) above: ByLayer<&'static Window>,
     /// Ranks of its members in the world; `None` if they are the same as in the communicator.
     ranks: Option<Box<[u64]>>,
     /// Number of pieces of memory that layers above MPI have allocated on it.
@@ -68,8 +69,20 @@ pub struct Neighbours {
     pub(super) group: Option<u32>,
 }
 
-/// Layers that stand above MPI and have windows of their own: coarrays and ARMCI.
-const LAYERS: usize = 2;
+/// One value for each layer, made when it is first asked for. Layers never share a value.
+#[derive(Debug)]
+pub(super) struct ByLayer<T>([OnceLock<T>; Layer::ALL.len()]);
+
+impl<T: Copy> ByLayer<T> {
+    const fn new() -> Self {
+        Self([const { OnceLock::new() }; Layer::ALL.len()])
+    }
+
+    /// Returns the value of a layer, and makes it first if the layer has none.
+    pub(super) fn get_or_make(&self, layer: Layer, make: impl FnOnce() -> T) -> T {
+        *self.0.wrap(layer as usize).get_or_init(make)
+    }
+}
 
 impl Comm {
     /// Returns the rank in the world of the member with this rank. Returns `u64::MAX` for a rank that the communicator
@@ -377,7 +390,7 @@ impl Process {
             collectives: AtomicU64::new(0),
             made: AtomicU64::new(0),
             windows: AtomicU64::new(0),
-            above: [const { OnceLock::new() }; LAYERS],
+            above: ByLayer::new(),
             ranks: {
                 let same = (0..).zip(&members.local).all(|(at, rank): (u64, _)| at == *rank);
                 (!same).then(|| members.local.clone().into_boxed_slice())
@@ -456,6 +469,17 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_layer_has_a_value_of_its_own() {
+        let values = ByLayer::new();
+        for round in 0..2 {
+            for (number, layer) in (0..).zip(Layer::ALL) {
+                let value = values.get_or_make(*layer, || 100 * round + number);
+                assert_eq!(value, number, "{layer}");
+            }
+        }
+    }
 
     #[test]
     fn origins_agree_and_differ() {
