@@ -7,17 +7,25 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use crate::busy::Switch;
-use crate::thread::Location;
+
+/// First field of the state of a thread, by whose address everybody else knows the state. Only [`crate::thread`] knows
+/// what follows it.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct Anchor {
+    /// The next in a list of states without a thread.
+    pub(crate) next_free: AtomicPtr<Anchor>,
+}
 
 /// The words of a thread that entry stubs write. A stub stores all but the first before it jumps to its hook.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Words {
-    /// The location of this thread, null before its first recorded call.
-    pub(crate) location: Cell<*const Location>,
+    /// The state of this thread, null before its first recorded call.
+    pub(crate) location: Cell<*const Anchor>,
     /// Where the hooked function will return to: the call site.
     pub(crate) return_address: Cell<usize>,
     /// Where on the stack that address lies.

@@ -16,10 +16,6 @@
 //! * The start and the end of a recording consist of steps that all processes take together. Those that
 //!   concern one process alone have guards of their own: a process in which one of them fails takes part
 //!   in all others.
-//!
-//! # Faults on request
-//! With the feature `test-faults` the variable `DWELL_TEST_PANIC=NAME:N` lets the N-th pass of an [`Entry`] panic.
-//! Libraries that people use are built without the feature, and know nothing of the variable.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -28,68 +24,11 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::OnceLock;
 
 use crate::entry;
+pub use crate::faults::Entry;
+use crate::faults::pass;
 use crate::process::{self, Failure};
 use crate::stack;
 use crate::text::Text;
-use crate::thread;
-
-macro_rules! entries {
-    ($( #[doc = $doc:literal] $entry:ident = $name:literal, )*) => {
-        /// A way into the recorder, or a step inside it. Every use of [`guarded`] names one, and a test build can make
-        /// each of them panic.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum Entry { $( #[doc = $doc] $entry, )* }
-
-        impl Entry {
-            /// All entries, in the order of their definition. Tests go through them and let each panic once.
-            pub const ALL: &'static [Self] = &[$( Self::$entry, )*];
-
-            /// Returns the name by which the variable `DWELL_TEST_PANIC` of a test build selects the entry, such as
-            /// `before`.
-            pub const fn name(self) -> &'static str {
-                match self { $( Self::$entry => $name, )* }
-            }
-        }
-    };
-}
-
-entries! {
-    /// The loading of the library into the program.
-    Load = "load",
-    /// The start of a recording, before processes talk to each other.
-    Start = "start",
-    /// The start of a recording, which all processes take part in.
-    StartTogether = "start-together",
-    /// The part of the start that concerns this process alone.
-    Begin = "begin",
-    /// The first recorded call of a thread.
-    Register = "register",
-    /// A hook, before the real function.
-    Before = "before",
-    /// A hook, after the real function.
-    After = "after",
-    /// Any work on the state of a thread, once it is busy.
-    Busy = "busy",
-    /// Any work under a lock of the recorder.
-    Locked = "locked",
-    /// The program's own code: instrumented functions, and what `dwell.h` calls.
-    User = "user",
-    /// A request of the program to pause or resume the recording.
-    Control = "control",
-    /// A barrier or another collective over all processes, and the comparison of clocks in it.
-    Meet = "meet",
-    /// The part of a comparison of clocks that concerns this process alone.
-    Sample = "sample",
-    /// The end of a thread of the program.
-    ThreadEnd = "thread-end",
-    /// The end of a recording, which all processes take part in.
-    Finish = "finish",
-    /// The parts of the end that concern this process alone.
-    Close = "close",
-    /// The end of the process, through `exit` or a return from `main`.
-    Exit = "exit",
-}
 
 /// Runs a part of the recorder behind the wall. Returns `None` if it panicked: then the recording of this process is
 /// over, and the program goes on. In test builds `entry` names the place at which a panic can be requested.
@@ -156,6 +95,14 @@ pub fn keep_panics_silent() {
     panic::set_hook(Box::new(note));
 }
 
+/// Sets the function that releases the state of a thread which panicked while it used that state. Its argument is the
+/// stack pointer of the function that caught the panic. The first call counts: threads set it before the first of them
+/// has a state.
+pub(crate) fn after_panic(abandon: fn(usize)) {
+    let _ = ABANDON.set(abandon);
+}
+
+static ABANDON: OnceLock<fn(usize)> = OnceLock::new();
 static REASON: OnceLock<Text<256>> = OnceLock::new();
 
 thread_local! {
@@ -180,7 +127,9 @@ fn note(info: &PanicHookInfo<'_>) {
 #[inline(never)]
 fn caught(payload: Box<dyn Any + Send>, guard: usize) {
     entry::turn(false);
-    thread::abandon(guard);
+    if let Some(abandon) = ABANDON.get() {
+        abandon(guard);
+    }
     // A second panic has nothing to add.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| {
         let reason = REASON.get_or_init(|| {
@@ -199,45 +148,5 @@ fn caught(payload: Box<dyn Any + Send>, guard: usize) {
     std::mem::forget(payload);
     if let Some(errno) = ERRNO.take() {
         entry::set_errno(errno);
-    }
-}
-
-#[cfg(not(feature = "test-faults"))]
-#[inline(always)]
-pub(crate) fn pass(_: Entry) {}
-
-#[cfg(feature = "test-faults")]
-pub(crate) use on_request::pass;
-
-#[cfg(feature = "test-faults")]
-mod on_request {
-    use std::env;
-    use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use super::Entry;
-
-    struct Plan {
-        entry: Entry,
-        left: AtomicU64,
-    }
-
-    /// Panics if this is the pass that `DWELL_TEST_PANIC` asks for.
-    #[allow(clippy::panic)] // That is what it is for.
-    pub(crate) fn pass(entry: Entry) {
-        static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
-        let Some(plan) = PLAN.get_or_init(plan).as_ref().filter(|plan| plan.entry == entry) else {
-            return;
-        };
-        if plan.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            panic!("asked for at {}", entry.name());
-        }
-    }
-
-    fn plan() -> Option<Plan> {
-        let asked = env::var("DWELL_TEST_PANIC").ok()?;
-        let (name, pass) = asked.split_once(':')?;
-        let entry = *Entry::ALL.iter().find(|entry| entry.name() == name)?;
-        Some(Plan { entry, left: AtomicU64::new(pass.parse().ok()?) })
     }
 }

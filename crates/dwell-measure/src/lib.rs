@@ -7,9 +7,11 @@
 //! | module | is | invariant |
 //! |---|---|---|
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
+//! | `faults` | the ways into the recorder, which a test build can make panic | known to locks and threads; knows neither |
 //! | [`guard`] | the wall between panics of the recorder and the program | around recording only, never around the real function |
 //! | [`hook`], [`call`] | the statements of a hook about a call, and the events that are written for it | by generic operation, never by name |
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
+//! | `locations` | the list of all locations of the process | knows a location by its first field only |
 //! | [`mpi`] | records of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
 //! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
@@ -36,12 +38,14 @@ pub mod clock;
 pub mod control;
 mod cost;
 pub mod entry;
+mod faults;
 pub mod filter;
 #[cfg(test)]
 #[path = "../../../tests/golden.rs"]
 mod golden;
 pub mod guard;
 pub mod hook;
+mod locations;
 mod lock;
 pub mod meet;
 pub mod memory;

@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicBool;
 
 use crate::busy;
-use crate::guard::{Entry, pass};
+use crate::faults::{Entry, pass};
 
 /// A value that one thread at a time may use.
 #[derive(Debug)]

@@ -11,16 +11,20 @@
 //! | `recorder` | the records of a call |
 //! | `pending` | one-sided operations that are not complete |
 //! | `above` | the records of layers above MPI: coarrays, ARMCI |
+//! | `handles` | operations of these layers, by handle |
+//! | `thread_state` | the part of all this that each thread has for itself |
 //! | `skipped` | messages that were not recorded |
 //! | `map` | a table by handle |
 
 mod above;
 mod comms;
+mod handles;
 mod map;
 mod pending;
 mod recorder;
 mod requests;
 mod skipped;
+pub(crate) mod thread_state;
 
 pub use above::{End, LockRecord};
 pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
@@ -31,37 +35,6 @@ use dwell_model::operation;
 
 use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::Hook;
-use comms::Near;
-use pending::Pending;
-
-/// State of the MPI recorder that each thread has for itself.
-pub(crate) struct Own {
-    comms: Near<Comm>,
-    windows: Near<Window>,
-    pending: Pending,
-    /// Operations of layers above that a later call completes by its handle.
-    handles: above::Handles,
-    /// The next number of a request or operation. Numbers of different threads differ: a request may be
-    /// completed by another thread than started it.
-    next: u64,
-}
-
-impl Own {
-    pub(crate) fn new(thread: u32) -> Self {
-        Self {
-            comms: Near::new(),
-            windows: Near::new(),
-            pending: Pending::default(),
-            handles: above::Handles::new(),
-            next: u64::from(thread) << 40,
-        }
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next - 1
-    }
-}
 
 /// Records the end of MPI as the barrier among all that `barrier` is, if everyone is known.
 pub(crate) fn finalise<R>(hook: &'static Hook, barrier: impl FnOnce() -> R) -> R {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use dwell_model::layer::Layer;
 use dwell_unify::course::Distance;
@@ -16,26 +16,20 @@ use otf2::enums::{Paradigm, RegionRole};
 use otf2::id::RegionRef;
 
 use crate::clock::{self, Clock};
-use crate::entry::{self, Quiet};
+use crate::entry::{self, Anchor, Quiet};
 use crate::filter::Selection;
-use crate::guard::{Entry, guarded};
 use crate::hook::{Hook, paradigm};
+use crate::locations::Locations;
 use crate::lock::Lock;
-use crate::memory::Memory;
 use crate::modules::{MOST, Range};
-use crate::profile;
 use crate::settings::TAIL;
 use crate::sites::Sites;
 use crate::stream::{Head, Stream};
 use crate::symmetric::Symmetric;
-use crate::thread::{self, Closed, FreeList, Location};
 use crate::unwind::{self, Rules};
 use crate::windows::{Strided, Window, Windows};
 
 mod define;
-
-/// Largest number of locations of one process. Further threads are not recorded.
-const LOCATIONS: usize = 4096;
 
 /// The region of the program itself, which is defined before all others.
 pub(crate) const PROGRAM: RegionRef = RegionRef(0);
@@ -83,11 +77,7 @@ pub struct Process {
     pub(crate) symmetric: Symmetric,
     /// Set once an operation has acted on static data.
     pub(crate) has_static_windows: AtomicBool,
-    /// Pointers to the states of all locations.
-    threads: Memory,
-    thread_count: AtomicUsize,
-    free: Lock<FreeList>,
-    key: libc::pthread_key_t,
+    pub(crate) locations: Locations,
     last_sample: AtomicU64,
     failure: Lock<Option<Failure>>,
 }
@@ -205,11 +195,6 @@ impl Process {
             modules: [Range::default(); MOST],
             module_count: 0,
         };
-        let mut key = 0;
-        // SAFETY: `key` is valid for writing, the destructor has the type that is asked for.
-        if unsafe { libc::pthread_key_create(&raw mut key, Some(thread::at_thread_end)) } != 0 {
-            return Err(io::Error::other("no key for the end of threads"));
-        }
         Ok(Box::leak(Box::new(Self {
             rank: plan.rank,
             size: plan.size,
@@ -238,10 +223,7 @@ impl Process {
             windows: Windows::new(),
             symmetric: Symmetric::new(),
             has_static_windows: AtomicBool::new(false),
-            threads: Memory::anonymous(LOCATIONS * size_of::<*mut Location>())?,
-            thread_count: AtomicUsize::new(0),
-            free: Lock::new(FreeList::EMPTY),
-            key,
+            locations: Locations::new()?,
             last_sample: AtomicU64::new(0),
             failure: Lock::new(None),
         })))
@@ -319,7 +301,7 @@ impl Process {
     }
 
     pub(crate) fn has_threads(&self) -> bool {
-        self.thread_count.load(Ordering::Relaxed) > 1
+        self.locations.are_several()
     }
 
     /// Returns the size of a chunk of events, in bytes.
@@ -339,14 +321,13 @@ impl Process {
         Ok(self.chunk)
     }
 
-    /// Takes memory for a thread from the limit, or fails if there is not enough left. A thread needs its state, the
-    /// chunk that it writes to, and for a moment the next chunk.
-    pub(crate) fn take_memory(&self) -> io::Result<()> {
+    /// Takes memory for a thread from the limit, or fails if there is not enough left. A thread needs `bytes` for its
+    /// state, the chunk that it writes to, and for a moment the next chunk.
+    pub(crate) fn take_memory(&self, bytes: usize) -> io::Result<()> {
         let trace = if self.has_trace { 2 * self.chunk } else { 0 };
-        let profile = if self.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
-        let wanted = (size_of::<Location>() + trace + profile) as u64;
+        let wanted = (bytes + trace) as u64;
         let rules = self.rules.as_ref().map_or(0, Rules::bytes);
-        let tables = self.sites.bytes() + self.code.bytes() + self.threads.len() + rules;
+        let tables = self.sites.bytes() + self.code.bytes() + self.locations.bytes() + rules;
         let shared = (tables + size_of::<Self>() + BLOCK + HEAP) as u64;
         let taken = self.memory_taken.fetch_add(wanted, Ordering::Relaxed);
         if taken.saturating_add(wanted).saturating_add(shared) > self.memory {
@@ -459,29 +440,17 @@ impl Process {
         self.head.misses_call();
     }
 
-    fn places(&self) -> &[AtomicPtr<Location>] {
-        // SAFETY: the memory is as long as that and aligned to a page; zeros are null pointers.
-        unsafe { std::slice::from_raw_parts(self.threads.as_ptr().cast(), LOCATIONS) }
-    }
-
     /// Returns a location for a new thread: that of an ended thread, or a new one.
     pub(crate) fn take_location(
         &self,
-        create: impl FnOnce(u32) -> io::Result<*mut Location>,
-    ) -> Option<*const Location> {
-        if let Some(location) = self.free.with(FreeList::pop) {
+        create: impl FnOnce(u32) -> io::Result<*const Anchor>,
+    ) -> Option<*const Anchor> {
+        if let Some(location) = self.locations.reuse() {
             return Some(location);
         }
-        let id = self.thread_count.fetch_add(1, Ordering::Relaxed);
-        let made = match self.places().get(id) {
-            Some(place) => {
-                create(id as u32).inspect(|location| place.store(*location, Ordering::Release))
-            }
-            None => Err(io::Error::other("too many threads")),
-        };
-        match made {
+        match self.locations.add(create) {
             Ok(location) => Some(location),
-            Err(error) => {
+            Err((id, error)) => {
                 // Without its first thread there is nothing to record; without another there is.
                 if id == 0 {
                     self.fail("no file for events", &error);
@@ -492,27 +461,9 @@ impl Process {
         }
     }
 
-    pub(crate) fn give_location(&self, location: &'static Location) {
-        self.free.with(|free| free.push(location));
-    }
-
-    /// Registers the location of the calling thread with the C library, which reports the end of the thread.
-    pub(crate) fn at_thread_end(&self, location: *const Location) {
-        // SAFETY: the key was made by this process, and lives as long.
-        unsafe { libc::pthread_setspecific(self.key, location.cast()) };
-    }
-
-    /// Ends the recording of all threads and closes their files. Waits a while for threads that are
-    /// inside the recorder. Returns the figures of each location, or the error with which it could not be closed.
-    pub fn end(&self) -> Vec<io::Result<Closed>> {
+    /// Switches the recording off for all threads, which are told by an interrupt of the kernel.
+    pub(crate) fn switch_off(&self) {
         entry::switch().end(|| make_visible_to_all(false));
-        guarded(Entry::Sample, || self.sample_clock());
-        let places = self.places().iter().take(self.thread_count.load(Ordering::Acquire));
-        // SAFETY: null, or a location, and these are never unmapped.
-        let locations =
-            places.filter_map(|place| unsafe { place.load(Ordering::Acquire).as_ref() });
-        // SAFETY: recording is off, and processes end once.
-        locations.map(|location| unsafe { thread::close(location) }).collect()
     }
 }
 
@@ -559,11 +510,12 @@ pub(crate) mod tests {
     #[test]
     fn memory_is_for_as_many_threads_as_it_is_enough_for() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
-        let of_a_thread = (size_of::<Location>() + (2 << 20)) as u64;
+        let state = 64 << 10;
+        let of_a_thread = (state + (2 << 20)) as u64;
         let process = Process::prepare(&Plan { memory: 5 << 20, ..plan(folder.path()) })?;
         // What all threads share takes a part, so it is enough for one.
-        assert!(process.take_memory().is_ok());
-        let error = process.take_memory().map_err(|error| error.kind());
+        assert!(process.take_memory(state).is_ok());
+        let error = process.take_memory(state).map_err(|error| error.kind());
         assert_eq!(error, Err(io::ErrorKind::OutOfMemory));
         assert_eq!(process.memory_taken.load(Ordering::Relaxed), of_a_thread);
         Ok(())

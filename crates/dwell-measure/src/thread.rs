@@ -29,7 +29,7 @@ use std::ffi::c_void;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dwell_model::layer::Layer;
 use dwell_unify::definitions::attribute;
@@ -40,8 +40,8 @@ use otf2::{Attribute, AttributeValue, List};
 
 use crate::busy::{Flag, Taken};
 use crate::clock::Clock;
-use crate::entry::{self, Quiet, Words, keeping_errno, words};
-use crate::guard::{self, pass};
+use crate::entry::{self, Anchor, Quiet, Words, keeping_errno, words};
+use crate::faults::{Entry, pass};
 use crate::hook::Hook;
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
@@ -53,7 +53,6 @@ mod user;
 
 pub use life::Closed;
 use life::{FilePath, register};
-pub(crate) use life::{FreeList, at_thread_end, close};
 pub(crate) use user::as_region;
 pub use user::{
     Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
@@ -76,15 +75,27 @@ const STACK: usize = 64 << 20;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Location {
+    /// Must be the first field: pointers to the anchor are pointers to the location.
+    anchor: Anchor,
     /// Says who uses the state.
     busy: Flag,
     /// Set if its thread panicked while it was busy, so that the state here may not agree with the file.
     broken: AtomicBool,
     /// Number of calls that bypassed the recorder because they came while the thread was busy.
     bypassed: AtomicU64,
-    /// The next in a list of locations without a thread.
-    next_free: AtomicPtr<Location>,
     thread: UnsafeCell<Thread>,
+}
+
+impl Location {
+    /// Returns the location that an anchor belongs to.
+    ///
+    /// # Safety
+    /// The anchor is the first field of a location: all that [`Location::create`] makes are, and are never unmapped.
+    #[inline(always)]
+    unsafe fn of(anchor: *const Anchor) -> &'static Self {
+        // SAFETY: as promised. The pointer was made from one to the whole location.
+        unsafe { &*anchor.cast::<Self>() }
+    }
 }
 
 /// The state of a thread in use: it is busy until this is [released](Busy::release).
@@ -155,7 +166,7 @@ pub(crate) fn abandon(guard: usize) {
         return;
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
-    let location = unsafe { &*location };
+    let location = unsafe { Location::of(location) };
     if (1..=guard).contains(&location.busy.user()) {
         location.broken.store(true, Ordering::Relaxed);
         location.busy.release();
@@ -196,7 +207,7 @@ pub(crate) struct Thread {
     context: (usize, u32, u32),
     /// The window whose static data were used last, and the window of these.
     statics: Option<(u32, u32)>,
-    pub(crate) mpi: crate::mpi::Own,
+    pub(crate) mpi: crate::mpi::thread_state::ThreadState,
     pub(crate) id: u32,
     /// Path of the file of its events. Here and not on the stack, where there may be no room for it.
     path: FilePath,
@@ -287,7 +298,7 @@ pub struct Call {
 }
 
 /// Stands for the location of a thread that is being registered, or cannot be.
-const NOT_RECORDED: *const Location = ptr::without_provenance(1);
+const NOT_RECORDED: *const Anchor = ptr::without_provenance(1);
 
 /// Makes the state of the calling thread busy and returns it. Returns `None` if the thread is busy already, or if
 /// nothing is recorded.
@@ -298,9 +309,9 @@ fn take(words: &Words) -> Option<Busy> {
         location = register(location)?;
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
-    let location = unsafe { &*location };
+    let location = unsafe { Location::of(location) };
     match location.busy.take_to_record(entry::switch()) {
-        Taken::Yes => pass(guard::Entry::Busy),
+        Taken::Yes => pass(Entry::Busy),
         Taken::Off => return None,
         Taken::Busy => {
             location.bypassed.fetch_add(1, Ordering::Relaxed);
@@ -318,7 +329,7 @@ pub fn is_inside(layer: Layer) -> bool {
         return false;
     }
     // SAFETY: a pointer in the words of this thread is to its own location, which is never unmapped.
-    let location = unsafe { &*location };
+    let location = unsafe { Location::of(location) };
     // SAFETY: it is the location of the calling thread.
     let Some(thread) = (unsafe { Busy::take(location) }) else { return true };
     let stack = entry::stack_pointer();
@@ -719,7 +730,7 @@ impl Call {
         let location = unsafe { self.location.as_ref() };
         // SAFETY: a call is left by the thread that entered it, to which the location belongs.
         let mut thread = unsafe { Busy::take(location) }?;
-        pass(guard::Entry::Busy);
+        pass(Entry::Busy);
         if !entry::is_on() || !thread.returned(self.depth) {
             thread.release();
             return None;

@@ -16,9 +16,6 @@ use super::{Check, Problem};
 /// Largest number of files that may import each other in a circle.
 const LARGEST: usize = 3;
 
-/// Crates with larger circles, and their present size. A circle may shrink but not grow.
-const LARGER: &[(&str, usize)] = &[("dwell-measure", 9)];
-
 /// Crates whose folders have an order. A folder may import itself, the folders before it, and modules outside of all of
 /// them.
 const STOREYS: &[(&str, &[&str])] =
@@ -47,8 +44,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Check {
         count += modules.len();
         let graph = graph(modules);
         let root = format!("crates/{name}/src");
-        let allowed = LARGER.iter().find(|it| it.0 == *name).map_or(LARGEST, |it| it.1);
-        for circle in circles(&graph).into_iter().filter(|it| it.len() > allowed) {
+        for circle in circles(&graph).into_iter().filter(|it| it.len() > LARGEST) {
             let message = format!(
                 "{} modules import each other in a circle: {}",
                 circle.len(),

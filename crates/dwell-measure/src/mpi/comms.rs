@@ -324,7 +324,7 @@ impl<T> Near<T> {
     }
 }
 
-impl super::Own {
+impl super::thread_state::ThreadState {
     /// Returns the communicator of a handle, or `None` if it is not known.
     #[inline(always)]
     pub(super) fn comm(&mut self, handle: usize) -> Option<&'static Comm> {

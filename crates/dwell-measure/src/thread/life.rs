@@ -3,11 +3,11 @@
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
 use std::cell::UnsafeCell;
-use std::ffi::{CString, c_void};
+use std::ffi::CString;
 use std::io;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dwell_unify::definitions::CUT;
 use dwell_unify::facts::{self, Fact};
@@ -17,14 +17,15 @@ use otf2::event::Leave;
 use otf2::id::{LocationRef, RegionRef, Time};
 
 use super::{
-    Busy, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS,
+    Busy, DEPTH, Frame, Location, NO_FRAME, NO_PLACE, NOT_RECORDED, SITES, Thread, WINDOWS, abandon,
 };
 use crate::busy::Flag;
-use crate::entry::{self, keeping_errno, words};
-use crate::guard::{self, guarded, pass};
+use crate::entry::{self, Anchor, keeping_errno, words};
+use crate::faults::pass;
+use crate::guard::{self, guarded};
 use crate::memory::{self, Memory};
 use crate::process::{self, Process};
-use crate::profile::Profile;
+use crate::profile::{self, Profile};
 use crate::stack;
 use crate::text::Text;
 use crate::unwind::Stack;
@@ -48,18 +49,19 @@ pub struct Closed {
 /// Gives the calling thread a location. If that panics, the thread is not recorded.
 #[cold]
 #[inline(never)]
-pub(super) fn register(now: *const Location) -> Option<*const Location> {
+pub(super) fn register(now: *const Anchor) -> Option<*const Anchor> {
     // A signal handler that comes while its thread is being registered, or a thread without a location.
     if now == NOT_RECORDED {
         return None;
     }
     let words = words();
     words.location.set(NOT_RECORDED);
+    guard::after_panic(abandon);
     pass(guard::Entry::Register);
     let process = process::current()?;
     let create = || process.take_location(|id| Location::create(process, id));
     let location = keeping_errno(|| stack::apart(stack::FOR_A_THREAD, create))?;
-    process.at_thread_end(location);
+    process.locations.at_thread_end(location, thread_ended);
     words.location.set(location);
     Some(location)
 }
@@ -69,8 +71,9 @@ const _: () = assert!(size_of::<Location>() * 8 < stack::FOR_A_THREAD);
 
 impl Location {
     /// Makes a new location with its files.
-    fn create(process: &'static Process, id: u32) -> io::Result<*mut Self> {
-        process.take_memory()?;
+    fn create(process: &'static Process, id: u32) -> io::Result<*const Anchor> {
+        let profile = if process.has_profile { profile::INDEX + profile::BLOCK } else { 0 };
+        process.take_memory(size_of::<Self>() + profile)?;
         let profile = if process.has_profile {
             let path = format!("{}/{}.{id}.rows", process.open_files(), process.rank());
             Some(Profile::create(CString::new(path)?)?)
@@ -121,7 +124,7 @@ impl Location {
             sites: [NO_PLACE; SITES],
             context: (0, 0, 0),
             statics: None,
-            mpi: crate::mpi::Own::new(id),
+            mpi: crate::mpi::thread_state::ThreadState::new(id),
             id,
             path,
             chunks: 0,
@@ -131,15 +134,15 @@ impl Location {
             unleft_count: 0,
         };
         let location = Self {
+            anchor: Anchor::default(),
             busy: Flag::new(),
             broken: AtomicBool::new(false),
             bypassed: AtomicU64::new(0),
-            next_free: AtomicPtr::new(ptr::null_mut()),
             thread: UnsafeCell::new(thread),
         };
         // SAFETY: the memory is large enough, aligned to a page, and nobody else's.
         unsafe { at.write(location) };
-        Ok(at)
+        Ok(at.cast_const().cast())
     }
 
     /// Releases this location at the end of its thread, so that a new thread may take it.
@@ -158,7 +161,8 @@ impl Location {
         }
         let process = thread.process;
         thread.release();
-        process.give_location(self);
+        // SAFETY: it was taken from that list, and its thread, which ends, has released it.
+        unsafe { process.locations.give_back(ptr::from_ref(self).cast()) };
     }
 }
 
@@ -242,36 +246,22 @@ impl Thread {
     }
 }
 
-/// Callback of the C library at the end of a thread that has a location.
-pub(crate) unsafe extern "C" fn at_thread_end(location: *mut c_void) {
+/// Releases the location of a thread that ends.
+fn thread_ended(location: *const Anchor) {
     guarded(guard::Entry::ThreadEnd, || {
-        // SAFETY: the value was set by this thread, in `register`, and locations are never unmapped.
-        let location = unsafe { &*location.cast::<Location>() };
-        // SAFETY: it is that of this thread, which ends.
-        unsafe { location.ended() };
+        // SAFETY: the value was set by this thread, in `register`, and locations are never unmapped. The thread ends.
+        unsafe { Location::of(location).ended() };
     });
 }
 
-/// List of the locations of ended threads.
-#[derive(Debug)]
-pub(crate) struct FreeList(*const Location);
-
-// SAFETY: locations without a thread belong to whoever takes them, under a lock.
-unsafe impl Send for FreeList {}
-
-impl FreeList {
-    pub(crate) const EMPTY: Self = Self(ptr::null());
-
-    pub(crate) fn push(&mut self, location: &'static Location) {
-        location.next_free.store(self.0.cast_mut(), Ordering::Relaxed);
-        self.0 = location;
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<*const Location> {
-        // SAFETY: null, or a location, and these are never unmapped.
-        let first = unsafe { self.0.as_ref() }?;
-        self.0 = first.next_free.load(Ordering::Relaxed);
-        Some(first)
+impl Process {
+    /// Ends the recording of all threads and closes their files. Waits a while for threads that are
+    /// inside the recorder. Returns the figures of each location, or the error with which it could not be closed.
+    pub fn end(&self) -> Vec<io::Result<Closed>> {
+        self.switch_off();
+        guarded(guard::Entry::Sample, || self.sample_clock());
+        // SAFETY: locations are never unmapped, recording is off, and processes end once.
+        self.locations.all().map(|it| unsafe { close(Location::of(it)) }).collect()
     }
 }
 
@@ -280,7 +270,7 @@ impl FreeList {
 ///
 /// # Safety
 /// The recording has been switched off for all to see, and one thread at a time does this.
-pub(crate) unsafe fn close(location: &'static Location) -> io::Result<Closed> {
+unsafe fn close(location: &'static Location) -> io::Result<Closed> {
     for _ in 0..1000 {
         // The thread does not come back to the state while recording is off.
         if location.busy.take_from_owner() {
