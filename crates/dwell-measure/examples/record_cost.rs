@@ -12,7 +12,7 @@ use dwell_measure::call::{begin, end, end_transfer, transfer};
 use dwell_measure::clock::Source;
 use dwell_measure::entry::called_from;
 use dwell_measure::filter::Selection;
-use dwell_measure::hook::{Facts, Hook};
+use dwell_measure::hook::{CallArgs, Hook};
 use dwell_measure::process::{Plan, Process};
 use dwell_model::shmem;
 use dwell_unify::stream::RunId;
@@ -50,7 +50,7 @@ fn main() -> std::io::Result<()> {
     let (get, put) = (hook("shmem_getmem"), hook("shmem_putmem"));
     process.begin(get);
     // A block of the symmetric heap, for the puts to go to.
-    let (malloc, facts) = (hook("shmem_malloc"), Facts { bytes: 4096, ..Facts::NONE });
+    let (malloc, facts) = (hook("shmem_malloc"), CallArgs { bytes: 4096, ..CallArgs::NONE });
     if let Some(call) = begin(malloc, &facts) {
         end(call, malloc, &facts, HEAP as u64);
     }

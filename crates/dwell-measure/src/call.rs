@@ -1,7 +1,7 @@
 //! Recording of a call: the events that are written for it.
 //!
 //! A hook calls [`transfer`] or [`begin`] before the real function, and [`end_transfer`] or [`end`] after it. Programs
-//! make millions of transfers a second, so these have functions of their own; everything else goes by the [`Facts`] of
+//! make millions of transfers a second, so these have functions of their own; everything else goes by the [`CallArgs`] of
 //! the call. Which records are written is decided here by the generic operation, never by the name of a function: see
 //! [`dwell_model::archive`] for what they mean.
 #![allow(clippy::needless_pass_by_value)] // A call is used up by its end.
@@ -20,7 +20,7 @@ use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
 
 use crate::clock::Sample;
 use crate::guard::{Entry, guarded, guarded_option};
-use crate::hook::{self, Facts, Hook, Made, Who, paradigm};
+use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
 use crate::thread::{Call, Thread, enter, enter_at};
 use crate::windows::{Strided, Window};
@@ -121,29 +121,29 @@ fn complete_transfer(call: Call) {
 /// Begins a call that is not a plain transfer. Returns `None` if the call is not recorded; otherwise the hook must pass
 /// the result to [`end`] after the real function has returned.
 #[inline(never)]
-pub fn begin(hook: &'static Hook, facts: &Facts) -> Option<Call> {
+pub fn begin(hook: &'static Hook, args: &CallArgs) -> Option<Call> {
     guarded_option(Entry::Before, || {
         let mut thread = enter(hook)?;
-        record_begin(&mut thread, hook, facts);
+        record_begin(&mut thread, hook, args);
         Some(thread.entered())
     })
 }
 
 /// Writes the records that are known before a call.
 #[inline(always)]
-fn record_begin(thread: &mut Thread, hook: &Hook, facts: &Facts) {
+fn record_begin(thread: &mut Thread, hook: &Hook, args: &CallArgs) {
     let time = thread.time();
     let world = thread.process.world();
     match hook.meaning.operation {
-        Operation::Put if facts.signal != 0 => put_with_signal(thread, hook, facts),
+        Operation::Put if args.signal != 0 => put_with_signal(thread, hook, args),
         Operation::Put | Operation::Get | Operation::Atomic(_) => {
-            let window = thread.window(facts.context);
-            record_transfer(thread, hook, window, facts.target, facts.bytes, facts.address);
+            let window = thread.window(args.context);
+            record_transfer(thread, hook, window, args.target, args.bytes, args.address);
         }
         Operation::Signal => {
-            let offset = thread.process.symmetric.offset(facts.address);
-            let win = RmaWinRef(thread.window(facts.context));
-            let (remote, sync_type) = (Rank(facts.target), RmaSyncType::NotifyOut);
+            let offset = thread.process.symmetric.offset(args.address);
+            let win = RmaWinRef(thread.window(args.context));
+            let (remote, sync_type) = (Rank(args.target), RmaSyncType::NotifyOut);
             let event = RmaSync { win, remote, sync_type };
             thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
         }
@@ -151,48 +151,48 @@ fn record_begin(thread: &mut Thread, hook: &Hook, facts: &Facts) {
             // At the beginning, as Score-P does it: a process that is killed in the wait has said for what it waits.
             let event = RmaWaitChange { win: RmaWinRef(0) };
             if waits_for_one(hook.row) {
-                let offset = thread.process.symmetric.offset(facts.address);
+                let offset = thread.process.symmetric.offset(args.address);
                 thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
             } else {
                 thread.write(time, event);
             }
         }
         Operation::Lock => {
-            let lock = lock(thread, facts);
+            let lock = lock(thread, args);
             let (win, remote, lock_type) = (RmaWinRef(0), Rank::UNDEFINED, LockType::Exclusive);
             thread.write(time, RmaRequestLock { win, remote, lock_id: lock, lock_type });
         }
         Operation::Unlock => {
-            let lock = lock(thread, facts);
+            let lock = lock(thread, args);
             let (win, remote) = (RmaWinRef(0), Rank::UNDEFINED);
             thread.write(time, RmaReleaseLock { win, remote, lock_id: lock });
         }
-        _ if is_collective(hook, facts) => {
-            thread.frame().window = group_window(thread.process, hook, facts.who, world);
+        _ if is_collective(hook, args) => {
+            thread.frame().window = group_window(thread.process, hook, args.who, world);
             thread.write(time, RmaCollectiveBegin {});
         }
         Operation::CompleteRemote | Operation::DestroyContext => {
-            thread.frame().window = thread.window(facts.context);
+            thread.frame().window = thread.window(args.context);
         }
         _ => {}
     }
 }
 
-/// Ends a call that [`begin`] began, with the same hook and facts. `result` is the value that the real function
+/// Ends a call that [`begin`] began, with the same hook and args. `result` is the value that the real function
 /// returned; the row of the function says which values mean success.
 #[inline(never)]
-pub fn end(call: Call, hook: &'static Hook, facts: &Facts, result: u64) {
+pub fn end(call: Call, hook: &'static Hook, args: &CallArgs, result: u64) {
     guarded(Entry::After, || {
         let Some(mut thread) = call.returned() else { return };
         let time = thread.now();
-        record_end(&mut thread, time, hook, facts, result);
+        record_end(&mut thread, time, hook, args, result);
         thread.leave(time);
     });
 }
 
 /// Writes the records that are known after a call.
 #[inline(always)]
-fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result: u64) {
+fn record_end(thread: &mut Thread, time: u64, hook: &Hook, args: &CallArgs, result: u64) {
     let process = thread.process;
     let frame = *thread.frame();
     let succeeded = succeeded(hook, result);
@@ -203,11 +203,11 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result
     let (win, remote, lock_type) = (RmaWinRef(0), Rank::UNDEFINED, LockType::Exclusive);
     match hook.meaning.operation {
         Operation::Lock => {
-            let lock_id = lock(thread, facts);
+            let lock_id = lock(thread, args);
             thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type });
         }
         Operation::TryLock => {
-            let lock_id = lock(thread, facts);
+            let lock_id = lock(thread, args);
             if succeeded {
                 thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type });
             } else {
@@ -220,17 +220,17 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result
                 && hook.row.places.success != Success::Unsaid
                 && waits_for_one(hook.row) =>
         {
-            let offset = process.symmetric.offset(facts.address);
+            let offset = process.symmetric.offset(args.address);
             thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, RmaWaitChange { win });
         }
         Operation::Allocate | Operation::Reallocate => {
-            process.symmetric.allocated(result as usize, facts.bytes);
+            process.symmetric.allocated(result as usize, args.bytes);
         }
         _ => {}
     }
     if hook.meaning.completes_remote {
         // A barrier completes what the default context has outstanding, whoever takes part.
-        let window = if is_collective(hook, facts) { 0 } else { frame.window };
+        let window = if is_collective(hook, args) { 0 } else { frame.window };
         for window in [Some(window), thread.known_static_window(window)].into_iter().flatten() {
             if let Some(last) = thread.complete(window) {
                 let (win, matching_id) = (RmaWinRef(window), MatchingId(last));
@@ -238,12 +238,12 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, facts: &Facts, result
             }
         }
     }
-    if is_collective(hook, facts) {
-        end_collective(thread, hook, facts, frame.window, time);
+    if is_collective(hook, args) {
+        end_collective(thread, hook, args, frame.window, time);
         process.sample_clock_now_and_then(time);
     }
     if succeeded {
-        learn(process, hook, facts);
+        learn(process, hook, args);
     }
 }
 
@@ -277,12 +277,12 @@ fn waits_for_one(row: &Row) -> bool {
     row.places.condition.is_none_or(|condition| condition.watch == Watch::One)
 }
 
-fn is_collective(hook: &Hook, facts: &Facts) -> bool {
+fn is_collective(hook: &Hook, args: &CallArgs) -> bool {
     let alone = matches!(
         hook.meaning.operation,
         Operation::DestroyGroup | Operation::CreateContext | Operation::DestroyContext
     );
-    facts.who != Who::Caller && !alone
+    args.who != Who::Caller && !alone
 }
 
 /// Returns `true` if the returned value means success.
@@ -296,18 +296,18 @@ fn succeeded(hook: &Hook, result: u64) -> bool {
 }
 
 /// Returns the id of a lock, which is the same number at every process.
-fn lock(thread: &Thread, facts: &Facts) -> LockId {
-    LockId(thread.process.symmetric.offset(facts.address))
+fn lock(thread: &Thread, args: &CallArgs) -> LockId {
+    LockId(thread.process.symmetric.offset(args.address))
 }
 
-fn put_with_signal(thread: &mut Thread, hook: &Hook, facts: &Facts) {
-    let window = thread.window(facts.context);
-    let is_static = thread.process.symmetric.is_static(facts.address);
+fn put_with_signal(thread: &mut Thread, hook: &Hook, args: &CallArgs) {
+    let window = thread.window(args.context);
+    let is_static = thread.process.symmetric.is_static(args.address);
     let window = if is_static { thread.static_window(window) } else { window };
     let blocking = hook.meaning.mode == Mode::Blocking;
     let matching_id = MatchingId(thread.operation(window, blocking, true));
-    let (win, remote, bytes) = (RmaWinRef(window), Rank(facts.target), facts.bytes);
-    let offset = thread.process.symmetric.offset(facts.signal);
+    let (win, remote, bytes) = (RmaWinRef(window), Rank(args.target), args.bytes);
+    let offset = thread.process.symmetric.offset(args.signal);
     let time = thread.time();
     let event = RmaPut { win, remote, bytes, matching_id };
     thread.write_with(time, attribute::SIGNAL_OFFSET, offset, event);
@@ -325,16 +325,16 @@ fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> u32
     process.window(Window { paradigm: paradigm(hook.layer).into(), group, context: 0 })
 }
 
-fn end_collective(thread: &mut Thread, hook: &Hook, facts: &Facts, window: u32, time: u64) {
+fn end_collective(thread: &mut Thread, hook: &Hook, args: &CallArgs, window: u32, time: u64) {
     let process = thread.process;
     let group = process.windows.get(window).map_or(process.world(), |window| window.group);
-    let is_root = group.rank(process.rank()) == Some(facts.root);
+    let is_root = group.rank(process.rank()) == Some(args.root);
     let memory = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
     let (collective_op, bytes_sent, bytes_received, sync_level) = match hook.meaning.operation {
         Operation::Collective(which) => {
             let level = if which == Collective::Sync { RmaSyncLevel::PROCESS } else { memory };
             let (op, sent, received) =
-                hook::collective(which, facts.bytes, group.size.into(), is_root);
+                hook::collective(which, args.bytes, group.size.into(), is_root);
             (op, sent, received, level)
         }
         Operation::Allocate | Operation::Reallocate => {
@@ -344,7 +344,7 @@ fn end_collective(thread: &mut Thread, hook: &Hook, facts: &Facts, window: u32, 
         Operation::CreateGroup => (CollectiveOp::CreateHandle, 0, 0, RmaSyncLevel::PROCESS),
         _ => (CollectiveOp::Barrier, 0, 0, memory),
     };
-    let root = match facts.root {
+    let root = match args.root {
         u32::MAX => CollectiveRoot::None,
         rank => CollectiveRoot::Rank(rank),
     };
@@ -356,25 +356,25 @@ fn end_collective(thread: &mut Thread, hook: &Hook, facts: &Facts, window: u32, 
 }
 
 /// Registers contexts and groups that a call created, and forgets those that it destroyed.
-fn learn(process: &Process, hook: &Hook, facts: &Facts) {
+fn learn(process: &Process, hook: &Hook, args: &CallArgs) {
     match hook.meaning.operation {
-        Operation::DestroyContext => process.windows.forget(facts.context),
+        Operation::DestroyContext => process.windows.forget(args.context),
         Operation::DestroyGroup => {
-            if let Who::Handle(handle) = facts.who {
+            if let Who::Handle(handle) = args.who {
                 process.windows.forget(handle);
             }
         }
         _ => {}
     }
     let paradigm = paradigm(hook.layer).into();
-    let parent = match facts.who {
+    let parent = match args.who {
         Who::Handle(handle) => {
             let window = process.windows.get(process.windows.of_handle(handle));
             window.map_or(process.world(), |window| window.group)
         }
         _ => process.world(),
     };
-    for made in facts.made {
+    for made in args.made {
         let (handle, group, context) = match made {
             Made::Nothing => continue,
             Made::Context { handle } => {

@@ -153,9 +153,9 @@ pub fn paradigm(layer: Layer) -> Paradigm {
 }
 
 /// Arguments of one call, as far as the recorder needs them. A hook fills in the fields for which the row of its
-/// function has places, and takes the others from [`Facts::NONE`].
+/// function has places, and takes the others from [`CallArgs::NONE`].
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct CallArgs {
     /// Rank of the process that the call acts on, or `u32::MAX` if there is none.
     pub target: u32,
     /// Number of bytes that the call moves or allocates.
@@ -281,8 +281,8 @@ pub enum Made {
     },
 }
 
-impl Facts {
-    /// Facts of a call of which nothing is known: no target, no bytes, no addresses, the default context. Hooks use it
+impl CallArgs {
+    /// CallArgs of a call of which nothing is known: no target, no bytes, no addresses, the default context. Hooks use it
     /// to fill the fields that they do not set.
     pub const NONE: Self = Self {
         target: u32::MAX,

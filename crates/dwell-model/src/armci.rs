@@ -105,7 +105,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
         row(symbol!("ARMCI_Init"), Operation::Initialise, Int, &[]),
         row(symbol!("ARMCI_Init_args"), Operation::Initialise, Int, &[Pointer, Pointer]),
         row(symbol!("ARMCI_Init_thread"), Operation::Initialise, Int, &[Int]),
-        row(symbol!("ARMCI_Init_thread_comm"), Operation::Initialise, Int, &[Int, Handle]),
+        row(symbol!("ARMCI_Init_thread_comm"), Operation::Initialise, Int, &[Int, Handle]).context(1),
         row(symbol!("ARMCI_Finalize"), Operation::Finalise, Int, &[]),
         row(symbol!("ARMCI_Cleanup"), Operation::Exit, Void, &[]),
         row(symbol!("ARMCI_Error"), Operation::Exit, Void, &[Pointer, Int]),

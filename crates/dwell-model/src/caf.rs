@@ -16,7 +16,9 @@
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
-use crate::table::{self, Arg, CType, Condition, Family, Row, Symbol, Table, families, symbol};
+use crate::table::{
+    self, Arg, CType, Condition, Duty, Family, Row, Symbol, Table, families, symbol,
+};
 
 use CType::{Int, Pointer, SizeT, UnsignedChar as Bool, Void};
 
@@ -123,7 +125,7 @@ const CHAPTERS: &[&[Family]] = &[families! {
         // The first argument selects the operation; the old value is fetched if the program passes an address for it.
         row(symbol!("_gfortran_caf_atomic_op"), Operation::Atomic(Atomic::FetchAccumulate), Void,
             &[Int, Pointer, SizeT, Int, Pointer, Pointer, Pointer, Int, Int])
-            .remote(1).within(2).target(3).counted(8, 1).completes_remote(),
+            .remote(1).within(2).target(3).former(5).counted(8, 1).completes_remote(),
     ];
     "collectives": &[
         collective(symbol!("_gfortran_caf_co_broadcast"), Collective::Broadcast,
@@ -153,7 +155,16 @@ const CHAPTERS: &[&[Family]] = &[families! {
     ];
 }];
 
-static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
+static ROWS: [Row; table::count(CHAPTERS)] = table::rows_of!(CHAPTERS, shaped);
+
+/// Tokens and teams are remembered whether their creation is recorded or not: the first coarrays are allocated before
+/// the program begins.
+const fn shaped(row: Row) -> Row {
+    match row.operation {
+        Operation::Allocate | Operation::CreateGroup => row.duty(Duty::Remember),
+        _ => row,
+    }
+}
 
 /// Every function of coarrays that is hooked, sorted by name. Progress is never, since only the calls of MPI inside
 /// serve requests of others.

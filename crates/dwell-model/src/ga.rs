@@ -10,10 +10,11 @@ mod fortran;
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
-use crate::table::{self, CType, Family, Row, Symbol, Table};
+use crate::table::{self, CType, Family, Row, Shape, Symbol, Table};
 
 const fn row(symbol: Symbol, operation: Operation, returns: CType, arguments: &[CType]) -> Row {
     let row = Row::new(symbol, operation, returns, arguments).assumed(Progress::Never);
+    let row = row.shape(Shape::Region);
     Row { completes_remote: false, ..row }
 }
 

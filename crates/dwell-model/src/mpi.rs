@@ -59,7 +59,7 @@ const CHAPTERS: &[&[Family]] = &[
     files::FAMILIES,
 ];
 
-static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
+static ROWS: [Row; table::count(CHAPTERS)] = table::rows_of!(CHAPTERS, role::shaped);
 
 /// Every function of MPI that is hooked, sorted by name. Functions that the loaded library lacks are in the table as
 /// well. Progress was measured on MPICH 4.0.2 and Open MPI 4.1.4 (osc/pt2pt).

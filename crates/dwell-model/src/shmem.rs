@@ -50,7 +50,8 @@ mod tests;
 mod types;
 
 use crate::layer::Layer;
-use crate::table::{self, Family, Row, Table};
+use crate::operation::{Collective, Operation};
+use crate::table::{self, Duty, Family, Group, Row, Shape, Table};
 
 /// All families, grouped by the submodule that describes them.
 const CHAPTERS: &[&[Family]] = &[
@@ -63,7 +64,27 @@ const CHAPTERS: &[&[Family]] = &[
     collectives::FAMILIES,
 ];
 
-static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
+static ROWS: [Row; table::count(CHAPTERS)] = table::rows_of!(CHAPTERS, shaped);
+
+/// Chooses the shape and the duty of a row whose places are complete.
+const fn shaped(row: Row) -> Row {
+    let places = &row.places;
+    let shape = match row.operation {
+        Operation::Initialise => Shape::Initialise,
+        Operation::Finalise => Shape::Finalise,
+        Operation::Control => Shape::Control,
+        Operation::Put | Operation::Get | Operation::Atomic(_) if places.signal.is_none() => {
+            Shape::Transfer
+        }
+        _ => Shape::Operation,
+    };
+    let duty = match (row.operation, places.group) {
+        (Operation::Initialise, _) => Duty::Start,
+        (Operation::Collective(Collective::Barrier | Collective::Sync), Group::World) => Duty::Meet,
+        _ => Duty::None,
+    };
+    row.shape(shape).duty(duty)
+}
 
 /// Every function of OpenSHMEM that is hooked, sorted by name. Functions that the loaded library lacks are in the table
 /// as well. Progress was measured on Open MPI 4.1.4 with UCX over TCP.

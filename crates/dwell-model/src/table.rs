@@ -9,6 +9,7 @@
 mod ctype;
 mod places;
 mod row;
+mod shape;
 mod words;
 
 pub use ctype::{Arguments, CType, MAX_ARGUMENTS};
@@ -17,7 +18,8 @@ pub use places::{
     Strides, Success, Watch,
 };
 pub use row::{Absent, Row, Symbol};
-pub(crate) use words::{families, symbol};
+pub use shape::{Duty, Fortran, Ready, Shape};
+pub(crate) use words::{families, rows_of, symbol};
 
 use crate::layer::Layer;
 

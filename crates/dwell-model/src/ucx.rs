@@ -8,12 +8,13 @@
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Operation, Progress};
-use crate::table::{self, CType, Family, Row, Symbol, Table, families, symbol};
+use crate::table::{self, CType, Family, Row, Shape, Symbol, Table, families, symbol};
 
 use CType::{Int, Pointer, SizeT, Uint32, Uint64};
 
 const fn row(symbol: Symbol, operation: Operation, returns: CType, arguments: &[CType]) -> Row {
     let row = Row::new(symbol, operation, returns, arguments).assumed(Progress::Conditional);
+    let row = row.shape(Shape::Region);
     Row { completes_remote: false, ..row }
 }
 

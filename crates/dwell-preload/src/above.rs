@@ -21,14 +21,32 @@ use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{Comm, Completion, End, LockRecord, Recorder, Transfer, Window};
 use dwell_measure::thread::Call;
 use dwell_model::archive::SMALL;
-use dwell_model::layer::Layer;
 use dwell_model::operation::{Atomic, Mode, Operation};
 use dwell_model::table::{Bytes, Group};
 
 use arguments::Arguments;
 
+/// The ways in which layers over MPI differ from each other, beyond the rows of their tables.
+pub(crate) struct Runtime {
+    /// Returns the handle of the communicator to which the ranks of a call refer, or `None` if calls are recorded as
+    /// regions only.
+    comm: fn(&Arguments<'_>) -> Option<usize>,
+    /// Returns a number for a place in memory that is the same on all processes, from what identifies the memory in a
+    /// call and from the position within it.
+    place: fn(usize, u64) -> Option<u64>,
+    /// Returns `true` if the arguments make a call local that is collective for other arguments.
+    is_alone: fn(Operation, Words<'_>) -> bool,
+    /// Set if small transfers have the place in the memory of the target in their records.
+    has_places: bool,
+}
+
+/// Layers whose calls are recorded as regions only.
+pub(crate) static REGIONS: Runtime =
+    Runtime { comm: |_| None, place: |_, _| None, is_alone: |_, _| false, has_places: false };
+
 /// State of a recorded call, kept from its beginning to its end.
 pub(crate) struct State {
+    runtime: &'static Runtime,
     call: Call,
     window: Option<&'static Window>,
     /// Number of the operation on its window, or sequence number of the collective.
@@ -67,8 +85,12 @@ impl<'a> Words<'a> {
 
 /// Records the beginning of a call. Returns `None` if the call is not recorded.
 #[inline(never)]
-pub(crate) fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
-    guarded_option(Entry::Before, move || record_begin(hook, words))
+pub(crate) fn begin(
+    runtime: &'static Runtime,
+    hook: &'static Hook,
+    words: Words<'_>,
+) -> Option<State> {
+    guarded_option(Entry::Before, move || record_begin(runtime, hook, words))
 }
 
 /// Records the end of a call.
@@ -77,10 +99,10 @@ pub(crate) fn end(state: State, hook: &'static Hook, words: Words<'_>) {
     guarded(Entry::After, move || record_end(state, hook, words));
 }
 
-fn record_begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
-    let arguments = Arguments::of(hook, words);
+fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>) -> Option<State> {
+    let arguments = Arguments::of(runtime, hook, words);
     let mut recorder = Recorder::enter(hook)?;
-    let comm = group(hook, &arguments, &mut recorder);
+    let comm = group(&arguments, &mut recorder);
     let window = comm.map(|comm| recorder.process().window_above(comm, hook.layer));
     let (mut number, mut fetched) = (None, None);
     if let Some(window) = window {
@@ -107,14 +129,14 @@ fn record_begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
         }
     }
     let made = dwell_measure::mpi::last_made();
-    Some(State { call: recorder.entered(), window, number, fetched, made })
+    Some(State { runtime, call: recorder.entered(), window, number, fetched, made })
 }
 
 #[allow(clippy::needless_pass_by_value)] // It is used up.
 fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
-    let State { call, window, mut number, fetched, .. } = state;
+    let State { runtime, call, window, mut number, fetched, .. } = state;
     let Some(mut recorder) = Recorder::returned(call) else { return };
-    let arguments = Arguments::of(hook, words);
+    let arguments = Arguments::of(runtime, hook, words);
     let Some(window) = window else { return recorder.leave() };
     let remote = hook.row.completes_remote;
     match hook.row.operation {
@@ -158,14 +180,8 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
 }
 
 /// Returns the communicator to which the ranks of a call refer.
-fn group(hook: &Hook, arguments: &Arguments<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
-    let handle = match (hook.layer, hook.row.places.group) {
-        (Layer::Caf, Group::Team(at)) => caf::team(arguments.passed(at)),
-        (Layer::Caf, _) => caf::current_team(),
-        (Layer::Armci, _) => link::group(arguments),
-        _ => return None,
-    };
-    crate::mpi::comm_of(recorder, handle)
+fn group(arguments: &Arguments<'_>, recorder: &mut Recorder) -> Option<&'static Comm> {
+    crate::mpi::comm_of(recorder, (arguments.runtime.comm)(arguments)?)
 }
 
 /// Returns `true` if all members of the communicator make this call, so that it has a sequence number among their
@@ -203,7 +219,7 @@ fn transfer(
     if let Some(signal) = arguments.signal() {
         return Some(recorder.act_with_signal(&it, signal));
     }
-    let place = arguments.place().filter(|_| bytes <= SMALL && hook.layer != Layer::Caf);
+    let place = arguments.place().filter(|_| bytes <= SMALL && arguments.runtime.has_places);
     if hook.row.mode == Mode::NonBlocking {
         recorder.start_act(operation, &it, place, arguments.handle());
         return None;

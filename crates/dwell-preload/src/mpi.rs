@@ -70,4 +70,5 @@ mod hooks {
     use crate::entry::{Entry, row};
 
     include!(concat!(env!("OUT_DIR"), "/mpi.rs"));
+    include!(concat!(env!("OUT_DIR"), "/fortran.rs"));
 }

@@ -18,7 +18,7 @@ use dwell_measure::clock::Sample;
 use dwell_measure::control::{after_level, before_level};
 use dwell_measure::entry::is_on;
 use dwell_measure::guard;
-use dwell_measure::hook::{Facts, Hook, Made, Passed, Who};
+use dwell_measure::hook::{CallArgs, Hook, Made, Passed, Who};
 use dwell_measure::meet;
 use dwell_measure::run::{self, Ending, Runtime};
 use dwell_measure::thread;
@@ -33,8 +33,9 @@ pub(crate) use hooks::ENTRIES;
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{
-        Entry, Facts, Made, Passed, Who, after_level, after_meeting, before_level, before_meeting,
-        before_start, begin, end, end_transfer, finish, guard, is_on, park, start, transfer,
+        CallArgs, Entry, Made, Passed, Who, after_level, after_meeting, before_level,
+        before_meeting, before_start, begin, end, end_transfer, finish, guard, is_on, park, start,
+        transfer,
     };
 
     include!(concat!(env!("OUT_DIR"), "/shmem.rs"));

@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 
 use dwell_measure::guard::{self, guarded};
+use dwell_measure::hook::Hook;
 use dwell_measure::settings::Setting;
 
-use crate::above::{Words, begin, end};
+use crate::above::{REGIONS, State, Words, end};
 use crate::entry::Entry;
 
 /// Hooks that `build/` generates from the table.
@@ -14,6 +15,11 @@ mod hooks {
     use super::{Entry, Words, begin, end, is_on};
 
     include!(concat!(env!("OUT_DIR"), "/ucx.rs"));
+}
+
+/// Records the beginning of a call, as a region.
+fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
+    crate::above::begin(&REGIONS, hook, words)
 }
 
 /// Returns `true` if calls of UCX are recorded.

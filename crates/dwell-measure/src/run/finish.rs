@@ -12,7 +12,7 @@ use super::conclude::Conclusion;
 use super::{COMPARISON, Ending, Part, STARTED, speaks, take_part};
 use crate::call;
 use crate::guard::{self, Entry, guarded};
-use crate::hook::{Facts, Hook, Who};
+use crate::hook::{CallArgs, Hook, Who};
 use crate::meet;
 use crate::mpi;
 use crate::process::{self, Process};
@@ -82,7 +82,7 @@ fn finish_together<U: Upcalls>(
     let arrived: io::Result<(U, io::Result<()>)> = if hook.layer == Layer::Mpi {
         mpi::finalise(hook, arrive)
     } else {
-        let facts = Facts { who: Who::World, ..Facts::NONE };
+        let facts = CallArgs { who: Who::World, ..CallArgs::NONE };
         let call = call::begin(hook, &facts);
         let arrived = arrive();
         if let Some(call) = call {

@@ -3,7 +3,7 @@
 //! Blocking collectives serve requests of others; for those that only start an operation this is not known. Open MPI 4
 //! has the persistent ones under names of its own (`MPIX_`).
 
-use super::role::make::{always, persistent, started};
+use super::role::make::{always, extension, persistent, started};
 use super::role::{rows, twins};
 use crate::operation::{Collective, Operation};
 use crate::table::{Family, families};
@@ -17,6 +17,8 @@ pub(super) const FAMILIES: &[Family] = families! {
     );
     "barrier, persistent": rows!(persistent, Operation::Collective(Collective::Sync);
         "MPI_Barrier_init": Comm Handle Request;
+    );
+    "barrier, persistent, of one library": rows!(extension, Operation::Collective(Collective::Sync);
         "MPIX_Barrier_init": Comm Handle Request;
     );
     "bcast": twins!(always, Operation::Collective(Collective::Broadcast);
@@ -28,7 +30,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "bcast, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::Broadcast);
         "MPI_Bcast_init": Pointer Count Datatype Root Comm Handle Request;
     );
-    "bcast, persistent": rows!(persistent, Operation::Collective(Collective::Broadcast);
+    "bcast, persistent": rows!(extension, Operation::Collective(Collective::Broadcast);
         "MPIX_Bcast_init": Pointer Count Datatype Root Comm Handle Request;
     );
     "gather": twins!(always, Operation::Collective(Collective::Gather);
@@ -40,7 +42,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "gather, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::Gather);
         "MPI_Gather_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Root Comm Handle Request;
     );
-    "gather, persistent": rows!(persistent, Operation::Collective(Collective::Gather);
+    "gather, persistent": rows!(extension, Operation::Collective(Collective::Gather);
         "MPIX_Gather_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Root Comm Handle Request;
     );
     "gatherv": twins!(always, Operation::Collective(Collective::GatherVarying);
@@ -52,7 +54,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "gatherv, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::GatherVarying);
         "MPI_Gatherv_init": Pointer Count Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Root Comm Handle Request;
     );
-    "gatherv, persistent": rows!(persistent, Operation::Collective(Collective::GatherVarying);
+    "gatherv, persistent": rows!(extension, Operation::Collective(Collective::GatherVarying);
         "MPIX_Gatherv_init": Pointer Count Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Root Comm Handle Request;
     );
     "scatter": twins!(always, Operation::Collective(Collective::Scatter);
@@ -64,7 +66,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "scatter, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::Scatter);
         "MPI_Scatter_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Root Comm Handle Request;
     );
-    "scatter, persistent": rows!(persistent, Operation::Collective(Collective::Scatter);
+    "scatter, persistent": rows!(extension, Operation::Collective(Collective::Scatter);
         "MPIX_Scatter_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Root Comm Handle Request;
     );
     "scatterv": twins!(always, Operation::Collective(Collective::ScatterVarying);
@@ -76,7 +78,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "scatterv, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::ScatterVarying);
         "MPI_Scatterv_init": Pointer Counts Pointer Datatype Pointer ReceiveCount ReceiveDatatype Root Comm Handle Request;
     );
-    "scatterv, persistent": rows!(persistent, Operation::Collective(Collective::ScatterVarying);
+    "scatterv, persistent": rows!(extension, Operation::Collective(Collective::ScatterVarying);
         "MPIX_Scatterv_init": Pointer Counts Pointer Datatype Pointer ReceiveCount ReceiveDatatype Root Comm Handle Request;
     );
     "allgather": twins!(always, Operation::Collective(Collective::AllGather);
@@ -88,7 +90,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "allgather, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::AllGather);
         "MPI_Allgather_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
-    "allgather, persistent": rows!(persistent, Operation::Collective(Collective::AllGather);
+    "allgather, persistent": rows!(extension, Operation::Collective(Collective::AllGather);
         "MPIX_Allgather_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
     "allgatherv": twins!(always, Operation::Collective(Collective::AllGatherVarying);
@@ -100,7 +102,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "allgatherv, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::AllGatherVarying);
         "MPI_Allgatherv_init": Pointer Count Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
-    "allgatherv, persistent": rows!(persistent, Operation::Collective(Collective::AllGatherVarying);
+    "allgatherv, persistent": rows!(extension, Operation::Collective(Collective::AllGatherVarying);
         "MPIX_Allgatherv_init": Pointer Count Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
     "alltoall": twins!(always, Operation::Collective(Collective::AllToAll);
@@ -112,7 +114,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "alltoall, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::AllToAll);
         "MPI_Alltoall_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
-    "alltoall, persistent": rows!(persistent, Operation::Collective(Collective::AllToAll);
+    "alltoall, persistent": rows!(extension, Operation::Collective(Collective::AllToAll);
         "MPIX_Alltoall_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
     "alltoallv": twins!(always, Operation::Collective(Collective::AllToAllVarying);
@@ -124,7 +126,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "alltoallv, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::AllToAllVarying);
         "MPI_Alltoallv_init": Pointer Counts Pointer Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
-    "alltoallv, persistent": rows!(persistent, Operation::Collective(Collective::AllToAllVarying);
+    "alltoallv, persistent": rows!(extension, Operation::Collective(Collective::AllToAllVarying);
         "MPIX_Alltoallv_init": Pointer Counts Pointer Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
     "alltoallw": twins!(always, Operation::Collective(Collective::AllToAllTyped);
@@ -136,7 +138,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "alltoallw, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::AllToAllTyped);
         "MPI_Alltoallw_init": Pointer Counts Pointer Datatypes Pointer ReceiveCounts Pointer ReceiveDatatypes Comm Handle Request;
     );
-    "alltoallw, persistent": rows!(persistent, Operation::Collective(Collective::AllToAllTyped);
+    "alltoallw, persistent": rows!(extension, Operation::Collective(Collective::AllToAllTyped);
         "MPIX_Alltoallw_init": Pointer Counts Pointer Datatypes Pointer ReceiveCounts Pointer ReceiveDatatypes Comm Handle Request;
     );
     "reduce": twins!(always, Operation::Collective(Collective::Reduce);
@@ -148,7 +150,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "reduce, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::Reduce);
         "MPI_Reduce_init": Pointer Pointer Count Datatype Handle Root Comm Handle Request;
     );
-    "reduce, persistent": rows!(persistent, Operation::Collective(Collective::Reduce);
+    "reduce, persistent": rows!(extension, Operation::Collective(Collective::Reduce);
         "MPIX_Reduce_init": Pointer Pointer Count Datatype Handle Root Comm Handle Request;
     );
     "allreduce": twins!(always, Operation::Collective(Collective::AllReduce);
@@ -160,7 +162,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "allreduce, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::AllReduce);
         "MPI_Allreduce_init": Pointer Pointer Count Datatype Handle Comm Handle Request;
     );
-    "allreduce, persistent": rows!(persistent, Operation::Collective(Collective::AllReduce);
+    "allreduce, persistent": rows!(extension, Operation::Collective(Collective::AllReduce);
         "MPIX_Allreduce_init": Pointer Pointer Count Datatype Handle Comm Handle Request;
     );
     "reduce_scatter": twins!(always, Operation::Collective(Collective::ReduceScatter);
@@ -172,7 +174,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "reduce_scatter, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::ReduceScatter);
         "MPI_Reduce_scatter_init": Pointer Pointer ReceiveCounts Datatype Handle Comm Handle Request;
     );
-    "reduce_scatter, persistent": rows!(persistent, Operation::Collective(Collective::ReduceScatter);
+    "reduce_scatter, persistent": rows!(extension, Operation::Collective(Collective::ReduceScatter);
         "MPIX_Reduce_scatter_init": Pointer Pointer ReceiveCounts Datatype Handle Comm Handle Request;
     );
     "reduce_scatter_block": twins!(always, Operation::Collective(Collective::ReduceScatterBlock);
@@ -184,7 +186,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "reduce_scatter_block, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::ReduceScatterBlock);
         "MPI_Reduce_scatter_block_init": Pointer Pointer ReceiveCount Datatype Handle Comm Handle Request;
     );
-    "reduce_scatter_block, persistent": rows!(persistent, Operation::Collective(Collective::ReduceScatterBlock);
+    "reduce_scatter_block, persistent": rows!(extension, Operation::Collective(Collective::ReduceScatterBlock);
         "MPIX_Reduce_scatter_block_init": Pointer Pointer ReceiveCount Datatype Handle Comm Handle Request;
     );
     "scan": twins!(always, Operation::Collective(Collective::Scan);
@@ -196,7 +198,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "scan, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::Scan);
         "MPI_Scan_init": Pointer Pointer Count Datatype Handle Comm Handle Request;
     );
-    "scan, persistent": rows!(persistent, Operation::Collective(Collective::Scan);
+    "scan, persistent": rows!(extension, Operation::Collective(Collective::Scan);
         "MPIX_Scan_init": Pointer Pointer Count Datatype Handle Comm Handle Request;
     );
     "exscan": twins!(always, Operation::Collective(Collective::ExclusiveScan);
@@ -208,7 +210,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "exscan, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::ExclusiveScan);
         "MPI_Exscan_init": Pointer Pointer Count Datatype Handle Comm Handle Request;
     );
-    "exscan, persistent": rows!(persistent, Operation::Collective(Collective::ExclusiveScan);
+    "exscan, persistent": rows!(extension, Operation::Collective(Collective::ExclusiveScan);
         "MPIX_Exscan_init": Pointer Pointer Count Datatype Handle Comm Handle Request;
     );
     "neighbor_allgather": twins!(always, Operation::Collective(Collective::NeighbourAllGather);
@@ -220,7 +222,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "neighbor_allgather, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::NeighbourAllGather);
         "MPI_Neighbor_allgather_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
-    "neighbor_allgather, persistent": rows!(persistent, Operation::Collective(Collective::NeighbourAllGather);
+    "neighbor_allgather, persistent": rows!(extension, Operation::Collective(Collective::NeighbourAllGather);
         "MPIX_Neighbor_allgather_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
     "neighbor_allgatherv": twins!(always, Operation::Collective(Collective::NeighbourAllGatherVarying);
@@ -232,7 +234,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "neighbor_allgatherv, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::NeighbourAllGatherVarying);
         "MPI_Neighbor_allgatherv_init": Pointer Count Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
-    "neighbor_allgatherv, persistent": rows!(persistent, Operation::Collective(Collective::NeighbourAllGatherVarying);
+    "neighbor_allgatherv, persistent": rows!(extension, Operation::Collective(Collective::NeighbourAllGatherVarying);
         "MPIX_Neighbor_allgatherv_init": Pointer Count Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
     "neighbor_alltoall": twins!(always, Operation::Collective(Collective::NeighbourAllToAll);
@@ -244,7 +246,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "neighbor_alltoall, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::NeighbourAllToAll);
         "MPI_Neighbor_alltoall_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
-    "neighbor_alltoall, persistent": rows!(persistent, Operation::Collective(Collective::NeighbourAllToAll);
+    "neighbor_alltoall, persistent": rows!(extension, Operation::Collective(Collective::NeighbourAllToAll);
         "MPIX_Neighbor_alltoall_init": Pointer Count Datatype Pointer ReceiveCount ReceiveDatatype Comm Handle Request;
     );
     "neighbor_alltoallv": twins!(always, Operation::Collective(Collective::NeighbourAllToAllVarying);
@@ -256,7 +258,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "neighbor_alltoallv, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::NeighbourAllToAllVarying);
         "MPI_Neighbor_alltoallv_init": Pointer Counts Pointer Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
-    "neighbor_alltoallv, persistent": rows!(persistent, Operation::Collective(Collective::NeighbourAllToAllVarying);
+    "neighbor_alltoallv, persistent": rows!(extension, Operation::Collective(Collective::NeighbourAllToAllVarying);
         "MPIX_Neighbor_alltoallv_init": Pointer Counts Pointer Datatype Pointer ReceiveCounts Pointer ReceiveDatatype Comm Handle Request;
     );
     "neighbor_alltoallw": twins!(always, Operation::Collective(Collective::NeighbourAllToAllTyped);
@@ -268,7 +270,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     "neighbor_alltoallw, persistent, with large counts": twins!(persistent, Operation::Collective(Collective::NeighbourAllToAllTyped);
         "MPI_Neighbor_alltoallw_init": Pointer Counts Pointer Datatypes Pointer ReceiveCounts Pointer ReceiveDatatypes Comm Handle Request;
     );
-    "neighbor_alltoallw, persistent": rows!(persistent, Operation::Collective(Collective::NeighbourAllToAllTyped);
+    "neighbor_alltoallw, persistent": rows!(extension, Operation::Collective(Collective::NeighbourAllToAllTyped);
         "MPIX_Neighbor_alltoallw_init": Pointer Counts Pointer Datatypes Pointer ReceiveCounts Pointer ReceiveDatatypes Comm Handle Request;
     );
 };

@@ -38,8 +38,8 @@ pub(super) const FAMILIES: &[Family] = families! {
     );
     "files": rows!(plain, Operation::Other;
         "MPI_File_close": Pointer;
-        "MPI_File_delete": Pointer Handle;
-        "MPI_File_open": Comm Pointer Int Handle Pointer;
+        "MPI_File_delete": Text Handle;
+        "MPI_File_open": Comm Text Int Handle Pointer;
         "MPI_File_preallocate": Handle Offset;
         "MPI_File_read_all_end": Handle Pointer Status;
         "MPI_File_read_at_all_end": Handle Pointer Status;
@@ -48,7 +48,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         "MPI_File_seek_shared": Handle Offset Int;
         "MPI_File_set_atomicity": Handle Int;
         "MPI_File_set_size": Handle Offset;
-        "MPI_File_set_view": Handle Offset Handle Handle Pointer Handle;
+        "MPI_File_set_view": Handle Offset Handle Handle Text Handle;
         "MPI_File_sync": Handle;
         "MPI_File_write_all_end": Handle Pointer Status;
         "MPI_File_write_at_all_end": Handle Pointer Status;

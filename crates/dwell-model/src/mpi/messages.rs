@@ -67,9 +67,9 @@ pub(super) const FAMILIES: &[Family] = families! {
         "MPI_Precv_init": Pointer Partitions LongCount Datatype Source Tag Comm Handle Request;
     );
     "partitions": rows!(plain, Operation::Other;
-        "MPI_Pready": Int Handle;
-        "MPI_Pready_range": Int Int Handle;
-        "MPI_Pready_list": Int Pointer Handle;
+        "MPI_Pready": Int ReadyRequest;
+        "MPI_Pready_range": FirstPartition LastPartition ReadyRequest;
+        "MPI_Pready_list": PartitionCount Pointer ReadyRequest;
         "MPI_Parrived": Handle Int Flag;
     );
     "buffers, with large counts": twins!(plain, Operation::Other;

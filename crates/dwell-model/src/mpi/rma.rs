@@ -83,8 +83,8 @@ pub(super) const FAMILIES: &[Family] = families! {
     );
     "windows, with large counts": twins!(always, Operation::Allocate;
         "MPI_Win_create": Pointer Aint Unit Handle Comm NewWin;
-        "MPI_Win_allocate": Aint Unit Handle Comm Pointer NewWin;
-        "MPI_Win_allocate_shared": Aint Unit Handle Comm Pointer NewWin;
+        "MPI_Win_allocate": Aint Unit Handle Comm NewMemory NewWin;
+        "MPI_Win_allocate_shared": Aint Unit Handle Comm NewMemory NewWin;
     );
     "windows": rows!(always, Operation::Allocate;
         "MPI_Win_create_dynamic": Handle Comm NewWin;

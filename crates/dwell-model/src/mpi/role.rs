@@ -3,9 +3,10 @@
 //! A function is written down as the list of the roles of its arguments. The role gives the type and the place of an
 //! argument at once, so that the two cannot differ. The function for large counts has the same list with wider counts.
 
-use crate::operation::{Atomic, Operation};
+use crate::operation::{Atomic, Collective, Mode, Operation};
 use crate::table::{
-    Absent, Arg, Bytes, CType, Group, Members, Places, Requests, Row, Symbol, Watch,
+    Absent, Arg, Bytes, CType, Duty, Fortran, Group, Members, Places, Ready, Requests, Row, Shape,
+    Symbol, Watch,
 };
 
 /// The role of an argument: what the function uses it for.
@@ -34,6 +35,12 @@ pub(super) enum Role {
     /// Number of partitions of a partitioned message. `LongCount` is the number of elements in each.
     Partitions,
     LongCount,
+    /// Numbers of partitions that are ready: the first and the last, or how many an array has. `ReadyRequest` is the
+    /// request of their message, passed by value.
+    FirstPartition,
+    LastPartition,
+    PartitionCount,
+    ReadyRequest,
     /// Unit of displacements of a window, which is wider in functions for large counts.
     Unit,
     Target,
@@ -59,9 +66,19 @@ pub(super) enum Role {
     Indices,
     Message,
     NewComm,
+    /// Address for the handle of a communicator that has the members of the one that it is made from.
+    SameComm,
     NewWin,
+    NewSession,
     FreedComm,
     FreedWin,
+    FreedSession,
+    /// Address for the address of memory that the call allocates.
+    NewMemory,
+    /// A text, whose length Fortran passes as a further argument.
+    Text,
+    /// An argument of `main`, which Fortran programs do not pass.
+    MainArgument,
     LockKind,
 }
 
@@ -76,6 +93,9 @@ impl Role {
             | Self::ReceiveTag
             | Self::Root
             | Self::Length
+            | Self::FirstPartition
+            | Self::LastPartition
+            | Self::PartitionCount
             | Self::LockKind => CType::Int,
             Self::Count | Self::ReceiveCount | Self::OtherCount => {
                 if large {
@@ -99,6 +119,7 @@ impl Role {
             | Self::ReceiveDatatype
             | Self::Comm
             | Self::Win
+            | Self::ReadyRequest
             | Self::Group => CType::Handle,
             _ => CType::Pointer,
         }
@@ -124,6 +145,13 @@ const fn made(symbol: Symbol, operation: Operation, roles: &[Role], large: bool)
     }
     let mut row = Row::new(symbol, operation, CType::Int, types.split_at(roles.len()).0);
     row.places = places(operation, roles);
+    row.large_counts = large;
+    row.fortran = Fortran {
+        exists: true,
+        omitted: count(roles, Role::MainArgument),
+        texts: find(roles, Role::Text).is_some(),
+        memory: find(roles, Role::NewMemory).is_some(),
+    };
     // Anything but MPI_SUCCESS: a program without a runtime must not believe that it has one.
     row.absent = Absent::MinusOne;
     row
@@ -139,6 +167,17 @@ const fn find(roles: &[Role], role: Role) -> Option<Arg> {
         index += 1;
     }
     None
+}
+
+const fn count(roles: &[Role], role: Role) -> u8 {
+    let (mut index, mut count) = (0, 0);
+    while index < roles.len() {
+        if roles[index] as u8 == role as u8 {
+            count += 1;
+        }
+        index += 1;
+    }
+    count
 }
 
 const fn first(one: Option<Arg>, other: Option<Arg>) -> Option<Arg> {
@@ -193,12 +232,28 @@ const fn places(operation: Operation, roles: &[Role]) -> Places {
         },
         root: find(roles, Role::Root),
         lock_kind: find(roles, Role::LockKind),
-        members: match find(roles, Role::Group) {
-            Some(at) => Some(Members::Group(at)),
+        members: match (find(roles, Role::Group), find(roles, Role::SameComm)) {
+            (Some(at), _) => Some(Members::Group(at)),
+            (None, Some(_)) => Some(Members::Same),
+            (None, None) => None,
+        },
+        created: first(
+            first(find(roles, Role::NewComm), find(roles, Role::SameComm)),
+            first(find(roles, Role::NewWin), find(roles, Role::NewSession)),
+        ),
+        ended: first(
+            first(find(roles, Role::FreedComm), find(roles, Role::FreedWin)),
+            find(roles, Role::FreedSession),
+        ),
+        allocated: find(roles, Role::NewMemory),
+        ready: match find(roles, Role::ReadyRequest) {
+            Some(request) => Some(Ready {
+                request,
+                first: find(roles, Role::FirstPartition),
+                until: first(find(roles, Role::LastPartition), find(roles, Role::PartitionCount)),
+            }),
             None => None,
         },
-        created: first(find(roles, Role::NewComm), find(roles, Role::NewWin)),
-        ended: first(find(roles, Role::FreedComm), find(roles, Role::FreedWin)),
         success: crate::table::Success::Zero,
         ..Places::NOWHERE
     }
@@ -262,6 +317,62 @@ pub(super) const fn fetching(mut row: Row) -> Row {
     row
 }
 
+/// Chooses the shape and the duty of a row whose mode and places are complete.
+pub(super) const fn shaped(mut row: Row) -> Row {
+    let places = &row.places;
+    let blocking = matches!(row.mode, Mode::Blocking);
+    row.shape = match row.operation {
+        Operation::Initialise => Shape::Initialise,
+        Operation::Finalise => Shape::Finalise,
+        Operation::Control => Shape::Control,
+        Operation::Send if blocking => Shape::Send,
+        Operation::Receive | Operation::Exchange if blocking => Shape::Receive,
+        Operation::Send | Operation::Receive | Operation::Exchange => Shape::StartMessage,
+        Operation::Probe | Operation::TestProbe if places.message.is_some() => Shape::MatchedProbe,
+        Operation::WaitHandle | Operation::TestHandle => Shape::CompleteRequests,
+        Operation::StartHandle | Operation::FreeHandle => Shape::StartRequests,
+        Operation::Collective(_) if places.context.is_some() => Shape::Fence,
+        Operation::Collective(_) if blocking => Shape::Collective,
+        Operation::Collective(_) => Shape::StartCollective,
+        Operation::Put | Operation::Get | Operation::Atomic(_) => Shape::Transfer,
+        Operation::CompleteLocal | Operation::CompleteRemote => Shape::Flush,
+        Operation::Lock | Operation::Unlock => Shape::WindowLock,
+        Operation::StartEpoch
+        | Operation::CompleteEpoch
+        | Operation::PostEpoch
+        | Operation::WaitEpoch
+        | Operation::TestEpoch => Shape::Epoch,
+        Operation::Allocate if places.created.is_some() => Shape::CreateWindow,
+        Operation::Deallocate if places.ended.is_some() => Shape::FreeWindow,
+        Operation::CreateGroup => Shape::CreateComm,
+        Operation::DestroyGroup => Shape::FreeComm,
+        _ if places.ready.is_some() => Shape::ReadyPartitions,
+        _ => Shape::Region,
+    };
+    row.duty = match (row.shape, row.operation, places.members) {
+        (Shape::Initialise, ..) => Duty::Start,
+        (
+            Shape::Collective,
+            Operation::Collective(
+                Collective::Sync
+                | Collective::AllReduce
+                | Collective::AllGather
+                | Collective::AllToAll,
+            ),
+            _,
+        ) => Duty::Meet,
+        (Shape::CreateComm, _, Some(Members::Same)) if blocking => Duty::Duplicate,
+        (Shape::CreateComm, _, Some(Members::Group(group)))
+            if matches!(places.group, Group::Caller) =>
+        {
+            Duty::Join(group)
+        }
+        (Shape::FreeComm, ..) => Duty::Free,
+        _ => Duty::None,
+    };
+    row
+}
+
 /// Functions without a version for large counts; see the [module](super) for the layout.
 macro_rules! rows {
     ($make:ident, $operation:expr; $( $name:literal: $($role:ident)*; )*) => {
@@ -297,7 +408,7 @@ macro_rules! twins {
 /// whether it serves requests of others meanwhile.
 pub(super) mod make {
     use crate::operation::Progress;
-    use crate::table::{Absent, Arg, Row};
+    use crate::table::{Absent, Arg, Fortran, Row};
 
     /// Leaves progress conditional, because it is unknown or depends on circumstances.
     pub(in crate::mpi) const fn plain(row: Row) -> Row {
@@ -332,6 +443,11 @@ pub(super) mod make {
     /// Marks a call that only describes an operation, for later calls to start.
     pub(in crate::mpi) const fn persistent(row: Row) -> Row {
         row.persistent().assumed(Progress::Never)
+    }
+
+    /// Marks a function that one library has under a name of its own, for C only. The call only describes an operation.
+    pub(in crate::mpi) const fn extension(row: Row) -> Row {
+        Row { fortran: Fortran::NONE, ..persistent(row) }
     }
 
     /// Marks a call that completes operations at their targets, and is assumed to serve requests of others meanwhile.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::operation::{Collective, Mode, Operation};
-use crate::table::{Arg, Bytes, CType, Group, Watch};
+use crate::table::{Arg, Bytes, CType, Duty, Fortran, Group, Ready, Shape, Watch};
 
 fn row(name: &str) -> &'static Row {
     TABLE.find(name).expect("it is in the table")
@@ -99,4 +99,46 @@ fn other_tools_names() {
     assert_eq!(find("MPI_Wtime"), None);
     assert_eq!(not_hooked("MPI_Comm_c2f"), Some(CONVERTS));
     assert_eq!(not_hooked("MPI_Send"), None);
+}
+
+#[test]
+fn rows_say_how_calls_are_recorded() {
+    let of = |name| (row(name).shape, row(name).duty);
+    assert_eq!(of("MPI_Put"), (Shape::Transfer, Duty::None));
+    assert_eq!(of("MPI_Allreduce"), (Shape::Collective, Duty::Meet));
+    assert_eq!(of("MPI_Iallreduce"), (Shape::StartCollective, Duty::None));
+    assert_eq!(of("MPI_Bcast"), (Shape::Collective, Duty::None));
+    assert_eq!(of("MPI_Win_fence"), (Shape::Fence, Duty::None));
+    assert_eq!(of("MPI_Comm_dup_with_info"), (Shape::CreateComm, Duty::Duplicate));
+    assert_eq!(of("MPI_Comm_idup"), (Shape::CreateComm, Duty::None));
+    assert_eq!(of("MPI_Comm_create"), (Shape::CreateComm, Duty::None));
+    assert_eq!(of("MPI_Comm_create_from_group"), (Shape::CreateComm, Duty::Join(Arg(0))));
+    assert_eq!(of("MPI_Comm_disconnect"), (Shape::FreeComm, Duty::Free));
+    assert_eq!(of("MPI_Session_init"), (Shape::Initialise, Duty::Start));
+    assert_eq!(of("MPI_Parrived"), (Shape::Region, Duty::None));
+    let ready = |name| row(name).places.ready;
+    let (first, last) = (Some(Arg(0)), Some(Arg(1)));
+    let range = Ready { request: Arg(2), first, until: last };
+    assert_eq!(ready("MPI_Pready"), Some(Ready { request: Arg(1), first: None, until: None }));
+    assert_eq!(ready("MPI_Pready_range"), Some(range));
+    assert_eq!(ready("MPI_Pready_list"), Some(Ready { first: None, until: first, ..range }));
+    let allocates = |name| row(name).places.allocated.is_some();
+    assert!(allocates("MPI_Win_allocate_c") && !allocates("MPI_Win_create"));
+}
+
+#[test]
+fn rows_say_how_fortran_calls_them() {
+    let plain = Fortran { exists: true, ..Fortran::NONE };
+    let of = |name| row(name).fortran;
+    assert_eq!(of("MPI_Send"), plain);
+    assert_eq!(of("MPI_Init_thread"), Fortran { omitted: 2, ..plain });
+    assert_eq!(of("MPI_File_open"), Fortran { texts: true, ..plain });
+    assert_eq!(of("MPI_Alloc_mem"), Fortran { memory: true, ..plain });
+    assert_eq!(of("MPIX_Bcast_init"), Fortran::NONE);
+    for row in TABLE.rows {
+        assert_eq!(row.large_counts, row.name().ends_with("_c"), "{}", row.name());
+        assert_eq!(row.fortran.exists, row.name().starts_with("MPI_"), "{}", row.name());
+    }
+    let texts = TABLE.rows.iter().filter(|row| row.fortran.texts).count();
+    assert_eq!(texts, 15);
 }

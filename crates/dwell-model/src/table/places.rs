@@ -1,6 +1,7 @@
 //! The places of arguments: where in a call the recorder finds the target, the size, the group and everything else.
 
 use super::ctype::CType;
+use super::shape::Ready;
 
 /// The position of an argument in a call, counted from 0. A function whose target is `Arg(3)` has it as its fourth
 /// argument.
@@ -13,11 +14,11 @@ impl Arg {
         self.0 as usize
     }
 
-    const fn later(self) -> Self {
+    pub(super) const fn later(self) -> Self {
         Self(self.0 + 1)
     }
 
-    const fn all_later(place: Option<Self>) -> Option<Self> {
+    pub(super) const fn all_later(place: Option<Self>) -> Option<Self> {
         match place {
             Some(at) => Some(at.later()),
             None => None,
@@ -296,6 +297,8 @@ pub enum Members {
     },
     /// The processes of the MPI group that this argument names (`MPI_Comm_create`, `MPI_Win_start`).
     Group(Arg),
+    /// All members of the group that it is created from, in the same order (`MPI_Comm_dup`).
+    Same,
 }
 
 impl Members {
@@ -306,6 +309,7 @@ impl Members {
             }
             Self::Grid { width } => Self::Grid { width: width.later() },
             Self::Group(at) => Self::Group(at.later()),
+            Self::Same => Self::Same,
         }
     }
 }
@@ -528,6 +532,10 @@ pub struct Places {
     pub signal: Option<Signal>,
     /// Address or token of the memory that the call releases or resizes.
     pub memory: Option<Arg>,
+    /// Address at which the call stores the address of memory that it has allocated (`MPI_Win_allocate`).
+    pub allocated: Option<Arg>,
+    /// The partitions of a message that the call marks as ready to be sent.
+    pub ready: Option<Ready>,
     /// Address at which the call stores the handle of what it has created: a context, a group, a window, or the token
     /// of a coarray.
     pub created: Option<Arg>,
@@ -539,6 +547,9 @@ pub struct Places {
     pub members: Option<Members>,
     /// The meaning of the returned value.
     pub success: Success,
+    /// Address at which an atomic operation stores the former value. The program may pass null, and the call then
+    /// fetches nothing.
+    pub former: Option<Arg>,
     /// Address at which the call stores whether it obtained a lock. The program may pass null, and the call then waits
     /// until it has the lock.
     pub obtained: Option<Arg>,
@@ -569,11 +580,14 @@ impl Places {
         condition: None,
         signal: None,
         memory: None,
+        allocated: None,
+        ready: None,
         created: None,
         also_created: None,
         ended: None,
         members: None,
         success: Success::Unsaid,
+        former: None,
         obtained: None,
     };
 
@@ -616,6 +630,11 @@ impl Places {
                 None => None,
             },
             memory: Arg::all_later(self.memory),
+            allocated: Arg::all_later(self.allocated),
+            ready: match self.ready {
+                Some(ready) => Some(ready.later()),
+                None => None,
+            },
             created: Arg::all_later(self.created),
             also_created: Arg::all_later(self.also_created),
             ended: Arg::all_later(self.ended),
@@ -624,6 +643,7 @@ impl Places {
                 None => None,
             },
             success: self.success,
+            former: Arg::all_later(self.former),
             obtained: Arg::all_later(self.obtained),
         }
     }
@@ -699,6 +719,7 @@ impl Places {
         }
         see("remote", self.remote, Kind::Pointer);
         see("within", self.within, Kind::Integer);
+        see("former value", self.former, Kind::Pointer);
         see("obtained", self.obtained, Kind::Pointer);
         if let Some(strides) = self.strides {
             see("destination stride", Some(strides.destination), Kind::Integer);
@@ -739,11 +760,17 @@ impl Places {
             see("signal action", Some(signal.action), Kind::Integer);
         }
         see("memory", self.memory, Kind::Pointer);
+        see("allocated", self.allocated, Kind::Pointer);
+        if let Some(ready) = self.ready {
+            see("request of partitions", Some(ready.request), Kind::Handle);
+            see("first partition", ready.first, Kind::Integer);
+            see("number or last of partitions", ready.until, Kind::Integer);
+        }
         see("created", self.created, Kind::Pointer);
         see("also created", self.also_created, Kind::Pointer);
         see("ended", self.ended, Kind::Pointer);
         match self.members {
-            None => {}
+            None | Some(Members::Same) => {}
             Some(Members::Strided { start, stride, size }) => {
                 see("first member", Some(start), Kind::Integer);
                 see("member stride", Some(stride), Kind::Integer);

@@ -5,6 +5,7 @@ use core::fmt;
 
 use super::ctype::{Arguments, CType};
 use super::places::{Arg, Bytes, Condition, Group, Members, Places, Signal, Strides, Success};
+use super::shape::{Duty, Fortran, Shape};
 use crate::operation::{Collective, Mode, Operation, Progress};
 
 /// The name of a function as linkers know it, available both as Rust and as C text without conversion.
@@ -118,6 +119,14 @@ pub struct Row {
     pub absent: Absent,
     /// The places of the arguments that the recorder reads.
     pub places: Places,
+    /// The way in which calls of the function are recorded.
+    pub shape: Shape,
+    /// Work of the hook that does not depend on whether the call is recorded.
+    pub duty: Duty,
+    /// `true` if arrays of counts have elements of 64 bits, as in the functions of MPI for large counts.
+    pub large_counts: bool,
+    /// The way in which Fortran programs call the function.
+    pub fortran: Fortran,
 }
 
 impl Row {
@@ -125,7 +134,8 @@ impl Row {
     ///
     /// Progress is conditional and assumed. `completes_remote` is set for [`Operation::CompleteRemote`] and for
     /// barriers. The hook of an absent function returns nothing, null or zero, as its type requires. All places are
-    /// [nowhere](Places::NOWHERE) until the builder methods below set them.
+    /// [nowhere](Places::NOWHERE) until the builder methods below set them. Calls are recorded by operation and places,
+    /// and the hook does nothing for a call that is not recorded.
     #[must_use]
     pub const fn new(
         symbol: Symbol,
@@ -150,6 +160,10 @@ impl Row {
                 _ => Absent::Zero,
             },
             places: Places::NOWHERE,
+            shape: Shape::Operation,
+            duty: Duty::None,
+            large_counts: false,
+            fortran: Fortran::NONE,
         }
     }
 
@@ -341,6 +355,14 @@ impl Row {
         self
     }
 
+    /// Names the argument that is the address at which an atomic operation stores the former value. A call that passes
+    /// null there fetches nothing.
+    #[must_use]
+    pub const fn former(mut self, at: u8) -> Self {
+        self.places.former = Some(Arg(at));
+        self
+    }
+
     /// States that the call always moves this number of bytes, because the function handles a single value, such as
     /// `shmem_int_p`.
     #[must_use]
@@ -473,6 +495,20 @@ impl Row {
     #[must_use]
     pub const fn members(mut self, members: Members) -> Self {
         self.places.members = Some(members);
+        self
+    }
+
+    /// Chooses the way in which calls of the function are recorded.
+    #[must_use]
+    pub const fn shape(mut self, shape: Shape) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// Sets the work of the hook that does not depend on whether the call is recorded.
+    #[must_use]
+    pub const fn duty(mut self, duty: Duty) -> Self {
+        self.duty = duty;
         self
     }
 

@@ -14,4 +14,17 @@ macro_rules! families {
     };
 }
 
-pub(crate) use {families, symbol};
+/// The rows of a table: those of all families, sorted by name, each completed by a `const fn(Row) -> Row`.
+macro_rules! rows_of {
+    ($chapters:expr, $complete:path) => {{
+        let mut rows = $crate::table::sorted($chapters);
+        let mut index = 0;
+        while index < rows.len() {
+            rows[index] = $complete(rows[index]);
+            index += 1;
+        }
+        rows
+    }};
+}
+
+pub(crate) use {families, rows_of, symbol};

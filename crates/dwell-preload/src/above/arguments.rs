@@ -4,23 +4,22 @@ use core::ffi::c_int;
 
 use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::Comm;
-use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
 
-use super::{Words, caf, layout};
+use super::{Runtime, Words, layout};
 
 /// Arguments of one call, together with the row of the function.
 pub(super) struct Arguments<'a> {
     pub(super) places: &'static Places,
     row: &'static Row,
-    layer: Layer,
+    pub(super) runtime: &'static Runtime,
     words: Words<'a>,
 }
 
 impl<'a> Arguments<'a> {
-    pub(super) fn of(hook: &Hook, words: Words<'a>) -> Self {
-        Self { places: &hook.row.places, row: hook.row, layer: hook.layer, words }
+    pub(super) fn of(runtime: &'static Runtime, hook: &Hook, words: Words<'a>) -> Self {
+        Self { places: &hook.row.places, row: hook.row, runtime, words }
     }
 
     /// Returns an argument as the program passed it.
@@ -46,9 +45,10 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Returns a rank in a communicator, or `None` if it is out of range. Image 0 means the calling image.
+    /// Returns a rank in a communicator, or `None` if it is out of range. Where ranks count from 1, rank 0 means the
+    /// calling process.
     fn rank(&self, at: Arg, comm: &Comm) -> Option<u32> {
-        if self.layer == Layer::Caf && self.int(at) == 0 {
+        if self.places.first_rank > 0 && self.int(at) == 0 {
             return Some(comm.rank);
         }
         let rank = self.int(at).checked_sub(self.places.first_rank.into())?;
@@ -76,11 +76,11 @@ impl<'a> Arguments<'a> {
         self.places.handle.map_or(0, |at| self.word(at))
     }
 
-    /// Returns the operation of the call, which for atomics of coarrays depends on the arguments.
+    /// Returns the operation of the call. An atomic operation that may fetch does so if the program passes an address
+    /// for the former value.
     pub(super) fn operation(&self) -> Operation {
-        // An atomic operation of coarrays fetches if there is a place to store to.
-        let stores = self.words.get(5) != 0;
-        super::said(self.row.operation, stores || self.layer != Layer::Caf)
+        let fetches = self.places.former.is_none_or(|at| self.word(at) != 0);
+        super::said(self.row.operation, fetches)
     }
 
     /// Returns `true` if the number of bytes is known only after the call.
@@ -91,7 +91,7 @@ impl<'a> Arguments<'a> {
     /// Returns `true` if the arguments make a call local that is collective for other arguments.
     pub(super) fn is_alone(&self) -> bool {
         let memory = matches!(self.row.operation, Operation::Allocate | Operation::Deallocate);
-        memory && self.layer == Layer::Caf && caf::is_component(self.row.operation, self.words)
+        memory && (self.runtime.is_alone)(self.row.operation, self.words)
     }
 
     /// Returns a number for the memory that the call accesses. All processes have the same number for the same memory.
@@ -102,10 +102,7 @@ impl<'a> Arguments<'a> {
 
     fn number(&self, memory: usize) -> Option<u64> {
         let within = self.places.within.map_or(0, |at| self.word(at) as u64);
-        match self.layer {
-            Layer::Caf => caf::place(memory, within),
-            _ => Some(memory as u64),
-        }
+        (self.runtime.place)(memory, within)
     }
 
     /// Returns the address of the signal that a put sets at its target.

@@ -13,8 +13,10 @@ use dwell_measure::guard::{self, guarded};
 use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::process;
 use dwell_model::operation::Operation;
+use dwell_model::table::Group;
 
-use super::{State, Words, begin, end};
+use super::arguments::Arguments;
+use super::{Runtime, State, Words, end};
 use crate::entry::Entry;
 
 /// Hooks that `build/` generates from the table.
@@ -25,6 +27,27 @@ mod hooks {
     use super::{Entry, Words, after, begin, end};
 
     include!(concat!(env!("OUT_DIR"), "/caf.rs"));
+}
+
+/// Coarrays: ranks are images of a team, and a token identifies memory.
+static CAF: Runtime = Runtime {
+    comm: |arguments| Some(group(arguments)),
+    place,
+    is_alone: is_component,
+    has_places: false,
+};
+
+/// Records the beginning of a call.
+fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
+    super::begin(&CAF, hook, words)
+}
+
+/// Returns the communicator to which the ranks of a call refer: that of the team that it names, or of the current team.
+fn group(arguments: &Arguments<'_>) -> usize {
+    match arguments.places.group {
+        Group::Team(at) => team(arguments.passed(at)),
+        _ => current_team(),
+    }
 }
 
 /// Handle of the communicator of each team, by the address of the team.
@@ -39,7 +62,7 @@ static WORLD: AtomicUsize = AtomicUsize::new(0);
 const WITHIN: u32 = 36;
 
 /// Returns the communicator of the current team.
-pub(super) fn current_team() -> usize {
+fn current_team() -> usize {
     static VARIABLE: OnceLock<usize> = OnceLock::new();
     let at = *VARIABLE.get_or_init(|| {
         // SAFETY: the name ends in zero; looking it up changes nothing.
@@ -62,7 +85,7 @@ pub(super) fn current_team() -> usize {
 
 /// Returns the communicator of the team whose handle is at an address. A null address or an unknown team means the
 /// current team.
-pub(super) fn team(handle: Passed) -> usize {
+fn team(handle: Passed) -> usize {
     let team: usize = handle.read(0).unwrap_or(0);
     let known = TEAMS.read().ok().and_then(|teams| teams.get(&team).copied());
     known.unwrap_or_else(current_team)
@@ -70,7 +93,7 @@ pub(super) fn team(handle: Passed) -> usize {
 
 /// Returns the number of a place in memory from a token and an index of eight-byte words, or `None` if the token is
 /// unknown.
-pub(super) fn place(token: usize, within: u64) -> Option<u64> {
+fn place(token: usize, within: u64) -> Option<u64> {
     let memory = TOKENS.read().ok()?.get(&token).copied()?;
     Some(memory << WITHIN | (within.saturating_mul(8) & ((1 << WITHIN) - 1)))
 }
@@ -79,7 +102,7 @@ pub(super) fn place(token: usize, within: u64) -> Option<u64> {
 const COMPONENTS: [c_int; 2] = [7, 8];
 
 /// Returns `true` if the memory is a component of a coarray, which an image allocates and frees without the others.
-pub(super) fn is_component(operation: Operation, words: Words<'_>) -> bool {
+fn is_component(operation: Operation, words: Words<'_>) -> bool {
     let kind = words.get(1) as c_int;
     match operation {
         Operation::Allocate => COMPONENTS.contains(&kind),

@@ -10,22 +10,32 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use dwell_measure::entry::{called_from, is_on};
 use dwell_measure::guard::{Entry, guarded};
 use dwell_measure::hook::Hook;
+use dwell_model::operation::Operation;
 use dwell_model::table::{Group, Table};
 
 use super::arguments::Arguments;
-use super::{State, Words, begin, end};
+use super::{REGIONS, Runtime, State, Words, begin, end};
 use crate::entry::row;
 
 /// Entry of a function that is linked into programs.
 struct Linked {
     hook: Hook,
+    runtime: &'static Runtime,
 }
 
 impl Linked {
-    const fn new(table: &'static Table, index: usize) -> Self {
-        Self { hook: Hook::new(table, row(table, index)) }
+    const fn new(table: &'static Table, index: usize, runtime: &'static Runtime) -> Self {
+        Self { hook: Hook::new(table, row(table, index)), runtime }
     }
 }
+
+/// ARMCI: ranks are those of a group, and an address identifies memory at its process.
+static ARMCI: Runtime = Runtime {
+    comm: |arguments| Some(group(arguments)),
+    place: |memory, _| Some(memory as u64),
+    is_alone: |_, _| false,
+    has_places: true,
+};
 
 include!(concat!(env!("OUT_DIR"), "/link.rs"));
 
@@ -49,7 +59,8 @@ unsafe extern "C-unwind" fn dwell_link_begin(
     state: *mut c_void,
 ) -> c_int {
     // SAFETY: as promised.
-    let (hook, words) = unsafe { parts(entry, words) };
+    let (linked, words) = unsafe { parts(entry, words) };
+    let hook = &linked.hook;
     note_world(hook, words);
     if !is_on() {
         return 0;
@@ -57,7 +68,7 @@ unsafe extern "C-unwind" fn dwell_link_begin(
     // The hook asks for its frame, so the caller's is stored below the return address.
     // SAFETY: both are on the stack of this thread, in the frame of the hook that called, until it returns.
     unsafe { called_from(site.addr(), stack.addr(), stack.cast::<usize>().sub(1).read()) };
-    match begin(hook, words) {
+    match begin(linked.runtime, hook, words) {
         None => 0,
         Some(began) => {
             // SAFETY: as promised, there is room, and it is aligned for words.
@@ -80,21 +91,21 @@ unsafe extern "C-unwind" fn dwell_link_end(
 ) {
     // SAFETY: as promised; the state is used once.
     unsafe {
-        let (hook, words) = parts(entry, words);
-        end(state.cast::<State>().read(), hook, words);
+        let (linked, words) = parts(entry, words);
+        end(state.cast::<State>().read(), &linked.hook, words);
     }
 }
 
-/// Returns the hook and the arguments of a call.
+/// Returns the entry and the arguments of a call.
 ///
 /// # Safety
 /// `entry` and `words` are as [`dwell_link_begin`] requires.
-unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Hook, Words<'a>) {
+unsafe fn parts<'a>(entry: *const c_void, words: *const usize) -> (&'static Linked, Words<'a>) {
     // SAFETY: as promised; variables are never freed, and the words are what the program passed.
     unsafe {
-        let hook = &(*entry.cast::<Linked>()).hook;
-        let count = hook.row.arguments.types().len();
-        (hook, Words::new(core::slice::from_raw_parts(words, count)))
+        let linked = &*entry.cast::<Linked>();
+        let count = linked.hook.row.arguments.types().len();
+        (linked, Words::new(core::slice::from_raw_parts(words, count)))
     }
 }
 
@@ -104,15 +115,15 @@ static WORLD: AtomicUsize = AtomicUsize::new(0);
 /// Stores the communicator on which a program initialises ARMCI, which may have fewer than all processes.
 fn note_world(hook: &Hook, words: Words<'_>) {
     guarded(Entry::Before, || {
-        if hook.row.name() == "ARMCI_Init_thread_comm" {
-            WORLD.store(crate::mpi::handle(words.get(1)), Ordering::Relaxed);
+        if let (Operation::Initialise, Some(at)) = (hook.row.operation, hook.row.places.context) {
+            WORLD.store(crate::mpi::handle(words.get(at.index())), Ordering::Relaxed);
         }
     });
 }
 
 /// Returns the communicator to which the ranks of a call of ARMCI refer. The handle of a group begins with its
 /// communicator.
-pub(super) fn group(arguments: &Arguments<'_>) -> usize {
+fn group(arguments: &Arguments<'_>) -> usize {
     if let Group::Team(at) = arguments.places.group
         && let Some(comm) = crate::mpi::comm_at(arguments.passed(at))
     {

@@ -7,7 +7,7 @@ use dwell_measure::hook::{Hook, Passed};
 use dwell_measure::mpi::{self, Recorder, Request, Requests, Status, What};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
-use dwell_model::table::{self, Arg, Watch};
+use dwell_model::table::{self, Watch};
 
 use super::abi::STATUS;
 use super::groups;
@@ -283,14 +283,14 @@ impl Shape for Ready {
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
         mpi::begin(hook, |recorder| {
-            // Arguments: one partition; or the first and the last; or a count and a list. The request follows.
-            let (count, at) = match hook.row.name() {
-                "MPI_Pready_range" => (args.int(Arg(1)) - args.int(Arg(0)) + 1, Arg(2)),
-                "MPI_Pready_list" => (args.int(Arg(0)), Arg(2)),
-                _ => (1, Arg(1)),
+            let Some(ready) = args.places.ready else { return };
+            let count = match (ready.first, ready.until) {
+                (Some(first), Some(last)) => args.int(last) - args.int(first) + 1,
+                (None, Some(count)) => args.int(count),
+                (_, None) => 1,
             };
             let count = u32::try_from(count).unwrap_or(0);
-            recorder.partitions_ready(args.handle(Kind::Request, at), count);
+            recorder.partitions_ready(args.handle(Kind::Request, ready.request), count);
         })
     }
 

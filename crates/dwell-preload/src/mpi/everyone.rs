@@ -14,6 +14,7 @@ use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::Hook;
 use dwell_measure::meet;
 use dwell_model::operation::{self, Operation};
+use dwell_model::table::Duty;
 
 use super::abi::abi;
 use super::life;
@@ -21,9 +22,6 @@ use super::shape::{Args, Kind, Words};
 
 /// Handles of the duplicates of `MPI_COMM_WORLD`, and of their duplicates.
 static COPIES: RwLock<Vec<usize>> = RwLock::new(Vec::new());
-
-/// Functions that duplicate a communicator and whose calls are seen even if they are not recorded.
-const MAKE: [&str; 2] = ["MPI_Comm_dup", "MPI_Comm_dup_with_info"];
 
 /// A call that concerns all processes, whatever each of them records.
 #[derive(Clone, Copy)]
@@ -40,9 +38,9 @@ pub(crate) enum Counted {
 pub(super) fn before_counted(hook: &'static Hook, words: &Words<'_>) -> Option<Counted> {
     guarded_option(Entry::Meet, || {
         let args = Args::of(words);
-        match args.operation() {
-            Operation::CreateGroup => are_copied(&args, hook.row.name()).then_some(Counted::Copies),
-            Operation::DestroyGroup => {
+        match hook.row.duty {
+            Duty::Duplicate => are_copied(&args).then_some(Counted::Copies),
+            Duty::Free => {
                 args.handle_at(Kind::Comm, args.places.ended).inspect(|comm| freed(*comm));
                 None
             }
@@ -85,11 +83,8 @@ fn are_in(comm: usize) -> bool {
 }
 
 /// Returns `true` if a call duplicates a communicator of all processes and duplicates are counted.
-fn are_copied(args: &Args<'_>, function: &str) -> bool {
-    meet::is_on()
-        && MAKE.contains(&function)
-        && !several_threads()
-        && args.comm().is_some_and(are_in)
+fn are_copied(args: &Args<'_>) -> bool {
+    meet::is_on() && !several_threads() && args.comm().is_some_and(are_in)
 }
 
 /// Adds the communicator that a call has made to the duplicates.

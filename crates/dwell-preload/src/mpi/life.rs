@@ -48,8 +48,8 @@ pub(super) fn start(hook: &'static Hook, (began, before): (Sample, u32)) {
     if STARTS.fetch_add(1, Ordering::Relaxed) != before {
         return;
     }
-    // Intel MPI says that the world is there as soon as there is a session.
-    if !is_running() || (hook.row.name() == SESSION_INIT && before == 0) {
+    // Intel MPI says that the world is there as soon as there is a session, which is what the call creates.
+    if !is_running() || (hook.row.places.created.is_some() && before == 0) {
         return sessions::began(
             hook,
             Past { enter: began, leave: Some(dwell_measure::clock::sample()) },
@@ -69,16 +69,11 @@ pub(super) fn finish(hook: &'static Hook) {
             end(hook);
             sessions::close();
         }
-    } else if is_running() && hook.row.name() != SESSION_FINALIZE {
+    } else if is_running() && hook.row.places.ended.is_none() {
+        // The call ends MPI as a whole, and not a session beside it.
         end(hook);
     }
 }
-
-/// Function that starts a session, and MPI if nothing else has started it.
-const SESSION_INIT: &str = "MPI_Session_init";
-
-/// Function that ends a session, and MPI only if nothing else has started it.
-const SESSION_FINALIZE: &str = "MPI_Session_finalize";
 
 fn end(hook: &'static Hook) {
     if run::finish(hook, Ending::Collective, Mail::open) {

@@ -241,12 +241,11 @@ impl Shape for Create {
 
     fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
-        let name = hook.row.name();
         mpi::end(call, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.created).filter(|_| result == 0);
             let (Some((comm, sequence)), Some(handle)) = (comm, handle) else { return };
             if handle != args.abi.win_null {
-                let allocates = name.starts_with("MPI_Win_allocate");
+                let (name, allocates) = (hook.row.name(), args.places.allocated.is_some());
                 let window = recorder.process().add_window(handle, comm, name, allocates);
                 recorder.window_created(window, sequence);
             }

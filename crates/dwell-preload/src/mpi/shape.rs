@@ -317,9 +317,11 @@ impl<'a> Args<'a> {
     /// Reads a number from a list of counts, whose elements are wider in functions for large counts.
     fn listed(&self, counts: Arg, index: usize) -> u64 {
         let list = self.passed(counts);
-        // The name says so: pointers do not.
-        let large = self.row.name().ends_with("_c");
-        let count = if large { list.read(index) } else { list.read::<c_int>(index).map(i64::from) };
+        let count = if self.row.large_counts {
+            list.read(index)
+        } else {
+            list.read::<c_int>(index).map(i64::from)
+        };
         count.unwrap_or(0).max(0).cast_unsigned()
     }
 }

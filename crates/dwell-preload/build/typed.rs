@@ -1,20 +1,16 @@
-//! Generates the hook of one function of OpenSHMEM.
+//! Describes the hooks of functions whose arguments have their types of C, as in OpenSHMEM.
 
-use dwell_model::operation::{Collective, Operation};
-use dwell_model::table::{Absent, Arg, Bytes, CType, Group, Members, Row};
+use dwell_model::table::{Absent, Arg, Bytes, CType, Duty, Group, Members, Row, Shape};
+
+use crate::emit::Hook;
 
 /// Returns the code of the stub and the hook for a row of the table.
 pub(crate) fn of(index: usize, row: &Row) -> String {
-    // Nothing is recorded yet when a runtime starts, but the call is, afterwards.
-    let always = row.operation == Operation::Initialise || gathers(row);
-    let stub = if always { "stub_always" } else { "stub" };
-    let stub = format!("{stub}!({:?}, hook_{index}, ENTRIES[{index}]);\n", row.name());
-    let hook = match long_double(row) {
+    match long_double(row) {
         Some(LongDouble::Returned) => return_long_double(index, row),
-        Some(LongDouble::Passed) => hook(index, row, &long_double_arguments(row)),
-        None => hook(index, row, &arguments(row)),
-    };
-    stub + &hook
+        Some(LongDouble::Passed) => hook(index, row, long_double_arguments(row)),
+        None => hook(index, row, arguments(row)),
+    }
 }
 
 /// Arguments as the hook declares them: their names and Rust types.
@@ -29,99 +25,54 @@ fn rust(ctype: CType) -> &'static str {
     ctype.rust_name().unwrap_or("Unsupported")
 }
 
-fn hook(index: usize, row: &Row, parameters: &Parameters) -> String {
-    let declared: Vec<_> = parameters.iter().map(|(name, of)| format!("{name}: {of}")).collect();
-    let types: Vec<_> = parameters.iter().map(|(_, of)| *of).collect();
-    let names: Vec<_> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let (declared, types, names) = (declared.join(", "), types.join(", "), names.join(", "));
-    let returns = rust(row.returns);
-    let body = body(row, &format!("real({names})"));
-    format!(
-        "unsafe extern \"C-unwind\" fn hook_{index}({declared}) -> {returns} {{
-    type Real = unsafe extern \"C-unwind\" fn({types}) -> {returns};
-    let entry = &ENTRIES[{index}];
-    let Some(real) = entry.real() else {{ {absent} }};
-    // SAFETY: the function of this name has this signature, says the table.
-    let real = unsafe {{ core::mem::transmute::<*mut (), Real>(real) }};
-    {body}
-}}
-",
-        absent = absent(row),
-    )
-}
-
-/// Returns the body of a hook: recording before the real call, the call itself, and recording after it.
-fn body(row: &Row, call: &str) -> String {
+fn hook(index: usize, row: &Row, parameters: Parameters) -> String {
     let result = match row.returns {
-        CType::Void | CType::Float | CType::Double => "0".to_string(),
-        CType::Pointer => "result.addr() as u64".to_string(),
-        _ => "result as u64".to_string(),
+        CType::Void | CType::Float | CType::Double => "0",
+        CType::Pointer => "result.addr() as u64",
+        _ => "result as u64",
     };
-    let facts = facts(row);
-    match row.operation {
-        Operation::Initialise => format!(
-            "let began = before_start();
-    // SAFETY: what the program passed goes to the function it was meant for.
-    let result = unsafe {{ {call} }};
-    guard::walled_apart(|| start(&entry.hook, began));
-    result"
-        ),
-        Operation::Finalise => format!(
-            "guard::walled_apart(|| finish(&entry.hook));
-    // SAFETY: what the program passed goes to the function it was meant for.
-    unsafe {{ {call} }}"
-        ),
-        Operation::Control => format!(
-            "let facts = {facts};
-    before_level(a0);
-    let call = if is_on() {{ begin(&entry.hook, &facts) }} else {{ None }};
-    // SAFETY: what the program passed goes to the function it was meant for.
-    let result = unsafe {{ {call} }};
-    if let Some(call) = call {{ end(call, &entry.hook, &facts, {result}); }}
-    after_level(a0);
-    result"
-        ),
-        _ if is_transfer(row) => format!(
-            "let call = if is_on() {{ transfer(&entry.hook, {}) }} else {{ None }};
-    // SAFETY: what the program passed goes to the function it was meant for.
-    let result = unsafe {{ {call} }};
-    if let Some(call) = call {{ end_transfer(call); }}
-    result",
-            transfer_arguments(row)
-        ),
-        _ if gathers(row) => format!(
-            "let facts = {facts};
-    let meeting = before_meeting(&entry.hook);
-    let call = if is_on() {{ begin(&entry.hook, &facts) }} else {{ None }};
-    // SAFETY: what the program passed goes to the function it was meant for.
-    let result = unsafe {{ {call} }};
-    if let Some(call) = call {{ end(call, &entry.hook, &facts, {result}); }}
-    if let Some(before) = meeting {{
+    let (arguments, begin, end) = if row.shape == Shape::Transfer {
+        let begin = format!("transfer(&entry.hook, {})", transfer_arguments(row));
+        (String::new(), begin, "end_transfer(state)".into())
+    } else {
+        (
+            format!("let args = {};", call_args(row)),
+            "begin(&entry.hook, &args)".into(),
+            format!("end(state, &entry.hook, &args, {result})"),
+        )
+    };
+    let hook = Hook {
+        symbol: row.name().into(),
+        function: format!("hook_{index}"),
+        entry: format!("ENTRIES[{index}]"),
+        passed: parameters.iter().map(|(name, _)| name.clone()).collect(),
+        parameters,
+        returns: rust(row.returns),
+        absent: absent(row),
+        arguments,
+        begin,
+        end,
+        outcome: String::new(),
+        succeeded: "true",
+        level: "a0",
+        duty: duty(row),
+    };
+    hook.code(row)
+}
+
+/// Returns the statements before and after the call for the duty of the row: barriers over all processes are counted
+/// whether they are recorded or not, because clocks are compared there.
+fn duty(row: &Row) -> (String, String) {
+    match row.duty {
+        Duty::Meet => (
+            "let meeting = before_meeting(&entry.hook);\n    ".into(),
+            "if let Some(before) = meeting {
         guard::guarded(guard::Entry::Meet, || after_meeting(before));
-    }}
-    result",
+    }"
+            .into(),
         ),
-        _ => format!(
-            "let facts = {facts};
-    let call = if is_on() {{ begin(&entry.hook, &facts) }} else {{ None }};
-    // SAFETY: what the program passed goes to the function it was meant for.
-    let result = unsafe {{ {call} }};
-    if let Some(call) = call {{ end(call, &entry.hook, &facts, {result}); }}
-    result",
-        ),
+        _ => (String::new(), String::new()),
     }
-}
-
-/// Returns `true` for barriers over all processes. Their hooks count every call, whether it is recorded or not, because
-/// clocks are compared there.
-fn gathers(row: &Row) -> bool {
-    let all = row.places.group == Group::World;
-    all && matches!(row.operation, Operation::Collective(Collective::Barrier | Collective::Sync))
-}
-
-fn is_transfer(row: &Row) -> bool {
-    let moves = matches!(row.operation, Operation::Put | Operation::Get | Operation::Atomic(_));
-    moves && row.places.signal.is_none()
 }
 
 fn transfer_arguments(row: &Row) -> String {
@@ -132,8 +83,8 @@ fn transfer_arguments(row: &Row) -> String {
     format!("{target}, {}, {address}, {context}", bytes(row))
 }
 
-/// Returns the arguments of a call that the recorder needs, as the source of a `Facts`.
-fn facts(row: &Row) -> String {
+/// Returns the arguments of a call that the recorder needs, as the source of a `CallArgs`.
+fn call_args(row: &Row) -> String {
     let places = &row.places;
     let mut fields = Vec::new();
     let mut field = |name: &str, value: String| fields.push(format!("{name}: {value}"));
@@ -177,9 +128,9 @@ fn facts(row: &Row) -> String {
         field("made", made);
     }
     if fields.is_empty() {
-        "Facts::NONE".into()
+        "CallArgs::NONE".into()
     } else {
-        format!("Facts {{ {}, ..Facts::NONE }}", fields.join(", "))
+        format!("CallArgs {{ {}, ..CallArgs::NONE }}", fields.join(", "))
     }
 }
 
@@ -306,7 +257,8 @@ fn return_long_double(index: usize, row: &Row) -> String {
     let parameters = arguments(row);
     let declared: Vec<_> = parameters.iter().map(|(name, of)| format!("{name}: {of}")).collect();
     format!(
-        "unsafe extern \"C-unwind\" fn before_{index}({}) -> *mut core::ffi::c_void {{
+        "stub!({:?}, hook_{index}, ENTRIES[{index}]);
+unsafe extern \"C-unwind\" fn before_{index}({}) -> *mut core::ffi::c_void {{
     let entry = &ENTRIES[{index}];
     entry.real();
     let call = if is_on() {{ transfer(&entry.hook, {}) }} else {{ None }};
@@ -314,6 +266,7 @@ fn return_long_double(index: usize, row: &Row) -> String {
 }}
 returns_long_double!(hook_{index}, before_{index}, ENTRIES[{index}]);
 ",
+        row.name(),
         declared.join(", "),
         transfer_arguments(row),
     )

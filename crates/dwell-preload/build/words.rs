@@ -1,0 +1,260 @@
+//! Describes the hooks of functions whose arguments are words: MPI, layers over it, and UCX.
+//!
+//! Each handle, number or pointer has a register or a place on the stack to itself, however wide it is, and is passed on
+//! unchanged. Functions of MPI have a second hook for each name under which Fortran programs call them.
+
+use dwell_model::table::{Absent, CType, Duty, Row, Shape, Table};
+
+use crate::emit::Hook;
+
+/// Number of registers that hold integer arguments. The hook of a variadic function passes all of them on.
+const REGISTERS: usize = 6;
+
+/// Number of words for the lengths of texts that Fortran passes after all other arguments.
+const LENGTHS: usize = 4;
+
+/// Returns the hook of a function with this number of words, without anything that records.
+fn hook(symbol: String, function: String, entry: String, row: &Row, count: usize) -> Hook {
+    let words: Vec<String> = (0..count).map(|at| format!("a{at}")).collect();
+    Hook {
+        symbol,
+        function,
+        entry,
+        parameters: words.iter().map(|word| (word.clone(), "usize")).collect(),
+        returns: match row.returns {
+            CType::Void => "()",
+            CType::Int => "i32",
+            _ => "usize",
+        },
+        absent: match row.absent {
+            Absent::Exit(code) => format!("std::process::exit(a{} as i32)", code.0),
+            Absent::Nothing => "return".into(),
+            Absent::MinusOne => "return -1".into(),
+            Absent::Null | Absent::Zero => "return 0".into(),
+        },
+        arguments: String::new(),
+        begin: String::new(),
+        end: String::new(),
+        passed: words,
+        outcome: String::new(),
+        succeeded: "code == 0",
+        level: "a0 as i32",
+        duty: (String::new(), String::new()),
+    }
+}
+
+/// Returns the code of the stub and the hook for a function of a layer over MPI, or of UCX.
+pub(crate) fn over_mpi(index: usize, row: &Row) -> String {
+    let (function, entry) = (format!("hook_{index}"), format!("ENTRIES[{index}]"));
+    let count = row.arguments.types().len();
+    let base = hook(row.name().into(), function, entry, row, count);
+    let given = base.passed.join(", ");
+    let remembers = row.duty == Duty::Remember;
+    let end = "end(state, &entry.hook, words)";
+    Hook {
+        arguments: format!(
+            "let words: [usize; {count}] = [{given}];
+    // SAFETY: the words are what the program passed.
+    let words = unsafe {{ Words::new(&words) }};"
+        ),
+        begin: "begin(&entry.hook, words)".into(),
+        end: if remembers { format!("made = Some(state.made()); {end}") } else { end.into() },
+        duty: if remembers {
+            ("let mut made = None;\n    ".into(), "after(&entry.hook, words, made);".into())
+        } else {
+            (String::new(), String::new())
+        },
+        ..base
+    }
+    .code(row)
+}
+
+/// Returns the code of the stub and the hook for a function of MPI.
+pub(crate) fn mpi(index: usize, row: &Row) -> String {
+    let (function, entry) = (format!("hook_{index}"), format!("ENTRIES[{index}]"));
+    let named = row.arguments.types().len();
+    let count = if row.arguments.is_variadic() { REGISTERS } else { named };
+    let base = hook(row.name().into(), function, entry, row, count);
+    // The compiler can evaluate a constant row, so that short hooks look nothing up.
+    let of = if row.shape.is_hot() {
+        format!("&const {{ *row(&::dwell_model::mpi::TABLE, {index}) }}")
+    } else {
+        "entry.hook.row".into()
+    };
+    // A closure of its own for each short hook, so that what it guards can be compiled into the hook.
+    let (begin, end) = if row.shape.is_hot() {
+        (
+            "guard::guarded_option(guard::Entry::Before, || Way::begin(&entry.hook, &words, &mut room))",
+            "guard::guarded(guard::Entry::After, || Way::end(state, &entry.hook, &words, code))",
+        )
+    } else {
+        (BEGIN, END)
+    };
+    Hook {
+        arguments: mpi_arguments(row, "C", count, &of),
+        begin: begin.into(),
+        end: end.into(),
+        passed: mpi_passed(row, count),
+        outcome: "let code = result;".into(),
+        duty: mpi_duty(row),
+        ..base
+    }
+    .code(row)
+}
+
+const BEGIN: &str = "begin::<Way>(&entry.hook, &words, &mut room)";
+const END: &str = "end::<Way>(state, &entry.hook, &words, code)";
+
+/// Returns the statements that wrap the words of a call of MPI, whose `Way` is the type that records it.
+fn mpi_arguments(row: &Row, language: &str, count: usize, of: &str) -> String {
+    let cells: Vec<String> = (0..count).map(|at| format!("Cell::new(a{at})")).collect();
+    format!(
+        "type Way = {way};
+    let list: [Cell<usize>; {count}] = [{cells}];
+    // SAFETY: the words are what the program passed.
+    let words = unsafe {{ Words::new(&list, Language::{language}, {of}) }};
+    let mut room = core::mem::MaybeUninit::uninit();",
+        way = way(row.shape),
+        cells = cells.join(", "),
+    )
+}
+
+/// Returns the words that are passed to the real function of MPI: the recorder may have replaced some of them.
+fn mpi_passed(row: &Row, count: usize) -> Vec<String> {
+    let replaced = !matches!(row.shape, Shape::Initialise | Shape::Finalise);
+    let word = |at| if replaced { format!("list[{at}].get()") } else { format!("a{at}") };
+    (0..count).map(word).collect()
+}
+
+fn mpi_duty(row: &Row) -> (String, String) {
+    match row.duty {
+        Duty::Meet | Duty::Duplicate | Duty::Free => (
+            "let counted = if counts() { before_counted(&entry.hook, &words) } else { None };\n    "
+                .into(),
+            "if let Some(counted) = counted { after_counted(counted, &words, code); }".into(),
+        ),
+        Duty::Join(group) => {
+            (format!("guard::walled_apart(|| meet(a{}));\n    ", group.0), String::new())
+        }
+        Duty::None | Duty::Start | Duty::Remember => (String::new(), String::new()),
+    }
+}
+
+/// Returns the name of the type that records the calls of a shape in MPI.
+fn way(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Send => "messages::Send",
+        Shape::Receive => "messages::Receive",
+        Shape::StartMessage => "messages::Start",
+        Shape::MatchedProbe => "messages::Find",
+        Shape::CompleteRequests => "completion::Complete",
+        Shape::StartRequests => "completion::Again",
+        Shape::ReadyPartitions => "completion::Ready",
+        Shape::Collective => "collectives::Blocking",
+        Shape::StartCollective => "collectives::Start",
+        Shape::Fence => "rma::Fence",
+        Shape::Transfer => "rma::Move",
+        Shape::Flush => "rma::Flush",
+        Shape::WindowLock => "rma::Lock",
+        Shape::Epoch => "rma::Epoch",
+        Shape::CreateWindow => "rma::Create",
+        Shape::FreeWindow => "rma::Free",
+        Shape::CreateComm => "groups::Create",
+        Shape::FreeComm => "groups::Free",
+        Shape::Region | Shape::Operation | Shape::Initialise | Shape::Finalise | Shape::Control => {
+            "Plain"
+        }
+    }
+}
+
+/// Returns the names under which Fortran programs call a function, and how buffers are passed there: the names of
+/// `mpif.h` and `use mpi` as most compilers spell them, and those of `use mpi_f08` in Open MPI and in MPICH.
+fn fortran_names(row: &Row) -> Vec<(String, &'static str)> {
+    if !row.fortran.exists {
+        return Vec::new();
+    }
+    let name = row.name().to_ascii_lowercase();
+    let endings: &[(&str, &str)] = match row.shape {
+        Shape::Control => &[("_", "Fortran"), ("_f08_", "Fortran")],
+        _ if row.large_counts => &[("_f08_large_", "Fortran"), ("_f08ts_large_", "Descriptors")],
+        _ if row.fortran.memory => &[
+            ("_", "Fortran"),
+            ("_f08_", "Fortran"),
+            ("_f08ts_", "Descriptors"),
+            ("_cptr_", "Fortran"),
+        ],
+        _ => &[("_", "Fortran"), ("_f08_", "Fortran"), ("_f08ts_", "Descriptors")],
+    };
+    // The C name for large counts has an ending of its own.
+    let base = if row.large_counts { name.trim_end_matches("_c") } else { &name };
+    endings.iter().map(|(end, language)| (format!("{base}{end}"), *language)).collect()
+}
+
+/// Returns the stubs and hooks for Fortran of all rows of MPI, and the array of their entries.
+pub(crate) fn fortran(path: &str, table: &Table) -> String {
+    let (mut code, mut entries) = (String::new(), Vec::new());
+    for (index, row) in table.rows.iter().enumerate() {
+        for (name, language) in fortran_names(row) {
+            let number = entries.len();
+            entries.push(format!(
+                "    Entry::named(&{path}, {index}, fortran_{number} as *mut (), c{name:?}),\n"
+            ));
+            code += &fortran_hook(number, row, name, language);
+        }
+    }
+    let (count, entries) = (entries.len(), entries.concat());
+    code + &format!("pub(crate) static FORTRAN: [Entry; {count}] = [\n{entries}];\n")
+}
+
+fn fortran_hook(number: usize, row: &Row, name: String, language: &str) -> String {
+    // Groups are passed by address here, and processes that use sessions only from Fortran are not joined.
+    let duty = if matches!(row.duty, Duty::Join(_)) { Duty::None } else { row.duty };
+    let row = &Row { duty, returns: CType::Void, absent: Absent::Nothing, ..*row };
+    let controls = row.shape == Shape::Control;
+    let lengths = if row.fortran.texts { LENGTHS } else { 0 };
+    let code = row.arguments.types().len() - usize::from(row.fortran.omitted);
+    // The error code follows, which a function that addresses tools does not have.
+    let count = if controls { code } else { code + 1 + lengths };
+    let (function, entry) = (format!("fortran_{number}"), format!("FORTRAN[{number}]"));
+    let base = hook(name, function, entry, row, count);
+    let mut arguments = mpi_arguments(row, language, count, "entry.hook.row");
+    if controls {
+        arguments += "
+    // SAFETY: the address of a number.
+    let level = unsafe { code_at(a0) };";
+    }
+    Hook {
+        arguments,
+        begin: BEGIN.into(),
+        end: END.into(),
+        passed: mpi_passed(row, count),
+        outcome: if controls {
+            "let code = 0;".into()
+        } else {
+            format!(
+                "// SAFETY: the function has stored its code there.
+    let code = unsafe {{ code_at(a{code}) }};"
+            )
+        },
+        level: "level",
+        duty: mpi_duty(row),
+        ..base
+    }
+    .code(row)
+}
+
+/// Returns the code of the variables by whose addresses hooks in the program name the functions of a table.
+pub(crate) fn linked(path: &str, table: &Table, runtime: &str) -> String {
+    let one = |(index, row): (usize, &Row)| {
+        let name = row.name();
+        format!(
+            "const _: () = {{
+    #[used]
+    #[unsafe(export_name = \"dwell_entry_{name}\")]
+    static ENTRY: Linked = Linked::new(&{path}, {index}, &{runtime});
+}};
+"
+        )
+    };
+    table.rows.iter().enumerate().map(one).collect()
+}
