@@ -1,4 +1,4 @@
-//! Recording of a call: the events that are written for it.
+//! Calls of OpenSHMEM, in terms of the [recorder](crate::recorder).
 //!
 //! A hook calls [`transfer`] or [`begin`] before the real function, and [`end_transfer`] or [`end`] after it. Programs
 //! make millions of transfers a second, so these have functions of their own; everything else goes by the [`CallArgs`] of
@@ -9,20 +9,15 @@
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Collective, Mode, Operation};
 use dwell_model::table::{Row, Success, Watch};
-use dwell_unify::definitions::attribute;
-use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
-use otf2::event::{
-    RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaOpCompleteBlocking,
-    RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync, RmaTryLock,
-    RmaWaitChange,
-};
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::id::{LockId, MatchingId, Rank, RmaWinRef};
 
 use crate::clock::Sample;
 use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
-use crate::thread::{Call, Thread, enter, enter_at};
+use crate::recorder::{Access, Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
+use crate::thread::{Call, Thread, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
@@ -47,56 +42,65 @@ fn begin_transfer(
     address: usize,
     context: usize,
 ) -> Option<Call> {
-    let mut thread = enter(hook)?;
-    let window = thread.window(context);
-    record_transfer(&mut thread, hook, window, target, bytes, address);
-    Some(thread.entered())
+    let mut recorder = Recorder::enter(hook)?;
+    let window = recorder.thread.window(context);
+    record_transfer(&mut recorder, hook, window, target, bytes, address);
+    Some(recorder.entered())
 }
 
 #[inline(always)]
 fn record_transfer(
-    thread: &mut Thread,
+    recorder: &mut Recorder,
     hook: &Hook,
     window: u32,
     target: u32,
     bytes: u64,
     address: usize,
 ) {
-    let time = thread.time();
-    let is_static = thread.process.symmetric.is_static(address);
-    let window = if is_static { thread.static_window(window) } else { window };
-    let (win, remote) = (RmaWinRef(window), Rank(target));
+    let thread = &mut recorder.thread;
+    let window = window_of(thread, window, address);
     let blocking = hook.meaning.mode == Mode::Blocking;
-    match hook.meaning.operation {
+    let operation = hook.meaning.operation;
+    // Each operation has an arm of its own, so that the compiler knows it when it writes the record.
+    match operation {
         Operation::Get => {
-            let matching_id = MatchingId(thread.operation(window, blocking, !blocking));
-            thread.write(time, RmaGet { win, remote, bytes, matching_id });
+            let id = MatchingId(thread.operation(window, blocking, !blocking));
+            let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
+            let operation = Operation::Get;
+            let it = Access { operation, window, target, sent, received, id };
+            recorder.write_access(&it, Place::Unsaid);
         }
         Operation::Atomic(which) => {
             let outstanding = !(blocking && which.fetches());
-            let matching_id = MatchingId(thread.operation(window, blocking, outstanding));
-            let offset = thread.process.symmetric.offset(address);
-            let event = RmaAtomic {
-                win,
-                remote,
-                kind: hook::atomic_type(which),
-                bytes_sent: u64::from(which.operands()) * bytes,
-                bytes_received: if which.fetches() { bytes } else { 0 },
-                matching_id,
-            };
-            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+            let id = MatchingId(thread.operation(window, blocking, outstanding));
+            let place = Place::Memory(thread.process.symmetric.offset(address));
+            let sent = u64::from(which.operands()) * bytes;
+            let received = if which.fetches() { bytes } else { 0 };
+            let (window, target) = (RmaWinRef(window), Rank(target));
+            let operation = Operation::Atomic(which);
+            let it = Access { operation, window, target, sent, received, id };
+            recorder.write_access(&it, place);
         }
         _ => {
-            let matching_id = MatchingId(thread.operation(window, blocking, true));
-            let event = RmaPut { win, remote, bytes, matching_id };
+            let id = MatchingId(thread.operation(window, blocking, true));
+            let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
+            let operation = Operation::Put;
+            let it = Access { operation, window, target, sent, received, id };
             if bytes <= SMALL {
-                let offset = thread.process.symmetric.offset(address);
-                thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+                let offset = recorder.thread.process.symmetric.offset(address);
+                recorder.write_access(&it, Place::Memory(offset));
             } else {
-                thread.write(time, event);
+                recorder.write_access(&it, Place::Unsaid);
             }
         }
     }
+}
+
+/// Returns the window of an operation on memory at an address: that of static data, or that of the symmetric heap.
+#[inline(always)]
+fn window_of(thread: &mut Thread, window: u32, address: usize) -> u32 {
+    let is_static = thread.process.symmetric.is_static(address);
+    if is_static { thread.static_window(window) } else { window }
 }
 
 /// Ends a call that [`transfer`] began, after the real function has returned: records that the transfer is complete, if
@@ -108,14 +112,19 @@ pub fn end_transfer(call: Call) {
 
 #[inline(never)]
 fn complete_transfer(call: Call) {
-    let Some(mut thread) = call.returned() else { return };
-    let time = thread.now();
-    let frame = *thread.frame();
+    let Some(mut recorder) = Recorder::returned(call) else { return };
+    complete_own(&mut recorder);
+    recorder.leave();
+}
+
+/// Records that the operation which the call began is complete, if the call blocks.
+#[inline(always)]
+fn complete_own(recorder: &mut Recorder) {
+    let frame = *recorder.thread.frame();
     if frame.blocking {
-        let (win, matching_id) = (RmaWinRef(frame.window), MatchingId(frame.id));
-        thread.write(time, RmaOpCompleteBlocking { win, matching_id });
+        let (window, id) = (RmaWinRef(frame.window), MatchingId(frame.id));
+        recorder.write_completion(window, id, Complete::InCall);
     }
-    thread.leave(time);
 }
 
 /// Begins a call that is not a plain transfer. Returns `None` if the call is not recorded; otherwise the hook must pass
@@ -123,96 +132,71 @@ fn complete_transfer(call: Call) {
 #[inline(never)]
 pub fn begin(hook: &'static Hook, args: &CallArgs) -> Option<Call> {
     guarded_option(Entry::Before, || {
-        let mut thread = enter(hook)?;
-        record_begin(&mut thread, hook, args);
-        Some(thread.entered())
+        let mut recorder = Recorder::enter(hook)?;
+        record_begin(&mut recorder, hook, args);
+        Some(recorder.entered())
     })
 }
 
+/// Window of all processes and the default context.
+const WORLD: RmaWinRef = RmaWinRef(0);
+
 /// Writes the records that are known before a call.
 #[inline(always)]
-fn record_begin(thread: &mut Thread, hook: &Hook, args: &CallArgs) {
-    let time = thread.time();
-    let world = thread.process.world();
+fn record_begin(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
+    let process = recorder.thread.process;
     match hook.meaning.operation {
-        Operation::Put if args.signal != 0 => put_with_signal(thread, hook, args),
+        Operation::Put if args.signal != 0 => put_with_signal(recorder, hook, args),
         Operation::Put | Operation::Get | Operation::Atomic(_) => {
-            let window = thread.window(args.context);
-            record_transfer(thread, hook, window, args.target, args.bytes, args.address);
+            let window = recorder.thread.window(args.context);
+            record_transfer(recorder, hook, window, args.target, args.bytes, args.address);
         }
         Operation::Signal => {
-            let offset = thread.process.symmetric.offset(args.address);
-            let win = RmaWinRef(thread.window(args.context));
-            let (remote, sync_type) = (Rank(args.target), RmaSyncType::NotifyOut);
-            let event = RmaSync { win, remote, sync_type };
-            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
+            let window = RmaWinRef(recorder.thread.window(args.context));
+            let offset = process.symmetric.offset(args.address);
+            recorder.write_notification(window, Rank(args.target), offset);
         }
         Operation::WaitChange => {
             // At the beginning, as Score-P does it: a process that is killed in the wait has said for what it waits.
-            let event = RmaWaitChange { win: RmaWinRef(0) };
-            if waits_for_one(hook.row) {
-                let offset = thread.process.symmetric.offset(args.address);
-                thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event);
-            } else {
-                thread.write(time, event);
-            }
+            let offset = || process.symmetric.offset(args.address);
+            recorder.write_wait(WORLD, waits_for_one(hook.row).then(offset));
         }
-        Operation::Lock => {
-            let lock = lock(thread, args);
-            let (win, remote, lock_type) = (RmaWinRef(0), Rank::UNDEFINED, LockType::Exclusive);
-            thread.write(time, RmaRequestLock { win, remote, lock_id: lock, lock_type });
-        }
-        Operation::Unlock => {
-            let lock = lock(thread, args);
-            let (win, remote) = (RmaWinRef(0), Rank::UNDEFINED);
-            thread.write(time, RmaReleaseLock { win, remote, lock_id: lock });
-        }
+        Operation::Lock => recorder.write_lock(&lock(process, args), LockRecord::Request),
+        Operation::Unlock => recorder.write_lock(&lock(process, args), LockRecord::Release),
         _ if is_collective(hook, args) => {
-            thread.frame().window = group_window(thread.process, hook, args.who, world);
-            thread.write(time, RmaCollectiveBegin {});
+            recorder.thread.frame().window = group_window(process, hook, args.who, process.world());
+            recorder.write_collective_begin();
         }
         Operation::CompleteRemote | Operation::DestroyContext => {
-            thread.frame().window = thread.window(args.context);
+            recorder.thread.frame().window = recorder.thread.window(args.context);
         }
         _ => {}
     }
 }
 
-/// Ends a call that [`begin`] began, with the same hook and args. `result` is the value that the real function
+/// Ends a call that [`begin`] began, with the same hook and arguments. `result` is the value that the real function
 /// returned; the row of the function says which values mean success.
 #[inline(never)]
 pub fn end(call: Call, hook: &'static Hook, args: &CallArgs, result: u64) {
     guarded(Entry::After, || {
-        let Some(mut thread) = call.returned() else { return };
-        let time = thread.now();
-        record_end(&mut thread, time, hook, args, result);
-        thread.leave(time);
+        let Some(mut recorder) = Recorder::returned(call) else { return };
+        record_end(&mut recorder, hook, args, result);
+        recorder.leave();
     });
 }
 
 /// Writes the records that are known after a call.
 #[inline(always)]
-fn record_end(thread: &mut Thread, time: u64, hook: &Hook, args: &CallArgs, result: u64) {
-    let process = thread.process;
-    let frame = *thread.frame();
+fn record_end(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, result: u64) {
+    let process = recorder.thread.process;
+    let frame = *recorder.thread.frame();
     let succeeded = succeeded(hook, result);
-    if frame.blocking {
-        let (win, matching_id) = (RmaWinRef(frame.window), MatchingId(frame.id));
-        thread.write(time, RmaOpCompleteBlocking { win, matching_id });
-    }
-    let (win, remote, lock_type) = (RmaWinRef(0), Rank::UNDEFINED, LockType::Exclusive);
+    complete_own(recorder);
     match hook.meaning.operation {
-        Operation::Lock => {
-            let lock_id = lock(thread, args);
-            thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type });
-        }
+        Operation::Lock => recorder.write_lock(&lock(process, args), LockRecord::Acquire),
         Operation::TryLock => {
-            let lock_id = lock(thread, args);
-            if succeeded {
-                thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type });
-            } else {
-                thread.write(time, RmaTryLock { win, remote, lock_id, lock_type });
-            }
+            let what = if succeeded { LockRecord::Acquire } else { LockRecord::Refused };
+            recorder.write_lock(&lock(process, args), what);
         }
         // One that compares nothing never says that it found a change.
         Operation::TestChange
@@ -220,8 +204,7 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, args: &CallArgs, resu
                 && hook.row.places.success != Success::Unsaid
                 && waits_for_one(hook.row) =>
         {
-            let offset = process.symmetric.offset(args.address);
-            thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, RmaWaitChange { win });
+            recorder.write_wait(WORLD, Some(process.symmetric.offset(args.address)));
         }
         Operation::Allocate | Operation::Reallocate => {
             process.symmetric.allocated(result as usize, args.bytes);
@@ -231,16 +214,17 @@ fn record_end(thread: &mut Thread, time: u64, hook: &Hook, args: &CallArgs, resu
     if hook.meaning.completes_remote {
         // A barrier completes what the default context has outstanding, whoever takes part.
         let window = if is_collective(hook, args) { 0 } else { frame.window };
-        for window in [Some(window), thread.known_static_window(window)].into_iter().flatten() {
-            if let Some(last) = thread.complete(window) {
-                let (win, matching_id) = (RmaWinRef(window), MatchingId(last));
-                thread.write(time, RmaOpCompleteRemote { win, matching_id });
+        let of_static_data = recorder.thread.known_static_window(window);
+        for window in [Some(window), of_static_data].into_iter().flatten() {
+            if let Some(last) = recorder.thread.complete(window) {
+                let (window, id) = (RmaWinRef(window), MatchingId(last));
+                recorder.write_completion(window, id, Complete::AtTarget);
             }
         }
     }
     if is_collective(hook, args) {
-        end_collective(thread, hook, args, frame.window, time);
-        process.sample_clock_now_and_then(time);
+        end_collective(recorder, hook, args, frame.window);
+        process.sample_clock_now_and_then(recorder.time);
     }
     if succeeded {
         learn(process, hook, args);
@@ -295,22 +279,22 @@ fn succeeded(hook: &Hook, result: u64) -> bool {
     }
 }
 
-/// Returns the id of a lock, which is the same number at every process.
-fn lock(thread: &Thread, args: &CallArgs) -> LockId {
-    LockId(thread.process.symmetric.offset(args.address))
+/// Returns the lock of a call, whose number is the same at every process.
+fn lock(process: &Process, args: &CallArgs) -> Lock {
+    let id = LockId(process.symmetric.offset(args.address));
+    Lock { window: WORLD, target: Rank::UNDEFINED, id, kind: LockType::Exclusive }
 }
 
-fn put_with_signal(thread: &mut Thread, hook: &Hook, args: &CallArgs) {
+fn put_with_signal(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
+    let thread = &mut recorder.thread;
     let window = thread.window(args.context);
-    let is_static = thread.process.symmetric.is_static(args.address);
-    let window = if is_static { thread.static_window(window) } else { window };
+    let window = window_of(thread, window, args.address);
     let blocking = hook.meaning.mode == Mode::Blocking;
-    let matching_id = MatchingId(thread.operation(window, blocking, true));
-    let (win, remote, bytes) = (RmaWinRef(window), Rank(args.target), args.bytes);
-    let offset = thread.process.symmetric.offset(args.signal);
-    let time = thread.time();
-    let event = RmaPut { win, remote, bytes, matching_id };
-    thread.write_with(time, attribute::SIGNAL_OFFSET, offset, event);
+    let id = MatchingId(thread.operation(window, blocking, true));
+    let place = Place::Signal(thread.process.symmetric.offset(args.signal));
+    let (window, target) = (RmaWinRef(window), Rank(args.target));
+    let (operation, sent, received) = (Operation::Put, args.bytes, 0);
+    recorder.write_access(&Access { operation, window, target, sent, received, id }, place);
 }
 
 /// Returns the window of the processes that take part in a collective operation.
@@ -325,12 +309,12 @@ fn group_window(process: &Process, hook: &Hook, who: Who, world: Strided) -> u32
     process.window(Window { paradigm: paradigm(hook.layer).into(), group, context: 0 })
 }
 
-fn end_collective(thread: &mut Thread, hook: &Hook, args: &CallArgs, window: u32, time: u64) {
-    let process = thread.process;
+fn end_collective(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, window: u32) {
+    let process = recorder.thread.process;
     let group = process.windows.get(window).map_or(process.world(), |window| window.group);
     let is_root = group.rank(process.rank()) == Some(args.root);
     let memory = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
-    let (collective_op, bytes_sent, bytes_received, sync_level) = match hook.meaning.operation {
+    let (op, sent, received, level) = match hook.meaning.operation {
         Operation::Collective(which) => {
             let level = if which == Collective::Sync { RmaSyncLevel::PROCESS } else { memory };
             let (op, sent, received) =
@@ -349,10 +333,9 @@ fn end_collective(thread: &mut Thread, hook: &Hook, args: &CallArgs, window: u32
         rank => CollectiveRoot::Rank(rank),
     };
     let sequence = process.windows.count(window);
-    let win = RmaWinRef(window);
-    let event =
-        RmaCollectiveEnd { collective_op, sync_level, win, root, bytes_sent, bytes_received };
-    thread.write_with(time, attribute::SEQUENCE, sequence, event);
+    let window = RmaWinRef(window);
+    let it = WindowCollective { window, op, level, root, sent, received, sequence };
+    recorder.write_collective_end(&it);
 }
 
 /// Registers contexts and groups that a call created, and forgets those that it destroyed.

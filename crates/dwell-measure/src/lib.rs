@@ -9,10 +9,12 @@
 //! | [`entry`] | the words and the switch that entry stubs know | off in forked children |
 //! | `faults` | the ways into the recorder, which a test build can make panic | known to locks and threads; knows neither |
 //! | [`guard`] | the wall between panics of the recorder and the program | around recording only, never around the real function |
-//! | [`hook`], [`call`] | the statements of a hook about a call, and the events that are written for it | by generic operation, never by name |
+//! | [`hook`] | the statements of a hook about a call | by generic operation, never by name |
+//! | [`recorder`] | the interface that every hook uses: the beginning and the end of a call, and records of generic operations | one function for each kind of record |
+//! | [`call`] | the calls of OpenSHMEM | through the recorder |
 //! | [`thread`] | one location: encoder, open calls, call sites | nothing allocated, no lock, no system call on the usual way |
 //! | `locations` | the list of all locations of the process | knows a location by its first field only |
-//! | [`mpi`] | records of MPI: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
+//! | [`mpi`] | the calls of MPI and of layers over it: messages, requests, communicators, windows | numbers of communicators mean the same at all members |
 //! | [`stack`] | a stack of the recorder's own, for rare work that needs room | the thread stays the same; unwinding passes |
 //! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
@@ -53,6 +55,7 @@ mod modules;
 pub mod mpi;
 pub mod process;
 mod profile;
+pub mod recorder;
 mod report;
 pub mod run;
 pub mod settings;

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `comms` | communicators and windows behind handles, and how their identity is agreed without a message |
 //! | `requests` | what is under way, by its request |
-//! | `recorder` | the records of a call |
+//! | `recorder` | records of messages, requests and collectives, and of windows by [`crate::recorder`] |
 //! | `pending` | one-sided operations that are not complete |
 //! | `above` | the records of layers above MPI: coarrays, ARMCI |
 //! | `handles` | operations of these layers, by handle |
@@ -26,15 +26,16 @@ mod requests;
 mod skipped;
 pub(crate) mod thread_state;
 
-pub use above::{End, LockRecord};
+pub use above::End;
 pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
-pub use recorder::{Collective, Completion, Envelope, Recorder, Transfer, begin, end};
+pub use recorder::{Collective, Completion, Envelope, Transfer};
 pub use requests::{Request, Requests, Status, What};
 
 use dwell_model::operation;
 
 use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::Hook;
+use crate::recorder::{begin, end};
 
 /// Records the end of MPI as the barrier among all that `barrier` is, if everyone is known.
 pub(crate) fn finalise<R>(hook: &'static Hook, barrier: impl FnOnce() -> R) -> R {

@@ -18,7 +18,8 @@ mod link;
 
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{Comm, Completion, End, LockRecord, Recorder, Transfer, Window};
+use dwell_measure::mpi::{Comm, Completion, End, Transfer, Window};
+use dwell_measure::recorder::{LockRecord, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::archive::SMALL;
 use dwell_model::operation::{Atomic, Mode, Operation};

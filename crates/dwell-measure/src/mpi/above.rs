@@ -9,23 +9,16 @@ use std::sync::atomic::AtomicU32;
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation};
-use dwell_unify::definitions::attribute;
 use dwell_unify::facts::ABOVE_MPI;
-use otf2::enums::{
-    CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel, RmaSyncType,
-};
-use otf2::event::{
-    RmaAcquireLock, RmaAtomic, RmaCollectiveEnd, RmaGroupSync, RmaOpCompleteBlocking,
-    RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock, RmaRequestLock, RmaSync,
-    RmaTryLock, RmaWaitChange,
-};
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::id::{GroupRef, LockId, MatchingId, Rank, RmaWinRef};
 
 use super::comms::{Comm, Window};
 use super::handles::Held;
-use super::recorder::{Completion, Recorder, Transfer, collective_op};
+use super::recorder::{Completion, Transfer, collective_op};
 use crate::hook;
 use crate::process::Process;
+use crate::recorder::{Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
 
 impl Process {
     /// Returns the window of a layer on a communicator, and defines it when it is first asked for. There is one for
@@ -55,20 +48,6 @@ pub struct End {
     pub bytes: u64,
     /// Sequence number of this collective on its communicator, counted from 0.
     pub sequence: u64,
-}
-
-/// Records that are written about a lock of a layer above MPI. A lock is identified by its process and its number
-/// there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockRecord {
-    /// The process requests the lock and begins to wait.
-    Request,
-    /// The process has obtained the lock.
-    Acquire,
-    /// The process tried to obtain the lock, and another process held it.
-    Refused,
-    /// The process releases the lock.
-    Release,
 }
 
 impl Recorder {
@@ -125,27 +104,7 @@ impl Recorder {
     }
 
     fn act_at(&mut self, operation: Operation, it: &Transfer, place: Option<u64>, id: u64) {
-        let Some(place) = place.filter(|_| operation != Operation::Get) else {
-            return self.operation(operation, it, id);
-        };
-        let Transfer { window, target, sent, received } = *it;
-        let (win, remote, matching_id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
-        match operation {
-            Operation::Atomic(which) => {
-                let kind = match received {
-                    0 => RmaAtomicType::Accumulate,
-                    _ => hook::atomic_type(which),
-                };
-                let (bytes_sent, bytes_received) = (sent, received);
-                let event =
-                    RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
-                self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
-            }
-            _ => {
-                let event = RmaPut { win, remote, bytes: sent, matching_id };
-                self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
-            }
-        }
+        self.write_access(&it.access(operation, id), place.map_or(Place::Unsaid, Place::Memory));
     }
 
     /// Records a put that notifies its target at the offset `signal` of its memory, and that is complete at the origin
@@ -157,9 +116,7 @@ impl Recorder {
             *next += 1;
             *next - 1
         });
-        let (win, remote) = (RmaWinRef(it.window.number), Rank(it.target));
-        let event = RmaPut { win, remote, bytes: it.sent, matching_id: MatchingId(id) };
-        self.thread.write_with(self.time, attribute::SIGNAL_OFFSET, signal, event);
+        self.write_access(&it.access(Operation::Put, id), Place::Signal(signal));
         id
     }
 
@@ -167,9 +124,9 @@ impl Recorder {
     /// well. Completion at the target also completes earlier operations there.
     pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
         let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
-        self.thread.write(self.time, RmaOpCompleteBlocking { win, matching_id });
+        self.write_completion(win, matching_id, Complete::InCall);
         if how == Completion::Remote {
-            self.thread.write(self.time, RmaOpCompleteRemote { win, matching_id });
+            self.write_completion(win, matching_id, Complete::AtTarget);
             let (pending, mut at) = (&mut self.thread.mpi.pending, 0);
             while pending.complete(&mut at, window.number, Some(target), true).is_some() {}
         }
@@ -182,7 +139,7 @@ impl Recorder {
             match held {
                 Held::Operation(window, id) => {
                     let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
-                    self.thread.write(self.time, RmaOpCompleteNonBlocking { win, matching_id });
+                    self.write_completion(win, matching_id, Complete::Later);
                 }
                 Held::Target(_, target) => self.completed(window, Some(target), Completion::Local),
             }
@@ -209,59 +166,42 @@ impl Recorder {
             Operation::DestroyGroup => (CollectiveOp::DestroyHandle, 0, 0),
             _ => (CollectiveOp::Barrier, 0, 0),
         };
-        let event = RmaCollectiveEnd {
-            collective_op: op,
-            sync_level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
-            win: RmaWinRef(window.number),
+        let it = WindowCollective {
+            window: RmaWinRef(window.number),
+            op,
+            level: RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY,
             root: root.map_or(CollectiveRoot::None, CollectiveRoot::Rank),
-            bytes_sent: sent,
-            bytes_received: received,
+            sent,
+            received,
+            sequence,
         };
-        self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
+        self.write_collective_end(&it);
         self.thread.process.sample_clock_now_and_then(self.time);
     }
 
     /// Records a request, acquisition, refusal or release of the lock with the number `lock` at the process `target`.
     pub fn lock_above(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
-        let (win, remote, lock_id) = (RmaWinRef(window.number), Rank(target), LockId(lock));
-        let lock_type = LockType::Exclusive;
-        let (thread, time) = (&mut *self.thread, self.time);
-        match what {
-            LockRecord::Request => {
-                thread.write(time, RmaRequestLock { win, remote, lock_id, lock_type })
-            }
-            LockRecord::Acquire => {
-                thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type })
-            }
-            LockRecord::Refused => {
-                thread.write(time, RmaTryLock { win, remote, lock_id, lock_type })
-            }
-            LockRecord::Release => thread.write(time, RmaReleaseLock { win, remote, lock_id }),
-        };
+        let (window, target, id) = (RmaWinRef(window.number), Rank(target), LockId(lock));
+        self.write_lock(&Lock { window, target, id, kind: LockType::Exclusive }, what);
     }
 
     /// Records that this process notifies the process `target` at the offset `place` of its memory, without a transfer
     /// of data.
     pub fn tell(&mut self, window: &Window, target: u32, place: u64) {
-        let (win, remote, sync_type) =
-            (RmaWinRef(window.number), Rank(target), RmaSyncType::NotifyOut);
-        let event = RmaSync { win, remote, sync_type };
-        self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
+        self.write_notification(RmaWinRef(window.number), Rank(target), place);
     }
 
     /// Records that a call begins to wait for a notification at the offset `place` of the memory of this process.
     pub fn wait_for(&mut self, window: &Window, place: u64) {
-        let event = RmaWaitChange { win: RmaWinRef(window.number) };
-        self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, place, event);
+        self.write_wait(RmaWinRef(window.number), Some(place));
     }
 
     /// Records that this process and some others have waited for each other, as in `sync images`. Members are ranks of
     /// the world. Writes nothing if there is no room to define the group.
     pub fn met(&mut self, window: &Window, members: &[u64]) {
         let Some(group) = self.thread.process.group_number(members) else { return };
-        let (win, group) = (RmaWinRef(window.number), GroupRef(group));
-        let sync_level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
-        self.thread.write(self.time, RmaGroupSync { sync_level, win, group });
+        let level = RmaSyncLevel::PROCESS | RmaSyncLevel::MEMORY;
+        self.write_group_sync(RmaWinRef(window.number), GroupRef(group), level);
     }
 }
 

@@ -1,16 +1,12 @@
-//! The records of an MPI call.
-
-use std::fmt;
+//! Records of MPI: messages, requests, collectives, and operations on windows of MPI.
 
 use dwell_model::operation::{self, Operation};
 use dwell_unify::definitions::attribute;
-use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaAtomicType, RmaSyncLevel};
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::event::{
     AnyEvent, MpiCollectiveBegin, MpiCollectiveEnd, MpiIrecv, MpiIrecvRequest, MpiIsend,
     MpiIsendComplete, MpiRecv, MpiRequestCancelled, MpiSend, NonBlockingCollectiveComplete,
-    NonBlockingCollectiveRequest, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet,
-    RmaGroupSync, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
-    RmaRequestLock, RmaWinCreate, RmaWinDestroy,
+    NonBlockingCollectiveRequest, RmaWinCreate, RmaWinDestroy,
 };
 use otf2::id::{CommRef, GroupRef, LockId, MatchingId, Rank, RequestId, RmaWinRef};
 use otf2::{Attribute, AttributeValue};
@@ -18,10 +14,8 @@ use otf2::{Attribute, AttributeValue};
 use super::comms::{Comm, Neighbours, Window};
 use super::requests::{Request, Requests, Status, What};
 use super::skipped::{self, Stream};
-use crate::hook::{self, Hook};
-use crate::process::Process;
 use crate::profile::Counted;
-use crate::thread::{Busy, Call, enter};
+use crate::recorder::{Access, Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
 
 /// A message: its communicator, partner, tag and length. A send and a receive with equal envelopes match in the order
 /// in which they were made.
@@ -87,80 +81,7 @@ pub enum Completion {
 /// Number of a request that was started by a call which was not recorded.
 const UNSEEN: u64 = u64::MAX;
 
-/// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
-/// busy, so it must be given up by [`entered`](Self::entered) or [`leave`](Self::leave).
-pub struct Recorder {
-    pub(super) thread: Busy,
-    pub(super) time: u64,
-}
-
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("time", &self.time).finish_non_exhaustive()
-    }
-}
-
-/// Begins a call, and lets `write` write the records that are known before it. Returns `None` if the call is not
-/// recorded; otherwise the hook must pass the result to [`end`] after the real function has returned.
-#[inline]
-pub fn begin(hook: &'static Hook, write: impl FnOnce(&mut Recorder)) -> Option<Call> {
-    let mut recorder = Recorder::enter(hook)?;
-    write(&mut recorder);
-    Some(recorder.entered())
-}
-
-/// Lets `write` write the records that are known after a call, and ends the call. Does nothing if the recording has
-/// ended meanwhile.
-#[inline]
-pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
-    if let Some(mut recorder) = Recorder::returned(call) {
-        write(&mut recorder);
-        recorder.leave();
-    }
-}
-
-/// The steps of [`begin`] and [`end`] one by one, for hooks of short calls: the compiler does not always inline the
-/// closures, and knows less of the call then.
 impl Recorder {
-    /// Begins a call and writes its enter event. Returns `None` if the call is not recorded, because recording is off
-    /// or the thread is inside another call of MPI.
-    #[inline(always)]
-    pub fn enter(hook: &'static Hook) -> Option<Self> {
-        let thread = enter(hook)?;
-        let time = thread.time();
-        Some(Self { thread, time })
-    }
-
-    /// Ends the part before the real function, after all records that are known then. The result must be passed to
-    /// [`returned`](Self::returned).
-    #[inline(always)]
-    pub fn entered(self) -> Call {
-        self.thread.entered()
-    }
-
-    /// Continues a call after the real function has returned, and reads the time. Returns `None` if the recording has
-    /// ended meanwhile.
-    #[inline(always)]
-    #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
-    pub fn returned(call: Call) -> Option<Self> {
-        let mut thread = call.returned()?;
-        let time = thread.now();
-        Some(Self { thread, time })
-    }
-
-    /// Ends the call: writes its leave event at the time of the last records, and releases the thread.
-    #[inline(always)]
-    pub fn leave(self) {
-        self.thread.leave(self.time);
-    }
-}
-
-impl Recorder {
-    /// Returns the process that is being recorded, for registering communicators and windows that the call has made.
-    pub fn process(&self) -> &'static Process {
-        self.thread.process
-    }
-
     /// Returns the communicator of a handle, or `None` if the recorder does not know the handle. Each thread caches the
     /// handles that it used last.
     #[inline(always)]
@@ -315,10 +236,10 @@ impl Recorder {
                 self.thread.write_with(time, attribute::SEQUENCE, it.sequence, event);
             }
             What::Transfer { window, both } => {
-                let (win, matching_id) = (RmaWinRef(window.number), MatchingId(request.id));
-                self.thread.write(time, RmaOpCompleteNonBlocking { win, matching_id });
+                let (win, id) = (RmaWinRef(window.number), MatchingId(request.id));
+                self.write_completion(win, id, Complete::Later);
                 if both {
-                    self.thread.write(time, RmaOpCompleteRemote { win, matching_id });
+                    self.write_completion(win, id, Complete::AtTarget);
                 }
             }
             What::Comm { .. } | What::Nothing => {}
@@ -422,83 +343,45 @@ impl Recorder {
                 *next - 1
             })
         };
-        self.operation(operation, it, id);
+        self.write_access(&it.access(operation, id), Place::Unsaid);
         id
-    }
-
-    /// Writes the record of a one-sided operation.
-    #[inline(always)]
-    pub(super) fn operation(&mut self, operation: Operation, it: &Transfer, id: u64) {
-        let Transfer { window, target, sent, received } = *it;
-        let (win, remote, matching_id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
-        match operation {
-            Operation::Get => {
-                let event = RmaGet { win, remote, bytes: sent, matching_id };
-                self.thread.write(self.time, event);
-            }
-            Operation::Atomic(which) => {
-                let kind = match which {
-                    operation::Atomic::Accumulate => RmaAtomicType::Accumulate,
-                    which => hook::atomic_type(which),
-                };
-                let (bytes_sent, bytes_received) = (sent, received);
-                let event =
-                    RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
-                self.thread.write(self.time, event);
-            }
-            _ => {
-                let event = RmaPut { win, remote, bytes: sent, matching_id };
-                self.thread.write(self.time, event);
-            }
-        }
     }
 
     /// Records that the outstanding operations of this thread on a window are complete, for one target or, without a
     /// target, for all.
     #[inline(always)]
     pub fn completed(&mut self, window: &Window, target: Option<u32>, how: Completion) {
-        let (time, win) = (self.time, RmaWinRef(window.number));
+        let win = RmaWinRef(window.number);
         let remote = how == Completion::Remote;
         let (number, mut at) = (window.number, 0);
         while let Some((id, local)) =
             self.thread.mpi.pending.complete(&mut at, number, target, remote)
         {
-            let matching_id = MatchingId(id);
             if local {
-                self.thread.write(time, RmaOpCompleteNonBlocking { win, matching_id });
+                self.write_completion(win, MatchingId(id), Complete::Later);
             }
             if remote {
-                self.thread.write(time, RmaOpCompleteRemote { win, matching_id });
+                self.write_completion(win, MatchingId(id), Complete::AtTarget);
             }
         }
     }
 
     /// Records that the call requests a lock on a window at `target`, or at all processes if that is `None`.
     pub fn request_lock(&mut self, window: &Window, target: Option<u32>, shared: bool) {
-        let lock_type = if shared { LockType::Shared } else { LockType::Exclusive };
-        let event = RmaRequestLock {
-            win: RmaWinRef(window.number),
-            remote: target.map_or(Rank::UNDEFINED, Rank),
-            lock_id: LockId(0),
-            lock_type,
-        };
-        self.thread.write(self.time, event);
+        let kind = if shared { LockType::Shared } else { LockType::Exclusive };
+        self.write_lock(&window.lock(target, kind), LockRecord::Request);
     }
 
     /// Records that a lock on a window was released at `target`, or at all processes if that is `None`.
     pub fn release_lock(&mut self, window: &Window, target: Option<u32>) {
-        let event = RmaReleaseLock {
-            win: RmaWinRef(window.number),
-            remote: target.map_or(Rank::UNDEFINED, Rank),
-            lock_id: LockId(0),
-        };
-        self.thread.write(self.time, event);
+        // The record of a release does not say of which type the lock was.
+        self.write_lock(&window.lock(target, LockType::Exclusive), LockRecord::Release);
     }
 
     /// Records that a collective operation on a window of `comm` begins, and returns its sequence number for the record
     /// of its end.
     pub fn window_begin(&mut self, comm: &Comm) -> u64 {
-        self.thread.write(self.time, RmaCollectiveBegin {});
+        self.write_collective_begin();
         comm.collective()
     }
 
@@ -541,15 +424,11 @@ impl Recorder {
         sync_level: RmaSyncLevel,
         sequence: u64,
     ) {
-        let event = RmaCollectiveEnd {
-            collective_op: op,
-            sync_level,
-            win: RmaWinRef(window.number),
-            root: CollectiveRoot::None,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
-        self.thread.write_with(self.time, attribute::SEQUENCE, sequence, event);
+        let (root, sent, received) = (CollectiveRoot::None, 0, 0);
+        let window = RmaWinRef(window.number);
+        let level = sync_level;
+        let it = WindowCollective { window, op, level, root, sent, received, sequence };
+        self.write_collective_end(&it);
     }
 
     /// Records a call of general active target synchronisation: an epoch was opened with a group, or closed, or a test
@@ -574,8 +453,25 @@ impl Recorder {
             (window.group(exposure, true), level)
         };
         let Some(group) = group else { return };
-        let (win, group) = (RmaWinRef(window.number), GroupRef(group));
-        self.thread.write(self.time, RmaGroupSync { sync_level: level, win, group });
+        self.write_group_sync(RmaWinRef(window.number), GroupRef(group), level);
+    }
+}
+
+impl Transfer {
+    /// Returns the operation as its record describes it.
+    #[inline(always)]
+    pub(super) fn access(&self, operation: Operation, id: u64) -> Access {
+        let Self { window, target, sent, received } = *self;
+        let (window, target, id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
+        Access { operation, window, target, sent, received, id }
+    }
+}
+
+impl Window {
+    /// Returns the lock of the window at one process, or at all of them.
+    fn lock(&self, target: Option<u32>, kind: LockType) -> Lock {
+        let target = target.map_or(Rank::UNDEFINED, Rank);
+        Lock { window: RmaWinRef(self.number), target, id: LockId(0), kind }
     }
 }
 

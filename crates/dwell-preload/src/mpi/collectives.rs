@@ -4,7 +4,8 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
-use dwell_measure::mpi::{self, Collective, Comm, NOBODY, Neighbours, Recorder, What};
+use dwell_measure::mpi::{Collective, Comm, NOBODY, Neighbours, What};
+use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::{self, Mode, Operation, Shape as Way};
 use dwell_model::table::{Arg, Bytes};
@@ -28,7 +29,7 @@ impl Shape for Blocking {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut what = None;
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             what = described(&args, recorder, hook.row.operation);
             if let Some(it) = &mut what {
                 it.sequence = it.comm.collective();
@@ -39,7 +40,7 @@ impl Shape for Blocking {
     }
 
     fn end((call, what): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             if let Some(it) = what {
                 recorder.collective_end(&it);
             }
@@ -61,7 +62,7 @@ impl Shape for Start {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut started = None;
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             let Some(mut it) = described(&args, recorder, hook.row.operation) else { return };
             if hook.row.mode != Mode::Persistent {
                 it.sequence = it.comm.collective();
@@ -73,7 +74,7 @@ impl Shape for Start {
 
     fn end((call, started): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
         remember(&Args::of(words), started, result);
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }
 

@@ -4,7 +4,8 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{self, Recorder, Request, Requests, Status, What};
+use dwell_measure::mpi::{Request, Requests, Status, What};
+use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
 use dwell_model::table::{self, Watch};
@@ -49,7 +50,7 @@ impl Shape for Complete {
         words: &Words<'_>,
         room: &mut MaybeUninit<Room>,
     ) -> Option<State> {
-        let call = mpi::begin(hook, |_| ())?;
+        let call = recorder::begin(hook, |_| ())?;
         let args = Args::of(words);
         let places = args.places.requests?;
         let list = args.passed(places.at);
@@ -94,7 +95,7 @@ impl Shape for Complete {
         // SAFETY: `begin` filled it, in memory that lives as long as the call or as `allocated`, and no other code
         // has its address.
         let requests = unsafe { core::slice::from_raw_parts_mut(requests.cast_mut(), count) };
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             let mut complete = |requests: &mut [Known], index: usize, place: usize| {
                 let Some((_, known)) = requests.get_mut(index) else { return };
                 let Some(request) = known.filter(|request| request.active) else { return };
@@ -243,7 +244,7 @@ impl Shape for Again {
 
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
-        mpi::begin(hook, |recorder| {
+        recorder::begin(hook, |recorder| {
             let Some(places) = args.places.requests else { return };
             let list = args.passed(places.at);
             let count = if list == Passed::NULL { 0 } else { number(&args, places) };
@@ -258,7 +259,7 @@ impl Shape for Again {
     }
 
     fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }
 
@@ -282,7 +283,7 @@ impl Shape for Ready {
 
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
-        mpi::begin(hook, |recorder| {
+        recorder::begin(hook, |recorder| {
             let Some(ready) = args.places.ready else { return };
             let count = match (ready.first, ready.until) {
                 (Some(first), Some(last)) => args.int(last) - args.int(first) + 1,
@@ -295,6 +296,6 @@ impl Shape for Ready {
     }
 
     fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }

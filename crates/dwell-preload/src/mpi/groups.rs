@@ -5,8 +5,9 @@ use core::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{self, Comm, Members, Origin, Recorder, What};
+use dwell_measure::mpi::{Comm, Members, Origin, What};
 use dwell_measure::process::{self, Process};
+use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Mode;
 use dwell_model::table::Arg;
@@ -138,7 +139,7 @@ impl Shape for Create {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut making = Making { parent: None, origin: None, started: None, sequence: 0 };
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             let Some(handle) = args.comm() else { return };
             let parent = comm_of(recorder, handle);
             making.parent = parent;
@@ -167,9 +168,9 @@ impl Shape for Create {
         let args = Args::of(words);
         if making.started.is_some() {
             remember(&args, making.started, result);
-            return mpi::end(call, |_| ());
+            return recorder::end(call, |_| ());
         }
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             if let (Some(parent), Some(_)) = (making.parent, making.origin) {
                 recorder.management_end(parent, true, making.sequence);
             }
@@ -224,7 +225,7 @@ impl Shape for Free {
         let args = Args::of(words);
         let handle = args.handle_at(Kind::Comm, args.places.ended)?;
         let mut comm = None;
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             if let Some(it) = recorder.comm(handle) {
                 recorder.collective_begin();
                 comm = Some((it, it.collective()));
@@ -238,7 +239,7 @@ impl Shape for Free {
     }
 
     fn end((call, comm): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             if let Some((comm, sequence)) = comm {
                 recorder.management_end(comm, false, sequence);
             }

@@ -4,7 +4,8 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
-use dwell_measure::mpi::{self, Comm, Envelope, Recorder, Request, Requests, What};
+use dwell_measure::mpi::{Comm, Envelope, Request, Requests, What};
+use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::{Mode, Operation};
 use dwell_model::table::{Arg, Bytes};
@@ -78,7 +79,7 @@ impl Shape for Send {
 
     #[inline(always)]
     fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }
 
@@ -171,7 +172,7 @@ impl Shape for Start {
     #[inline(always)]
     fn end((call, started): Self::State, _: &'static Hook, words: &Words<'_>, result: c_int) {
         remember(&Args::of(words), started, result);
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }
 
@@ -208,7 +209,7 @@ impl Shape for Find {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut comm = None;
-        let call = mpi::begin(hook, |recorder| comm = receives(&args, recorder))?;
+        let call = recorder::begin(hook, |recorder| comm = receives(&args, recorder))?;
         Some((call, comm))
     }
 
@@ -226,6 +227,6 @@ impl Shape for Find {
         {
             Requests::found(message, comm);
         }
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }

@@ -4,8 +4,9 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use dwell_measure::hook::Hook;
-use dwell_measure::mpi::{self, Comm, Completion, Recorder, Request, Transfer, What, Window};
+use dwell_measure::mpi::{Comm, Completion, Request, Transfer, What, Window};
 use dwell_measure::process;
+use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::{Atomic, Operation};
 use dwell_model::table::{Arg, Bytes, Members};
@@ -117,7 +118,7 @@ impl Shape for Lock {
 
     fn begin(hook: &'static Hook, words: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
         let args = Args::of(words);
-        mpi::begin(hook, |recorder| {
+        recorder::begin(hook, |recorder| {
             if hook.row.operation != Operation::Lock {
                 return;
             }
@@ -131,7 +132,7 @@ impl Shape for Lock {
 
     fn end(call: Call, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             if hook.row.operation != Operation::Unlock || result != 0 {
                 return;
             }
@@ -165,7 +166,7 @@ impl Shape for Fence {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut it = None;
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             let window = window(&args, recorder);
             it = window.map(|window| (window, recorder.window_begin(window.comm)));
         })?;
@@ -173,7 +174,7 @@ impl Shape for Fence {
     }
 
     fn end((call, it): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             if let Some((window, sequence)) = it {
                 recorder.fence_end(window, sequence);
             }
@@ -194,7 +195,7 @@ impl Shape for Epoch {
         _: &mut MaybeUninit<()>,
     ) -> Option<Self::State> {
         let args = Args::of(words);
-        let call = mpi::begin(hook, |_| ())?;
+        let call = recorder::begin(hook, |_| ())?;
         let members = match args.places.members {
             Some(Members::Group(at)) => members_of_group(args.handle(Kind::Group, at)),
             _ => None,
@@ -204,7 +205,7 @@ impl Shape for Epoch {
 
     fn end((call, members): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             let Some(window) = window(&args, recorder).filter(|_| result == 0) else { return };
             // A test says behind its window whether the epoch has ended.
             let over = match (hook.row.operation, args.places.context) {
@@ -232,7 +233,7 @@ impl Shape for Create {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut comm = None;
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             let known = args.comm().and_then(|handle| comm_of(recorder, handle));
             comm = known.map(|known| (known, recorder.window_begin(known)));
         })?;
@@ -241,7 +242,7 @@ impl Shape for Create {
 
     fn end((call, comm): Self::State, hook: &'static Hook, words: &Words<'_>, result: c_int) {
         let args = Args::of(words);
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.created).filter(|_| result == 0);
             let (Some((comm, sequence)), Some(handle)) = (comm, handle) else { return };
             if handle != args.abi.win_null {
@@ -267,7 +268,7 @@ impl Shape for Free {
     ) -> Option<Self::State> {
         let args = Args::of(words);
         let mut window = None;
-        let call = mpi::begin(hook, |recorder| {
+        let call = recorder::begin(hook, |recorder| {
             let handle = args.handle_at(Kind::Win, args.places.ended);
             let known = handle.and_then(|handle| recorder.process().forget_window(handle));
             window = known.map(|known| (known, recorder.window_begin(known.comm)));
@@ -283,7 +284,7 @@ impl Shape for Free {
     }
 
     fn end((call, window): Self::State, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |recorder| {
+        recorder::end(call, |recorder| {
             if let Some((window, sequence)) = window {
                 recorder.window_destroyed(window, sequence);
             }

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::{Hook, Passed};
-use dwell_measure::mpi::{self, Recorder};
+use dwell_measure::recorder::{self, Recorder};
 use dwell_measure::thread::Call;
 use dwell_model::operation::Operation;
 use dwell_model::table::{Arg, Bytes, CType, Group, Places, Row};
@@ -334,10 +334,10 @@ impl Shape for Plain {
     type State = Call;
 
     fn begin(hook: &'static Hook, _: &Words<'_>, _: &mut MaybeUninit<()>) -> Option<Call> {
-        mpi::begin(hook, |_: &mut Recorder| ())
+        recorder::begin(hook, |_: &mut Recorder| ())
     }
 
     fn end(call: Call, _: &'static Hook, _: &Words<'_>, _: c_int) {
-        mpi::end(call, |_| ());
+        recorder::end(call, |_| ());
     }
 }

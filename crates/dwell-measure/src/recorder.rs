@@ -1,0 +1,288 @@
+//! The recorder of one call: the interface that every hook uses, whatever its runtime.
+//!
+//! A call is begun before the real function and ended after it. In between, and at both ends, a hook writes records of
+//! generic operations: one-sided operations and their completion, locks, notifications and waits for them, collectives
+//! on a window, synchronisation of groups. Each kind of record is written by one function here, so that a put of
+//! OpenSHMEM, of MPI and of a coarray differ in their arguments only. See [`dwell_model::archive`] for what the records
+//! mean.
+//!
+//! Callers are [`call`](crate::call) for OpenSHMEM, and [`mpi`](crate::mpi) for MPI and the layers over it. What MPI
+//! needs beyond this (messages, requests, communicators) is written there, through the same [`Recorder`].
+
+use std::fmt;
+
+use dwell_model::operation::Operation;
+use dwell_unify::definitions::attribute;
+use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
+use otf2::event::{
+    RmaAcquireLock, RmaAtomic, RmaCollectiveBegin, RmaCollectiveEnd, RmaGet, RmaGroupSync,
+    RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
+    RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange,
+};
+use otf2::id::{GroupRef, LockId, MatchingId, Rank, RmaWinRef};
+
+use crate::hook::{self, Hook};
+use crate::process::Process;
+use crate::thread::{Busy, Call, enter};
+
+/// A call that is being recorded: its enter event is written, or its leave event will be. While it exists the thread is
+/// busy, so it must be given up by [`entered`](Self::entered) or [`leave`](Self::leave).
+pub struct Recorder {
+    pub(crate) thread: Busy,
+    pub(crate) time: u64,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("time", &self.time).finish_non_exhaustive()
+    }
+}
+
+/// Begins a call, and lets `write` write the records that are known before it. Returns `None` if the call is not
+/// recorded; otherwise the hook must pass the result to [`end`] after the real function has returned.
+#[inline]
+pub fn begin(hook: &'static Hook, write: impl FnOnce(&mut Recorder)) -> Option<Call> {
+    let mut recorder = Recorder::enter(hook)?;
+    write(&mut recorder);
+    Some(recorder.entered())
+}
+
+/// Lets `write` write the records that are known after a call, and ends the call. Does nothing if the recording has
+/// ended meanwhile.
+#[inline]
+pub fn end(call: Call, write: impl FnOnce(&mut Recorder)) {
+    if let Some(mut recorder) = Recorder::returned(call) {
+        write(&mut recorder);
+        recorder.leave();
+    }
+}
+
+/// The steps of [`begin`] and [`end`] one by one, for hooks of short calls: the compiler does not always inline the
+/// closures, and knows less of the call then.
+impl Recorder {
+    /// Begins a call and writes its enter event. Returns `None` if the call is not recorded, because recording is off
+    /// or the thread is inside another call of the same layer.
+    #[inline(always)]
+    pub fn enter(hook: &'static Hook) -> Option<Self> {
+        let thread = enter(hook)?;
+        let time = thread.time();
+        Some(Self { thread, time })
+    }
+
+    /// Ends the part before the real function, after all records that are known then. The result must be passed to
+    /// [`returned`](Self::returned).
+    #[inline(always)]
+    pub fn entered(self) -> Call {
+        self.thread.entered()
+    }
+
+    /// Continues a call after the real function has returned, and reads the time. Returns `None` if the recording has
+    /// ended meanwhile.
+    #[inline(always)]
+    #[allow(clippy::needless_pass_by_value)] // A call is used up by its end.
+    pub fn returned(call: Call) -> Option<Self> {
+        let mut thread = call.returned()?;
+        let time = thread.now();
+        Some(Self { thread, time })
+    }
+
+    /// Ends the call: writes its leave event at the time of the last records, and releases the thread.
+    #[inline(always)]
+    pub fn leave(self) {
+        self.thread.leave(self.time);
+    }
+
+    /// Returns the process that is being recorded, for registering communicators and windows that the call has made.
+    pub fn process(&self) -> &'static Process {
+        self.thread.process
+    }
+}
+
+/// A one-sided operation, as its record describes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// The put, get or atomic operation.
+    pub(crate) operation: Operation,
+    pub(crate) window: RmaWinRef,
+    /// Target of the operation, in the group of the window.
+    pub(crate) target: Rank,
+    /// Number of bytes that a put or an atomic operation sends to the target, or that a get fetches from it.
+    pub(crate) sent: u64,
+    /// Number of bytes that an atomic operation brings back from the target.
+    pub(crate) received: u64,
+    /// Number by which the records of completion name the operation.
+    pub(crate) id: MatchingId,
+}
+
+/// The memory at the target that the record of an operation names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The record does not name any.
+    Unsaid,
+    /// Offset of the memory that the operation acts on. Gets never say it.
+    Memory(u64),
+    /// Offset of the signal by which a put notifies its target.
+    Signal(u64),
+}
+
+/// Extent to which a record of completion says that an operation is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Complete {
+    /// The call that started the operation has completed it at the origin.
+    InCall,
+    /// A later call has completed it at the origin.
+    Later,
+    /// It is complete at its target.
+    AtTarget,
+}
+
+/// Records that are written about a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockRecord {
+    /// The process requests the lock and begins to wait.
+    Request,
+    /// The process has obtained the lock.
+    Acquire,
+    /// The process tried to obtain the lock, and another process held it.
+    Refused,
+    /// The process releases the lock.
+    Release,
+}
+
+/// A lock, as its records name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lock {
+    pub(crate) window: RmaWinRef,
+    /// Process that the lock belongs to, or undefined for a lock of all processes.
+    pub(crate) target: Rank,
+    /// Number of the lock, the same at all processes.
+    pub(crate) id: LockId,
+    pub(crate) kind: LockType,
+}
+
+/// A collective operation on a window, as the record of its end describes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowCollective {
+    pub(crate) window: RmaWinRef,
+    pub(crate) op: CollectiveOp,
+    /// Says whether the members synchronise themselves only, or memory as well.
+    pub(crate) level: RmaSyncLevel,
+    pub(crate) root: CollectiveRoot,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// Sequence number of the collective in its group, counted from 0.
+    pub(crate) sequence: u64,
+}
+
+/// Records of generic operations. Each function writes one record, at the time of the recorder.
+impl Recorder {
+    /// Writes a one-sided operation.
+    #[inline(always)]
+    pub(crate) fn write_access(&mut self, it: &Access, place: Place) {
+        let Access { operation, window: win, target: remote, sent, received, id } = *it;
+        let (thread, time, matching_id) = (&mut *self.thread, self.time, id);
+        match operation {
+            Operation::Get => {
+                thread.write(time, RmaGet { win, remote, bytes: sent, matching_id });
+            }
+            Operation::Atomic(which) => {
+                let kind = hook::atomic_type(which);
+                let (bytes_sent, bytes_received) = (sent, received);
+                let event =
+                    RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
+                match place {
+                    Place::Memory(offset) => {
+                        thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event)
+                    }
+                    _ => thread.write(time, event),
+                };
+            }
+            _ => {
+                let event = RmaPut { win, remote, bytes: sent, matching_id };
+                match place {
+                    Place::Unsaid => thread.write(time, event),
+                    Place::Memory(offset) => {
+                        thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event)
+                    }
+                    Place::Signal(offset) => {
+                        thread.write_with(time, attribute::SIGNAL_OFFSET, offset, event)
+                    }
+                };
+            }
+        }
+    }
+
+    /// Writes that an operation is complete.
+    #[inline(always)]
+    pub(crate) fn write_completion(&mut self, win: RmaWinRef, id: MatchingId, how: Complete) {
+        let (thread, time, matching_id) = (&mut *self.thread, self.time, id);
+        match how {
+            Complete::InCall => thread.write(time, RmaOpCompleteBlocking { win, matching_id }),
+            Complete::Later => thread.write(time, RmaOpCompleteNonBlocking { win, matching_id }),
+            Complete::AtTarget => thread.write(time, RmaOpCompleteRemote { win, matching_id }),
+        };
+    }
+
+    /// Writes a request, acquisition, refusal or release of a lock.
+    pub(crate) fn write_lock(&mut self, it: &Lock, what: LockRecord) {
+        let Lock { window: win, target: remote, id: lock_id, kind: lock_type } = *it;
+        let (thread, time) = (&mut *self.thread, self.time);
+        match what {
+            LockRecord::Request => {
+                thread.write(time, RmaRequestLock { win, remote, lock_id, lock_type })
+            }
+            LockRecord::Acquire => {
+                thread.write(time, RmaAcquireLock { win, remote, lock_id, lock_type })
+            }
+            LockRecord::Refused => {
+                thread.write(time, RmaTryLock { win, remote, lock_id, lock_type })
+            }
+            LockRecord::Release => thread.write(time, RmaReleaseLock { win, remote, lock_id }),
+        };
+    }
+
+    /// Writes that this process notifies another one at an offset of its memory, without a transfer of data.
+    pub(crate) fn write_notification(&mut self, win: RmaWinRef, remote: Rank, offset: u64) {
+        let event = RmaSync { win, remote, sync_type: RmaSyncType::NotifyOut };
+        self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, offset, event);
+    }
+
+    /// Writes that this process waits for a change of its memory, at an offset or, without one, anywhere.
+    pub(crate) fn write_wait(&mut self, win: RmaWinRef, offset: Option<u64>) {
+        let event = RmaWaitChange { win };
+        match offset {
+            Some(offset) => {
+                self.thread.write_with(self.time, attribute::SYMMETRIC_OFFSET, offset, event)
+            }
+            None => self.thread.write(self.time, event),
+        };
+    }
+
+    /// Writes that a collective operation on a window begins.
+    pub(crate) fn write_collective_begin(&mut self) {
+        self.thread.write(self.time, RmaCollectiveBegin {});
+    }
+
+    /// Writes the end of a collective operation on a window.
+    pub(crate) fn write_collective_end(&mut self, it: &WindowCollective) {
+        let event = RmaCollectiveEnd {
+            collective_op: it.op,
+            sync_level: it.level,
+            win: it.window,
+            root: it.root,
+            bytes_sent: it.sent,
+            bytes_received: it.received,
+        };
+        self.thread.write_with(self.time, attribute::SEQUENCE, it.sequence, event);
+    }
+
+    /// Writes that the members of a group have synchronised, or that an epoch with them begins.
+    pub(crate) fn write_group_sync(
+        &mut self,
+        win: RmaWinRef,
+        group: GroupRef,
+        level: RmaSyncLevel,
+    ) {
+        self.thread.write(self.time, RmaGroupSync { sync_level: level, win, group });
+    }
+}
