@@ -19,7 +19,7 @@
 //! | `busy` | who uses the state of a thread, and the switch | checked with models of the memory: `tests/models.rs` |
 //! | [`process`] | the state that all threads share | a failure switches recording off and is kept |
 //! | [`clock`] | nanoseconds | monotone per location, corrected by samples |
-//! | [`meet`] | barriers and other collectives over all processes, at which clocks of nodes are compared | counted alike by all, whatever is recorded |
+//! | [`clock_rendezvous`] | barriers and other collectives over all processes, at which clocks of nodes are compared | counted alike by all, whatever is recorded |
 //! | `together` | collective operations of the recorders, made of messages | within a deadline, by polling |
 //! | [`memory`], [`stream`] | files that survive the process | readable at any instant |
 //! | [`settings`] | the table of everything that can be set | flags, environment, file and properties come from it |
@@ -37,6 +37,7 @@ mod agree;
 mod busy;
 pub mod call;
 pub mod clock;
+pub mod clock_rendezvous;
 pub mod control;
 mod cost;
 pub mod entry;
@@ -49,7 +50,6 @@ pub mod guard;
 pub mod hook;
 mod locations;
 mod lock;
-pub mod meet;
 pub mod memory;
 mod modules;
 pub mod mpi;

@@ -10,24 +10,24 @@
 //! | `requests` | what is under way, by its request |
 //! | `recorder` | records of messages, requests and collectives, and of windows by [`crate::recorder`] |
 //! | `pending` | one-sided operations that are not complete |
-//! | `above` | the records of layers above MPI: coarrays, ARMCI |
+//! | `over_mpi` | the records of layers over MPI: coarrays, ARMCI |
 //! | `handles` | operations of these layers, by handle |
 //! | `thread_state` | the part of all this that each thread has for itself |
 //! | `skipped` | messages that were not recorded |
 //! | `map` | a table by handle |
 
-mod above;
 mod comms;
 mod handles;
 mod map;
+mod over_mpi;
 mod pending;
 mod recorder;
 mod requests;
 mod skipped;
 pub(crate) mod thread_state;
 
-pub use above::End;
 pub use comms::{Comm, Members, NOBODY, Neighbours, Origin, Window, last_made};
+pub use over_mpi::End;
 pub use recorder::{Collective, Completion, Envelope, Transfer};
 pub use requests::{Request, Requests, Status, What};
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use dwell_unify::unify::above;
+use dwell_unify::unify::parent;
 
 use crate::agree::Agreement;
 use crate::settings::Settings;
@@ -98,5 +98,5 @@ const COMPARISON: u64 = 100_000_000;
 /// Returns `true` if this process reports a failure that concerns all processes to the user. Rank 0 does, and its
 /// children in the tree do if they cannot reach it.
 fn speaks(rank: u64, error: &io::Error) -> bool {
-    rank == 0 || above(rank) == Some(0) && error.kind() == io::ErrorKind::TimedOut
+    rank == 0 || parent(rank) == Some(0) && error.kind() == io::ErrorKind::TimedOut
 }

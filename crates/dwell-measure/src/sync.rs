@@ -5,7 +5,7 @@
 //! the round trip. What lies between that process and rank 0 it is told. On one node there is one
 //! clock, and only the round trip counts: no request is faster, whatever it asks for.
 //!
-//! This is done when recording begins, when it ends, and [now and then](crate::meet) between. From one
+//! This is done when recording begins, when it ends, and [now and then](crate::clock_rendezvous) between. From one
 //! measurement to the next a clock is taken to drift evenly; how far it is from doing so shows in how far
 //! each measurement is from the line between its neighbours. The archive has the result as clock offsets,
 //! which every reader of OTF2 applies, and states how far wrong they may be.
@@ -13,7 +13,7 @@
 use std::io;
 
 use dwell_unify::course::Distance;
-use dwell_unify::unify::{Upcalls, above, below, rounds};
+use dwell_unify::unify::{Upcalls, below, parent, rounds};
 
 use crate::clock::monotonic;
 use crate::together::numbers;
@@ -43,11 +43,11 @@ pub(crate) fn measure(up: &mut impl Upcalls, node: &str, budget: u64) -> io::Res
     let (rank, size) = (up.rank(), up.size());
     let mut own =
         Distance { monotonic: monotonic(), offset: 0, residual: 0, half: None, near: None };
-    if let Some(above) = above(rank) {
+    if let Some(parent) = parent(rank) {
         // A process of the last level waits for all above it, each of which answers its own children one by one.
         let levels = u64::from(rounds(size));
         let share = budget / (levels * (levels + 1) / 2).max(1);
-        own = ask(up, above, node, share)?;
+        own = ask(up, parent, node, share)?;
     }
     for child in below(rank, size).rev() {
         answer(up, child, node, own)?;
@@ -56,9 +56,9 @@ pub(crate) fn measure(up: &mut impl Upcalls, node: &str, budget: u64) -> io::Res
 }
 
 /// Asks the parent in the tree for the time.
-fn ask(up: &mut impl Upcalls, above: u64, node: &str, share: u64) -> io::Result<Distance> {
-    up.send(above, node.as_bytes())?;
-    let told = up.receive(above)?;
+fn ask(up: &mut impl Upcalls, parent: u64, node: &str, share: u64) -> io::Result<Distance> {
+    up.send(parent, node.as_bytes())?;
+    let told = up.receive(parent)?;
     let [offset, residual, since, same] = numbers(&told)?;
     let same = same != 0;
     let above_it = Distance {
@@ -76,8 +76,8 @@ fn ask(up: &mut impl Upcalls, above: u64, node: &str, share: u64) -> io::Result<
         let before = monotonic();
         let late = before.saturating_sub(began) > share;
         let last = left == 0 || late || no_better == NO_BETTER;
-        up.tell(above, if last { 0 } else { AGAIN })?;
-        let there = up.hear(above)?;
+        up.tell(parent, if last { 0 } else { AGAIN })?;
+        let there = up.hear(parent)?;
         let after = monotonic();
         let half = after.saturating_sub(before) / 2;
         let here = before + half;
@@ -186,9 +186,9 @@ mod tests {
             let all: Vec<Distance> = threads.into_iter().map(|it| it.join().unwrap()).collect();
             for (rank, it) in all.iter().enumerate() {
                 assert!(it.offset.unsigned_abs() <= it.residual, "{size}: {rank}: {it:?}");
-                let above = rank & rank.wrapping_sub(1);
-                assert_eq!(it.half.is_some(), rank > 0 && above / 2 != rank / 2, "{rank}");
-                assert!(it.near.is_none() || rank > 0 && above / 2 == rank / 2, "{rank}");
+                let parent = rank & rank.wrapping_sub(1);
+                assert_eq!(it.half.is_some(), rank > 0 && parent / 2 != rank / 2, "{rank}");
+                assert!(it.near.is_none() || rank > 0 && parent / 2 == rank / 2, "{rank}");
             }
             near += all.iter().filter(|it| it.near.is_some()).count();
         }

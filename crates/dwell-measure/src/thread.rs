@@ -21,8 +21,8 @@
 //! nothing. Its effects on requests and communicators, and the numbers of collectives, are as they would be.
 #![allow(unsafe_code)] // Locations are reached by pointers kept in thread-local words.
 
-mod aside;
-mod life;
+mod location;
+mod mute_and_profile;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -51,12 +51,12 @@ use crate::wrap::Wrap;
 
 mod user;
 
-pub use life::Closed;
-use life::{FilePath, register};
+pub use location::Closed;
+use location::{FilePath, register};
 pub(crate) use user::as_region;
 pub use user::{
-    Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
-    leave_phase, set,
+    Number, ParameterValue, count, enter_function, enter_named, enter_phase, leave_function,
+    leave_named, leave_phase, set,
 };
 
 /// Calls inside calls that are kept apart.

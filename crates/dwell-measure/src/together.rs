@@ -5,7 +5,7 @@
 
 use std::io;
 
-use dwell_unify::unify::{Upcalls, above, below};
+use dwell_unify::unify::{Upcalls, below, parent};
 
 /// Brings the bytes of rank 0, which alone passes `mine`, to all processes.
 ///
@@ -15,7 +15,7 @@ pub(crate) fn broadcast(up: &mut impl Upcalls, mine: Option<Vec<u8>>) -> io::Res
     let (rank, size) = (up.rank(), up.size());
     let bytes = match mine {
         Some(bytes) => bytes,
-        None => up.receive(above(rank).unwrap_or(0))?,
+        None => up.receive(parent(rank).unwrap_or(0))?,
     };
     for child in below(rank, size).rev() {
         up.send(child, &bytes)?;
@@ -40,8 +40,8 @@ pub(crate) fn reduce<const N: usize>(
             *own = join(*own, theirs);
         }
     }
-    if let Some(above) = above(rank) {
-        up.send(above, &own.map(u64::to_le_bytes).concat())?;
+    if let Some(parent) = parent(rank) {
+        up.send(parent, &own.map(u64::to_le_bytes).concat())?;
     }
     Ok(own)
 }
@@ -83,8 +83,8 @@ pub(crate) fn agree(up: &mut impl Upcalls, own: io::Result<()>) -> io::Result<()
         }
     }
     let mut kind = io::ErrorKind::Other;
-    if let Some(above) = above(rank) {
-        let answer = up.send(above, &verdict).and_then(|()| up.receive(above));
+    if let Some(parent) = parent(rank) {
+        let answer = up.send(parent, &verdict).and_then(|()| up.receive(parent));
         verdict = answer.unwrap_or_else(|error| {
             kind = error.kind();
             reason(rank, &error)

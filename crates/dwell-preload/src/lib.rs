@@ -11,12 +11,12 @@
 //! | `real` | lookup of real functions |
 //! | `shmem` | OpenSHMEM: hooks made from its table, and messages of the recorder |
 //! | `absent` | hiding hooks of functions that the runtime lacks |
-//! | `above` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
+//! | `over_mpi` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
 //! | `mpi` | MPI: hooks made from its table, and messages of the recorder |
 //! | `control` | pausing and resuming, for programs |
 //! | `ucx` | UCX, below OpenSHMEM and MPI |
 //! | `user` | code of the program: instrumented functions, regions of `dwell.h` |
-//! | `life` | loading and unloading of the library |
+//! | `loading` | loading and unloading of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
 #![warn(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -25,12 +25,12 @@ compile_error!("entry stubs are written for Linux on x86-64 only, so far");
 
 #[macro_use]
 mod stub;
-mod above;
 mod absent;
 mod control;
 mod entry;
-mod life;
+mod loading;
 mod mpi;
+mod over_mpi;
 mod real;
 mod shmem;
 mod ucx;

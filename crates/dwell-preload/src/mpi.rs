@@ -6,27 +6,27 @@
 //! | `pmpi` | functions that the recorder calls itself |
 //! | `shape` | arguments of hooks, and the interface that all shapes of calls implement |
 //! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
-//! | `everyone` | communicators that are known to contain all processes |
+//! | `world_comms` | communicators that are known to contain all processes |
 //! | `mail` | messages between the recorders of all processes |
 //! | `fortran` | passing of arguments in Fortran |
-//! | `life`, `sessions` | initialisation and finalisation |
+//! | `startup`, `sessions` | initialisation and finalisation |
 
 mod abi;
 mod collectives;
 mod completion;
-mod everyone;
 mod fortran;
 mod groups;
-mod life;
 mod mail;
 mod messages;
 mod pmpi;
 mod rma;
 mod sessions;
 mod shape;
+mod startup;
+mod world_comms;
 
 pub(crate) use groups::comm_of;
-pub(crate) use life::hide_absent;
+pub(crate) use startup::hide_absent;
 
 use dwell_measure::hook::Passed;
 use dwell_measure::mpi::{Comm, Origin};
@@ -57,15 +57,15 @@ pub(crate) fn known_comm(process: &Process, handle: usize) -> Option<&'static Co
 mod hooks {
     use core::cell::Cell;
 
+    use dwell_measure::clock_rendezvous::is_on as counts;
     use dwell_measure::control::{after_level, before_level};
     use dwell_measure::entry::is_on;
     use dwell_measure::guard;
-    use dwell_measure::meet::is_on as counts;
 
-    use super::everyone::{after_counted, before_counted};
     use super::fortran::code_at;
-    use super::life::{before_start, finish, meet, start};
     use super::shape::{Language, Plain, Shape, Words, begin, end};
+    use super::startup::{before_start, finish, meet, start};
+    use super::world_comms::{after_counted, before_counted};
     use super::{collectives, completion, groups, messages, rma};
     use crate::entry::{Entry, row};
 

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dwell_measure::call::{Past, begin, end, end_transfer, transfer};
 use dwell_measure::clock::Sample;
+use dwell_measure::clock_rendezvous;
 use dwell_measure::control::{after_level, before_level};
 use dwell_measure::entry::is_on;
 use dwell_measure::guard;
 use dwell_measure::hook::{CallArgs, Hook, Made, Passed, Who};
-use dwell_measure::meet;
 use dwell_measure::run::{self, Ending, Runtime};
 use dwell_measure::thread;
 use dwell_model::layer::Layer;
@@ -86,12 +86,12 @@ fn finish(hook: &'static Hook) {
 
 /// Counts a barrier over all processes before it is entered. Returns `None` if clocks are not compared in this run.
 fn before_meeting(hook: &'static Hook) -> Option<u64> {
-    meet::before(hook.layer)
+    clock_rendezvous::before(hook.layer)
 }
 
 /// Compares clocks after a barrier over all processes. `before` is the number of such barriers before it.
 fn after_meeting(before: u64) {
-    meet::after(Layer::Shmem, before, Mailbox::open);
+    clock_rendezvous::after(Layer::Shmem, before, Mailbox::open);
 }
 
 /// Looks up a real function by its name, as a pointer of the given type.

@@ -6,8 +6,8 @@ use dwell_measure::guard::{self, guarded};
 use dwell_measure::hook::Hook;
 use dwell_measure::settings::Setting;
 
-use crate::above::{REGIONS, State, Words, end};
 use crate::entry::Entry;
+use crate::over_mpi::{REGIONS, State, Words, end};
 
 /// Hooks that `build/` generates from the table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
@@ -19,7 +19,7 @@ mod hooks {
 
 /// Records the beginning of a call, as a region.
 fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
-    crate::above::begin(&REGIONS, hook, words)
+    crate::over_mpi::begin(&REGIONS, hook, words)
 }
 
 /// Returns `true` if calls of UCX are recorded.

@@ -6,8 +6,8 @@
 use core::ffi::{CStr, c_char, c_void};
 
 use dwell_measure::thread::{
-    Number, Setting, count, enter_function, enter_named, enter_phase, leave_function, leave_named,
-    leave_phase, set,
+    Number, ParameterValue, count, enter_function, enter_named, enter_phase, leave_function,
+    leave_named, leave_phase, set,
 };
 
 /// Defines the function `$name`, which passes up to three arguments on to `$to`, followed by its return address and the
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn parameter_int(
 ) {
     // SAFETY: as above.
     if let Some(name) = unsafe { text(name) } {
-        set(name, Setting::Int(value), stack);
+        set(name, ParameterValue::Int(value), stack);
     }
 }
 
@@ -121,7 +121,7 @@ unsafe extern "C-unwind" fn parameter_unsigned(
 ) {
     // SAFETY: as above.
     if let Some(name) = unsafe { text(name) } {
-        set(name, Setting::Unsigned(value), stack);
+        set(name, ParameterValue::Unsigned(value), stack);
     }
 }
 
@@ -134,7 +134,7 @@ unsafe extern "C-unwind" fn parameter_text(
 ) {
     // SAFETY: as above, for both.
     if let (Some(name), Some(value)) = unsafe { (text(name), text(value)) } {
-        set(name, Setting::Text(value), stack);
+        set(name, ParameterValue::Text(value), stack);
     }
 }
 

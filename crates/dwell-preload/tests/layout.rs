@@ -2,6 +2,6 @@
 //! runtime.
 #![allow(unsafe_code)] // As there.
 
-#[path = "../src/above/layout.rs"]
+#[path = "../src/over_mpi/layout.rs"]
 #[allow(dead_code)] // The hooks use all of it.
 mod layout;

@@ -338,7 +338,7 @@ impl Writer<'_> {
                 (CommRef(first + at as u32), RmaWinFlag::NONE)
             } else {
                 // Those of layers above MPI are there as long as their communicator.
-                let flags = match window.context & facts::ABOVE_MPI {
+                let flags = match window.context & facts::OVER_MPI {
                     0 => RmaWinFlag::CREATE_DESTROY_EVENTS,
                     _ => RmaWinFlag::NONE,
                 };

@@ -81,7 +81,7 @@ pub const DEPTH: usize = 64;
 pub const STATIC_DATA: u32 = 1 << 30;
 
 /// Bit in the number of a [`Fact::CommWindow`] that marks windows of a layer above MPI, such as ARMCI.
-pub const ABOVE_MPI: u32 = 1 << 31;
+pub const OVER_MPI: u32 = 1 << 31;
 
 /// Bit in the files of a [`Fact::Thread`] that has a file of events.
 pub const EVENTS: u64 = 1;

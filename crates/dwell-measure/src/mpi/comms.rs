@@ -43,11 +43,11 @@ pub struct Comm {
     /// Number of communicators that all its members made from it.
     made: AtomicU64,
     windows: AtomicU64,
-    /// Windows of the layers above MPI on this communicator, each made when its layer first needs it.
-    pub(super) above: ByLayer<&'static Window>,
+    /// Windows of the layers over MPI on this communicator, each made when its layer first needs it.
+    pub(super) over_mpi: ByLayer<&'static Window>,
     /// Ranks of its members in the world; `None` if they are the same as in the communicator.
     ranks: Option<Box<[u64]>>,
-    /// Number of pieces of memory that layers above MPI have allocated on it.
+    /// Number of pieces of memory that layers over MPI have allocated on it.
     memory: AtomicU64,
     /// Neighbours of this process in the topology, after they were first asked for.
     neighbours: OnceLock<Neighbours>,
@@ -208,7 +208,7 @@ fn mixed(numbers: &[u64]) -> u64 {
     })
 }
 
-/// A window of one-sided operations: one that the program made from a communicator, or one of a layer above MPI.
+/// A window of one-sided operations: one that the program made from a communicator, or one of a layer over MPI.
 #[derive(Debug)]
 pub struct Window {
     /// Id of the window in events.
@@ -278,7 +278,7 @@ static WINDOWS: Known<Window> = Known::new();
 /// Numbers of groups, by a hash of their members.
 static GROUPS: Lock<Map<u32>> = Lock::new(Map::new());
 
-/// Returns the handle of the communicator that was made last. A layer above MPI that makes a group through MPI finds
+/// Returns the handle of the communicator that was made last. A layer over MPI that makes a group through MPI finds
 /// its communicator here.
 pub fn last_made() -> usize {
     LAST.load(Ordering::Relaxed)
@@ -390,7 +390,7 @@ impl Process {
             collectives: AtomicU64::new(0),
             made: AtomicU64::new(0),
             windows: AtomicU64::new(0),
-            above: ByLayer::new(),
+            over_mpi: ByLayer::new(),
             ranks: {
                 let same = (0..).zip(&members.local).all(|(at, rank): (u64, _)| at == *rank);
                 (!same).then(|| members.local.clone().into_boxed_slice())

@@ -1,4 +1,4 @@
-//! Handles of non-blocking operations of layers above MPI, and the operations that they stand for.
+//! Handles of non-blocking operations of layers over MPI, and the operations that they stand for.
 
 /// Operations that a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use dwell_unify::unify::Upcalls;
 use super::conclude::Conclusion;
 use super::{COMPARISON, Ending, Part, STARTED, speaks, take_part};
 use crate::call;
+use crate::clock_rendezvous;
 use crate::guard::{self, Entry, guarded};
 use crate::hook::{CallArgs, Hook, Who};
-use crate::meet;
 use crate::mpi;
 use crate::process::{self, Process};
 use crate::report;
@@ -66,7 +66,7 @@ fn finish_together<U: Upcalls>(
     timeout: u64,
     open: impl FnOnce() -> io::Result<U>,
 ) -> bool {
-    meet::end();
+    clock_rendezvous::end();
     let able = match &part {
         Part::Bystander { .. } => Err(io::Error::other("the recording did not begin here")),
         Part::Recorder(_) => Ok(()),

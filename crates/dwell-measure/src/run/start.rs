@@ -14,10 +14,10 @@ use super::{COMPARISON, Part, Recording, Runtime, STARTED, set_part, speaks};
 use crate::agree::{self, Agreement};
 use crate::call::{self, Past};
 use crate::clock::{self, Sample};
+use crate::clock_rendezvous;
 use crate::control;
 use crate::guard::{self, Entry, guarded};
 use crate::hook::{Hook, paradigm};
-use crate::meet;
 use crate::process::{self, Plan, Process};
 use crate::report;
 use crate::settings::Settings;
@@ -110,7 +110,7 @@ fn start_together(
         Ok(open_files) => (open_files, None),
         Err(error) => (PathBuf::new(), Some(error.to_string())),
     };
-    let prospect = meet::Prospect {
+    let prospect = clock_rendezvous::Prospect {
         apart: distance.is_ok_and(|distance| distance.half.is_some()),
         able: failure.is_none(),
         period: settings.clock_period,
@@ -118,7 +118,7 @@ fn start_together(
         timeout,
     };
     // If that fails, this process takes part in no comparison.
-    let _ = meet::begin(up, hook.layer, agreement.clock(), prospect);
+    let _ = clock_rendezvous::begin(up, hook.layer, agreement.clock(), prospect);
     let chunk = settings.chunk(up.size());
     let recording = Recording { agreement, settings, chunk, open_files, failure };
     set_part(Part::Recorder(Box::new(recording)));

@@ -51,7 +51,7 @@ pub fn leave_named(name: &str) {
 pub fn enter_phase(name: &str, number: i64, site: usize, stack: usize) {
     let region = |process: &Process| process.named_region(name, PHASE);
     enter(region, site, stack, Thread::stack_around, |thread| {
-        thread.set(INSTANCE, Setting::Int(number));
+        thread.set(INSTANCE, ParameterValue::Int(number));
     });
 }
 
@@ -63,7 +63,7 @@ pub fn leave_phase(name: &str) {
 
 /// The value of a parameter that the program sets, with its type in the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting<'a> {
+pub enum ParameterValue<'a> {
     /// A signed integer, as `OTF2_PARAMETER_TYPE_INT64`.
     Int(i64),
     /// An unsigned integer, as `OTF2_PARAMETER_TYPE_UINT64`.
@@ -83,7 +83,7 @@ pub enum Number {
 
 /// Records that a parameter has a value from now on, until the region around the call ends or the parameter is set
 /// again there. `stack` is the stack pointer of the call.
-pub fn set(name: &str, setting: Setting<'_>, stack: usize) {
+pub fn set(name: &str, setting: ParameterValue<'_>, stack: usize) {
     beside(stack, |thread| thread.set(name, setting));
 }
 
@@ -174,11 +174,11 @@ impl Thread {
         open.last().map_or(usize::MAX, |frame| frame.stack)
     }
 
-    fn set(&mut self, name: &str, setting: Setting<'_>) {
+    fn set(&mut self, name: &str, setting: ParameterValue<'_>) {
         let known = match setting {
-            Setting::Int(value) => Some((ParameterType::Int64, value.cast_unsigned())),
-            Setting::Unsigned(value) => Some((ParameterType::Uint64, value)),
-            Setting::Text(text) => {
+            ParameterValue::Int(value) => Some((ParameterType::Int64, value.cast_unsigned())),
+            ParameterValue::Unsigned(value) => Some((ParameterType::Uint64, value)),
+            ParameterValue::Text(text) => {
                 self.process.text(text).map(|text| (ParameterType::String, u64::from(text)))
             }
         };

@@ -12,7 +12,7 @@ use dwell_model::profile::block::put;
 use otf2::id::LocationRef;
 
 use super::block::{block, next};
-use crate::unify::{Round, Upcalls, above, below, rounds};
+use crate::unify::{Round, Upcalls, below, parent, rounds};
 
 /// Callback that writes a block to its file. It gets the first location of the block and the bytes of the file.
 pub type Write<'w> = &'w mut dyn FnMut(LocationRef, &[u8]) -> io::Result<()>;
@@ -167,7 +167,7 @@ pub fn collate(
         }
         children.push(taken);
     }
-    let above = match above(rank) {
+    let parent = match parent(rank) {
         None => {
             heap.write(write);
             Ok(())
@@ -186,7 +186,7 @@ pub fn collate(
             })
         }
     };
-    let written = heap.check().and(above);
+    let written = heap.check().and(parent);
     for (taken, round) in children.iter().zip(&mut traffic).rev() {
         let answer = if *taken && written.is_ok() { WRITTEN } else { FAILED };
         // A child that cannot be reached is told nothing, and keeps its rows.

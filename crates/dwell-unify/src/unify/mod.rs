@@ -93,5 +93,5 @@ pub use shared::{
     Parameter, ParameterId, Property, PropertyId, Region, RegionId, Shared, Site, SiteId, Stack,
     StackId, Text, TextId, Window, WindowId,
 };
-pub use tree::{Round, Unified, Upcalls, above, below, rounds, unify};
+pub use tree::{Round, Unified, Upcalls, below, parent, rounds, unify};
 pub use wire::Damaged;

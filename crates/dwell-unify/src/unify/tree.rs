@@ -124,7 +124,7 @@ pub fn rounds(size: u64) -> u32 {
 
 /// Returns the parent of a process in the tree: its rank with the lowest set bit cleared. Rank 0 is the root and has
 /// none.
-pub fn above(rank: u64) -> Option<u64> {
+pub fn parent(rank: u64) -> Option<u64> {
     rank.checked_sub(1).map(|less| rank & less)
 }
 
@@ -156,7 +156,7 @@ pub fn unify(up: &mut impl Upcalls, shared: Shared, process: Process) -> io::Res
     let (mut node, local) = Node::leaf(shared, Process { rank, ..process });
     let mut traffic = Vec::new();
     let mut children = Vec::new();
-    let parent = above(rank);
+    let parent = parent(rank);
     for peer in below(rank, size) {
         let end = peer.saturating_add(peer - rank).min(size);
         let message = up.receive(peer);

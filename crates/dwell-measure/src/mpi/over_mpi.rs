@@ -1,4 +1,4 @@
-//! Records of layers above MPI: coarrays and ARMCI.
+//! Records of layers over MPI: coarrays and ARMCI.
 //!
 //! Their ranks are those of a communicator, so their windows are made from it, one for each layer, when an operation
 //! first acts on it. Their collectives are counted with those of the communicator: all members call both in the same
@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Collective, Operation};
-use dwell_unify::facts::ABOVE_MPI;
+use dwell_unify::facts::OVER_MPI;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel};
 use otf2::id::{GroupRef, LockId, MatchingId, Rank, RmaWinRef};
 
@@ -23,9 +23,9 @@ use crate::recorder::{Complete, Lock, LockRecord, Place, Recorder, WindowCollect
 impl Process {
     /// Returns the window of a layer on a communicator, and defines it when it is first asked for. There is one for
     /// each layer and communicator, and it is never freed.
-    pub fn window_above(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
-        comm.above.get_or_make(layer, || {
-            let number = u64::from(ABOVE_MPI | layer as u32);
+    pub fn window_of_layer(&self, comm: &'static Comm, layer: Layer) -> &'static Window {
+        comm.over_mpi.get_or_make(layer, || {
+            let number = u64::from(OVER_MPI | layer as u32);
             Box::leak(Box::new(Window {
                 number: self.define_comm_window(comm.number, number, layer.title()),
                 comm,
@@ -36,7 +36,7 @@ impl Process {
     }
 }
 
-/// The end of a collective operation of a layer above MPI, for [`Recorder::collective_above`]. The bytes that each
+/// The end of a collective operation of a layer over MPI, for [`Recorder::layer_collective`]. The bytes that each
 /// process sends and receives follow from it.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
@@ -148,7 +148,7 @@ impl Recorder {
 
     /// Records the end of a collective operation on the window of a layer. The call must have recorded its beginning
     /// with [`window_begin`](Self::window_begin), which returned its sequence number.
-    pub fn collective_above(&mut self, window: &Window, end: &End) {
+    pub fn layer_collective(&mut self, window: &Window, end: &End) {
         let End { operation, root, bytes, sequence } = *end;
         let size = u64::from(window.comm.size);
         let is_root = root == Some(window.comm.rank);
@@ -180,7 +180,7 @@ impl Recorder {
     }
 
     /// Records a request, acquisition, refusal or release of the lock with the number `lock` at the process `target`.
-    pub fn lock_above(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
+    pub fn layer_lock(&mut self, window: &Window, target: u32, lock: u64, what: LockRecord) {
         let (window, target, id) = (RmaWinRef(window.number), Rank(target), LockId(lock));
         self.write_lock(&Lock { window, target, id, kind: LockType::Exclusive }, what);
     }
@@ -220,10 +220,10 @@ mod tests {
         let members = Members { local: vec![0, 1], remote: None, rank: 0 };
         let comm = process.add_comm(usize::MAX, Origin::UNKNOWN, &members, "").unwrap();
         let layers = [Layer::Caf, Layer::Armci, Layer::GlobalArrays];
-        let numbers = layers.map(|layer| process.window_above(comm, layer).number);
+        let numbers = layers.map(|layer| process.window_of_layer(comm, layer).number);
         let [first, second, third] = numbers;
         assert!(first != second && second != third && third != first, "{numbers:?}");
-        assert_eq!(layers.map(|layer| process.window_above(comm, layer).number), numbers);
+        assert_eq!(layers.map(|layer| process.window_of_layer(comm, layer).number), numbers);
         Ok(())
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn meet(group: usize) {
 
 /// Compares clocks after a collective that synchronises all processes. `before` is the number of such calls before it.
 pub(super) fn met(before: u64) {
-    dwell_measure::meet::after(Layer::Mpi, before, Mail::open);
+    dwell_measure::clock_rendezvous::after(Layer::Mpi, before, Mail::open);
 }
 
 /// Returns `true` between the initialisation and the finalisation of the world model.

@@ -10,15 +10,15 @@
 use core::ffi::c_int;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
+use dwell_measure::clock_rendezvous;
 use dwell_measure::guard::{Entry, guarded, guarded_option};
 use dwell_measure::hook::Hook;
-use dwell_measure::meet;
 use dwell_model::operation::{self, Operation};
 use dwell_model::table::Duty;
 
 use super::abi::abi;
-use super::life;
 use super::shape::{Args, Kind, Words};
+use super::startup;
 
 /// Handles of the duplicates of `MPI_COMM_WORLD`, and of their duplicates.
 static COPIES: RwLock<Vec<usize>> = RwLock::new(Vec::new());
@@ -44,7 +44,9 @@ pub(super) fn before_counted(hook: &'static Hook, words: &Words<'_>) -> Option<C
                 args.handle_at(Kind::Comm, args.places.ended).inspect(|comm| freed(*comm));
                 None
             }
-            _ => meet::before(hook.layer).filter(|_| gathers(&args)).map(Counted::Meets),
+            _ => {
+                clock_rendezvous::before(hook.layer).filter(|_| gathers(&args)).map(Counted::Meets)
+            }
         }
     })
 }
@@ -57,7 +59,7 @@ pub(super) fn after_counted(counted: Counted, words: &Words<'_>, result: c_int) 
         return;
     }
     guarded(Entry::Meet, || match counted {
-        Counted::Meets(before) => life::met(before),
+        Counted::Meets(before) => startup::met(before),
         Counted::Copies => copied(&Args::of(words)),
     });
 }
@@ -84,7 +86,7 @@ fn are_in(comm: usize) -> bool {
 
 /// Returns `true` if a call duplicates a communicator of all processes and duplicates are counted.
 fn are_copied(args: &Args<'_>) -> bool {
-    meet::is_on() && !several_threads() && args.comm().is_some_and(are_in)
+    clock_rendezvous::is_on() && !several_threads() && args.comm().is_some_and(are_in)
 }
 
 /// Adds the communicator that a call has made to the duplicates.
@@ -99,7 +101,7 @@ fn copied(args: &Args<'_>) {
 
 /// Removes a communicator that the program frees from the duplicates.
 fn freed(comm: usize) {
-    if meet::is_on() {
+    if clock_rendezvous::is_on() {
         let mut copies = COPIES.write().unwrap_or_else(PoisonError::into_inner);
         copies.retain(|copy| *copy != comm);
     }
@@ -108,5 +110,5 @@ fn freed(comm: usize) {
 /// Returns `true` if several threads may call MPI at the same time.
 fn several_threads() -> bool {
     static SEVERAL: OnceLock<bool> = OnceLock::new();
-    *SEVERAL.get_or_init(|| life::thread_level() == life::MULTIPLE)
+    *SEVERAL.get_or_init(|| startup::thread_level() == startup::MULTIPLE)
 }

@@ -104,7 +104,7 @@ fn record_begin(runtime: &'static Runtime, hook: &'static Hook, words: Words<'_>
     let arguments = Arguments::of(runtime, hook, words);
     let mut recorder = Recorder::enter(hook)?;
     let comm = group(&arguments, &mut recorder);
-    let window = comm.map(|comm| recorder.process().window_above(comm, hook.layer));
+    let window = comm.map(|comm| recorder.process().window_of_layer(comm, hook.layer));
     let (mut number, mut fetched) = (None, None);
     if let Some(window) = window {
         match hook.row.operation {
@@ -173,7 +173,7 @@ fn record_end(state: State, hook: &'static Hook, words: Words<'_>) {
                     recorder.completed(window, None, Completion::Remote);
                 }
                 let (root, bytes) = (arguments.root(), arguments.bytes());
-                recorder.collective_above(window, &End { operation, root, bytes, sequence });
+                recorder.layer_collective(window, &End { operation, root, bytes, sequence });
             }
         }
     }
@@ -246,7 +246,7 @@ fn lock(
     what: LockRecord,
 ) {
     if let Some((target, lock)) = arguments.target(window.comm).zip(arguments.lock()) {
-        recorder.lock_above(window, target, lock, what);
+        recorder.layer_lock(window, target, lock, what);
     }
 }
 
