@@ -9,6 +9,7 @@
 //! * [`System`]: the system tree as rows.
 //! * [`compare`]: the differences between two reports, matched by metric and call path.
 //! * [`transform`]: a report with its call tree cut, merged or mapped to a new one.
+//! * [`findings`]: the document `findings.json`, which the analysis writes beside a report.
 //!
 //! A query reads values from the report when it is asked. Integers are added as integers, and additions follow the
 //! order of the file, so the same query on the same report has the same answer to the last bit.
@@ -19,6 +20,7 @@
 mod advice;
 mod classes;
 mod compare;
+pub mod findings;
 pub mod format;
 mod inefficient;
 mod pairs;

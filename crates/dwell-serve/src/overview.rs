@@ -3,9 +3,9 @@
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 use dwell_model::{armci, caf, ga, mpi, shmem};
+use dwell_report::findings::{self, Findings, Phase, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
 use dwell_report::{CnodeId, Flavour, Owner, Result, share};
-use serde_json::Value;
 
 use crate::run::Run;
 use crate::types::{
@@ -43,7 +43,7 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
     let (mut findings, mut entries, waits) = match &run.findings {
         Some(document) => {
             let (findings, entries) = recorded(run, document);
-            (findings, entries, Some(waits(document)))
+            (findings, entries, Some((document.waits_seconds, document.waits_seconds_at_most)))
         }
         None => {
             let (findings, entries) = computed(run, times.run)?;
@@ -73,22 +73,8 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
     })
 }
 
-/// Returns the lower and the upper bound of all waits of the run.
-fn waits(document: &Value) -> (f64, f64) {
-    let number = |name: &str| document.get(name).and_then(Value::as_f64);
-    let sum = |name: &str| {
-        let list = document.get("findings").and_then(Value::as_array);
-        let list = list.map_or(&[][..], Vec::as_slice).iter();
-        list.filter_map(|it| it.get(name).and_then(Value::as_f64)).sum::<f64>()
-    };
-    (
-        number("waits_seconds").unwrap_or_else(|| sum("seconds")),
-        number("waits_seconds_at_most").unwrap_or_else(|| sum("seconds_at_most")),
-    )
-}
-
 fn computed_waits(entries: &[Entry]) -> (f64, f64) {
-    let run = || entries.iter().filter(|it| it.phase == RUN);
+    let run = || entries.iter().filter(|it| it.phase == Phase::Run.name());
     (run().map(|it| it.seconds).sum(), run().map(|it| it.at_most).sum())
 }
 
@@ -99,17 +85,16 @@ struct Times {
     shutdown: f64,
 }
 
-const RUN: &str = "run";
-
 impl Times {
     /// Takes the times from the findings of `dwell analyze` or, where these lack them, computes them from the names of
     /// the calls in the report.
     fn of(run: &Run, time: f64) -> Result<Self> {
-        let number = |name: &str| run.findings.as_ref()?.get(name)?.as_f64();
-        if let (Some(start_up), Some(shutdown), Some(of_run)) =
-            (number("startup_seconds"), number("shutdown_seconds"), number("run_seconds"))
-        {
-            return Ok(Self { start_up, run: of_run, shutdown });
+        if let Some(found) = run.findings.as_ref().filter(|it| it.version >= 2) {
+            return Ok(Self {
+                start_up: found.startup_seconds,
+                run: found.run_seconds,
+                shutdown: found.shutdown_seconds,
+            });
         }
         let (query, meta) = (&run.query, run.query.meta());
         let mut times = Self { start_up: 0.0, run: time, shutdown: 0.0 };
@@ -118,10 +103,10 @@ impl Times {
         };
         let totals = query.totals(metric)?;
         for cnode in meta.cnodes_in_order() {
-            let above = meta.cnode_parent(cnode).map_or(RUN, |it| phase(run, it));
+            let above = meta.cnode_parent(cnode).map_or(Phase::Run, |it| phase(run, it));
             let sum = match phase(run, cnode) {
-                "start-up" if above == RUN => &mut times.start_up,
-                "shutdown" if above == RUN => &mut times.shutdown,
+                Phase::StartUp if above == Phase::Run => &mut times.start_up,
+                Phase::Shutdown if above == Phase::Run => &mut times.shutdown,
                 _ => continue,
             };
             let seconds = totals.get(cnode, Flavour::Inclusive);
@@ -133,17 +118,17 @@ impl Times {
 }
 
 /// Returns the phase of the program that a call path belongs to, judged by the names of its calls.
-fn phase(run: &Run, cnode: CnodeId) -> &'static str {
+fn phase(run: &Run, cnode: CnodeId) -> Phase {
     let meta = run.query.meta();
-    let mut phase = RUN;
+    let mut phase = Phase::Run;
     let mut at = Some(cnode);
     while let Some(cnode) = at {
         let name = meta.callee(cnode).map_or("", |it| it.name);
         let tables = [&shmem::TABLE, &caf::TABLE, &armci::TABLE, &ga::TABLE];
         let row = mpi::find(name).or_else(|| tables.iter().find_map(|table| table.find(name)));
         phase = match row.map(|row| row.operation) {
-            Some(Operation::Initialise) => "start-up",
-            Some(Operation::Finalise) => "shutdown",
+            Some(Operation::Initialise) => Phase::StartUp,
+            Some(Operation::Finalise) => Phase::Shutdown,
             _ => phase,
         };
         at = meta.cnode_parent(cnode);
@@ -173,10 +158,9 @@ fn facts(run: &Run) -> Vec<Fact> {
     fact("Interface", property("INTERFACE"));
     fact("Transport", property("TRANSPORT"));
     fact("Launcher", property("LAUNCHER"));
-    let number =
-        |name: &str| run.findings.as_ref().and_then(|it| it.get(name)).and_then(Value::as_f64);
-    fact("Length", number("length_seconds").map(seconds_text));
-    fact("Events", number("events").map(|it| grouped(it as u64)));
+    let found = run.findings.as_ref();
+    fact("Length", found.map(|it| seconds_text(it.length_seconds)));
+    fact("Events", found.map(|it| grouped(it.events)));
     fact("State", property("STATE").filter(|it| it != "complete"));
     fact("Call paths", Some(grouped(meta.cnodes().len() as u64)));
     let mut attributes = meta.attributes(Owner::Report);
@@ -186,150 +170,102 @@ fn facts(run: &Run) -> Vec<Fact> {
 }
 
 /// Returns the findings of `dwell analyze`, and the entries that list them.
-fn recorded(run: &Run, document: &Value) -> (Vec<Finding>, Vec<Entry>) {
-    let list =
-        |name: &str| document.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let findings = list("findings").iter().take(LISTED).map(|it| finding(run, it)).collect();
-    let entries = match document.get("entries") {
-        Some(_) => list("entries").iter().map(entry).collect(),
-        // Version 1 of `findings.json` has no entries.
-        None => (0..).zip(list("findings")).map(|(at, it)| lone(at, it)).collect(),
-    };
-    (findings, entries)
+fn recorded(run: &Run, document: &Findings) -> (Vec<Finding>, Vec<Entry>) {
+    // Version 1 does not say how many calls waited.
+    let counted = document.version >= 2;
+    let listed = document.findings.iter().take(LISTED);
+    let findings =
+        listed.map(|it| Finding { calls: counted.then_some(it.calls as f64), ..finding(run, it) });
+    (findings.collect(), document.entries.iter().map(entry).collect())
 }
 
-fn entry(found: &Value) -> Entry {
-    let number = |name: &str| found.get(name).and_then(Value::as_f64);
-    let findings = found.get("findings").and_then(Value::as_array);
-    let findings = findings.map_or(&[][..], Vec::as_slice).iter();
-    let seconds = number("seconds").unwrap_or(0.0);
+fn entry(found: &findings::Entry) -> Entry {
     Entry {
-        phase: text(found, "phase").unwrap_or_else(|| RUN.into()),
-        seconds,
-        at_most: number("seconds_at_most").unwrap_or(seconds),
-        share: number("share"),
-        share_at_most: number("share_at_most"),
-        small: found.get("small").and_then(Value::as_bool).unwrap_or(false),
-        findings: findings.filter_map(|it| u32::try_from(it.as_u64()?).ok()).collect(),
+        phase: found.phase.name().to_owned(),
+        seconds: found.seconds,
+        at_most: found.seconds_at_most,
+        share: found.share,
+        share_at_most: found.share_at_most,
+        small: found.small,
+        findings: found.findings.clone(),
     }
 }
 
-/// Returns the entry of a finding that stands by itself.
-fn lone(at: u32, found: &Value) -> Entry {
-    Entry { findings: vec![at], ..entry(found) }
-}
-
-fn text(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
-fn finding(run: &Run, found: &Value) -> Finding {
+fn finding(run: &Run, found: &findings::Finding) -> Finding {
     let meta = run.query.meta();
-    let number = |name: &str| found.get(name).and_then(Value::as_f64);
-    let steps = found.get("path").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let steps: Vec<(&str, Option<&str>, Option<u32>)> = steps
+    let steps: Vec<(&str, Option<&str>, Option<u32>)> = found
+        .path
         .iter()
         .map(|step| {
-            let line = step.get("line").and_then(Value::as_u64);
-            let text = |name: &str| step.get(name).and_then(Value::as_str);
             // The report uses the name of the caller where there is no file.
-            (
-                text("region").unwrap_or("?"),
-                text("file").or_else(|| text("caller")),
-                line.and_then(|line| u32::try_from(line).ok()),
-            )
+            let file = step.file.as_deref().or(step.caller.as_deref());
+            (step.region.as_str(), file, step.line)
         })
         .collect();
-    let last = found.get("path").and_then(Value::as_array).and_then(|it| it.last());
-    let metric = text(found, "metric").and_then(|name| meta.find_metric(&name));
+    let last = found.path.last();
+    let region = last.map_or("?", |step| step.region.as_str());
+    let metric = meta.find_metric(&found.metric);
     let title = metric.and_then(|it| meta.metric(it)).map(|it| it.disp_name.to_owned());
-    let pattern = text(found, "pattern").unwrap_or_default();
-    let parties = |name: &str| {
-        let list = found.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        list.iter().map(party).collect()
-    };
-    let condition = number("latency_seconds").map(|latency| match latency {
+    let condition = found.latency_seconds.map(|latency| match latency {
         0.0 => "assuming no latency of requests, which the archive does not contain".to_owned(),
         latency => format!("assuming that requests take at least {}", seconds_text(latency)),
     });
-    let seconds = number("seconds").unwrap_or(0.0);
     // The number holds only for the report it was written with. Equal names are the evidence.
-    let numbered = found.get("call_path").and_then(Value::as_u64);
-    let numbered = numbered.and_then(|it| u32::try_from(it).ok()).map(CnodeId).filter(|&it| {
-        let region = steps.last().map(|step| step.0);
-        meta.callee(it).map(|callee| callee.name) == region
-    });
+    let numbered = Some(CnodeId(found.call_path))
+        .filter(|&it| meta.callee(it).is_some_and(|callee| callee.name == region));
     Finding {
-        title: title.unwrap_or_else(|| pattern.replace('_', " ")),
-        pattern,
+        title: title.unwrap_or_else(|| found.pattern.replace('_', " ")),
+        pattern: found.pattern.clone(),
         metric: metric.map(|it| it.0),
         call: numbered.or_else(|| run.find_path(&steps)).map(|it| it.0),
-        region: steps.last().map_or("?", |step| step.0).to_owned(),
-        path: steps.iter().map(|step| step.0.to_owned()).collect(),
-        file: last.and_then(|it| text(it, "file")),
-        line: steps.last().and_then(|step| step.2),
-        column: last.and_then(|it| small_number(it, "column")),
-        nth: last.and_then(|it| small_number(it, "nth_on_line")),
-        caller: last.and_then(|it| text(it, "caller")),
-        seconds,
-        at_most: number("seconds_at_most").unwrap_or(seconds),
-        share: number("share"),
-        confidence: text(found, "confidence"),
+        region: region.to_owned(),
+        path: found.path.iter().map(|step| step.region.clone()).collect(),
+        file: last.and_then(|it| it.file.clone()),
+        line: last.and_then(|it| it.line),
+        column: last.and_then(|it| it.column),
+        nth: last.and_then(|it| it.nth_on_line),
+        caller: last.and_then(|it| it.caller.clone()),
+        seconds: found.seconds,
+        at_most: found.seconds_at_most,
+        share: found.share,
+        confidence: found.confidence.map(|it| it.name().to_owned()),
         condition,
-        explanation: text(found, "explanation").unwrap_or_default(),
-        remedy: text(found, "remedy").unwrap_or_default(),
-        visits: number("visits"),
-        calls: number("calls"),
-        worst: found.get("worst").filter(|it| it.is_object()).map(instance),
-        locations: number("locations"),
-        origins: parties("origins"),
-        targets: parties("targets"),
+        explanation: found.explanation.clone(),
+        remedy: found.remedy.clone(),
+        visits: Some(found.visits as f64),
+        calls: Some(found.calls as f64),
+        worst: found.worst.as_ref().map(instance),
+        locations: Some(found.locations as f64),
+        origins: found.origins.iter().map(party).collect(),
+        targets: found.targets.iter().map(party).collect(),
     }
 }
 
-fn small_number(value: &Value, name: &str) -> Option<u32> {
-    value.get(name).and_then(Value::as_u64).and_then(|it| u32::try_from(it).ok())
-}
-
-fn instance(value: &Value) -> Instance {
-    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(0.0);
-    let doing = |it: &Value| Doing {
-        region: text(it, "region").unwrap_or_else(|| "?".into()),
-        file: text(it, "file"),
-        line: small_number(it, "line"),
-        column: small_number(it, "column"),
-        calls: number(it, "calls"),
-        seconds: number(it, "seconds"),
-        serves: text(it, "serves_others").unwrap_or_default(),
-        on_itself: it.get("on_itself").and_then(Value::as_bool).unwrap_or(false),
-    };
-    let meanwhile = |it: &Value| Meanwhile {
-        computing: number(it, "computing_seconds"),
-        calls: it
-            .get("calls")
-            .and_then(Value::as_array)
-            .map_or(&[][..], Vec::as_slice)
-            .iter()
-            .map(doing)
-            .collect(),
+fn instance(found: &findings::Instance) -> Instance {
+    let doing = |it: &findings::Doing| Doing {
+        region: it.region.clone(),
+        file: it.file.clone(),
+        line: it.line,
+        column: it.column,
+        calls: it.calls as f64,
+        seconds: it.seconds,
+        serves: it.serves_others.name().to_owned(),
+        on_itself: it.on_itself,
     };
     Instance {
-        who: text(value, "who").unwrap_or_else(|| "?".into()),
-        begin: number(value, "begin_seconds"),
-        at_most: number(value, "seconds_at_most"),
-        on_whom: text(value, "on_whom"),
-        meanwhile: value.get("meanwhile").filter(|it| it.is_object()).map(meanwhile),
+        who: found.who.clone(),
+        begin: found.begin_seconds,
+        at_most: found.seconds_at_most,
+        on_whom: found.on_whom.clone(),
+        meanwhile: found.meanwhile.as_ref().map(|it| Meanwhile {
+            computing: it.computing_seconds,
+            calls: it.calls.iter().map(doing).collect(),
+        }),
     }
 }
 
-fn party(value: &Value) -> Party {
-    let number = |name: &str| value.get(name).and_then(Value::as_f64);
-    let seconds = number("seconds").unwrap_or(0.0);
-    Party {
-        who: text(value, "who").unwrap_or_else(|| "?".into()),
-        seconds,
-        at_most: number("seconds_at_most").unwrap_or(seconds),
-    }
+fn party(found: &findings::Share) -> Party {
+    Party { who: found.who.clone(), seconds: found.seconds, at_most: found.seconds_at_most }
 }
 
 /// Returns the largest waits of a report without findings, as `dwell report` lists them.
@@ -339,9 +275,9 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
     let (mut findings, mut entries): (Vec<Finding>, Vec<Entry>) = Default::default();
     for (at, wait_at) in (0..).zip(&found) {
         let phase = phase(run, wait_at.cnode);
-        let of_run = (phase == RUN).then(|| share(wait_at.value, time));
+        let of_run = (phase == Phase::Run).then(|| share(wait_at.value, time));
         entries.push(Entry {
-            phase: phase.to_owned(),
+            phase: phase.name().to_owned(),
             seconds: wait_at.value,
             at_most: wait_at.value,
             share: of_run,
@@ -405,6 +341,9 @@ fn notes(run: &Run) -> Vec<Note> {
             notes.push(Note { kind: kind.into(), text });
         }
     };
+    if let Some(why) = &run.unreadable {
+        note("damaged", why.to_string());
+    }
     let Some(document) = &run.findings else {
         let named = run.path.file_name().is_some_and(|name| name == "trace.cubex");
         if run.query.largest_waits(None).is_ok_and(|it| it.is_empty()) && !named {
@@ -412,66 +351,53 @@ fn notes(run: &Run) -> Vec<Note> {
         }
         return notes;
     };
-    let list =
-        |name: &str| document.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let seconds = |it: &Value| it.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
-    for it in list("damage") {
-        note("damaged", it.as_str().unwrap_or_default().to_owned());
+    for it in &document.damage {
+        note("damaged", it.clone());
     }
-    for it in list("inefficient") {
-        let step = it.get("path").and_then(Value::as_array).and_then(|it| it.last());
-        let region = step.and_then(|it| text(it, "region")).unwrap_or_default();
-        let file = step.and_then(|it| text(it, "file")).unwrap_or_default();
-        let line = step.and_then(|it| it.get("line")).and_then(Value::as_u64);
-        let place = match (file.rsplit('/').next(), line) {
-            (Some(file), Some(line)) => format!("{region} at {file}:{line}"),
-            _ => region,
+    for it in &document.inefficient {
+        let place = match it.path.last() {
+            Some(Step { region, file, line: Some(line), .. }) => {
+                let file = file.as_deref().unwrap_or_default().rsplit('/').next();
+                format!("{region} at {}:{line}", file.unwrap_or_default())
+            }
+            _ => last_region(&it.path).to_owned(),
         };
-        let most = it.get("seconds_at_most").and_then(Value::as_f64).unwrap_or(0.0);
-        let (least, most) = (seconds_text(seconds(it)), seconds_text(most));
-        let why = text(it, "explanation").unwrap_or_default();
-        let remedy = text(it, "remedy").unwrap_or_default();
+        let (least, most) = (seconds_text(it.seconds), seconds_text(it.seconds_at_most));
+        let (why, remedy) = (&it.explanation, &it.remedy);
         note("inefficient", format!("{place}: {why}. {least} to {most} could be saved. {remedy}"));
     }
-    let large = |it: &&Value| it.get("is_finding").and_then(Value::as_bool) == Some(true);
-    for it in list("unexplained").iter().filter(large) {
-        let steps = it.get("path").and_then(Value::as_array);
-        let region = steps.and_then(|it| it.last()).and_then(|it| text(it, "region"));
-        let place = region.unwrap_or_default();
-        let time = seconds_text(seconds(it));
+    for it in document.unexplained.iter().filter(|it| it.is_finding) {
+        let (place, time) = (last_region(&it.path), seconds_text(it.seconds));
         note(
             "unexplained",
             format!("{place} takes {time} more than such calls take, and no wait explains it."),
         );
     }
-    for it in list("crowds") {
-        let number = |name: &str| it.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let (processes, cores) = (number("processes"), number("cores"));
-        let node = text(it, "node").unwrap_or_default();
+    for findings::Crowd { node, processes, cores } in &document.crowds {
         note(
             "unexplained",
             format!("More processes than cores on {node}: {processes} share {cores}."),
         );
     }
-    for it in list("not_computed") {
-        let what = text(it, "pattern").unwrap_or_default().replace('_', " ");
-        let reason = text(it, "reason").unwrap_or_default();
-        let calls = it.get("calls").and_then(Value::as_u64).unwrap_or(0);
-        let of = if calls == 0 { String::new() } else { format!(" of {} calls", grouped(calls)) };
-        note("not computed", format!("{what}{of}: {reason}"));
+    for it in &document.not_computed {
+        let what = it.pattern.replace('_', " ");
+        let of = match it.calls {
+            0 => String::new(),
+            calls => format!(" of {} calls", grouped(calls)),
+        };
+        note("not computed", format!("{what}{of}: {}", it.reason));
     }
-    for it in list("polling").iter().take(1) {
-        let calls = it.get("calls").and_then(Value::as_u64).unwrap_or(0);
-        let steps = it.get("path").and_then(Value::as_array);
-        let region = steps.and_then(|it| it.last()).and_then(|it| text(it, "region"));
+    if let Some(it) = document.polling.first() {
+        let (calls, region) = (grouped(it.calls), last_region(&it.path));
         note(
             "polling",
-            format!(
-                "{} calls of {} test again and again; that counts as computing.",
-                grouped(calls),
-                region.unwrap_or_default()
-            ),
+            format!("{calls} calls of {region} test again and again; that counts as computing."),
         );
     }
     notes
+}
+
+/// Returns the name of the last call of a path.
+fn last_region(path: &[Step]) -> &str {
+    path.last().map_or("", |step| step.region.as_str())
 }

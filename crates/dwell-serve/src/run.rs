@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dwell_files::Folder;
+use dwell_report::findings::{Findings, Unreadable};
 use dwell_report::{Call, Classes, CnodeId, Flavour, MetricId, Pairs, Query, Result, System};
-use serde_json::Value;
 
 use crate::source::Roots;
 
@@ -48,7 +48,9 @@ pub struct Run {
     /// Properties of the archive beside the report: names without the prefix `DWELL::`, and values.
     pub(crate) properties: Vec<(String, String)>,
     /// The content of `findings.json`, if the report is one of `dwell analyze`.
-    pub(crate) findings: Option<Value>,
+    pub(crate) findings: Option<Findings>,
+    /// Reason why the `findings.json` of this report cannot be read. `None` if it was read or is missing.
+    pub(crate) unreadable: Option<Unreadable>,
     pub(crate) system: System,
     /// A number for each call path that is the same in every report for the same names.
     pub(crate) keys: Vec<u64>,
@@ -64,7 +66,8 @@ impl Run {
     /// `trace.cubex`, to which it belongs.
     ///
     /// Source is shown from the directory of the report and, if that is an experiment directory, from its parent; see
-    /// [`Run::with_source_paths`]. Missing or damaged files beside the report are no error.
+    /// [`Run::with_source_paths`]. Missing files beside the report are no error; the first screen has a note about findings
+    /// that cannot be read.
     ///
     /// # Errors
     /// If the report cannot be read.
@@ -74,6 +77,10 @@ impl Run {
         let directory = directory.unwrap_or(Path::new("."));
         let is_own = report.file_name().is_some_and(|name| name == "trace.cubex");
         let findings = is_own.then(|| read_findings(directory)).flatten();
+        let (findings, unreadable) = match findings.transpose() {
+            Ok(findings) => (findings, None),
+            Err(why) => (None, Some(why)),
+        };
         let system = System::of(query.meta());
         let keys = keys(&query);
         Ok(Self {
@@ -81,6 +88,7 @@ impl Run {
             path: report.to_owned(),
             properties: properties(directory),
             findings,
+            unreadable,
             system,
             keys,
             roots: Roots::beside(directory),
@@ -200,12 +208,12 @@ impl Run {
     }
 }
 
-/// Reads the findings of `dwell analyze`. Links are not followed: one could lead to something private, which an export
-/// would publish.
-fn read_findings(directory: &Path) -> Option<Value> {
+/// Reads the findings of `dwell analyze`, or returns `None` if there is no such file. Links are not followed: one could
+/// lead to something private, which an export would publish.
+fn read_findings(directory: &Path) -> Option<std::result::Result<Findings, Unreadable>> {
     let folder = Folder::open(directory).ok()?;
     let bytes = folder.read_bytes("findings.json", MOST_FINDINGS).ok()?;
-    serde_json::from_slice(&bytes).ok().filter(Value::is_object)
+    Some(Findings::read(&bytes))
 }
 
 /// Returns the properties of the archive beside the report, or none if there is no archive.

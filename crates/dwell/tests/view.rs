@@ -293,6 +293,21 @@ fn findings_lead_to_their_numbers(archive: &Path) {
 }
 
 #[test]
+fn findings_that_cannot_be_read_are_named_and_computed_from_the_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = analysed(directory.path(), "sor");
+    let expected = Viewing::of(&[path(&archive)]).ask("runs/0/overview");
+    std::fs::write(archive.join("findings.json"), r#"{"version": 3, "findings": {}}"#).unwrap();
+    let overview = Viewing::of(&[path(&archive)]).ask("runs/0/overview");
+    let note = &overview["notes"][0];
+    assert_eq!(note["kind"], "damaged");
+    let text = note["text"].as_str().unwrap();
+    assert!(text.contains("version 3") && text.contains("`dwell analyze` again"), "{text}");
+    near(&overview["waits"], &expected["waits"], "waits of the report and of the findings");
+    assert!(!overview["findings"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn the_secret_is_nobody_elses() {
     let directory = tempfile::tempdir().unwrap();
     let archive = analysed(directory.path(), "sor");

@@ -1,7 +1,7 @@
-//! Formats the evidence for inefficient communication in words and as JSON.
+//! Formats the evidence for inefficient communication in words and for `findings.json`.
 
 use dwell_analyze::{Evidence, Inefficiency};
-use serde_json::{Value, json};
+use dwell_report::findings;
 
 use super::words::{counted, in_seconds, time};
 use crate::format::grouped;
@@ -75,37 +75,44 @@ pub(super) fn evidence(of: &Inefficiency) -> String {
     }
 }
 
-/// Returns the evidence as JSON.
-pub(super) fn document(of: &Inefficiency) -> Value {
-    let mut numbers = match &of.evidence {
-        Evidence::Strided { elements, element_bytes, each, instead } => json!({
-            "elements": elements,
-            "element_bytes": element_bytes,
-            "seconds_each": in_seconds(*each),
-            "seconds_instead": instead.map(in_seconds),
-        }),
-        Evidence::Small { rows, bytes, each, instead } => json!({
-            "rows": rows,
-            "bytes_each": bytes,
-            "seconds_each": in_seconds(*each),
-            "seconds_instead": instead.map(in_seconds),
-        }),
-        Evidence::Completion { each } => json!({ "seconds_each": in_seconds(*each) }),
-        Evidence::Row { bytes, each } => {
-            json!({ "bytes_each": bytes, "seconds_each": in_seconds(*each) })
+/// Returns the evidence as `findings.json` has it.
+pub(super) fn document(of: &Inefficiency) -> findings::Evidence {
+    let text = evidence(of);
+    match &of.evidence {
+        Evidence::Strided { elements, element_bytes, each, instead } => {
+            findings::Evidence::Strided {
+                element_bytes: *element_bytes,
+                elements: *elements,
+                seconds_each: in_seconds(*each),
+                seconds_instead: instead.map(in_seconds),
+                text,
+            }
         }
-        Evidence::Static { each, instead } => json!({
-            "seconds_each": in_seconds(*each),
-            "seconds_instead": in_seconds(*instead),
-        }),
-        Evidence::HotTarget { target, operations, of, origins } => json!({
-            "target": target,
-            "operations": operations,
-            "of": of,
-            "origins": origins,
-        }),
-        _ => json!({}),
-    };
-    numbers["text"] = evidence(of).into();
-    numbers
+        Evidence::Small { rows, bytes, each, instead } => findings::Evidence::Small {
+            bytes_each: *bytes,
+            rows: *rows,
+            seconds_each: in_seconds(*each),
+            seconds_instead: instead.map(in_seconds),
+            text,
+        },
+        Evidence::Completion { each } => {
+            findings::Evidence::Completion { seconds_each: in_seconds(*each), text }
+        }
+        Evidence::Row { bytes, each } => {
+            findings::Evidence::Row { bytes_each: *bytes, seconds_each: in_seconds(*each), text }
+        }
+        Evidence::Static { each, instead } => findings::Evidence::Static {
+            seconds_each: in_seconds(*each),
+            seconds_instead: in_seconds(*instead),
+            text,
+        },
+        Evidence::HotTarget { target, operations, of, origins } => findings::Evidence::HotTarget {
+            of: *of,
+            operations: *operations,
+            origins: *origins,
+            target: target.clone(),
+            text,
+        },
+        _ => findings::Evidence::Other { text },
+    }
 }

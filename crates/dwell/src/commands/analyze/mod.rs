@@ -1,6 +1,6 @@
 //! `dwell analyze`: finds the waits in an archive, writes the report and prints a summary.
 //!
-//! [`json`] documents `findings.json`.
+//! [`dwell_report::findings`] describes `findings.json`.
 
 mod advice;
 mod inefficient;
@@ -110,9 +110,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let advice = advice::Advice::of(&archive, &analysis);
     let document = json::document(&analysis, &advice);
     let findings = directory.join("findings.json");
-    let mut written = serde_json::to_string_pretty(&document)?;
-    written.push('\n');
-    dwell_files::write(&findings, &written).with_context(|| output::cannot(&findings))?;
+    dwell_files::write(&findings, &document.to_json()?)
+        .with_context(|| output::cannot(&findings))?;
     if args.json {
         terminal::print_json(&document)?;
     } else {

@@ -1,0 +1,511 @@
+//! `findings.json`: the types of the document that `dwell analyze` writes beside a report, its writer and its reader.
+//!
+//! These types are the only description of the format. The JSON Schema `docs/src/findings.schema.json` and the reference
+//! `docs/src/findings.md` in the book are generated from them.
+//!
+//! * All times are seconds, summed over all locations unless a field says otherwise.
+//! * Fields are declared in alphabetical order, because they are written in the order of their declaration and the
+//!   file has its keys sorted.
+//! * A new field needs no new version: readers ignore fields they do not know, and take the default of a field that is
+//!   missing. A field that changes its meaning, or goes, needs a new [`VERSION`], and [`read`](Findings::read) must
+//!   keep reading the older ones.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use read::Unreadable;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the format that [`Findings::to_json`] writes. [`Findings::read`] accepts this version and all before it.
+///
+/// Version 1 had neither entries nor the times of start-up, run and shutdown.
+pub const VERSION: u32 = 2;
+
+/// Defines the objects of the document: serde reads and writes them, tests make the schema of them, and a field that a
+/// file lacks has its default.
+macro_rules! objects {
+    ($( $(#[$about:meta])* $name:ident { $( $(#[$field_about:meta])* $field:ident: $type:ty, )* } )*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+            #[serde(default)]
+            #[cfg_attr(test, derive(schemars::JsonSchema))]
+            pub struct $name {
+                $( $(#[$field_about])* pub $field: $type, )*
+            }
+        )*
+    };
+}
+
+objects! {
+    /// The findings of one run, as `dwell analyze` writes them into `findings.json`.
+    Findings {
+        /// Greatest error of clocks of different nodes after correction; null if the run used one node. A single wait
+        /// between nodes may be wrong by that.
+        clock_residual_seconds: Option<f64>,
+        /// Nodes with more processes than cores.
+        crowds: Vec<Crowd>,
+        /// Defects of the archive, such as an event file that ends early: the first 20, and the number of all others
+        /// as the last text. If there are any, `dwell analyze` exits with 1.
+        damage: Vec<String>,
+        /// Call paths that wait. Those of the run come first, then start-up, then shutdown; within a phase, the entry
+        /// with the greatest middle of its bounds comes first.
+        entries: Vec<Entry>,
+        /// Number of events in the archive.
+        events: u64,
+        /// Waits, in the order of the entries that list them.
+        findings: Vec<Finding>,
+        /// Communication of the run that could take less time although no process waits, the greatest saving first.
+        inefficient: Vec<Inefficiency>,
+        /// Time from the first event to the last, in seconds of one clock.
+        length_seconds: f64,
+        /// Number of locations, which are threads of processes.
+        locations: u64,
+        /// Patterns that could not be computed, for all calls or for some.
+        not_computed: Vec<NotComputed>,
+        /// Loops over calls that test whether something has happened, the longest first. The analysis counts them as
+        /// computing, not as waits.
+        polling: Vec<Polling>,
+        /// Number of processes in the archive.
+        processes: u64,
+        /// Part of `time_seconds` outside of start-up and shutdown. Shares refer to it.
+        run_seconds: f64,
+        /// Part of `time_seconds` in calls that end a runtime.
+        shutdown_seconds: f64,
+        /// Part of `time_seconds` in calls that start a runtime.
+        startup_seconds: f64,
+        /// Time of the program, which is the sum of start-up, run and shutdown.
+        time_seconds: f64,
+        /// Call paths with time that neither waits nor transfers explain, where it is a finding or where targets were
+        /// away; the longest first.
+        unexplained: Vec<Unexplained>,
+        /// Version of the format of this document.
+        version: u32,
+        /// Lower bound of all waits of the run.
+        waits_seconds: f64,
+        /// Upper bound of all waits of the run.
+        waits_seconds_at_most: f64,
+    }
+
+    /// All findings of one call path.
+    Entry {
+        /// Positions in the list of findings, counted from 0.
+        findings: Vec<u32>,
+        /// Phase of the program that the call path belongs to.
+        phase: Phase,
+        /// Sum of the lower bounds of the findings.
+        seconds: f64,
+        /// Sum of the upper bounds of the findings.
+        seconds_at_most: f64,
+        /// Lower bound as a part of `run_seconds`, from 0 to 1; null for start-up and shutdown.
+        share: Option<f64>,
+        /// Upper bound as a part of `run_seconds`; null for start-up and shutdown.
+        share_at_most: Option<f64>,
+        /// True if the middle of both bounds is less than 0.1 % of `run_seconds`.
+        small: bool,
+    }
+
+    /// One kind of wait on one call path.
+    Finding {
+        /// Number of the call path in `trace.cubex`.
+        call_path: u32,
+        /// Number of calls that waited, or may have waited.
+        calls: u64,
+        /// Certainty of the bounds of this wait.
+        #[cfg_attr(test, schemars(with = "Confidence"))]
+        confidence: Option<Confidence>,
+        /// Explanation of the wait in plain words, without a full stop.
+        explanation: String,
+        /// Least time that a request was assumed to travel, for waits for progress: 0 if the archive does not state
+        /// it. Null for other waits.
+        latency_seconds: Option<f64>,
+        /// Layer of the call that waits, such as `shmem` or `mpi`.
+        layer: String,
+        /// Number of locations that wait.
+        locations: u64,
+        /// Lower bound of the mean wait of a call that waited; null if there is no such call.
+        mean_seconds: Option<f64>,
+        /// Upper bound of the mean wait of a call that waited; null if there is no such call.
+        mean_seconds_at_most: Option<f64>,
+        /// Unique name of the metric in `trace.cubex` that has this wait. If the lower bound is 0, it is the metric
+        /// of upper bounds.
+        metric: String,
+        /// Processes that wait longest, longest first; at most 5.
+        origins: Vec<Share>,
+        /// Calls from the outermost to the one that waits.
+        path: Vec<Step>,
+        /// Inclusive time of the call path, which contains the wait.
+        path_seconds: f64,
+        /// Id of the wait, such as `wait_for_progress`. The reference of waits lists all.
+        pattern: String,
+        /// Phase of the program that the call belongs to.
+        phase: Phase,
+        /// Advice on what to change, in full sentences.
+        remedy: String,
+        /// Lower bound of the waiting time.
+        seconds: f64,
+        /// Upper bound of the waiting time.
+        seconds_at_most: f64,
+        /// Lower bound as a part of `run_seconds`, from 0 to 1; null for start-up and shutdown.
+        share: Option<f64>,
+        /// Upper bound as a part of `run_seconds`; null for start-up and shutdown.
+        share_at_most: Option<f64>,
+        /// Processes that are waited for longest, longest first; at most 5, and none if the archive does not say
+        /// who. In runs of more than 1,024 processes these are nodes.
+        targets: Vec<Share>,
+        /// Number of visits of the call path.
+        visits: u64,
+        /// The longest wait of a single call; null if it is not known.
+        worst: Option<Instance>,
+    }
+
+    /// The wait of a single call.
+    Instance {
+        /// Begin of the wait, in seconds after the first event.
+        begin_seconds: f64,
+        /// Activity of the process that was waited for, during the wait; null if it is not known.
+        meanwhile: Option<Meanwhile>,
+        /// Process that was waited for; null if it is not known.
+        on_whom: Option<String>,
+        /// Length of the wait; its upper bound if there are two bounds.
+        seconds_at_most: f64,
+        /// Process that waited.
+        who: String,
+        /// Name of the window that the operation accessed, for waits for progress; null if it is not known.
+        window: Option<String>,
+    }
+
+    /// Activity of a process during a wait of another one.
+    Meanwhile {
+        /// Calls of runtimes, the longest first; at most 5.
+        calls: Vec<Doing>,
+        /// Time outside of all calls of runtimes.
+        computing_seconds: f64,
+    }
+
+    /// Calls of one region at one place that a process made.
+    Doing {
+        /// Function that contains the call; null if it is not known.
+        caller: Option<String>,
+        /// Number of calls that the process made during the wait.
+        calls: u64,
+        /// Column of the call, where several calls are on one line; otherwise null.
+        column: Option<u32>,
+        /// Source file of the call; null if it is not known.
+        file: Option<String>,
+        /// Line of the call, counted from 1; null if it is not known.
+        line: Option<u32>,
+        /// Position among the calls of the same function on this line, counted from 1 in the order of their first
+        /// calls, where several are on one line and columns are not known; otherwise null.
+        nth_on_line: Option<u32>,
+        /// True if the calls served no requests of others because they acted on their own process.
+        on_itself: bool,
+        /// True if the calls served no requests although calls of this function do or may, because the operation
+        /// outlived at least ten of them.
+        outlived: bool,
+        /// Name of the function that was called.
+        region: String,
+        /// Time in the calls during the wait.
+        seconds: f64,
+        /// Tells whether the calls carry out operations of other processes.
+        serves_others: Serves,
+    }
+
+    /// One call on a call path.
+    Step {
+        /// Function that contains the call; null if it is not known.
+        caller: Option<String>,
+        /// Column of the call, where several calls are on one line; otherwise null.
+        column: Option<u32>,
+        /// Source file of the call; null if it is not known.
+        file: Option<String>,
+        /// Line of the call, counted from 1; null if it is not known.
+        line: Option<u32>,
+        /// Position among the calls of the same function on this line, counted from 1 in the order of their first
+        /// calls, where several are on one line and columns are not known; otherwise null.
+        nth_on_line: Option<u32>,
+        /// Name of the function that was called, or of another region of the program.
+        region: String,
+    }
+
+    /// The part of one process or node in a time.
+    Share {
+        /// Lower bound of the part.
+        seconds: f64,
+        /// Upper bound of the part.
+        seconds_at_most: f64,
+        /// Name of the process, or of the node if the run has too many processes to list.
+        who: String,
+    }
+
+    /// Communication on one call path that another way of calling the runtime would make faster.
+    Inefficiency {
+        /// Number of the call path in `trace.cubex`.
+        call_path: u32,
+        /// Number of calls that the program could avoid or replace.
+        calls: u64,
+        /// Measurements of this run that show it.
+        evidence: Evidence,
+        /// Explanation in plain words, without a full stop.
+        explanation: String,
+        /// Layer of the calls, such as `shmem` or `mpi`.
+        layer: String,
+        /// Number of locations that could save time.
+        locations: u64,
+        /// Processes that could save most, most first.
+        origins: Vec<Share>,
+        /// Calls from the outermost to the inefficient one.
+        path: Vec<Step>,
+        /// Inclusive time of the call path.
+        path_seconds: f64,
+        /// Id of the pattern, such as `hot_target`.
+        pattern: String,
+        /// Advice on what to change, in full sentences.
+        remedy: String,
+        /// Lower bound of the time that could be saved.
+        seconds: f64,
+        /// Upper bound of the time that could be saved.
+        seconds_at_most: f64,
+        /// Lower bound as a part of `run_seconds`, from 0 to 1; null for a run without time.
+        share: Option<f64>,
+        /// Upper bound as a part of `run_seconds`; null for a run without time.
+        share_at_most: Option<f64>,
+        /// Number of visits of the call path.
+        visits: u64,
+    }
+
+    /// Time of one call path beyond its waits and beyond the time that comparable calls take.
+    Unexplained {
+        /// Time during which targets of operations were in no call that progresses them, although operations of the
+        /// same class need no help of their targets.
+        away_seconds: f64,
+        /// Number of the call path in `trace.cubex`.
+        call_path: u32,
+        /// Nodes of the origins that have more processes than cores.
+        crowds: Vec<Crowd>,
+        /// True if the time is large enough to be a finding: at least 1 % of `time_seconds`.
+        is_finding: bool,
+        /// Layer of the calls, such as `shmem` or `mpi`.
+        layer: String,
+        /// Number of locations with unexplained time.
+        locations: u64,
+        /// Process that made the call of `longest_seconds`; null if no call was longer than others of its class.
+        longest_at: Option<String>,
+        /// Least excess of the longest call over others of its class; null if no call was longer.
+        longest_seconds: Option<f64>,
+        /// Processes with the most unexplained time, most first.
+        origins: Vec<Share>,
+        /// Calls from the outermost to the one with unexplained time.
+        path: Vec<Step>,
+        /// Inclusive time of the call path.
+        path_seconds: f64,
+        /// Time that neither waits nor transfers explain.
+        seconds: f64,
+        /// Processes or nodes that were away longest, longest first. Their shares are parts of `away_seconds`.
+        targets: Vec<Share>,
+        /// Part of `seconds` in calls that are too few of their class to know how long such calls take.
+        too_few_seconds: f64,
+        /// Time that comparable calls take if nothing delays them.
+        transfer_seconds: f64,
+        /// Number of visits of the call path.
+        visits: u64,
+    }
+
+    /// A node with more processes than cores.
+    Crowd {
+        /// Number of cores that the processes may use together.
+        cores: u32,
+        /// Name of the node.
+        node: String,
+        /// Number of processes that share the cores.
+        processes: u32,
+    }
+
+    /// Loops on one call path over calls that test whether something has happened.
+    Polling {
+        /// Number of calls that test.
+        calls: u64,
+        /// Layer of the calls, such as `shmem` or `mpi`.
+        layer: String,
+        /// Number of locations with such loops.
+        locations: u64,
+        /// Calls from the outermost to the one that tests.
+        path: Vec<Step>,
+        /// Time from the first call of each loop to its last.
+        seconds: f64,
+        /// Part of `seconds` until another process ended the loop, where that process is known.
+        seconds_until_release: f64,
+        /// Processes or nodes that ended the loops, and the time until then, longest first.
+        targets: Vec<Share>,
+    }
+
+    /// A pattern that could not be computed.
+    NotComputed {
+        /// Number of calls that could not be judged; 0 if the reason concerns all.
+        calls: u64,
+        /// Id of the pattern, `collectives` for collectives of any kind, or `all` for everything after the death of
+        /// a process.
+        pattern: String,
+        /// Reason in words, without a full stop.
+        reason: String,
+    }
+}
+
+/// Defines the values that a text of the document may have.
+macro_rules! texts {
+    ($( $(#[$about:meta])* $name:ident { $( $(#[$value_about:meta])* $value:ident = $text:literal, )* } )*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+            #[cfg_attr(test, derive(schemars::JsonSchema))]
+            pub enum $name {
+                $( $(#[$value_about])* #[serde(rename = $text)] $value, )*
+            }
+
+            impl $name {
+                /// Returns the text that stands for this value in the document and on the page.
+                pub fn name(self) -> &'static str {
+                    match self {
+                        $( Self::$value => $text, )*
+                    }
+                }
+            }
+        )*
+    };
+}
+
+texts! {
+    /// Phase of a program, which the calls of its runtimes delimit.
+    Phase {
+        /// Everything outside of start-up and shutdown.
+        #[default]
+        Run = "run",
+        /// Calls that start a runtime, with all calls inside them.
+        StartUp = "start-up",
+        /// Calls that end a runtime, with all calls inside them.
+        Shutdown = "shutdown",
+    }
+
+    /// Certainty of the bounds of a finding.
+    Confidence {
+        /// The bounds follow from the records of the archive alone.
+        Exact = "exact",
+        /// The bounds follow from the rule that says when targets progress operations, and nothing else supports it.
+        #[serde(alias = "unconfirmed")]
+        ByRule = "by rule",
+        /// Some members of a collective are missing from the archive, so the real wait is at least this long.
+        LowerBound = "lower bound",
+        /// The archive does not say which call of the target served the operation.
+        BetweenBounds = "between bounds",
+        /// The records do not say what the call waited for, or when it was released.
+        #[default]
+        Inferred = "inferred",
+    }
+
+    /// Tells whether a call carries out operations of other processes.
+    Serves {
+        /// The call carries out operations of others.
+        Yes = "yes",
+        /// Some runtimes carry out operations of others in this call.
+        #[default]
+        Maybe = "maybe",
+        /// The call carries out no operations of others.
+        No = "no",
+    }
+}
+
+/// Measurements that show why communication could take less time. Each pattern has fields of its own; times exclude
+/// waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Evidence {
+    /// Strided calls, which move elements that are not contiguous (`strided_elements`).
+    Strided {
+        /// Size of an element in bytes.
+        element_bytes: u64,
+        /// Number of elements that were moved.
+        elements: u64,
+        /// Mean time of an element.
+        seconds_each: f64,
+        /// Time that a contiguous transfer of as many bytes takes in this run; null if the run has none.
+        seconds_instead: Option<f64>,
+        /// The evidence in plain words.
+        text: String,
+    },
+    /// Small blocking transfers that follow one another (`small_transfers`).
+    Small {
+        /// Mean size of a transfer in bytes.
+        bytes_each: u64,
+        /// Number of sequences, each of which could be one transfer.
+        rows: u64,
+        /// Mean time of a transfer.
+        seconds_each: f64,
+        /// Time that larger transfers of this run would take for the bytes of all calls; null if the run has none.
+        seconds_instead: Option<f64>,
+        /// The evidence in plain words.
+        text: String,
+    },
+    /// A single target of most atomics of the run (`hot_target`).
+    HotTarget {
+        /// Number of atomics of all processes on others.
+        of: u64,
+        /// Number of atomics of other processes on this target.
+        operations: u64,
+        /// Number of processes or nodes that issued them.
+        origins: u64,
+        /// Name of the process, or of its node.
+        target: String,
+        /// The evidence in plain words.
+        text: String,
+    },
+    /// Operations on static data (`static_data`).
+    Static {
+        /// Mean time of an operation.
+        seconds_each: f64,
+        /// Time that the same operation takes on the symmetric heap.
+        seconds_instead: f64,
+        /// The evidence in plain words.
+        text: String,
+    },
+    /// Blocking operations that follow one another (`blocking_in_a_row`).
+    Row {
+        /// Mean size of an operation in bytes.
+        bytes_each: u64,
+        /// Mean time of an operation.
+        seconds_each: f64,
+        /// The evidence in plain words.
+        text: String,
+    },
+    /// Completion calls, each after a single operation (`completion_after_each`).
+    Completion {
+        /// Mean time of a completion call.
+        seconds_each: f64,
+        /// The evidence in plain words.
+        text: String,
+    },
+    /// Evidence of a pattern that has no fields of its own.
+    Other {
+        /// The evidence in plain words.
+        #[serde(default)]
+        text: String,
+    },
+}
+
+impl Default for Evidence {
+    fn default() -> Self {
+        Self::Other { text: String::new() }
+    }
+}
+
+impl Findings {
+    /// Returns the document as `findings.json` has it: indented, and with a newline at its end.
+    ///
+    /// # Errors
+    /// Never fails for these types; the signature is that of the JSON library.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
