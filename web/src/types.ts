@@ -1,5 +1,7 @@
 // Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.
 
+import type { Confidence, Entry, Instance, Share } from "./findings";
+
 export type Runs = {
 /**
  * Version of this interface.
@@ -48,7 +50,7 @@ waits_at_most: number | null, parts: Array<PartOfTime>,
 /**
  * Findings grouped by call path, in the order in which they are shown.
  */
-entries: Array<Entry>, findings: Array<Finding>,
+entries: Entry[], findings: Array<Finding>,
 /**
  * Number of entries that are not listed.
  */
@@ -61,50 +63,6 @@ notes: Array<Note>, };
 export type Fact = { label: string, value: string, };
 
 export type PartOfTime = { metric: number, title: string, depth: number, seconds: number, share: number, wait: boolean, };
-
-export type Entry = {
-/**
- * Phase of the program: `run`, `start-up` or `shutdown`.
- */
-phase: string, seconds: number, at_most: number,
-/**
- * Share of the run; null for start-up and shutdown.
- */
-share: number | null, share_at_most: number | null,
-/**
- * True if the entry is too small to be shown by itself.
- */
-small: boolean,
-/**
- * Indices into the list of findings.
- */
-findings: Array<number>, };
-
-export type Instance = { who: string,
-/**
- * Begin of the call, in seconds after the first event.
- */
-begin: number,
-/**
- * Length of the wait in seconds; its upper bound if there are two bounds.
- */
-at_most: number, on_whom: string | null, meanwhile: Meanwhile | null, };
-
-export type Meanwhile = {
-/**
- * Seconds outside of all calls of runtimes.
- */
-computing: number, calls: Array<Doing>, };
-
-export type Doing = { region: string, file: string | null, line: number | null, column: number | null, calls: number, seconds: number,
-/**
- * Tells whether the calls served requests of others: `yes`, `maybe` or `no`.
- */
-serves: string,
-/**
- * True if the calls served no requests because they acted on their own process.
- */
-on_itself: boolean, };
 
 export type Finding = {
 /**
@@ -134,16 +92,15 @@ column: number | null,
 /**
  * Number of the call among several on the same line, where there are no columns.
  */
-nth: number | null, caller: string | null, seconds: number, at_most: number,
+nth: number | null, caller: string | null, seconds: number, seconds_at_most: number,
 /**
  * Share of the run; null for start-up and shutdown.
  */
 share: number | null,
 /**
- * Confidence in the wait: `exact`, `by rule`, `lower bound`, `between bounds` or `inferred`; null if the
- * report does not say.
+ * Certainty of the bounds; null if the report does not say.
  */
-confidence: string | null,
+confidence: Confidence | null,
 /**
  * Condition under which the wait holds, such as the latency of the network.
  */
@@ -159,9 +116,7 @@ worst: Instance | null,
 /**
  * Number of locations that waited.
  */
-locations: number | null, origins: Array<Party>, targets: Array<Party>, };
-
-export type Party = { who: string, seconds: number, at_most: number, };
+locations: number | null, origins: Share[], targets: Share[], };
 
 export type Note = {
 /**

@@ -3,14 +3,12 @@
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 use dwell_model::{armci, caf, ga, mpi, shmem};
-use dwell_report::findings::{self, Findings, Phase, Step};
+use dwell_report::findings::{self, Entry, Findings, Phase, Share, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
 use dwell_report::{CnodeId, Flavour, Owner, Result, share};
 
 use crate::run::Run;
-use crate::types::{
-    Doing, Entry, Fact, Finding, Instance, Meanwhile, Note, Overview, PartOfTime, Party,
-};
+use crate::types::{Fact, Finding, Note, Overview, PartOfTime};
 
 /// The largest number of findings that are listed.
 const LISTED: usize = 50;
@@ -74,8 +72,8 @@ pub(crate) fn overview(run: &Run) -> Result<Overview> {
 }
 
 fn computed_waits(entries: &[Entry]) -> (f64, f64) {
-    let run = || entries.iter().filter(|it| it.phase == Phase::Run.name());
-    (run().map(|it| it.seconds).sum(), run().map(|it| it.at_most).sum())
+    let run = || entries.iter().filter(|it| it.phase == Phase::Run);
+    (run().map(|it| it.seconds).sum(), run().map(|it| it.seconds_at_most).sum())
 }
 
 /// Seconds over all locations in each phase of the program.
@@ -176,19 +174,7 @@ fn recorded(run: &Run, document: &Findings) -> (Vec<Finding>, Vec<Entry>) {
     let listed = document.findings.iter().take(LISTED);
     let findings =
         listed.map(|it| Finding { calls: counted.then_some(it.calls as f64), ..finding(run, it) });
-    (findings.collect(), document.entries.iter().map(entry).collect())
-}
-
-fn entry(found: &findings::Entry) -> Entry {
-    Entry {
-        phase: found.phase.name().to_owned(),
-        seconds: found.seconds,
-        at_most: found.seconds_at_most,
-        share: found.share,
-        share_at_most: found.share_at_most,
-        small: found.small,
-        findings: found.findings.clone(),
-    }
+    (findings.collect(), document.entries.clone())
 }
 
 fn finding(run: &Run, found: &findings::Finding) -> Finding {
@@ -226,46 +212,19 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
         nth: last.and_then(|it| it.nth_on_line),
         caller: last.and_then(|it| it.caller.clone()),
         seconds: found.seconds,
-        at_most: found.seconds_at_most,
+        seconds_at_most: found.seconds_at_most,
         share: found.share,
-        confidence: found.confidence.map(|it| it.name().to_owned()),
+        confidence: found.confidence,
         condition,
         explanation: found.explanation.clone(),
         remedy: found.remedy.clone(),
         visits: Some(found.visits as f64),
         calls: Some(found.calls as f64),
-        worst: found.worst.as_ref().map(instance),
+        worst: found.worst.clone(),
         locations: Some(found.locations as f64),
-        origins: found.origins.iter().map(party).collect(),
-        targets: found.targets.iter().map(party).collect(),
+        origins: found.origins.clone(),
+        targets: found.targets.clone(),
     }
-}
-
-fn instance(found: &findings::Instance) -> Instance {
-    let doing = |it: &findings::Doing| Doing {
-        region: it.region.clone(),
-        file: it.file.clone(),
-        line: it.line,
-        column: it.column,
-        calls: it.calls as f64,
-        seconds: it.seconds,
-        serves: it.serves_others.name().to_owned(),
-        on_itself: it.on_itself,
-    };
-    Instance {
-        who: found.who.clone(),
-        begin: found.begin_seconds,
-        at_most: found.seconds_at_most,
-        on_whom: found.on_whom.clone(),
-        meanwhile: found.meanwhile.as_ref().map(|it| Meanwhile {
-            computing: it.computing_seconds,
-            calls: it.calls.iter().map(doing).collect(),
-        }),
-    }
-}
-
-fn party(found: &findings::Share) -> Party {
-    Party { who: found.who.clone(), seconds: found.seconds, at_most: found.seconds_at_most }
 }
 
 /// Returns the largest waits of a report without findings, as `dwell report` lists them.
@@ -277,9 +236,9 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
         let phase = phase(run, wait_at.cnode);
         let of_run = (phase == Phase::Run).then(|| share(wait_at.value, time));
         entries.push(Entry {
-            phase: phase.name().to_owned(),
+            phase,
             seconds: wait_at.value,
-            at_most: wait_at.value,
+            seconds_at_most: wait_at.value,
             share: of_run,
             share_at_most: of_run,
             small: of_run.is_some_and(|it| it < LEAST_SHARE),
@@ -309,7 +268,7 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
             nth: None,
             caller: None,
             seconds: wait_at.value,
-            at_most: wait_at.value,
+            seconds_at_most: wait_at.value,
             share: of_run,
             confidence: None,
             condition: None,
@@ -322,10 +281,10 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
             locations: Some(row.iter().filter(|it| **it > 0.0).count() as f64),
             origins: worst
                 .iter()
-                .map(|&(location, seconds)| Party {
+                .map(|&(location, seconds)| Share {
                     who: query.location_name(location),
                     seconds,
-                    at_most: seconds,
+                    seconds_at_most: seconds,
                 })
                 .collect(),
             targets: Vec::new(),

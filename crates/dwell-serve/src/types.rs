@@ -1,6 +1,8 @@
 //! The types that cross HTTP. The page's TypeScript types (`web/src/types.ts`) are generated from these, so that the
-//! two cannot differ.
+//! two cannot differ. Parts of findings cross as `findings.json` has them; their types are those of
+//! [`dwell_report::findings`], which makes `web/src/findings.ts`.
 
+use dwell_report::findings::{Confidence, Entry, Instance, Share};
 use serde::Serialize;
 
 /// Defines types that cross HTTP, with the derives they need.
@@ -20,7 +22,8 @@ macro_rules! crossing {
         pub(crate) fn typescript() -> String {
             use ts_rs::TS as _;
             let mut text = String::from(
-                "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n",
+                "// Made from crates/dwell-serve/src/types.rs: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-serve types`.\n\n\
+                 import type { Confidence, Entry, Instance, Share } from \"./findings\";\n",
             );
             $(
                 text.push_str("\nexport ");
@@ -70,6 +73,7 @@ crossing! {
         waits_at_most: Option<f64>,
         parts: Vec<PartOfTime>,
         /// Findings grouped by call path, in the order in which they are shown.
+        #[cfg_attr(test, ts(type = "Entry[]"))]
         entries: Vec<Entry>,
         findings: Vec<Finding>,
         /// Number of entries that are not listed.
@@ -94,53 +98,6 @@ crossing! {
         wait: bool,
     }
 
-    /// All findings of one call path.
-    struct Entry {
-        /// Phase of the program: `run`, `start-up` or `shutdown`.
-        phase: String,
-        seconds: f64,
-        at_most: f64,
-        /// Share of the run; null for start-up and shutdown.
-        share: Option<f64>,
-        share_at_most: Option<f64>,
-        /// True if the entry is too small to be shown by itself.
-        small: bool,
-        /// Indices into the list of findings.
-        findings: Vec<u32>,
-    }
-
-    /// The longest wait of a single call.
-    struct Instance {
-        who: String,
-        /// Begin of the call, in seconds after the first event.
-        begin: f64,
-        /// Length of the wait in seconds; its upper bound if there are two bounds.
-        at_most: f64,
-        on_whom: Option<String>,
-        meanwhile: Option<Meanwhile>,
-    }
-
-    /// The activity of the process that was waited for, during the wait.
-    struct Meanwhile {
-        /// Seconds outside of all calls of runtimes.
-        computing: f64,
-        calls: Vec<Doing>,
-    }
-
-    /// Calls of one region that a process made.
-    struct Doing {
-        region: String,
-        file: Option<String>,
-        line: Option<u32>,
-        column: Option<u32>,
-        calls: f64,
-        seconds: f64,
-        /// Tells whether the calls served requests of others: `yes`, `maybe` or `no`.
-        serves: String,
-        /// True if the calls served no requests because they acted on their own process.
-        on_itself: bool,
-    }
-
     /// One kind of wait on one call path.
     struct Finding {
         /// Name of the wait, for people.
@@ -162,12 +119,12 @@ crossing! {
         nth: Option<u32>,
         caller: Option<String>,
         seconds: f64,
-        at_most: f64,
+        seconds_at_most: f64,
         /// Share of the run; null for start-up and shutdown.
         share: Option<f64>,
-        /// Confidence in the wait: `exact`, `by rule`, `lower bound`, `between bounds` or `inferred`; null if the
-        /// report does not say.
-        confidence: Option<String>,
+        /// Certainty of the bounds; null if the report does not say.
+        #[cfg_attr(test, ts(type = "Confidence | null"))]
+        confidence: Option<Confidence>,
         /// Condition under which the wait holds, such as the latency of the network.
         condition: Option<String>,
         explanation: String,
@@ -176,18 +133,14 @@ crossing! {
         /// Number of calls that waited.
         calls: Option<f64>,
         /// The longest wait of a single call.
+        #[cfg_attr(test, ts(type = "Instance | null"))]
         worst: Option<Instance>,
         /// Number of locations that waited.
         locations: Option<f64>,
-        origins: Vec<Party>,
-        targets: Vec<Party>,
-    }
-
-    /// A process with a part in a wait.
-    struct Party {
-        who: String,
-        seconds: f64,
-        at_most: f64,
+        #[cfg_attr(test, ts(type = "Share[]"))]
+        origins: Vec<Share>,
+        #[cfg_attr(test, ts(type = "Share[]"))]
+        targets: Vec<Share>,
     }
 
     /// A note on the analysis that people should read.

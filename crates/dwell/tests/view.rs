@@ -261,7 +261,7 @@ fn findings_lead_to_their_numbers(archive: &Path) {
             viewing.ask(&format!("runs/0/spread?metric={metric}&call={call}&flavour=exclusive"));
         if found["seconds"] == 0.0 {
             // A wait that may be none leads to its upper bound.
-            near(&spread["total"], &shown["at_most"], "an upper bound and the report");
+            near(&spread["total"], &shown["seconds_at_most"], "an upper bound and the report");
         } else {
             near(&spread["total"], &shown["seconds"], "a finding and the report");
         }

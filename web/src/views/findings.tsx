@@ -7,7 +7,8 @@ import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
 import { below, fileName, percent, seconds, share, signed } from "../format";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { go, link, state } from "../state";
-import type { Bars, Doing, Entry, Finding, Instance, Overview } from "../types";
+import type { Doing, Entry, Instance, Share } from "../findings";
+import type { Bars, Finding, Overview } from "../types";
 
 export function Findings({ shown }: { shown: Shown }): JSX.Element {
   const { value: overview, error } = useAnswer<Overview>(of(shown.first, "overview"));
@@ -112,16 +113,16 @@ function paths(count: number): string {
   return `${count.toLocaleString("en-US")} call ${count === 1 ? "path" : "paths"}`;
 }
 
-function sumOf(list: Listed[]): { seconds: number; at_most: number } {
+function sumOf(list: Listed[]): { seconds: number; seconds_at_most: number } {
   return {
     seconds: list.reduce((sum, { entry }) => sum + entry.seconds, 0),
-    at_most: list.reduce((sum, { entry }) => sum + entry.at_most, 0),
+    seconds_at_most: list.reduce((sum, { entry }) => sum + entry.seconds_at_most, 0),
   };
 }
 
 /** One time, or two bounds. */
-function boundsOf(it: { seconds: number; at_most: number }): string {
-  return it.at_most > it.seconds ? `${seconds(it.seconds)} to ${seconds(it.at_most)}` : seconds(it.seconds);
+function boundsOf(it: { seconds: number; seconds_at_most: number }): string {
+  return it.seconds_at_most > it.seconds ? `${seconds(it.seconds)} to ${seconds(it.seconds_at_most)}` : seconds(it.seconds);
 }
 
 /** One share, or two if they differ in what is shown. */
@@ -132,7 +133,7 @@ function shares(least: number, most: number): string {
 
 function Headline({ overview, beside }: { overview: Overview; beside: Overview | undefined }): JSX.Element {
   const line = (it: Overview) => shares(share(it.waits ?? 0, it.run), share(it.waits_at_most ?? 0, it.run));
-  const amount = (it: Overview) => boundsOf({ seconds: it.waits ?? 0, at_most: it.waits_at_most ?? 0 });
+  const amount = (it: Overview) => boundsOf({ seconds: it.waits ?? 0, seconds_at_most: it.waits_at_most ?? 0 });
   const much = share(overview.waits_at_most ?? 0, overview.run) > 0.05;
   return (
     <div class="headline">
@@ -287,7 +288,7 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
   const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
   const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
   const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
-  const bounded = finding.at_most > finding.seconds;
+  const bounded = finding.seconds_at_most > finding.seconds;
   return (
     <>
       <p class="why">{sentence(finding.explanation)} <span class="remedy">{finding.remedy}</span></p>
@@ -321,34 +322,40 @@ function howOften(finding: Finding): string {
   const visits = `${count(finding.visits ?? 0)} ${finding.visits === 1 ? "call" : "calls"}`;
   const where = finding.locations === null ? "" : `; at ${count(finding.locations)} ${finding.locations === 1 ? "location" : "locations"}`;
   if (finding.calls === null) return visits + where;
-  const mean = boundsOf({ seconds: finding.seconds / finding.calls, at_most: finding.at_most / finding.calls });
+  const mean = boundsOf({ seconds: finding.seconds / finding.calls, seconds_at_most: finding.seconds_at_most / finding.calls });
   return `${count(finding.calls)} of ${visits} waited${finding.calls > 1 ? `, ${mean} on average` : ""}${where}`;
 }
 
 function worst(it: Instance, bounded: boolean): string {
   const partner = it.on_whom ? ` for ${it.on_whom}` : "";
-  return `${it.who} waited ${bounded ? "up to " : ""}${seconds(it.at_most)}${partner}, from ${seconds(it.begin)} on`;
+  return `${it.who} waited ${bounded ? "up to " : ""}${seconds(it.seconds_at_most)}${partner}, from ${seconds(it.begin_seconds)} on`;
 }
 
 /** What the process that was waited for did meanwhile. */
 function Doings({ worst, progress }: { worst: Instance; progress: boolean }): JSX.Element | null {
   const doing = worst.meanwhile;
   if (!doing) return null;
-  const whole = doing.calls.reduce((sum, it) => sum + it.seconds, doing.computing);
-  const calls = doing.calls.filter((it) => it.seconds >= 0.01 * whole || (progress && it.serves === "no"));
+  const whole = doing.calls.reduce((sum, it) => sum + it.seconds, doing.computing_seconds);
+  const calls = doing.calls.filter((it) => it.seconds >= 0.01 * whole || (progress && it.serves_others === "no"));
   return (
     <>
       {worst.on_whom}{" "}
-      {doing.computing >= 0.01 * whole && <span class="doing">computed for <span class="num">{seconds(doing.computing)}</span></span>}
+      {doing.computing_seconds >= 0.01 * whole && <span class="doing">computed for <span class="num">{seconds(doing.computing_seconds)}</span></span>}
       {calls.map((it) => (
         <span key={doingPlace(it)} class="doing">
           made {it.calls.toLocaleString("en-US")} {it.calls === 1 ? "call" : "calls"} of <code>{it.region}</code>{doingPlace(it)}{progress && it.on_itself && " on itself"}
-          {progress && it.serves === "no" && (it.calls === 1 ? ", which serves nobody" : ", which serve nobody")}
-          {progress && it.serves === "maybe" && ", which may serve nobody"} (<span class="num">{seconds(it.seconds)}</span>)
+          {progress && it.serves_others === "no" && servesNobody(it)}
+          {progress && it.serves_others === "maybe" && ", which may serve nobody"} (<span class="num">{seconds(it.seconds)}</span>)
         </span>
       ))}
     </>
   );
+}
+
+/** What to say of calls that served nobody. Those that an operation outlived would serve others. */
+function servesNobody(it: Doing): string {
+  if (it.outlived) return ", none of which served it";
+  return it.calls === 1 ? ", which serves nobody" : ", which serve nobody";
 }
 
 function doingPlace(it: Doing): string {
@@ -360,13 +367,13 @@ function sentence(text: string): string {
   return text ? `${text[0]?.toUpperCase()}${text.slice(1)}.` : "";
 }
 
-function Parties({ list }: { list: Finding["origins"] }): JSX.Element {
-  const most = Math.max(...list.map((party) => party.at_most), 1e-12);
+function Parties({ list }: { list: Share[] }): JSX.Element {
+  const most = Math.max(...list.map((party) => party.seconds_at_most), 1e-12);
   return (
     <span class="parties">
       {list.map((party) => (
         <span key={party.who} class="party">
-          <span class="meter" aria-hidden="true"><span style={{ width: `${(100 * party.at_most) / most}%` }} /></span>
+          <span class="meter" aria-hidden="true"><span style={{ width: `${(100 * party.seconds_at_most) / most}%` }} /></span>
           {party.who} <span class="num dim">{boundsOf(party)}</span>
         </span>
       ))}

@@ -1,7 +1,7 @@
 //! `findings.json`: the types of the document that `dwell analyze` writes beside a report, its writer and its reader.
 //!
-//! These types are the only description of the format. The JSON Schema `docs/src/findings.schema.json` and the reference
-//! `docs/src/findings.md` in the book are generated from them.
+//! These types are the only description of the format. The JSON Schema `docs/src/findings.schema.json`, the reference
+//! `docs/src/findings.md` in the book and the types of the page in `web/src/findings.ts` are generated from them.
 //!
 //! * All times are seconds, summed over all locations unless a field says otherwise.
 //! * Fields are declared in alphabetical order, because they are written in the order of their declaration and the
@@ -23,15 +23,15 @@ use serde::{Deserialize, Serialize};
 /// Version 1 had neither entries nor the times of start-up, run and shutdown.
 pub const VERSION: u32 = 2;
 
-/// Defines the objects of the document: serde reads and writes them, tests make the schema of them, and a field that a
-/// file lacks has its default.
+/// Defines the objects of the document: serde reads and writes them, tests make the schema and the types of the page of
+/// them, and a field that a file lacks has its default.
 macro_rules! objects {
     ($( $(#[$about:meta])* $name:ident { $( $(#[$field_about:meta])* $field:ident: $type:ty, )* } )*) => {
         $(
             $(#[$about])*
             #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
             #[serde(default)]
-            #[cfg_attr(test, derive(schemars::JsonSchema))]
+            #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
             pub struct $name {
                 $( $(#[$field_about])* pub $field: $type, )*
             }
@@ -190,6 +190,7 @@ objects! {
         /// Function that contains the call; null if it is not known.
         caller: Option<String>,
         /// Number of calls that the process made during the wait.
+        #[cfg_attr(test, ts(type = "number"))]
         calls: u64,
         /// Column of the call, where several calls are on one line; otherwise null.
         column: Option<u32>,
@@ -359,18 +360,9 @@ macro_rules! texts {
         $(
             $(#[$about])*
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-            #[cfg_attr(test, derive(schemars::JsonSchema))]
+            #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
             pub enum $name {
                 $( $(#[$value_about])* #[serde(rename = $text)] $value, )*
-            }
-
-            impl $name {
-                /// Returns the text that stands for this value in the document and on the page.
-                pub fn name(self) -> &'static str {
-                    match self {
-                        $( Self::$value => $text, )*
-                    }
-                }
             }
         )*
     };
@@ -420,7 +412,7 @@ texts! {
 /// waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 pub enum Evidence {
     /// Strided calls, which move elements that are not contiguous (`strided_elements`).
     Strided {

@@ -1,4 +1,5 @@
-//! Files that are generated from the types of `findings.json`: its JSON Schema and its reference in the book.
+//! Files that are generated from the types of `findings.json`: its JSON Schema, its reference in the book, and the types
+//! of the page.
 //! `DWELL_UPDATE_GOLDEN=1` writes them anew.
 
 use std::fmt::Write;
@@ -7,8 +8,9 @@ use std::path::Path;
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
+use ts_rs::TS;
 
-use super::super::{Findings, VERSION};
+use super::super::*;
 
 /// Compares a file of the repository with what today's types make of it.
 fn hold(path: &str, made: &str) {
@@ -59,6 +61,29 @@ fn the_schema_is_that_of_the_types() {
 #[test]
 fn the_book_describes_every_field() {
     hold("docs/src/findings.md", &page(&schema()));
+}
+
+/// Returns the types as TypeScript that answers of the server contain.
+fn typescript() -> String {
+    let head = "// Made from crates/dwell-report/src/findings: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-report findings`.";
+    let types = [
+        Entry::decl(),
+        Instance::decl(),
+        Meanwhile::decl(),
+        Doing::decl(),
+        Share::decl(),
+        Phase::decl(),
+        Confidence::decl(),
+        Serves::decl(),
+    ];
+    let types = types.map(|it| format!("\n\nexport {it}")).concat();
+    // The generator leaves blanks at the ends of comment lines.
+    format!("{head}{types}").lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[test]
+fn the_page_has_the_types() {
+    hold("web/src/findings.ts", &typescript());
 }
 
 const HEAD: &str = "# findings.json

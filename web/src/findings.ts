@@ -1,0 +1,135 @@
+// Made from crates/dwell-report/src/findings: `DWELL_UPDATE_GOLDEN=1 cargo test -p dwell-report findings`.
+
+export type Entry = {
+/**
+ * Positions in the list of findings, counted from 0.
+ */
+findings: Array<number>,
+/**
+ * Phase of the program that the call path belongs to.
+ */
+phase: Phase,
+/**
+ * Sum of the lower bounds of the findings.
+ */
+seconds: number,
+/**
+ * Sum of the upper bounds of the findings.
+ */
+seconds_at_most: number,
+/**
+ * Lower bound as a part of `run_seconds`, from 0 to 1; null for start-up and shutdown.
+ */
+share: number | null,
+/**
+ * Upper bound as a part of `run_seconds`; null for start-up and shutdown.
+ */
+share_at_most: number | null,
+/**
+ * True if the middle of both bounds is less than 0.1 % of `run_seconds`.
+ */
+small: boolean, };
+
+export type Instance = {
+/**
+ * Begin of the wait, in seconds after the first event.
+ */
+begin_seconds: number,
+/**
+ * Activity of the process that was waited for, during the wait; null if it is not known.
+ */
+meanwhile: Meanwhile | null,
+/**
+ * Process that was waited for; null if it is not known.
+ */
+on_whom: string | null,
+/**
+ * Length of the wait; its upper bound if there are two bounds.
+ */
+seconds_at_most: number,
+/**
+ * Process that waited.
+ */
+who: string,
+/**
+ * Name of the window that the operation accessed, for waits for progress; null if it is not known.
+ */
+window: string | null, };
+
+export type Meanwhile = {
+/**
+ * Calls of runtimes, the longest first; at most 5.
+ */
+calls: Array<Doing>,
+/**
+ * Time outside of all calls of runtimes.
+ */
+computing_seconds: number, };
+
+export type Doing = {
+/**
+ * Function that contains the call; null if it is not known.
+ */
+caller: string | null,
+/**
+ * Number of calls that the process made during the wait.
+ */
+calls: number,
+/**
+ * Column of the call, where several calls are on one line; otherwise null.
+ */
+column: number | null,
+/**
+ * Source file of the call; null if it is not known.
+ */
+file: string | null,
+/**
+ * Line of the call, counted from 1; null if it is not known.
+ */
+line: number | null,
+/**
+ * Position among the calls of the same function on this line, counted from 1 in the order of their first
+ * calls, where several are on one line and columns are not known; otherwise null.
+ */
+nth_on_line: number | null,
+/**
+ * True if the calls served no requests of others because they acted on their own process.
+ */
+on_itself: boolean,
+/**
+ * True if the calls served no requests although calls of this function do or may, because the operation
+ * outlived at least ten of them.
+ */
+outlived: boolean,
+/**
+ * Name of the function that was called.
+ */
+region: string,
+/**
+ * Time in the calls during the wait.
+ */
+seconds: number,
+/**
+ * Tells whether the calls carry out operations of other processes.
+ */
+serves_others: Serves, };
+
+export type Share = {
+/**
+ * Lower bound of the part.
+ */
+seconds: number,
+/**
+ * Upper bound of the part.
+ */
+seconds_at_most: number,
+/**
+ * Name of the process, or of the node if the run has too many processes to list.
+ */
+who: string, };
+
+export type Phase = "run" | "start-up" | "shutdown";
+
+export type Confidence = "exact" | "by rule" | "lower bound" | "between bounds" | "inferred";
+
+export type Serves = "yes" | "maybe" | "no";
