@@ -1,4 +1,14 @@
-// Numbers as people read them: the same texts as `dwell report` (crates/dwell-report/src/format.rs).
+// Numbers as people read them. The terminal has the same texts (crates/dwell-model/src/units.rs): tests of both sides read
+// tests/data/units.tsv.
+
+/** A number with this many digits behind the point. Halfway between two, it is the even one, as in the terminal. */
+function fixed(value: number, digits: number): string {
+  const text = value.toFixed(digits);
+  // Halfway means an odd number of halves of the last digit, which is exact in binary. `toFixed` rounds these up.
+  const halfway = Math.abs((value * 2 ** (digits + 1)) % 2) === 1;
+  if (!halfway || Number(text.slice(-1)) % 2 === 0) return text;
+  return (value - Math.sign(value) * 0.25 * 10 ** -digits).toFixed(digits);
+}
 
 export function grouped(value: number): string {
   return Math.round(value).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
@@ -8,24 +18,24 @@ export function number(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e15) {
     return (value < 0 ? "-" : "") + grouped(Math.abs(value));
   }
-  return value.toFixed(4);
+  return fixed(value, 4);
 }
 
 export function seconds(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
-  if (size >= 1) return `${value.toFixed(3)} s`;
-  if (size >= 1e-3) return `${(value * 1e3).toFixed(3)} ms`;
-  if (size >= 1e-6) return `${(value * 1e6).toFixed(1)} us`;
-  return `${(value * 1e9).toFixed(0)} ns`;
+  if (size >= 1) return `${fixed(value, 3)} s`;
+  if (size >= 1e-3) return `${fixed(value * 1e3, 3)} ms`;
+  if (size >= 1e-6) return `${fixed(value * 1e6, 1)} us`;
+  return `${fixed(value * 1e9, 0)} ns`;
 }
 
 export function bytes(value: number): string {
   const size = Math.abs(value);
   if (size < 1e4) return `${number(value)} B`;
-  if (size < 1e7) return `${(value / 1e3).toFixed(1)} kB`;
-  if (size < 1e10) return `${(value / 1e6).toFixed(1)} MB`;
-  return `${(value / 1e9).toFixed(1)} GB`;
+  if (size < 1e7) return `${fixed(value / 1e3, 1)} kB`;
+  if (size < 1e10) return `${fixed(value / 1e6, 1)} MB`;
+  return `${fixed(value / 1e9, 1)} GB`;
 }
 
 /** A value in its unit, as Cube names units. */
@@ -36,7 +46,19 @@ export function amount(value: number, unit: string): string {
 }
 
 export function percent(share: number): string {
-  return Number.isFinite(share) ? `${(100 * share).toFixed(1)} %` : "new";
+  return Number.isFinite(share) ? `${fixed(100 * share, 1)} %` : "new";
+}
+
+/** A time between two bounds, or one time if they are equal. */
+export function bounds(least: number, most: number): string {
+  return most > least ? `${seconds(least)} to ${seconds(most)}` : seconds(least);
+}
+
+/** A share between two bounds, or one if both read the same. A share above 0 never reads as 0. */
+export function percents(least: number, most: number): string {
+  const [low, high] = [percent(least), percent(most)];
+  if (low !== high) return `${low.replace(" %", "")} to ${high}`;
+  return low === "0.0 %" && most > 0 ? "below 0.1 %" : low;
 }
 
 /** A difference, with its sign. */

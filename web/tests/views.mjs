@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
 import { baselines, book } from "./pictures.mjs";
+import { textsOfTheTerminal } from "./format.mjs";
 import { analysed, asked, dwell, go, hostile, open, others, root, serve, settled } from "./setup.mjs";
 
 const VIEWS = ["findings", "panes", "calls", "matrix", "processes", "spread"];
@@ -51,6 +52,10 @@ function near(a, b, what) {
 }
 
 export const tests = {
+  async "numbers read as in the terminal"() {
+    assert.ok(await textsOfTheTerminal() > 400);
+  },
+
   async "every view opens in both themes and widths, accessible and without errors"(browser, { sample }) {
     const cases = sample ? [[1280, "light"], [1280, "dark"]] : [[1280, "light"], [1280, "dark"], [1920, "light"], [1920, "dark"]];
     for (const [width, theme] of cases) {

@@ -1,7 +1,8 @@
 //! Sizes, times and numbers, as people write and read them.
 //!
 //! The only parser and the only formatter: options, configuration files, the last line of a run, reports and findings
-//! all use these. The page in the browser has the same rules in `web/src/format.ts`.
+//! all use these. The page in the browser cannot call them, so `web/src/format.ts` repeats the formatter. The table
+//! `tests/data/units.tsv` has values with their texts; a test of each side holds it against the table.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -81,6 +82,34 @@ pub fn bytes(value: f64) -> String {
         ..1e7 => format!("{:.1} kB", value / 1e3),
         ..1e10 => format!("{:.1} MB", value / 1e6),
         _ => format!("{:.1} GB", value / 1e9),
+    }
+}
+
+/// Writes a share of a whole in percent: `58.0 %`. A share of nothing, which is infinite, is `new`.
+pub fn percent(share: f64) -> String {
+    match share.is_infinite() {
+        true => "new".into(),
+        // Adding 0 makes a zero of a negative zero.
+        false => format!("{:.1} %", 100.0 * share + 0.0),
+    }
+}
+
+/// Writes a time between two bounds, given in seconds: `1.500 ms to 2.000 s`, or one time if they are equal.
+pub fn bounds(least: f64, most: f64) -> String {
+    match most > least {
+        true => format!("{} to {}", seconds(least), seconds(most)),
+        false => seconds(least),
+    }
+}
+
+/// Writes a share between two bounds in percent: `2.2 to 58.0 %`, or one share if both read the same. A share above 0
+/// never reads as 0: it is `below 0.1 %`.
+pub fn percents(least: f64, most: f64) -> String {
+    let (low, high) = (percent(least), percent(most));
+    match low == high {
+        true if low == "0.0 %" && most > 0.0 => "below 0.1 %".into(),
+        true => low,
+        false => format!("{} to {high}", low.trim_end_matches(" %")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Formatting of numbers and texts for people.
 
-pub(crate) use dwell_model::units::{bytes, grouped, number, seconds};
+pub(crate) use dwell_model::units::{bounds, bytes, grouped, number, percent, percents, seconds};
 
 /// Shortens a text to at most `width` characters. The beginning is left out, because the end of a call path tells more.
 pub(crate) fn shorten(text: &str, width: usize) -> String {

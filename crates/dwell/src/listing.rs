@@ -56,8 +56,7 @@ impl Cell {
             Self::Value(value, Unit::Seconds) => format::seconds(*value),
             Self::Value(value, Unit::Bytes) => format::bytes(*value),
             Self::Value(value, Unit::Other) => format::number(*value),
-            Self::Share(share) if share.is_infinite() => "new".into(),
-            Self::Share(share) => format!("{:.1} %", 100.0 * share),
+            Self::Share(share) => format::percent(*share),
             Self::Count(count) => format::grouped(*count),
             Self::Nothing => String::new(),
         }

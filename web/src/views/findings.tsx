@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { below, fileName, percent, seconds, share, signed } from "../format";
+import { below, bounds, fileName, grouped, percent, percents, seconds, share, signed } from "../format";
 import { type Models, of, type Shown, useModels } from "../runs";
 import { go, link, state } from "../state";
 import type { Doing, Entry, Instance, Share } from "../findings";
@@ -110,7 +110,7 @@ function Fold({ list, chosen, title, cards }: {
 }
 
 function paths(count: number): string {
-  return `${count.toLocaleString("en-US")} call ${count === 1 ? "path" : "paths"}`;
+  return `${grouped(count)} call ${count === 1 ? "path" : "paths"}`;
 }
 
 function sumOf(list: Listed[]): { seconds: number; seconds_at_most: number } {
@@ -120,19 +120,13 @@ function sumOf(list: Listed[]): { seconds: number; seconds_at_most: number } {
   };
 }
 
-/** One time, or two bounds. */
+/** The time of a finding, an entry or a process. */
 function boundsOf(it: { seconds: number; seconds_at_most: number }): string {
-  return it.seconds_at_most > it.seconds ? `${seconds(it.seconds)} to ${seconds(it.seconds_at_most)}` : seconds(it.seconds);
-}
-
-/** One share, or two if they differ in what is shown. */
-function shares(least: number, most: number): string {
-  const [low, high] = [percent(least), percent(most)];
-  return low === high ? low : `${low.replace(" %", "")} to ${high}`;
+  return bounds(it.seconds, it.seconds_at_most);
 }
 
 function Headline({ overview, beside }: { overview: Overview; beside: Overview | undefined }): JSX.Element {
-  const line = (it: Overview) => shares(share(it.waits ?? 0, it.run), share(it.waits_at_most ?? 0, it.run));
+  const line = (it: Overview) => percents(share(it.waits ?? 0, it.run), share(it.waits_at_most ?? 0, it.run));
   const amount = (it: Overview) => boundsOf({ seconds: it.waits ?? 0, seconds_at_most: it.waits_at_most ?? 0 });
   const much = share(overview.waits_at_most ?? 0, overview.run) > 0.05;
   return (
@@ -256,7 +250,7 @@ function EntryCard(props: {
           {entry.share !== null && (
             <span class="finding-share">
               <span class="meter" aria-hidden="true"><span style={{ width: `${Math.min(100, 50 * (entry.share + (entry.share_at_most ?? entry.share)))}%` }} /></span>
-              <span class="num">{shares(entry.share, entry.share_at_most ?? entry.share)}</span>
+              <span class="num">{percents(entry.share, entry.share_at_most ?? entry.share)}</span>
             </span>
           )}
           {props.compared && (
@@ -318,12 +312,11 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
 }
 
 function howOften(finding: Finding): string {
-  const count = (value: number) => value.toLocaleString("en-US");
-  const visits = `${count(finding.visits ?? 0)} ${finding.visits === 1 ? "call" : "calls"}`;
-  const where = finding.locations === null ? "" : `; at ${count(finding.locations)} ${finding.locations === 1 ? "location" : "locations"}`;
+  const visits = `${grouped(finding.visits ?? 0)} ${finding.visits === 1 ? "call" : "calls"}`;
+  const where = finding.locations === null ? "" : `; at ${grouped(finding.locations)} ${finding.locations === 1 ? "location" : "locations"}`;
   if (finding.calls === null) return visits + where;
   const mean = boundsOf({ seconds: finding.seconds / finding.calls, seconds_at_most: finding.seconds_at_most / finding.calls });
-  return `${count(finding.calls)} of ${visits} waited${finding.calls > 1 ? `, ${mean} on average` : ""}${where}`;
+  return `${grouped(finding.calls)} of ${visits} waited${finding.calls > 1 ? `, ${mean} on average` : ""}${where}`;
 }
 
 function worst(it: Instance, bounded: boolean): string {
@@ -343,7 +336,7 @@ function Doings({ worst, progress }: { worst: Instance; progress: boolean }): JS
       {doing.computing_seconds >= 0.01 * whole && <span class="doing">computed for <span class="num">{seconds(doing.computing_seconds)}</span></span>}
       {calls.map((it) => (
         <span key={doingPlace(it)} class="doing">
-          made {it.calls.toLocaleString("en-US")} {it.calls === 1 ? "call" : "calls"} of <code>{it.region}</code>{doingPlace(it)}{progress && it.on_itself && " on itself"}
+          made {grouped(it.calls)} {it.calls === 1 ? "call" : "calls"} of <code>{it.region}</code>{doingPlace(it)}{progress && it.on_itself && " on itself"}
           {progress && it.serves_others === "no" && servesNobody(it)}
           {progress && it.serves_others === "maybe" && ", which may serve nobody"} (<span class="num">{seconds(it.seconds)}</span>)
         </span>

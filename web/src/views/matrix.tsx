@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { amountColour, differenceColour } from "../colours";
-import { amount, bytes, number, seconds, signed } from "../format";
+import { amount, bytes, grouped, number, seconds, signed } from "../format";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown } from "../runs";
 import { go, state } from "../state";
@@ -88,7 +88,7 @@ export function MatrixView({ shown }: { shown: Shown }): JSX.Element {
         <section class={`pane${stale ? " stale" : ""}`} aria-label="Communication matrix">
           <div class="pane-head">
             <h2>{MEASURES.find(([id]) => id === measure)?.[1]} from origin to target</h2>
-            <span class="dim">{matrix.parties.toLocaleString("en-US")} {plural(matrix.unit)}{matrix.step > 1 && `, ${matrix.step} in a cell`}</span>
+            <span class="dim">{grouped(matrix.parties)} {plural(matrix.unit)}{matrix.step > 1 && `, ${matrix.step} in a cell`}</span>
             <span class="grow" />
             <MatrixKey matrix={matrix} measure={measure} unit={unit} compared={other !== undefined} />
           </div>

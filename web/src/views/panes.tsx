@@ -5,7 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ask, useAnswer } from "../data";
 import { amountColour, CLASS_COLOURS, differenceColour } from "../colours";
-import { amount, below, percent, share, signed, site } from "../format";
+import { amount, below, grouped, percent, share, signed, site } from "../format";
 import { pathOf, pruned, type Tree } from "../model";
 import { type Models, of, parameters, type Selected, type Shown, useModels, useSelected, useSystem } from "../runs";
 import { go, link, state } from "../state";
@@ -390,7 +390,7 @@ function SystemRows(props: {
       {!small && (
         <div class="pane-line">
           <button type="button" class="small" onClick={() => setAll(!all)}>{all ? "Fold" : "Unfold all"}</button>
-          <span class="dim">{about.processes.toLocaleString("en-US")} processes</span>
+          <span class="dim">{grouped(about.processes)} processes</span>
         </div>
       )}
       <TreeView

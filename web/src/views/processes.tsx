@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../data";
 import { CLASS_COLOURS, CLASS_NAMES } from "../colours";
-import { percent, seconds, share, signed } from "../format";
+import { grouped, percent, seconds, share, signed } from "../format";
 import { colour, type Hit, Picture } from "../canvas";
 import { of, type Shown } from "../runs";
 import { go, state } from "../state";
@@ -43,7 +43,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
         {bars.count > SHOWN && (
           <span class="pager">
             <button type="button" class="small" disabled={from === 0} onClick={() => go({ from: Math.max(0, from - SHOWN) || undefined })}>Before</button>
-            <span>{from + 1} to {Math.min(from + SHOWN, bars.count)} of {bars.count.toLocaleString("en-US")} {unit}</span>
+            <span>{from + 1} to {Math.min(from + SHOWN, bars.count)} of {grouped(bars.count)} {unit}</span>
             <button type="button" class="small" disabled={from + SHOWN >= bars.count} onClick={() => go({ from: from + SHOWN })}>After</button>
           </span>
         )}
@@ -52,7 +52,7 @@ export function Processes({ shown }: { shown: Shown }): JSX.Element {
       </div>
       <div class="processes">
         <section class={`pane${stale ? " stale" : ""}`} aria-label={`Time of ${unit}`}>
-          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{bars.count.toLocaleString("en-US")} {unit}</span></div>
+          <div class="pane-head"><h2>Time of {unit}</h2><span class="dim">{grouped(bars.count)} {unit}</span></div>
           {table ? <BarTable bars={bars} present={present} /> : <Stacks bars={bars} other={other} />}
         </section>
         <section class="pane whole-pane" aria-label="The whole" tabIndex={0}>

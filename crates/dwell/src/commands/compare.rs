@@ -196,9 +196,7 @@ fn markdown(comparison: &Comparison, worse: &[&Difference], top: usize) -> Strin
             Unit::Bytes => format::bytes(value),
             Unit::Other => format::number(value),
         };
-        let relative = difference.relative();
-        let relative =
-            if relative.is_finite() { format!("{:+.1} %", 100.0 * relative) } else { "new".into() };
+        let relative = change(difference.relative());
         let _ = writeln!(
             text,
             "| {} | {} | {relative} | {} | {} | {} | `{}` |",
@@ -211,6 +209,12 @@ fn markdown(comparison: &Comparison, worse: &[&Difference], top: usize) -> Strin
         );
     }
     text
+}
+
+/// Writes a relative difference in percent, with its sign.
+fn change(relative: f64) -> String {
+    let sign = if relative > 0.0 && relative.is_finite() { "+" } else { "" };
+    format!("{sign}{}", format::percent(relative))
 }
 
 /// Returns JUnit XML with a test for each metric, so that a build server shows which metric got worse.
@@ -240,13 +244,8 @@ fn junit(comparison: &Comparison, worse: &[&Difference]) -> String {
         let _ = writeln!(text, "  <testcase classname=\"dwell\" name=\"{name}\">");
         let _ = writeln!(text, "    <failure message=\"{} call paths are worse\">", found.len());
         for difference in found {
-            let by = 100.0 * difference.relative();
-            let path = escape(&difference.path);
-            let _ = writeln!(
-                text,
-                "{path}: {} to {} (+{by:.1} %)",
-                difference.before, difference.after
-            );
+            let (path, by) = (escape(&difference.path), change(difference.relative()));
+            let _ = writeln!(text, "{path}: {} to {} ({by})", difference.before, difference.after);
         }
         let _ = writeln!(text, "    </failure>\n  </testcase>");
     }
@@ -256,7 +255,15 @@ fn junit(comparison: &Comparison, worse: &[&Difference]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{change, share};
+
+    #[test]
+    fn changes_have_a_sign_unless_they_are_new() {
+        assert_eq!(change(0.25), "+25.0 %");
+        assert_eq!(change(-0.5), "-50.0 %");
+        assert_eq!(change(0.0), "0.0 %");
+        assert_eq!(change(f64::INFINITY), "new");
+    }
 
     #[test]
     fn shares_are_numbers_or_percent() {

@@ -15,7 +15,7 @@ use otf2::{Archive, Definition, ErrorKind, Event};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::format::{self, grouped};
+use crate::format::{self, grouped, percent};
 use crate::progress;
 use crate::runs;
 use crate::sites;
@@ -417,8 +417,8 @@ fn print(info: &Info, output: &mut impl Write) -> io::Result<()> {
     let mut records: Vec<_> = info.records.iter().collect();
     records.sort_by_key(|&(name, &count)| (std::cmp::Reverse(count), *name));
     for (name, &count) in records {
-        let share = 100.0 * count as f64 / info.events.max(1) as f64;
-        writeln!(output, "  {name:<30} {:>20} {share:>6.1} %", grouped(count))?;
+        let share = percent(count as f64 / info.events.max(1) as f64);
+        writeln!(output, "  {name:<30} {:>20} {share:>8}", grouped(count))?;
     }
     if info.damage_count == 0 {
         return writeln!(output, "\nsound: every record could be read");

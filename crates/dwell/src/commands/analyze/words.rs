@@ -5,7 +5,7 @@ use std::path::Path;
 use dwell_analyze::{Share, Step};
 use dwell_model::waits::Wait;
 
-use crate::format::{grouped, seconds};
+use crate::format::{bounds, grouped, percents, seconds};
 use crate::terminal::visible;
 
 /// Returns the explanation of a wait or of inefficient communication by its id. Tests check that every id has one.
@@ -31,21 +31,13 @@ pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
 
 /// Formats one time, or both bounds if they differ.
 pub(super) fn amount((least, most): (u64, u64)) -> String {
-    match most > least {
-        true => format!("{} to {}", time(least), time(most)),
-        false => time(least),
-    }
+    bounds(in_seconds(least), in_seconds(most))
 }
 
 /// Formats a share in percent, or two if the bounds differ as printed.
 pub(super) fn percent((least, most): (u64, u64), of: u64) -> String {
-    let text = |part: u64| format!("{:.1}", 100.0 * part as f64 / of.max(1) as f64);
-    let above_zero = most > 0;
-    match (text(least), text(most)) {
-        (least, most) if least == most && least == "0.0" && above_zero => "below 0.1 %".into(),
-        (least, most) if least == most => format!("{least} %"),
-        (least, most) => format!("{least} to {most} %"),
-    }
+    let share = |part: u64| part as f64 / of.max(1) as f64;
+    percents(share(least), share(most))
 }
 
 /// Formats a call path in one line.

@@ -131,7 +131,7 @@ fn time_tree(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<Li
         rows,
         note: format!(
             "Summed up over all locations; parts below {} left out.",
-            percent(LEAST_SHARE)
+            format::percent(LEAST_SHARE)
         ),
         ..Listing::default()
     })
@@ -160,10 +160,6 @@ fn by_paradigm(query: &Query, time: MetricId, below: Option<CnodeId>) -> Result<
 
 /// Smallest share of the time that the summary shows.
 const LEAST_SHARE: f64 = 0.001;
-
-fn percent(share: f64) -> String {
-    format!("{} %", 100.0 * share)
-}
 
 /// Returns a bar of up to ten characters.
 fn bar(share: f64) -> String {

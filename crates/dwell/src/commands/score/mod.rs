@@ -18,7 +18,7 @@ use dwell_model::units::parse_size;
 use serde::Serialize;
 
 use self::ruler::{Ruler, Typical};
-use crate::format::{bytes, grouped};
+use crate::format::{bytes, grouped, seconds};
 use crate::output;
 use crate::profile;
 use crate::runs;
@@ -181,8 +181,11 @@ fn filter(score: &Score) -> String {
     for function in score.functions.iter().filter(|it| it.left_out) {
         let _ = writeln!(
             text,
-            "  EXCLUDE {}  # {} bytes, {} calls, {:.6} s",
-            function.name, function.bytes, function.visits, function.seconds
+            "  EXCLUDE {}  # {}, {} calls, {}",
+            function.name,
+            bytes(function.bytes as f64),
+            grouped(function.visits),
+            seconds(function.seconds)
         );
     }
     text + "SCOREP_REGION_NAMES_END\n"
