@@ -36,6 +36,7 @@ pub use archive::crowds::Crowd;
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;
+pub use dwell_model::pairs::MEMBER as PAIRS;
 use engine::matrix;
 pub use engine::matrix::{Cell, Kind};
 pub use engine::quantity::Quantity;
@@ -242,10 +243,6 @@ pub fn analyze(
         residual,
     })
 }
-
-/// Name of the extra member of a Cube report that lists communicating pairs as comma-separated values. The first line
-/// names the columns; times are in seconds.
-pub const PAIRS: &str = "dwell-pairs.csv";
 
 /// One row of the communication matrix: traffic of one kind from one origin to one target. The matrix covers one layer
 /// only, the one at which waits are judged, so that traffic of a layer below is not counted twice.
@@ -466,18 +463,17 @@ fn named_pairs(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     sum.iter().map(pair).collect()
 }
 
-/// Formats pairs as comma-separated values with a line of column names. Times are in seconds.
+/// Formats pairs as the member [`PAIRS`] of a report has them.
 fn pairs_csv(pairs: &[Pair]) -> String {
-    let mut text = String::from("origin,target,kind,operations,bytes,seconds,wait_seconds\n");
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-    for Pair { origin, target, kind, cell } in pairs {
-        let Cell { operations, bytes, time, wait } = *cell;
-        let (origin, target, kind) = (quoted(origin), quoted(target), kind.name());
-        let (time, wait) = (time as f64 / 1e9, wait as f64 / 1e9);
-        let row = format!("{origin},{target},{kind},{operations},{bytes},{time},{wait}\n");
-        text.push_str(&row);
-    }
-    text
+    dwell_model::pairs::write(pairs.iter().map(|it| dwell_model::pairs::Row {
+        origin: it.origin.as_str().into(),
+        target: it.target.as_str().into(),
+        kind: it.kind,
+        operations: it.cell.operations,
+        bytes: it.cell.bytes,
+        seconds: it.cell.time as f64 / 1e9,
+        wait_seconds: it.cell.wait as f64 / 1e9,
+    }))
 }
 
 /// Returns the sum of a quantity over all call paths of a location.

@@ -9,6 +9,7 @@
 //! * [`shmem`], [`mpi`], [`caf`], [`armci`], [`ga`], [`ucx`]: the adapters, one for each runtime;
 //! * [`archive`]: the conventions of Dwell's archives beyond the OTF2 standard;
 //! * [`profile`]: the files in which the recorder keeps profiles;
+//! * [`pairs`]: the list of pairs that communicate, which reports contain;
 //! * [`cores`]: sets of processor cores;
 //! * [`waits`]: the catalogue of waits;
 //! * [`text`]: escapes in names, so that no name can control a terminal.
@@ -61,6 +62,7 @@ pub mod ga;
 pub mod layer;
 pub mod mpi;
 pub mod operation;
+pub mod pairs;
 pub mod profile;
 pub mod shmem;
 pub mod table;

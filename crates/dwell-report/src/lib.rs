@@ -42,8 +42,9 @@ pub use cubex::{
     CnodeId, Error, GroupId, LocationId, Meta, MetricId, Owner, Place, Result, SystemNodeId,
     TopologyId,
 };
+pub use dwell_model::pairs::Kind;
 pub use inefficient::{Inefficient, inefficient};
-pub use pairs::{Flow, KINDS, PAIRS, Pair, Pairs};
+pub use pairs::{Flow, Pair, Pairs};
 pub use parts::{LargestWait, TimePart, share};
 pub use query::{Call, Flavour, Part, Query};
 pub use ranking::{Ranked, Ranking};

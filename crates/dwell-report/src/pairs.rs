@@ -1,17 +1,11 @@
 //! The communication matrix: operations and bytes between pairs of processes, which the analysis stores in the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cubex::Result;
+use cubex::{ErrorKind, Result};
+use dwell_model::pairs::{self, Kind, Row};
 
 use crate::query::Query;
-
-/// Name of the extra member of a Cube report that lists pairs as comma-separated values: origin, target, kind,
-/// operations, bytes, seconds and seconds of waits.
-pub const PAIRS: &str = "dwell-pairs.csv";
-
-/// Kinds of communication by the names that the list of pairs uses. [`Pair::kind`] is an index into this array.
-pub const KINDS: [&str; 4] = ["put", "get", "atomic", "message"];
 
 /// Largest size of a list of pairs that is read. 1,024 parties that all communicate in all four kinds need half of it.
 const MOST_BYTES: u64 = 512 << 20;
@@ -47,8 +41,8 @@ pub struct Pair {
     /// Index of the target in the [parties](Pairs::parties): the process or node whose memory was accessed or that
     /// received the messages.
     pub target: u32,
-    /// Index of the kind of communication in [`KINDS`].
-    pub kind: u8,
+    /// Kind of communication that the flow counts.
+    pub kind: Kind,
     /// Operations, bytes and seconds of this pair and kind.
     pub flow: Flow,
 }
@@ -68,20 +62,22 @@ pub struct Pairs {
 
 impl Query {
     /// Reads the communication between pairs of processes or nodes. Returns `None` if the report does not contain it,
-    /// as reports of other tools and of runs without a trace do not. Malformed lines and unknown kinds are skipped.
+    /// as reports of other tools do not. Malformed lines and unknown kinds are skipped.
     ///
     /// # Errors
-    /// Fails if the report cannot be read.
+    /// Fails if the report cannot be read, or if its list of pairs has other columns than this version reads.
     pub fn pairs(&self) -> Result<Option<Pairs>> {
         let report = self.report();
-        let Some(member) = report.member(PAIRS).filter(|it| it.size() <= MOST_BYTES) else {
+        let Some(member) = report.member(pairs::MEMBER).filter(|it| it.size() <= MOST_BYTES) else {
             return Ok(None);
         };
         let text = String::from_utf8_lossy(&report.read_member(member)?).into_owned();
-        Ok(Some(self.parse_pairs(&text)))
+        let rows = pairs::read(&text).map_err(|why| ErrorKind::Unsupported(why.to_string()))?;
+        Ok(Some(self.named_pairs(&rows.collect::<Vec<_>>())))
     }
 
-    fn parse_pairs(&self, text: &str) -> Pairs {
+    /// Numbers the parties of the rows in the order of the system tree.
+    fn named_pairs(&self, rows: &[Row<'_>]) -> Pairs {
         let meta = self.meta();
         let mut pairs = Pairs::default();
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
@@ -92,9 +88,8 @@ impl Query {
                 Some((meta.group(group)?.name.to_owned(), node.map_or("", |it| it.name).to_owned()))
             })
             .collect();
-        let lines: Vec<(Vec<String>, [f64; 4])> = text.lines().skip(1).filter_map(line).collect();
-        let wanted: std::collections::BTreeSet<&str> =
-            lines.iter().flat_map(|(names, _)| names.iter().take(2)).map(String::as_str).collect();
+        let wanted: BTreeSet<&str> =
+            rows.iter().flat_map(|row| [row.origin.as_ref(), row.target.as_ref()]).collect();
         // Parties in the order of the system: first as processes, then as nodes, then as they come.
         let are_processes = named.iter().any(|(process, _)| wanted.contains(process.as_str()));
         let mut enter = |party: &str, node: &str, pairs: &mut Pairs| {
@@ -114,71 +109,19 @@ impl Query {
         for name in wanted {
             enter(name, name, &mut pairs);
         }
-        for (names, numbers_of) in &lines {
-            let [origin, target, kind] = names.as_slice() else { continue };
-            let kind = KINDS.iter().position(|it| it == kind);
-            let (Some(&origin), Some(&target), Some(kind)) =
-                (numbers.get(origin), numbers.get(target), kind)
-            else {
+        for row in rows {
+            let number = |name: &str| numbers.get(name).copied();
+            let (Some(origin), Some(target)) = (number(&row.origin), number(&row.target)) else {
                 continue;
             };
-            let [operations, bytes, seconds, wait_seconds] = *numbers_of;
-            let flow = Flow { operations, bytes, seconds, wait_seconds };
-            pairs.list.push(Pair { origin, target, kind: kind as u8, flow });
+            let flow = Flow {
+                operations: row.operations as f64,
+                bytes: row.bytes as f64,
+                seconds: row.seconds,
+                wait_seconds: row.wait_seconds,
+            };
+            pairs.list.push(Pair { origin, target, kind: row.kind, flow });
         }
         pairs
-    }
-}
-
-/// Parses a line: origin and target in quotes, the kind without, and four finite numbers. Returns `None` for anything
-/// else.
-fn line(text: &str) -> Option<(Vec<String>, [f64; 4])> {
-    let mut rest = text;
-    let mut names = Vec::with_capacity(3);
-    for _ in 0..2 {
-        let (name, after) = quoted(rest)?;
-        names.push(name);
-        rest = after.strip_prefix(',')?;
-    }
-    let mut fields = rest.split(',');
-    names.push(fields.next()?.to_owned());
-    let mut numbers = [0.0; 4];
-    for number in &mut numbers {
-        *number = fields.next()?.parse().ok().filter(|it: &f64| it.is_finite())?;
-    }
-    fields.next().is_none().then_some((names, numbers))
-}
-
-/// Splits a quoted field off the beginning of a line and returns it together with the rest. Two quotes within the field
-/// stand for one.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    let mut rest = text.strip_prefix('"')?;
-    let mut name = String::new();
-    loop {
-        let (part, after) = rest.split_once('"')?;
-        name.push_str(part);
-        match after.strip_prefix('"') {
-            Some(more) => {
-                name.push('"');
-                rest = more;
-            }
-            None => return Some((name, after)),
-        }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::line;
-
-    #[test]
-    fn names_may_hold_anything() {
-        let (names, numbers) = line("\"a \"\"b\"\", c\",\"<b>\",put,3,24,0.5,0.25").unwrap();
-        assert_eq!(names, ["a \"b\", c", "<b>", "put"]);
-        assert_eq!(numbers, [3.0, 24.0, 0.5, 0.25]);
-        for bad in ["", "a,b,put,1,2,3,4", "\"a\",\"b\",put,1,2,3", "\"a\",\"b\",put,1,2,3,NaN"] {
-            assert_eq!(line(bad), None, "{bad}");
-        }
     }
 }

@@ -165,7 +165,7 @@ fn first_screens(all: &mut Collection<'_>, number: usize, run: &Run) {
     }
     for fold in ["", "fold=node"] {
         all.ask(&of("matrix"), fold);
-        for kind in dwell_report::KINDS {
+        for kind in dwell_report::Kind::ALL.map(dwell_report::Kind::name) {
             let fold = if fold.is_empty() { String::new() } else { format!("{fold}&") };
             all.ask(&of("matrix"), &format!("{fold}kinds={kind}"));
         }

@@ -1,6 +1,8 @@
 //! The communication matrix, folded until it fits a screen.
 
-use dwell_report::{Flow, KINDS, Pairs};
+use std::collections::{BTreeMap, BTreeSet};
+
+use dwell_report::{Flow, Kind, Pairs};
 
 use crate::answers::{Fault, Parameters};
 use crate::run::Run;
@@ -31,17 +33,12 @@ pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, F
     let (rows, columns) = (range("rows")?, range("columns")?);
     let step = rows.1.max(columns.1).div_ceil(MOST).max(1);
     let wanted: Vec<&str> = parameters.get("kinds").unwrap_or_default().split(',').collect();
-    let is_wanted = |kind: u8| {
-        let name = KINDS.get(usize::from(kind)).copied().unwrap_or_default();
-        wanted.first() == Some(&"") || wanted.contains(&name)
-    };
+    let is_wanted = |kind: Kind| wanted.first() == Some(&"") || wanted.contains(&kind.name());
     let (height, width) = (rows.1.div_ceil(step), columns.1.div_ceil(step));
     let mut cells = vec![Flow::default(); (height * width) as usize];
-    let mut kinds = [false; KINDS.len()];
+    let mut kinds = BTreeSet::new();
     for pair in &all.list {
-        if let Some(kind) = kinds.get_mut(usize::from(pair.kind)) {
-            *kind = true;
-        }
+        kinds.insert(pair.kind);
         let of = |party: u32| place.get(party as usize).copied();
         let (Some(origin), Some(target)) = (of(pair.origin), of(pair.target)) else { continue };
         let inside = |at: u32, (first, length): (u32, u32)| {
@@ -82,7 +79,7 @@ pub(crate) fn matrix(run: &Run, parameters: &Parameters<'_>) -> Result<Matrix, F
         bytes: Vec::new(),
         seconds: Vec::new(),
         wait: Vec::new(),
-        kinds: KINDS.iter().zip(kinds).filter(|it| it.1).map(|it| (*it.0).to_owned()).collect(),
+        kinds: kinds.into_iter().map(|kind| kind.name().to_owned()).collect(),
     };
     for (at, cell) in (0..).zip(&cells) {
         if *cell != Flow::default() {
@@ -104,7 +101,7 @@ fn parties(pairs: &Pairs, fold: bool) -> (Vec<&str>, Vec<u32>) {
         return (pairs.parties.iter().map(String::as_str).collect(), places);
     }
     let mut names: Vec<&str> = Vec::new();
-    let mut known = std::collections::BTreeMap::new();
+    let mut known = BTreeMap::new();
     let places = pairs
         .nodes
         .iter()

@@ -4,36 +4,9 @@
 
 use std::collections::BTreeMap;
 
+pub use dwell_model::pairs::Kind;
+
 use crate::archive::parties::Parties;
-
-/// Kind of communication in the communication matrix. Each pair of origin and target has one cell for each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// One-sided puts, which move bytes from the origin to the target.
-    Put,
-    /// One-sided gets, which move bytes from the target to the origin.
-    Get,
-    /// One-sided atomic operations, such as fetch-and-add or compare-and-swap.
-    Atomic,
-    /// Two-sided messages from the sender to the receiver.
-    Message,
-}
-
-impl Kind {
-    /// All kinds, in the order in which reports list them.
-    pub const ALL: [Self; 4] = [Self::Put, Self::Get, Self::Atomic, Self::Message];
-
-    /// Returns the name of the kind as reports and the list of pairs print it, for example `put`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Put => "put",
-            Self::Get => "get",
-            Self::Atomic => "atomic",
-            Self::Message => "message",
-        }
-    }
-}
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
 /// no cell.

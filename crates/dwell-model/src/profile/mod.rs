@@ -76,9 +76,6 @@ pub const COUNTS: [&str; 10] = [
 /// Index of the word that holds the first of the [`COUNTS`].
 pub const FIRST_COUNT: usize = 6;
 
-/// Names of the kinds of communication with a partner. [`PartnerRow::kind`] is an index into this list.
-pub const KINDS: [&str; 4] = ["put", "get", "atomic", "message"];
-
 /// The kind whose partners are ranks of a communicator. Partners of all other kinds are ranks of a window.
 pub const MESSAGE: u32 = 3;
 
@@ -141,7 +138,7 @@ pub struct CounterRow {
 /// The record of the communication with one partner: operations on its memory, or messages sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartnerRow {
-    /// Kind of communication, an index into [`KINDS`].
+    /// Kind of communication, an index into [`Kind::ALL`](crate::pairs::Kind::ALL).
     pub kind: u32,
     /// Window, or communicator if the kind is [`MESSAGE`], in the numbering of the process.
     pub context: u32,
@@ -171,8 +168,8 @@ pub const fn path_key(parent: u32, region: u32, site: Option<u32>) -> (u64, u64)
     (PATH | (parent as u64) << 32, region as u64 | site << 32)
 }
 
-/// Returns words 0 and 1 of the record of a partner, which identify it. `kind` is an index into [`KINDS`], and `rank`
-/// counts in the window or communicator `context`.
+/// Returns words 0 and 1 of the record of a partner, which identify it. `kind` is an index into
+/// [`Kind::ALL`](crate::pairs::Kind::ALL), and `rank` counts in the window or communicator `context`.
 pub const fn partner_key(kind: u32, context: u32, rank: u32) -> (u64, u64) {
     (PARTNER | (kind as u64) << 32, context as u64 | (rank as u64) << 32)
 }
