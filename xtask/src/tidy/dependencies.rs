@@ -52,7 +52,7 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-export", may_use: Only(&["dwell-model", "otf2", "dwell-analyze"]) },
     Row { name: "dwell-serve", may_use: Only(&["dwell-files", "dwell-model", "dwell-report", "otf2", "dwell-analyze"]) },
     Row { name: "dwell", may_use: AllBut(&["dwell-preload"]) },
-    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-model", "dwell-unify"]) },
+    Row { name: "dwell-fuzz", may_use: Only(&["otf2", "cubex", "dwell-fortran", "dwell-model", "dwell-unify", "dwell-report"]) },
     Row { name: "xtask", may_use: Only(&[]) },
 ];
 
