@@ -145,7 +145,9 @@ impl Sums {
         let Some(Some(plan)) = self.plans.get(metric.index()) else { return Ok(()) };
         let locations = report.meta().locations().len();
         for (row, &cnode) in (plan.first..).zip(&plan.paths) {
-            let sum = self.sum(report, metric, plan, cnode, false).map_err(io::Error::other)?;
+            let sum = self
+                .sum(report, metric, plan, (cnode, Start::ToBeWritten))
+                .map_err(io::Error::other)?;
             let bytes = sum.and_then(|row| row.to_bytes()).unwrap_or_default();
             if bytes.len() != 8 * locations {
                 return Err(io::Error::other("a row of another length"));
@@ -164,25 +166,23 @@ impl Sums {
         cnode: CnodeId,
     ) -> Option<Result<Option<Row>>> {
         let plan = self.plans.get(metric.index())?.as_ref()?;
-        Some(self.sum(report, metric, plan, cnode, true))
+        Some(self.sum(report, metric, plan, (cnode, Start::Written)))
     }
 
-    /// Adds the rows of a call path and of all below it, taking sums from the file where it has them. `is_kept` says
-    /// whether the file already has the sum of `cnode` itself; while the file is being written, it does not.
+    /// Adds the rows of a call path and of all below it, taking sums from the file where it has them.
     fn sum(
         &self,
         report: &Report,
         metric: MetricId,
         plan: &Plan,
-        cnode: CnodeId,
-        is_kept: bool,
+        (cnode, start): (CnodeId, Start),
     ) -> Result<Option<Row>> {
         let meta = report.meta();
         let values = report.values(metric)?;
         let mut sum = None;
         let mut left = vec![cnode];
         while let Some(at) = left.pop() {
-            let place = plan.place(at).filter(|_| is_kept || at != cnode);
+            let place = plan.place(at).filter(|_| start == Start::Written || at != cnode);
             let row = match place {
                 Some(place) => Some(self.read(plan, place, meta.locations().len())?),
                 None => {
@@ -207,6 +207,15 @@ impl Sums {
         self.file.read_exact_at(&mut bytes, at).map_err(ErrorKind::Io)?;
         Ok(Row::from_bytes(plan.data_type, &bytes))
     }
+}
+
+/// State of the sum of the call path at which an addition starts. Sums of the call paths below it are in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// The file has the sum, so that it is read.
+    Written,
+    /// The file is being written and does not have the sum yet.
+    ToBeWritten,
 }
 
 fn rows(plans: &[Option<Plan>]) -> u64 {

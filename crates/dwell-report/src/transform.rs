@@ -136,9 +136,8 @@ pub fn write(report: &Report, tree: &CallTree, path: impl AsRef<Path>) -> Result
     let meta = new_meta(report.meta(), tree)?;
     let writer = ReportWriter::create(path.as_ref(), meta)?;
     for metric in report.meta().metrics() {
-        let kind = report.meta().metric(metric).map(|metric| metric.kind);
-        if kind.is_some_and(|kind| !kind.is_derived()) {
-            write_metric(report, tree, &writer, metric, kind == Some(MetricKind::Inclusive))?;
+        if let Some(about) = report.meta().metric(metric).filter(|it| !it.kind.is_derived()) {
+            write_metric(report, tree, &writer, (metric, about.kind))?;
         }
     }
     writer.copy_extras(report)?;
@@ -149,14 +148,13 @@ fn write_metric(
     report: &Report,
     tree: &CallTree,
     writer: &ReportWriter,
-    metric: MetricId,
-    inclusive: bool,
+    (metric, kind): (MetricId, MetricKind),
 ) -> Result<()> {
     let values = report.values(metric)?;
     let rows = writer.metric(metric, Rows::Spooled)?;
     for node in 0..tree.nodes.len() {
         let mut sum: Option<Row> = None;
-        for cnode in tree.sources(node, inclusive) {
+        for cnode in tree.sources(node, kind == MetricKind::Inclusive) {
             let Some(row) = values.exclusive(cnode)? else { continue };
             match &mut sum {
                 Some(sum) => sum.add(&row)?,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dwell_report::{Class, CnodeId, MetricId};
+use dwell_report::{Call, Class, CnodeId, Flavour, MetricId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::answers::{Answer, CHUNK, Fault, answer};
 use crate::page::{HTML, SCRIPT, STYLE};
-use crate::run::Run;
+use crate::run::{Run, Selection};
 use crate::source;
 
 /// The content of an exported file, for the message to the user.
@@ -188,49 +188,42 @@ fn metrics(run: &Run) -> Vec<(MetricId, bool)> {
 }
 
 /// Formats parameters in the order in which the page writes them: by name.
-fn parameters(
-    call: Option<u32>,
-    chunk: usize,
-    flavour: &str,
-    metric: MetricId,
-    own: bool,
-) -> String {
+fn parameters(selected: Selection, chunk: usize) -> String {
     let mut text = String::new();
     let mut add = |name: &str, value: String| {
         let separator = if text.is_empty() { "" } else { "&" };
         let _ = write!(text, "{separator}{name}={value}");
     };
-    if let Some(call) = call {
-        add("call", call.to_string());
+    if let Call::Path(cnode, _) = selected.call {
+        add("call", cnode.0.to_string());
     }
     if chunk > 0 {
         add("chunk", chunk.to_string());
     }
-    if call.is_some() {
-        add("flavour", flavour.to_owned());
+    if let Call::Path(_, flavour) = selected.call {
+        add("flavour", flavour_name(flavour).to_owned());
     }
-    add("metric", metric.0.to_string());
-    if own {
+    add("metric", selected.metric.0.to_string());
+    if selected.own {
         add("own", "1".into());
     }
     text
 }
 
+fn flavour_name(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::Inclusive => "inclusive",
+        Flavour::Exclusive => "exclusive",
+    }
+}
+
 /// Requests the answers that the panes need for a selection.
-fn selection(
-    all: &mut Collection<'_>,
-    number: usize,
-    run: &Run,
-    call: Option<u32>,
-    flavour: &str,
-    metric: MetricId,
-    own: bool,
-) {
+fn selection(all: &mut Collection<'_>, number: usize, run: &Run, selected: Selection) {
     for chunk in 0..run.system.len().div_ceil(CHUNK) {
-        let query = parameters(call, chunk, flavour, metric, own);
+        let query = parameters(selected, chunk);
         all.ask(&format!("runs/{number}/system/values"), &query);
     }
-    let query = parameters(call, 0, flavour, metric, own);
+    let query = parameters(selected, 0);
     all.ask(&format!("runs/{number}/spread"), &query);
     all.ask(&format!("runs/{number}/row"), &query);
 }
@@ -241,8 +234,9 @@ fn metrics_everywhere(all: &mut Collection<'_>, number: usize, run: &Run) {
             if own && !has_parts {
                 continue;
             }
-            all.ask(&format!("runs/{number}/calls/values"), &parameters(None, 0, "", metric, own));
-            selection(all, number, run, None, "", metric, own);
+            let selected = Selection { metric, own, call: Call::All };
+            all.ask(&format!("runs/{number}/calls/values"), &parameters(selected, 0));
+            selection(all, number, run, selected);
         }
     }
 }
@@ -264,18 +258,19 @@ fn metrics_at_paths(all: &mut Collection<'_>, number: usize, run: &Run) {
         let whole = run.query.total(metric).unwrap_or(0.0);
         for (cnode, inclusive, exclusive) in totals.iter() {
             let part = |value: f64| dwell_report::share(value, whole);
-            found.push((part(inclusive), metric, cnode, "inclusive", has_parts));
+            found.push((part(inclusive), metric, cnode, Flavour::Inclusive, has_parts));
             let has_calls = run.query.meta().cnode_children(cnode).next().is_some();
             if has_calls {
-                found.push((part(exclusive), metric, cnode, "exclusive", has_parts));
+                found.push((part(exclusive), metric, cnode, Flavour::Exclusive, has_parts));
             }
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
     for (_, metric, cnode, flavour, has_parts) in found {
+        let call = Call::Path(cnode, flavour);
         for own in [false, true] {
             if !own || has_parts {
-                selection(all, number, run, Some(cnode.0), flavour, metric, own);
+                selection(all, number, run, Selection { metric, own, call });
             }
         }
     }
