@@ -3,6 +3,7 @@
 //! Debian's Open MPI and MPICH by the names of their launchers, and those whose compilers `DWELL_MPICC` lists: their
 //! launcher is `mpiexec` in the same directory.
 
+#[allow(dead_code)] // Not every test program uses all of it.
 #[path = "../../../tests/needs.rs"]
 mod needs;
 

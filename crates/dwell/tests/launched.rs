@@ -1,5 +1,6 @@
 //! `dwell analyze` under a launcher, which starts several copies of it.
 
+#[allow(dead_code)] // Not every test program uses all of it.
 #[path = "../../../tests/needs.rs"]
 mod needs;
 mod support;
