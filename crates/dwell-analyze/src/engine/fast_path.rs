@@ -217,6 +217,9 @@ impl<P: Pattern> Player<'_, P> {
         };
         let path = lane.paths.call(&self.here.world.contexts, parent, region, site);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
+        if judged {
+            self.here.location.in_calls += length;
+        }
         let itself = match self.leaf.act {
             Act::Issued | Act::Done => self.book_issue(time, path, judged),
             Act::Absent | Act::Nothing | Act::Completed => {

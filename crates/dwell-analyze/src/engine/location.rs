@@ -89,6 +89,8 @@ pub(crate) struct Location {
     pub(crate) polls: Option<Run>,
     /// Group of the neighbours in the open neighbourhood collective.
     pub(crate) neighbours: Option<u32>,
+    /// Time in calls at which waits are judged and that have ended, in nanoseconds. All other time is computing.
+    pub(crate) in_calls: u64,
     /// Time of the last event in nanoseconds.
     pub(crate) now: u64,
     /// Time of the first event in nanoseconds.
@@ -142,6 +144,7 @@ impl Location {
             awaited: Vec::new(),
             polls: None,
             neighbours: None,
+            in_calls: 0,
             now: 0,
             first: None,
             events: 0,
@@ -170,6 +173,12 @@ impl Location {
         let is_caller = |frame: &Frame| frame.enter == run.last.caller;
         let caller = self.stack.iter().rev().find(|frame| is_caller(frame))?;
         (caller.inside == run.last.inside).then_some(run.begin)
+    }
+
+    /// Returns the time that the location has spent computing before the judged call that is open, in nanoseconds since
+    /// its first event.
+    pub(crate) fn computed_before(&self, enter: u64) -> u64 {
+        enter.saturating_sub(self.first.unwrap_or(enter)).saturating_sub(self.in_calls)
     }
 
     pub(crate) fn ended(&self) -> bool {

@@ -249,6 +249,7 @@ impl<P: Pattern> Player<'_, P> {
             return;
         }
         lane.judged = 0;
+        lane.in_calls += length;
         let account = self.charge(length, frame.path, frame.region, frame.traits);
         if frame.traits.has(Traits::ROWS) {
             self.here.location.paths.synchronise(
