@@ -305,7 +305,9 @@ impl<P: Pattern> Player<'_, P> {
             self.tested(time, frame);
         }
         let Here { process, location, .. } = &mut self.here;
-        process.touched.extend(location.touched.drain(..).map(|touched| (touched, time)));
+        if !location.touched.is_empty() {
+            process.touched.extend(location.touched.drain(..).map(|touched| (touched, time)));
+        }
     }
 
     /// Lets patterns judge a call that has ended.

@@ -121,7 +121,8 @@ impl Pattern for Collectives {
     }
 
     fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
-        let Some(open) = self.open.get_mut(call.location) else { return };
+        let open = self.open.get_mut(call.location).filter(|open| !open.is_empty());
+        let Some(open) = open else { return };
         let (account, leave) = (call.account, call.leave);
         for arrival in open.drain(..) {
             if let Some(number) = arrival.held {

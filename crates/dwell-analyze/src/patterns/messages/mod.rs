@@ -167,10 +167,13 @@ impl Pattern for Messages {
     }
 
     fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Sending>) {
-        let Some(open) = self.open.get_mut(call.location) else { return };
+        let tests = call.frame.traits.has(Traits::TESTS);
+        let has_messages =
+            |open: &&mut Open| tests || !open.is_empty() || !here.location.awaited.is_empty();
+        let open = self.open.get_mut(call.location).filter(has_messages);
+        let Some(open) = open else { return };
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
         let EndedCall { location, account, enter, leave, .. } = *call;
-        let tests = call.frame.traits.has(Traits::TESTS);
         if tests && call.operation == Some(Operation::Probe) {
             let before = open.probe.replace(Probe { location, account, enter, leave });
             inbox.unreceived += u64::from(before.is_some());
@@ -188,7 +191,7 @@ impl Pattern for Messages {
                 polled: None,
             });
         }
-        if open.receives.is_empty() && open.sends.is_empty() {
+        if open.is_empty() {
             return;
         }
         let mut receives = std::mem::take(&mut open.receives);
@@ -286,6 +289,11 @@ const UNMATCHED: &[(Wait, &str)] = &[
 const ELSEWHERE: &str = "what they waited for is not in the archive";
 
 impl Open {
+    /// Returns `true` if the call neither received nor sent anything.
+    fn is_empty(&self) -> bool {
+        self.receives.is_empty() && self.sends.is_empty()
+    }
+
     /// Posts a receive. Its message may be the one that a probe found before.
     fn post(&mut self, here: &mut Here<'_>, enter: u64) -> Posted {
         let probe = self.probe.take();
