@@ -176,6 +176,20 @@ waits! {
         remedy: "Balance the work before it, or synchronise fewer processes.",
         section: "wait-at-a-barrier-and-its-completion",
     }
+    /// The part of a wait at a barrier by which the last member to arrive has computed longer than this process.
+    BarrierImbalance {
+        id: "barrier_imbalance",
+        title: "Imbalance before Barrier",
+        class: None,
+        part_of: Some(Wait::BarrierWait),
+        certainty: Members,
+        places: only!("barrier_imbalance", "Imbalance before Barrier", Barrier),
+        aliases: &[],
+        measured: "computing of the last member to enter since the previous barrier - own computing since then, at most the wait",
+        meaning: "the last process to arrive at a barrier had computed longer than the others",
+        remedy: "Distribute the work of the phase before the barrier more evenly. The rest of the wait has another cause, such as communication of the last process.",
+        section: "wait-at-a-barrier-and-its-completion",
+    }
     /// A process leaves a barrier later than the first member does, although all have entered it.
     BarrierCompletion {
         id: "barrier_completion",

@@ -5,6 +5,7 @@
 //! Adding one takes its file, its line in the list below, and its row in the catalogue of `dwell_model::waits`.
 
 mod collectives;
+mod imbalance;
 pub(crate) mod inefficient;
 mod locks;
 mod messages;
@@ -240,6 +241,7 @@ macro_rules! list {
 
 list! {
     collectives: collectives::Collectives,
+    imbalance: imbalance::Imbalance,
     messages: messages::Messages,
     signals: signals::Signals,
     locks: locks::Locks,

@@ -1,0 +1,178 @@
+//! Imbalance before a barrier: the last process to arrive has computed longer than the one that waits.
+//!
+//! | | |
+//! |---|---|
+//! | pushes | every member tells the owner of the barrier how long it has computed since the last one |
+//! | answers | the owner, as soon as all members have arrived |
+//! | books | at each member that waited, on the path of its call, blamed on the member that came last |
+//!
+//! Computing is all time outside of the calls at which waits are judged. With the enter e of a member and its computing
+//! c since the previous barrier of the group, and E and C of the member that came last, the imbalance is the smaller of
+//! E - e and C - c, and never negative. It is a part of the wait at the barrier: the rest of that wait has another
+//! cause, such as a wait or a slow transfer of the last member.
+//!
+//! The call path of the barrier contains the phase of the program, as a function or a parameter, so the imbalance of
+//! each phase stands on paths of its own.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::waits::Wait;
+
+use crate::archive::system::Context;
+use crate::engine::accounts::Account;
+use crate::engine::booking::Booking;
+use crate::engine::call::EndedCall;
+use crate::engine::event::{Collective, Event, Way, What};
+use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
+use crate::engine::hash::Mixed;
+use crate::engine::here::Here;
+use crate::engine::owned::{Members, Owned};
+use crate::engine::pattern::{Pattern, Window};
+use crate::engine::quantity::Quantity;
+use crate::engine::transport::Message;
+
+outboxes! {
+    /// Messages to the owners of barriers.
+    Arriving => Arrived {
+        arrivals: Arrival;
+    }
+}
+
+/// The arrival of a member at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    context: u32,
+    sequence: u64,
+    process: u32,
+    location: u32,
+    account: Account,
+    enter: u64,
+    end: u64,
+    /// Time that the member has computed since the previous barrier of the group.
+    computed: u64,
+}
+
+impl Message for Arrival {}
+
+/// Imbalance before the barriers of the processes of a shard.
+#[derive(Debug)]
+pub(crate) struct Imbalance {
+    members: Owned<Member>,
+    /// Barriers of the open call of each location.
+    open: Owned<Vec<Arrival>>,
+    /// Members that have arrived at barriers which are not complete, by context and sequence number.
+    instances: BTreeMap<(u32, u64), Vec<Arrival>>,
+}
+
+/// Barriers of a process.
+#[derive(Debug, Default)]
+struct Member {
+    /// Number of collectives so far, by context.
+    counted: HashMap<u32, u64, Mixed>,
+    /// Time that a location had computed when it entered its last barrier of a context.
+    computed: HashMap<(u32, u32), u64, Mixed>,
+}
+
+impl Pattern for Imbalance {
+    type Questions = Arriving;
+    type Answers = ();
+    type Facts = ();
+
+    fn new(members: &Members) -> Self {
+        Self {
+            members: Owned::empty(members.processes.clone()),
+            open: Owned::empty(members.locations.clone()),
+            instances: BTreeMap::new(),
+        }
+    }
+
+    fn happened(&mut self, here: &mut Here<'_>, event: &Event<'_>, _: &mut Asking<'_, Arriving>) {
+        let What::Collective(Collective { context, way, sequence, .. }) = event.what else {
+            return;
+        };
+        let Some(member) = self.members.get_mut(here.process.index) else { return };
+        let Some(frame) = here.judged_call() else { return };
+        let counted = member.counted.entry(context).or_insert(0);
+        let sequence = sequence.unwrap_or(*counted);
+        *counted = sequence + 1;
+        let location = here.location.number;
+        let Some(open) = self.open.get_mut(location) else { return };
+        // Which members of an intercommunicator a barrier waits for depends on their groups.
+        let between = here.world.system.context(context).and_then(Context::sides).is_some();
+        if way != Way::Barrier || between {
+            return;
+        }
+        let computed = here.location.computed_before(frame.enter);
+        let before = member.computed.insert((location, context), computed).unwrap_or(0);
+        open.push(Arrival {
+            context,
+            sequence,
+            process: here.process.index,
+            location,
+            account: Account::NONE,
+            enter: frame.enter,
+            end: event.time,
+            computed: computed - before,
+        });
+    }
+
+    fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
+        let open = self.open.get_mut(call.location).filter(|open| !open.is_empty());
+        let Some(open) = open else { return };
+        for arrival in open.drain(..) {
+            let processes = here.world.system.processes.len().max(1) as u64;
+            let owner = arrival.sequence.wrapping_add(u64::from(arrival.context)) % processes;
+            out.own.arrivals.send(owner as u32, Arrival { account: call.account, ..arrival });
+        }
+    }
+
+    fn answer(
+        &mut self,
+        at: &mut Window<'_>,
+        arrived: Arrived,
+        _: &mut Asked,
+        out: &mut Answering<'_, ()>,
+    ) {
+        for arrival in arrived.arrivals.into_messages() {
+            let key = (arrival.context, arrival.sequence);
+            let list = self.instances.entry(key).or_default();
+            list.push(arrival);
+            let size = at.world.system.context(key.0).map_or(u32::MAX, |context| context.size);
+            if list.len() as u32 >= size
+                && let Some(list) = self.instances.remove(&key)
+            {
+                judge(&list, out.common);
+            }
+        }
+        if let Some(ended) = at.ended {
+            // Barriers that a member will never enter are not judged.
+            let ended = |process: u32| ended.get(process as usize).copied().unwrap_or(true);
+            self.instances.retain(|key, list| {
+                let here = |process: u32| list.iter().any(|it| it.process == process);
+                let context = at.world.system.context(key.0);
+                context.is_some_and(|it| it.processes().any(|it| !ended(it) && !here(it)))
+            });
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.instances.values().map(|list| list.capacity() * size_of::<Arrival>() + 64).sum()
+    }
+}
+
+/// Books the imbalance of a barrier that is complete.
+fn judge(list: &[Arrival], out: &mut Answers) {
+    let Some(last) = list.iter().max_by_key(|it| (it.enter, it.process, it.location)) else {
+        return;
+    };
+    for it in list {
+        let wait = last.enter.min(it.end).saturating_sub(it.enter);
+        let amount = last.computed.saturating_sub(it.computed).min(wait);
+        if amount > 0 {
+            let Arrival { process, location, account, enter: begin, .. } = *it;
+            let (what, blamed) = (Quantity::Wait(Wait::BarrierImbalance), Some(last.process));
+            let booking = Booking { location, account, what, amount, begin, blamed, left: None };
+            out.bookings.send(process, booking);
+        }
+    }
+}
