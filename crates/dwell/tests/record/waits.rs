@@ -76,6 +76,12 @@ fn barriers() {
 }
 
 #[test]
+fn imbalance_before_barriers() {
+    let Some(trials) = trials(2, &[], &["barrier"]) else { return };
+    trials.find_cause("barrier", "shmem_barrier_imbalance");
+}
+
+#[test]
 fn all_to_all() {
     let Some(trials) = shared() else { return };
     trials.find("reduce", "nxn_wait", "shmem_long_sum_to_all", "PE 0");
