@@ -49,9 +49,10 @@ export function percent(share: number): string {
   return Number.isFinite(share) ? `${fixed(100 * share, 1)} %` : "new";
 }
 
-/** A time between two bounds, or one time if they are equal. */
+/** A time between two bounds, or one time if both read the same. */
 export function bounds(least: number, most: number): string {
-  return most > least ? `${seconds(least)} to ${seconds(most)}` : seconds(least);
+  const [low, high] = [seconds(least), seconds(most)];
+  return low === high ? low : `${low} to ${high}`;
 }
 
 /** A share between two bounds, or one if both read the same. A share above 0 never reads as 0. */

@@ -104,19 +104,19 @@ confidence: Confidence | null,
 /**
  * Condition under which the wait holds, such as the latency of the network.
  */
-condition: string | null, explanation: string, remedy: string, visits: number | null,
+condition: string | null, explanation: string, remedy: string,
 /**
- * Number of calls that waited.
+ * Sentence about the number of calls that waited; null if the report does not say.
  */
-calls: number | null,
+how_often: string | null,
+/**
+ * Sentence about the longest wait of a single call.
+ */
+worst_text: string | null,
 /**
  * The longest wait of a single call.
  */
-worst: Instance | null,
-/**
- * Number of locations that waited.
- */
-locations: number | null, origins: Share[], targets: Share[], };
+worst: Instance | null, origins: Share[], targets: Share[], };
 
 export type Note = {
 /**

@@ -94,11 +94,12 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Writes a time between two bounds, given in seconds: `1.500 ms to 2.000 s`, or one time if they are equal.
+/// Writes a time between two bounds, given in seconds: `1.500 ms to 2.000 s`, or one time if both read the same.
 pub fn bounds(least: f64, most: f64) -> String {
-    match most > least {
-        true => format!("{} to {}", seconds(least), seconds(most)),
-        false => seconds(least),
+    let (low, high) = (seconds(least), seconds(most));
+    match low == high {
+        true => low,
+        false => format!("{low} to {high}"),
     }
 }
 

@@ -3,6 +3,7 @@
 use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 use dwell_model::{armci, caf, ga, mpi, shmem};
+use dwell_report::findings::words::{self, Often, OneWait};
 use dwell_report::findings::{self, Entry, Findings, Phase, Share, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
 use dwell_report::{CnodeId, Flavour, Owner, Result, share};
@@ -169,11 +170,17 @@ fn facts(run: &Run) -> Vec<Fact> {
 
 /// Returns the findings of `dwell analyze`, and the entries that list them.
 fn recorded(run: &Run, document: &Findings) -> (Vec<Finding>, Vec<Entry>) {
-    // Version 1 does not say how many calls waited.
-    let counted = document.version >= 2;
-    let listed = document.findings.iter().take(LISTED);
-    let findings =
-        listed.map(|it| Finding { calls: counted.then_some(it.calls as f64), ..finding(run, it) });
+    let locations = run.query.meta().locations().len() as u64;
+    let findings = document.findings.iter().take(LISTED).map(|it| Finding {
+        how_often: Some(words::how_often(&Often {
+            visits: it.visits,
+            // Version 1 does not say how many calls waited.
+            waited: (document.version >= 2).then_some(it.calls),
+            seconds: (it.seconds, it.seconds_at_most),
+            locations: (it.locations, locations),
+        })),
+        ..finding(run, it)
+    });
     (findings.collect(), document.entries.clone())
 }
 
@@ -192,10 +199,15 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
     let region = last.map_or("?", |step| step.region.as_str());
     let metric = meta.find_metric(&found.metric);
     let title = metric.and_then(|it| meta.metric(it)).map(|it| it.disp_name.to_owned());
-    let condition = found.latency_seconds.map(|latency| match latency {
-        0.0 => "assuming no latency of requests, which the archive does not contain".to_owned(),
-        latency => format!("assuming that requests take at least {}", seconds_text(latency)),
-    });
+    let one_wait = |it: &findings::Instance| {
+        words::one_wait(&OneWait {
+            who: &it.who,
+            on_whom: it.on_whom.as_deref(),
+            seconds: it.seconds_at_most,
+            is_bound: found.seconds_at_most > found.seconds,
+            begin: it.begin_seconds,
+        })
+    };
     // The number holds only for the report it was written with. Equal names are the evidence.
     let numbered = Some(CnodeId(found.call_path))
         .filter(|&it| meta.callee(it).is_some_and(|callee| callee.name == region));
@@ -215,13 +227,12 @@ fn finding(run: &Run, found: &findings::Finding) -> Finding {
         seconds_at_most: found.seconds_at_most,
         share: found.share,
         confidence: found.confidence,
-        condition,
+        condition: found.latency_seconds.map(words::latency),
         explanation: found.explanation.clone(),
         remedy: found.remedy.clone(),
-        visits: Some(found.visits as f64),
-        calls: Some(found.calls as f64),
+        how_often: None,
+        worst_text: found.worst.as_ref().map(one_wait),
         worst: found.worst.clone(),
-        locations: Some(found.locations as f64),
         origins: found.origins.clone(),
         targets: found.targets.clone(),
     }
@@ -255,6 +266,17 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
         let cnode = meta.cnode(wait_at.cnode);
         let visits = meta.find_metric("visits").filter(|&it| query.is_readable(it));
         let visits = visits.map(|it| query.totals(it)).transpose()?;
+        let visits = visits
+            .map(|it| wait_at.cnodes().iter().map(|&at| it.get(at, Flavour::Exclusive)).sum());
+        let how_often = visits.map(|visits: f64| {
+            let waiting = row.iter().filter(|it| **it > 0.0).count();
+            words::how_often(&Often {
+                visits: visits as u64,
+                waited: None,
+                seconds: (wait_at.value, wait_at.value),
+                locations: (waiting as u64, row.len() as u64),
+            })
+        });
         findings.push(Finding {
             title: about.map_or("?", |it| it.disp_name).to_owned(),
             pattern: words.map_or("", |it| it.id).to_owned(),
@@ -274,11 +296,9 @@ fn computed(run: &Run, time: f64) -> Result<(Vec<Finding>, Vec<Entry>)> {
             condition: None,
             explanation: words.map_or("", |it| it.meaning).to_owned(),
             remedy: words.map_or("", |it| it.remedy).to_owned(),
-            visits: visits
-                .map(|it| wait_at.cnodes().iter().map(|&at| it.get(at, Flavour::Exclusive)).sum()),
-            calls: None,
+            how_often,
+            worst_text: None,
             worst: None,
-            locations: Some(row.iter().filter(|it| **it > 0.0).count() as f64),
             origins: worst
                 .iter()
                 .map(|&(location, seconds)| Share {
@@ -314,29 +334,20 @@ fn notes(run: &Run) -> Vec<Note> {
         note("damaged", it.clone());
     }
     for it in &document.inefficient {
-        let place = match it.path.last() {
-            Some(Step { region, file, line: Some(line), .. }) => {
-                let file = file.as_deref().unwrap_or_default().rsplit('/').next();
-                format!("{region} at {}:{line}", file.unwrap_or_default())
-            }
-            _ => last_region(&it.path).to_owned(),
-        };
+        let place = place(&it.path);
         let (least, most) = (seconds_text(it.seconds), seconds_text(it.seconds_at_most));
         let (why, remedy) = (&it.explanation, &it.remedy);
         note("inefficient", format!("{place}: {why}. {least} to {most} could be saved. {remedy}"));
     }
     for it in document.unexplained.iter().filter(|it| it.is_finding) {
-        let (place, time) = (last_region(&it.path), seconds_text(it.seconds));
+        let (place, time) = (place(&it.path), seconds_text(it.seconds));
         note(
             "unexplained",
             format!("{place} takes {time} more than such calls take, and no wait explains it."),
         );
     }
-    for findings::Crowd { node, processes, cores } in &document.crowds {
-        note(
-            "unexplained",
-            format!("More processes than cores on {node}: {processes} share {cores}."),
-        );
+    for it in &document.crowds {
+        note("unexplained", sentence(&words::crowd(&it.node, it.processes, it.cores)));
     }
     for it in &document.not_computed {
         let what = it.pattern.replace('_', " ");
@@ -346,17 +357,28 @@ fn notes(run: &Run) -> Vec<Note> {
         };
         note("not computed", format!("{what}{of}: {}", it.reason));
     }
-    if let Some(it) = document.polling.first() {
-        let (calls, region) = (grouped(it.calls), last_region(&it.path));
-        note(
-            "polling",
-            format!("{calls} calls of {region} test again and again; that counts as computing."),
-        );
+    if let Some(longest) = document.polling.first() {
+        let calls = document.polling.iter().map(|it| it.calls).sum();
+        let time = document.polling.iter().map(|it| it.seconds).sum();
+        note("polling", sentence(&words::polling(calls, time, &place(&longest.path))));
     }
     notes
 }
 
-/// Returns the name of the last call of a path.
-fn last_region(path: &[Step]) -> &str {
-    path.last().map_or("", |step| step.region.as_str())
+/// Returns the name of the last call of a path, with file and line where they are known.
+fn place(path: &[Step]) -> String {
+    match path.last() {
+        Some(Step { region, file: Some(file), line: Some(line), .. }) => {
+            format!("{region} at {}:{line}", file.rsplit('/').next().unwrap_or(file))
+        }
+        Some(step) => step.region.clone(),
+        None => String::new(),
+    }
+}
+
+/// Makes a sentence of a text: with a capital letter, and with a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }

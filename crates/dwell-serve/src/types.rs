@@ -129,14 +129,13 @@ crossing! {
         condition: Option<String>,
         explanation: String,
         remedy: String,
-        visits: Option<f64>,
-        /// Number of calls that waited.
-        calls: Option<f64>,
+        /// Sentence about the number of calls that waited; null if the report does not say.
+        how_often: Option<String>,
+        /// Sentence about the longest wait of a single call.
+        worst_text: Option<String>,
         /// The longest wait of a single call.
         #[cfg_attr(test, ts(type = "Instance | null"))]
         worst: Option<Instance>,
-        /// Number of locations that waited.
-        locations: Option<f64>,
         #[cfg_attr(test, ts(type = "Share[]"))]
         origins: Vec<Share>,
         #[cfg_attr(test, ts(type = "Share[]"))]

@@ -282,15 +282,14 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
   const metric = finding.metric === null ? undefined : models?.metrics.list[finding.metric]?.name;
   const call = finding.call === null ? undefined : models?.calls.list[models.calls.from[0][finding.call] ?? -1]?.key;
   const to = (view: string) => link({ view, metric, call, own: undefined, self: undefined, finding: at });
-  const bounded = finding.seconds_at_most > finding.seconds;
   return (
     <>
       <p class="why">{sentence(finding.explanation)} <span class="remedy">{finding.remedy}</span></p>
       <dl class="finding-facts">
         <dt>Path</dt>
         <dd class="path">{finding.path.map((name, n) => [n > 0 && <span class="sep"> / </span>, <code>{name}</code>])}</dd>
-        {finding.visits !== null && <><dt>How often</dt><dd>{howOften(finding)}</dd></>}
-        {finding.worst && <><dt>Worst</dt><dd>{worst(finding.worst, bounded)}</dd></>}
+        {finding.how_often && <><dt>How often</dt><dd>{finding.how_often}</dd></>}
+        {finding.worst_text && <><dt>Worst</dt><dd>{finding.worst_text}</dd></>}
         {finding.worst?.meanwhile && (
           <>
             <dt>Meanwhile</dt>
@@ -309,19 +308,6 @@ function Part({ finding, at, models }: { finding: Finding; at: number; models: M
       </p>
     </>
   );
-}
-
-function howOften(finding: Finding): string {
-  const visits = `${grouped(finding.visits ?? 0)} ${finding.visits === 1 ? "call" : "calls"}`;
-  const where = finding.locations === null ? "" : `; at ${grouped(finding.locations)} ${finding.locations === 1 ? "location" : "locations"}`;
-  if (finding.calls === null) return visits + where;
-  const mean = boundsOf({ seconds: finding.seconds / finding.calls, seconds_at_most: finding.seconds_at_most / finding.calls });
-  return `${grouped(finding.calls)} of ${visits} waited${finding.calls > 1 ? `, ${mean} on average` : ""}${where}`;
-}
-
-function worst(it: Instance, bounded: boolean): string {
-  const partner = it.on_whom ? ` for ${it.on_whom}` : "";
-  return `${it.who} waited ${bounded ? "up to " : ""}${seconds(it.seconds_at_most)}${partner}, from ${seconds(it.begin_seconds)} on`;
 }
 
 /** What the process that was waited for did meanwhile. */

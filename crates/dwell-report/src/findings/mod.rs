@@ -13,6 +13,7 @@
 mod read;
 #[cfg(test)]
 mod tests;
+pub mod words;
 
 pub use read::Unreadable;
 

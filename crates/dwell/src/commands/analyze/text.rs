@@ -6,10 +6,11 @@ use std::path::Path;
 use dwell_analyze::{
     Analysis, Entry, Finding, Inefficiency, Instance, Meanwhile, Phase, Ranked, Serves,
 };
+use dwell_report::findings::words::{self as sentences, Often, OneWait};
 
 use super::advice::Advice;
 use super::inefficient::evidence;
-use super::words::{amount, call, counted, meaning, path, percent, shares, time};
+use super::words::{amount, call, counted, in_seconds, meaning, path, percent, shares, time};
 use crate::format::{grouped, shorten, wrap};
 use crate::terminal::visible;
 
@@ -305,10 +306,7 @@ fn unexplained(page: &mut Page, analysis: &Analysis) {
         page.item(&format!("and {rest} more in findings.json"));
     }
     for it in analysis.crowds() {
-        let (node, processes, cores) = (visible(&it.node), it.processes, it.cores);
-        page.item(&format!(
-            "more processes than cores on {node}: {processes} processes share {cores} cores"
-        ));
+        page.item(&sentences::crowd(&visible(&it.node), it.processes, it.cores));
     }
 }
 
@@ -321,50 +319,32 @@ fn polling(page: &mut Page, analysis: &Analysis) {
         [] => String::new(),
         some => format!(", ended by {}", shares(some)),
     };
-    page.say(
-        &format!(
-            "polling: {} test again and again, for {}; it counts as computing. Most: {}{ended}",
-            counted(loops.iter().map(|it| it.calls).sum(), "call", "calls"),
-            time(loops.iter().map(|it| it.nanoseconds).sum()),
-            call(&longest.path)
-        ),
-        2,
-    );
+    let calls = loops.iter().map(|it| it.calls).sum();
+    let time = in_seconds(loops.iter().map(|it| it.nanoseconds).sum());
+    let told = sentences::polling(calls, time, &call(&longest.path));
+    page.say(&format!("polling: {told}{ended}"), 2);
 }
 
 /// Returns the number of calls that waited, their mean wait, and the number of locations.
 fn how_often(finding: &Finding, locations: u64) -> String {
-    let calls = counted(finding.visits, "call", "calls");
-    let waited = match finding.calls {
-        all if all == finding.visits && all == 1 => "the only call waited".to_owned(),
-        all if all == finding.visits => format!("all {calls} waited"),
-        some => format!("{} of {calls} waited", grouped(some)),
-    };
-    let each = |sum: u64| sum / finding.calls.max(1);
-    let mean = match finding.calls {
-        0 | 1 => String::new(),
-        _ => {
-            let mean = amount((each(finding.nanoseconds), each(finding.at_most)));
-            format!(", {mean} on average")
-        }
-    };
-    format!(
-        "{waited}{mean}; {} of {}",
-        grouped(finding.locations),
-        counted(locations, "location", "locations")
-    )
+    sentences::how_often(&Often {
+        visits: finding.visits,
+        waited: Some(finding.calls),
+        seconds: (in_seconds(finding.nanoseconds), in_seconds(finding.at_most)),
+        locations: (finding.locations, locations),
+    })
 }
 
 /// Describes a single wait.
 fn instance(it: &Instance, is_bound: bool) -> String {
-    let partner = it.partner.as_ref().map_or(String::new(), |who| format!(" for {}", visible(who)));
-    format!(
-        "{} waited {}{}{partner}, from {} on",
-        visible(&it.process),
-        if is_bound { "up to " } else { "" },
-        time(it.nanoseconds),
-        time(it.begin)
-    )
+    let partner = it.partner.as_deref().map(visible);
+    sentences::one_wait(&OneWait {
+        who: &visible(&it.process),
+        on_whom: partner.as_deref(),
+        seconds: in_seconds(it.nanoseconds),
+        is_bound,
+        begin: in_seconds(it.begin),
+    })
 }
 
 /// Greatest number of calls of a partner that the summary names.
@@ -411,10 +391,7 @@ fn meanwhile(who: &str, doing: &Meanwhile, of_progress: bool) -> String {
 fn how_sure(finding: &Finding) -> String {
     let word = finding.confidence.name();
     match finding.latency {
-        Some(0) => {
-            format!("{word}, assuming no latency of requests, which the archive does not contain")
-        }
-        Some(latency) => format!("{word}, assuming that requests take at least {}", time(latency)),
+        Some(latency) => format!("{word}, {}", sentences::latency(in_seconds(latency))),
         None => word.to_owned(),
     }
 }

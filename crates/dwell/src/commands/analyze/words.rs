@@ -4,8 +4,9 @@ use std::path::Path;
 
 use dwell_analyze::{Share, Step};
 use dwell_model::waits::Wait;
+pub(super) use dwell_report::findings::words::counted;
 
-use crate::format::{bounds, grouped, percents, seconds};
+use crate::format::{bounds, percents, seconds};
 use crate::terminal::visible;
 
 /// Returns the explanation of a wait or of inefficient communication by its id. Tests check that every id has one.
@@ -22,11 +23,6 @@ pub(super) fn in_seconds(nanoseconds: u64) -> f64 {
 /// Formats a time with its unit.
 pub(super) fn time(nanoseconds: u64) -> String {
     seconds(in_seconds(nanoseconds))
-}
-
-/// Formats a number of things, in singular or plural.
-pub(super) fn counted(number: u64, one: &str, several: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { several })
 }
 
 /// Formats one time, or both bounds if they differ.
