@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Refused, Session } from "./types";
 
 export class Refusal extends Error {
   constructor(readonly status: number, message: string) {
@@ -65,7 +66,7 @@ async function exchange(code: string): Promise<void> {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
   });
-  const body = (await answer.json()) as { secret?: string; error?: string };
+  const body = (await answer.json()) as Partial<Session & Refused>;
   if (body.secret) {
     secret = body.secret;
     sessionStorage.setItem(SECRET, secret);
@@ -111,7 +112,7 @@ async function fetchAnswer(what: string): Promise<unknown> {
   }
   const answer = await fetch(`/api/v1/${what}`, { headers: { authorization: `Bearer ${secret}` } });
   if (!answer.ok) {
-    const body = (await answer.json().catch(() => ({}))) as { error?: string };
+    const body = (await answer.json().catch(() => ({}))) as Partial<Refused>;
     if (answer.status === 401) admitted.value = "no";
     throw new Refusal(answer.status, body.error ?? `The server answers ${answer.status}.`);
   }

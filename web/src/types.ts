@@ -2,6 +2,18 @@
 
 import type { Confidence, Entry, Instance, Share } from "./findings";
 
+export type Session = {
+/**
+ * Secret of the session, which every request must state.
+ */
+secret: string, };
+
+export type Refused = {
+/**
+ * Reason in words for a user.
+ */
+error: string, };
+
 export type Runs = {
 /**
  * Version of this interface.

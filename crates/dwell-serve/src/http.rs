@@ -15,7 +15,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::answers::{Answer, Fault, answer};
@@ -23,6 +23,7 @@ use crate::connections::Guest;
 use crate::keys::Keys;
 use crate::page::ASSETS;
 use crate::run::Run;
+use crate::types::{Refused, Session};
 
 /// The number of requests that are answered concurrently. Others wait.
 const AT_ONCE: usize = 4;
@@ -186,8 +187,20 @@ fn is_known_to(shared: &Shared, headers: &HeaderMap) -> bool {
 }
 
 fn fault(status: StatusCode, why: &str) -> Response {
-    let body = json!({ "error": why }).to_string();
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+    (status, json(&Refused { error: why.to_owned() })).into_response()
+}
+
+/// Returns an answer in JSON.
+fn json(value: &impl Serialize) -> Response {
+    // The types that cross HTTP can always be written.
+    let body = serde_json::to_string(value).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// The body of a request for a session.
+#[derive(Deserialize)]
+struct Code {
+    code: String,
 }
 
 /// Exchanges a one-time code for the secret of a new session.
@@ -207,13 +220,9 @@ async fn session(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         }
         Err(_) => return fault(StatusCode::REQUEST_TIMEOUT, "the code was not received in time"),
     };
-    let value: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
-    let code = value.as_ref().and_then(|it| it.get("code")).and_then(serde_json::Value::as_str);
-    match shared.keys.exchange(code.unwrap_or_default()) {
-        Ok(Some(secret)) => {
-            let body = json!({ "secret": secret }).to_string();
-            ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-        }
+    let code = serde_json::from_slice(&body).map_or(String::new(), |it: Code| it.code);
+    match shared.keys.exchange(&code) {
+        Ok(Some(secret)) => json(&Session { secret }),
         Ok(None) => {
             let why = "the code is wrong, or was used before; press Enter where `dwell view` runs for another";
             fault(StatusCode::FORBIDDEN, why)

@@ -37,6 +37,18 @@ macro_rules! crossing {
 }
 
 crossing! {
+    /// The answer to a code that is right.
+    struct Session {
+        /// Secret of the session, which every request must state.
+        secret: String,
+    }
+
+    /// The answer to a request that fails.
+    struct Refused {
+        /// Reason in words for a user.
+        error: String,
+    }
+
     /// The runs that are served.
     struct Runs {
         /// Version of this interface.
