@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `exchange` | sends random bytes between all pairs, checks them, and checks reductions and broadcasts |
 //! | `fail HOW` | the last rank fails in the way named: see [`fail`] |
-//! | `time` | prints the time of one exchange with one message for every pair |
+//! | `time` | prints the time of one exchange with one message for every pair. With `work=MILLIONS` one rank computes that many numbers before it, another one each time |
 //!
 //! Options follow as `name=value`: `rounds`, `bytes`, `piece`, `timeout` (seconds), `waiting=spin`.
 
@@ -51,7 +51,7 @@ fn run(launch: &Launch, arguments: &[String]) -> Result<u8, Error> {
     match first {
         "exchange" => exchange(world, number("rounds", 20)),
         "fail" => fail(world, how),
-        "time" => time(world, number("rounds", 1000), number("bytes", 64)),
+        "time" => time(world, number("rounds", 1000), number("bytes", 64), number("work", 0)),
         other => panic!("there is no `{other}`"),
     }
 }
@@ -173,7 +173,7 @@ fn fail(mut world: World, how: &str) -> Result<u8, Error> {
     world.finish(0)
 }
 
-fn time(mut world: World, rounds: usize, bytes: usize) -> Result<u8, Error> {
+fn time(mut world: World, rounds: usize, bytes: usize, work: usize) -> Result<u8, Error> {
     let (mut out, mut into) = (vec![Vec::new(); world.size()], Vec::new());
     let mut times = Vec::with_capacity(rounds);
     let rank = world.rank();
@@ -182,6 +182,11 @@ fn time(mut world: World, rounds: usize, bytes: usize) -> Result<u8, Error> {
         let others = out.iter_mut().enumerate().filter(|(to, _)| *to != rank);
         others.for_each(|(_, buffer): (usize, &mut Vec<u8>)| buffer.resize(bytes, round as u8));
         let began = Instant::now();
+        if round % world.size() == rank {
+            let mut random = Random::of(round, rank, 0);
+            let sum = (0..work * 1_000_000).fold(0, |sum: u64, _| sum.wrapping_add(random.next()));
+            std::hint::black_box(sum);
+        }
         world.exchange("questions", &mut out, &mut into)?;
         if round >= warm {
             times.push(began.elapsed().as_nanos() as u64);

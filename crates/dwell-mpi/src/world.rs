@@ -40,7 +40,7 @@ impl Default for Options {
 /// Behaviour of a process that waits for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// Test some times in a row, then sleep between tests, so that other processes of the node can use the core.
+    /// Test some times in a row and let other processes run in between, then sleep between tests.
     Sleep,
     /// Test again at once. Useful for measurements only.
     Spin,
@@ -392,6 +392,7 @@ impl Patience {
         self.idle = if ended { 0 } else { self.idle.saturating_add(1) };
         match self.sleep() {
             Some(time) => thread::sleep(time),
+            None if self.waiting == Waiting::Sleep => thread::yield_now(),
             None => std::hint::spin_loop(),
         }
         self.idle.is_multiple_of(16)
