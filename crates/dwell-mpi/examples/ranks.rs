@@ -2,7 +2,7 @@
 //!
 //! | first argument | what it does |
 //! |---|---|
-//! | `exchange` | sends random bytes between all pairs, checks them, and checks reductions and broadcasts |
+//! | `exchange` | sends random bytes between all pairs, checks them, and checks agreements, joining and broadcasts |
 //! | `fail HOW` | the last rank fails in the way named: see [`fail`] |
 //! | `time` | prints the time of one exchange with one message for every pair. With `work=MILLIONS` one rank computes that many numbers before it, another one each time |
 //!
@@ -11,7 +11,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use dwell_mpi::{Error, Launch, Options, Waiting, World};
+use dwell_mpi::{Agreement, Error, Launch, Options, Waiting, World};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -86,7 +86,7 @@ impl Random {
 
 fn exchange(mut world: World, rounds: usize) -> Result<u8, Error> {
     let (rank, size) = (world.rank(), world.size());
-    let (mut out, mut into, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut out, mut into) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         out.resize_with(size, Vec::new);
         for (to, bytes) in out.iter_mut().enumerate() {
@@ -95,7 +95,7 @@ fn exchange(mut world: World, rounds: usize) -> Result<u8, Error> {
         }
         world.exchange("questions", &mut out, &mut into)?;
         for (from, bytes) in into.iter().enumerate() {
-            expected.clear();
+            let mut expected = Vec::new();
             Random::of(round, from, rank).bytes(&mut expected);
             assert!(
                 *bytes == expected,
@@ -112,20 +112,31 @@ fn exchange(mut world: World, rounds: usize) -> Result<u8, Error> {
         let joined = |join: fn(u64, u64) -> u64| {
             all().reduce(|a, b| [join(a[0], b[0]), join(a[1], b[1])]).unwrap()
         };
-        let mut numbers = mine(rank).to_vec();
-        world.least("floors", &mut numbers)?;
-        assert_eq!(numbers, joined(u64::min));
-        numbers = mine(rank).to_vec();
-        world.most("memory", &mut numbers)?;
-        assert_eq!(numbers, joined(u64::max));
-        numbers = mine(rank).to_vec();
-        world.sum("events", &mut numbers)?;
-        assert_eq!(numbers, joined(u64::wrapping_add));
-        numbers = mine(rank).to_vec();
-        world.bits("rows", &mut numbers)?;
-        assert_eq!(numbers, joined(|a, b| a | b));
-        numbers.clear();
-        world.sum("nothing", &mut numbers)?;
+        let numbers = || mine(rank).to_vec();
+        let agreed = world.agree(
+            "floors",
+            Agreement { least: numbers(), most: numbers(), sum: numbers(), bits: numbers() },
+        )?;
+        assert_eq!(agreed.least, joined(u64::min));
+        assert_eq!(agreed.most, joined(u64::max));
+        assert_eq!(agreed.sum, joined(u64::wrapping_add));
+        assert_eq!(agreed.bits, joined(|a, b| a | b));
+        assert_eq!(world.agree("nothing", Agreement::default())?, Agreement::default());
+
+        // A list of all ranks in their order, with what they add.
+        let mut expected = Vec::new();
+        let own = |rank: usize, to: &mut Vec<u8>| {
+            to.push(rank as u8);
+            Random::of(round, rank, rank).bytes(to);
+        };
+        let mut bytes = Vec::new();
+        own(rank, &mut bytes);
+        let all = world.join_all("trees", bytes, |bytes, more| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        })?;
+        (0..size).for_each(|rank| own(rank, &mut expected));
+        assert!(all == (rank == 0).then_some(expected), "round {round}: joined");
 
         let root = round % size;
         let mut bytes = vec![rank as u8; rank];
@@ -134,7 +145,7 @@ fn exchange(mut world: World, rounds: usize) -> Result<u8, Error> {
             Random::of(round, 0, 0).bytes(&mut bytes);
         }
         world.broadcast("definitions", root, &mut bytes)?;
-        expected.clear();
+        let mut expected = Vec::new();
         Random::of(round, 0, 0).bytes(&mut expected);
         assert!(bytes == expected, "round {round}: broadcast of {} bytes", bytes.len());
         world.barrier("the end of a round")?;
@@ -194,8 +205,8 @@ fn time(mut world: World, rounds: usize, bytes: usize, work: usize) -> Result<u8
     }
     let total: u64 = times.iter().sum();
     times.sort_unstable();
-    let mut slowest = vec![total / rounds as u64, times[times.len() / 2]];
-    world.most("times", &mut slowest)?;
+    let most = vec![total / rounds as u64, times[times.len() / 2]];
+    let slowest = world.agree("times", Agreement { most, ..Agreement::default() })?.most;
     if rank == 0 {
         let [mean, median] = [slowest[0], slowest[1]].map(|it| it as f64 / 1e3);
         let size = world.size();

@@ -286,7 +286,6 @@ impl Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduction {
     Least,
-    Most,
     Sum,
     Bits,
 }
@@ -440,8 +439,7 @@ impl<'m> Pending<'m> {
 
     /// Joins lists of numbers of the same length of all processes. The list that comes back second has the result.
     ///
-    /// [`Reduction::Least`] and [`Reduction::Most`] compare numbers as signed ones: MPICH 4.0.2 does so even where their
-    /// type is unsigned.
+    /// [`Reduction::Least`] compares numbers as signed ones: MPICH 4.0.2 does so even where their type is unsigned.
     pub(crate) fn reduce(&mut self, numbers: Vec<u64>, how: Reduction) -> Result<(), Error> {
         let length = int(numbers.len());
         let (from, to) = self.lend_numbers(numbers);
@@ -450,7 +448,6 @@ impl<'m> Pending<'m> {
         let abi = &library.abi;
         let (datatype, operation) = match how {
             Reduction::Least => (abi.int64, abi.min),
-            Reduction::Most => (abi.int64, abi.max),
             Reduction::Sum => (abi.uint64, abi.sum),
             Reduction::Bits => (abi.uint64, abi.bits),
         };

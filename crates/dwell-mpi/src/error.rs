@@ -60,7 +60,14 @@ pub enum Error {
         /// Time allowed, in seconds.
         seconds: u64,
     },
-    /// Another process is at another step, or what it sent cannot be understood.
+    /// Another process is at another step.
+    Apart {
+        /// Name of the step that this process is in.
+        step: &'static str,
+        /// The other process, if it is known.
+        rank: Option<usize>,
+    },
+    /// A message from another process cannot be understood.
     Garbled {
         /// The process that sent it.
         rank: usize,
@@ -111,6 +118,13 @@ impl fmt::Display for Error {
                 "not all processes came to `{step}` within {seconds} s; one may have failed, be stopped or be out of \
                  reach (--timeout allows more time)"
             ),
+            Self::Apart { step, rank } => {
+                let other = rank.map_or("another one".into(), |rank| format!("rank {rank}"));
+                write!(
+                    out,
+                    "this process is at `{step}`, and {other} is not; do all run the same dwell?"
+                )
+            }
             Self::Garbled { rank, reason } => write!(out, "message from rank {rank}: {reason}"),
         }
     }

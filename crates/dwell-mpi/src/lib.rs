@@ -5,8 +5,8 @@
 //! loads nothing.
 //!
 //! * [`Launch`] recognises the launcher from its variables, without MPI.
-//! * [`World`] joins the processes of a launch: exchange of bytes between all pairs, reductions, broadcast, barrier. It
-//!   waits by sleeping, and never longer than a time limit.
+//! * [`World`] joins the processes of a launch: exchange of bytes between all pairs, agreement on numbers, joining along a
+//!   tree, broadcast, barrier. It waits by sleeping, and never longer than a time limit.
 //! * [`parcel`] lays out what one process sends to another, so that a reader can check it.
 //!
 //! # Example
@@ -44,4 +44,4 @@ mod world;
 
 pub use error::{Error, LIBRARY};
 pub use launch::{Launch, Launcher};
-pub use world::{Options, Traffic, Waiting, World};
+pub use world::{Agreement, Options, Traffic, Waiting, World};

@@ -54,6 +54,10 @@ const SAME: u32 = 32;
 /// Time that `MPI_Abort` and the thread that waits for others get beyond the deadline.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Difference between an unsigned number and a signed one with the same place in the order.
+const SIGN: u64 = 1 << 63;
+/// Size of what precedes bytes on their way along a tree.
+const HEAD: usize = 16;
 /// Time in which a launcher passes a message on.
 const TO_PASS_ON: Duration = Duration::from_millis(200);
 
@@ -68,6 +72,20 @@ pub struct Traffic {
     pub bytes: u64,
     /// Time that this process waited for operations to end.
     pub waited: Duration,
+}
+
+/// Numbers of which all processes [agree](World::agree) on the least, the greatest, the sum or the bits: those of each
+/// process before, and the result, which is the same at all of them, afterwards.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Each is replaced by the least of all processes at its index.
+    pub least: Vec<u64>,
+    /// Each is replaced by the greatest of all processes at its index.
+    pub most: Vec<u64>,
+    /// Each is replaced by the sum over all processes, which wraps around.
+    pub sum: Vec<u64>,
+    /// Each is replaced by the bits that any process has set.
+    pub bits: Vec<u64>,
 }
 
 /// All processes of a launch. Every method that communicates must be called by all of them, in the same order.
@@ -170,10 +188,7 @@ impl World {
             let garbled = |reason| Error::Garbled { rank: from, reason };
             let &[length, theirs] = said else { continue };
             if theirs != check {
-                let reason = "it is at another step than this one, which is at";
-                return Err(garbled(format!(
-                    "{reason} `{step}`: do all ranks run the same dwell?"
-                )));
+                return Err(Error::Apart { step, rank: Some(from) });
             }
             let length = usize::try_from(length);
             let length = length.map_err(|_| garbled("it is too long".into()))?;
@@ -213,55 +228,42 @@ impl World {
         Ok(())
     }
 
-    /// Replaces each number by the least of all processes at this place. All must have as many numbers.
+    /// Joins numbers of all processes. All must pass as many of each kind.
     ///
     /// # Errors
-    /// If MPI fails, or not all processes come within the time allowed.
-    pub fn least(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
-        self.reduce(step, numbers, Reduction::Least)
-    }
-
-    /// Same as [`least`](Self::least), with the greatest.
-    ///
-    /// # Errors
-    /// As for [`least`](Self::least).
-    pub fn most(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
-        self.reduce(step, numbers, Reduction::Most)
-    }
-
-    /// Same as [`least`](Self::least), with the sum, which wraps around.
-    ///
-    /// # Errors
-    /// As for [`least`](Self::least).
-    pub fn sum(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
-        self.reduce(step, numbers, Reduction::Sum)
-    }
-
-    /// Same as [`least`](Self::least), with the bits that any process has set.
-    ///
-    /// # Errors
-    /// As for [`least`](Self::least).
-    pub fn bits(&mut self, step: &'static str, numbers: &mut Vec<u64>) -> Result<(), Error> {
-        self.reduce(step, numbers, Reduction::Bits)
-    }
-
-    fn reduce(
-        &mut self,
-        step: &'static str,
-        numbers: &mut Vec<u64>,
-        how: Reduction,
-    ) -> Result<(), Error> {
-        if numbers.is_empty() {
-            return Ok(());
-        }
+    /// If MPI fails, if not all processes come within the time allowed, or if one is at another step.
+    pub fn agree(&mut self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error> {
+        let Agreement { mut least, most, sum, bits } = numbers;
+        let (kept, check) = (least.len(), u64::from(hash(step)));
+        // The greatest number is the least of the inverted ones, so that one reduction does for both. It also tells
+        // whether all are at the same step.
+        least.extend(most.iter().map(|number| !number).chain([check, !check]));
         // Adding half of the range gives signed numbers in the same order.
-        let is_ordered = matches!(how, Reduction::Least | Reduction::Most);
-        let shift = if is_ordered { 1 << 63 } else { 0 };
-        let mine = mem::take(numbers).into_iter().map(|number: u64| number ^ shift).collect();
-        let returned = self.complete(step, |pending| pending.reduce(mine, how))?;
-        *numbers = returned.numbers.into_iter().nth(1).unwrap_or_default();
-        numbers.iter_mut().for_each(|number| *number ^= shift);
-        Ok(())
+        least.iter_mut().for_each(|number| *number ^= SIGN);
+        let kinds = [(least, Reduction::Least), (sum, Reduction::Sum), (bits, Reduction::Bits)];
+        let mut lists = [const { Vec::new() }; 3];
+        let mut used = Vec::new();
+        let returned = self.complete(step, |pending| {
+            for (index, (numbers, how)) in kinds.into_iter().enumerate() {
+                if !numbers.is_empty() {
+                    used.push(index);
+                    pending.reduce(numbers, how)?;
+                }
+            }
+            Ok(())
+        })?;
+        let results = returned.numbers.into_iter().skip(1).step_by(2); // Each follows what was passed.
+        for (index, result) in used.into_iter().zip(results) {
+            lists.get_mut(index).into_iter().for_each(|list| list.clone_from(&result));
+        }
+        let [mut least, sum, bits] = lists;
+        least.iter_mut().for_each(|number| *number ^= SIGN);
+        let ends: Vec<u64> = least.drain(least.len().saturating_sub(2)..).collect();
+        if ends != [check, !check] {
+            return Err(Error::Apart { step, rank: None });
+        }
+        let most = least.split_off(kept.min(least.len())).iter().map(|number| !number).collect();
+        Ok(Agreement { least, most, sum, bits })
     }
 
     /// Replaces the bytes of every process by those of the process `root`.
@@ -274,14 +276,64 @@ impl World {
         root: usize,
         bytes: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let mut length = vec![if self.rank == root { bytes.len() as u64 } else { 0 }];
-        self.most(step, &mut length)?;
-        let length = length.first().map_or(0, |length| *length as usize);
+        let length = if self.rank == root { bytes.len() as u64 } else { 0 };
+        let length = self.greatest(step, length)? as usize;
         bytes.resize(length, 0);
         let (mine, most) = (mem::take(bytes), self.options.piece);
         let returned = self.complete(step, |pending| pending.broadcast(mine, root, most))?;
         *bytes = returned.bytes.into_iter().next().unwrap_or_default();
         Ok(())
+    }
+
+    fn greatest(&mut self, step: &'static str, number: u64) -> Result<u64, Error> {
+        let agreed = self.agree(step, Agreement { most: vec![number], ..Agreement::default() })?;
+        Ok(agreed.most.first().copied().unwrap_or(number))
+    }
+
+    /// Joins bytes of all processes at rank 0, along a tree: after `log2(size)` steps at most. `join` appends what the
+    /// second list, which comes from higher ranks, adds to the first. It must be associative; then the result is that
+    /// of joining the bytes of all ranks one after the other. Returns the result at rank 0, and nothing elsewhere.
+    ///
+    /// # Errors
+    /// If MPI fails, if a process does not come within the time allowed, or if `join` fails.
+    pub fn join_all(
+        &mut self,
+        step: &'static str,
+        mut bytes: Vec<u8>,
+        mut join: impl FnMut(&mut Vec<u8>, &[u8]) -> Result<(), String>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let (rank, most) = (self.rank, self.options.piece);
+        let check = u64::from(hash(step));
+        let mut distance = 1;
+        while distance < self.size {
+            if rank & distance != 0 {
+                let head = [bytes.len() as u64, check].map(u64::to_le_bytes).concat();
+                let to = rank - distance;
+                self.complete(step, |pending| {
+                    pending.send(head, to, HEAD)?;
+                    pending.send(bytes, to, most)
+                })?;
+                return Ok(None);
+            }
+            let from = rank + distance;
+            if from < self.size {
+                let garbled = |reason| Error::Garbled { rank: from, reason };
+                let head =
+                    self.complete(step, |pending| pending.receive(vec![0; HEAD], from, HEAD))?;
+                let (words, _) = head.bytes.first().map_or(&[][..], Vec::as_slice).as_chunks::<8>();
+                let &[length, theirs] = words else { return Err(garbled("it has no head".into())) };
+                if u64::from_le_bytes(theirs) != check {
+                    return Err(Error::Apart { step, rank: Some(from) });
+                }
+                let length = usize::try_from(u64::from_le_bytes(length));
+                let length = length.map_err(|_| garbled("it is too long".into()))?;
+                let body =
+                    self.complete(step, |pending| pending.receive(vec![0; length], from, most))?;
+                join(&mut bytes, body.bytes.first().map_or(&[], Vec::as_slice)).map_err(garbled)?;
+            }
+            distance *= 2;
+        }
+        Ok(Some(bytes))
     }
 
     /// Waits for all processes.
@@ -345,13 +397,12 @@ impl World {
     /// If MPI fails, or not all processes come within the time allowed.
     pub fn finish(mut self, code: u8) -> Result<u8, Error> {
         const STEP: &str = "the end";
-        let mut codes = vec![u64::from(code)];
-        self.most(STEP, &mut codes)?;
+        let code = self.greatest(STEP, u64::from(code))?;
         let late = Error::Late { step: STEP, seconds: self.options.timeout.as_secs() };
         let limit = self.watch.limit(self.options.timeout, format!("{}: {late}", self.label));
         self.mpi.take().map_or(Ok(()), Started::finalize)?;
         drop(limit);
-        Ok(codes.first().and_then(|code| u8::try_from(*code).ok()).unwrap_or(GAVE_UP))
+        Ok(u8::try_from(code).unwrap_or(GAVE_UP))
     }
 }
 

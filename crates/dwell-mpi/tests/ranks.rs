@@ -239,7 +239,7 @@ fn ranks_that_do_not_come_are_waited_for_until_the_deadline() {
 fn ranks_at_different_steps_notice_it() {
     for mpi in all() {
         let run = mpi.run(3, &["fail", "step", "timeout=100"], &[]);
-        run.failed("it is at another step than this one, which is at `questions`");
+        run.failed("this process is at `questions`, and rank 2 is not");
     }
 }
 

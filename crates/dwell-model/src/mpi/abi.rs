@@ -92,8 +92,6 @@ pub struct Abi {
     pub uint64: usize,
     /// Handle of `MPI_MIN`, the reduction to the least number.
     pub min: usize,
-    /// Handle of `MPI_MAX`, the reduction to the greatest number.
-    pub max: usize,
     /// Handle of `MPI_SUM`, the reduction to the sum of all numbers.
     pub sum: usize,
     /// Handle of `MPI_BOR`, the reduction to the bits that are set in any number.
@@ -168,7 +166,6 @@ impl Abi {
             int64: variable(c"ompi_mpi_int64_t"),
             uint64: variable(c"ompi_mpi_uint64_t"),
             min: variable(c"ompi_mpi_op_min"),
-            max: variable(c"ompi_mpi_op_max"),
             sum: variable(c"ompi_mpi_op_sum"),
             bits: variable(c"ompi_mpi_op_bor"),
             funneled: 1,
@@ -204,7 +201,6 @@ impl Abi {
             int64: 0x4c00_083a,
             uint64: 0x4c00_083e,
             min: 0x5800_0002,
-            max: 0x5800_0001,
             sum: 0x5800_0003,
             bits: 0x5800_0008,
             funneled: 1,
@@ -240,7 +236,6 @@ impl Abi {
             int64: 0x258,
             uint64: 0x259,
             min: 0x22,
-            max: 0x23,
             sum: 0x21,
             bits: 0x29,
             funneled: 1024,
