@@ -178,9 +178,7 @@ fn fail(mut world: World, how: &str) -> Result<u8, Error> {
             other => panic!("there is no `{other}`"),
         }
     }
-    if let Err(error) = world.exchange(step, &mut out, &mut into) {
-        world.give_up(&error);
-    }
+    world.exchange(step, &mut out, &mut into)?;
     world.finish(0)
 }
 

@@ -90,8 +90,9 @@ pub struct Agreement {
 
 /// All processes of a launch. Every method that communicates must be called by all of them, in the same order.
 ///
-/// Call [`finish`](Self::finish) at the end. A `World` that is dropped before, because of an error or a panic, ends all
-/// processes: the others would wait for this one, and some launchers report success for a process that just leaves.
+/// Call [`finish`](Self::finish) at the end. A `World` that is dropped before, because of an error or a panic, prints the
+/// error and ends all processes: the others would wait for this one, and some launchers report success for a process
+/// that just leaves.
 pub struct World {
     mpi: Option<Started>,
     watch: Watch,
@@ -102,6 +103,8 @@ pub struct World {
     /// Number of the next exchange.
     round: u64,
     traffic: Traffic,
+    /// The error after which this process cannot communicate.
+    lost: Option<Error>,
 }
 
 impl std::fmt::Debug for World {
@@ -136,7 +139,17 @@ impl World {
         }
         let label = self::label(rank, Some(size));
         let traffic = Traffic::default();
-        Ok(Self { mpi: Some(mpi), watch, options, rank, size, label, round: 0, traffic })
+        Ok(Self {
+            mpi: Some(mpi),
+            watch,
+            options,
+            rank,
+            size,
+            label,
+            round: 0,
+            traffic,
+            lost: None,
+        })
     }
 
     /// Returns the rank of this process.
@@ -167,7 +180,7 @@ impl World {
     ///
     /// # Errors
     /// If MPI fails, if not all processes come within the time allowed, or if another process is at another step. The
-    /// world cannot be used afterwards: let it [give up](Self::give_up).
+    /// world cannot be used afterwards: let it [give up](Self::give_up), or drop it.
     pub fn exchange(
         &mut self,
         step: &'static str,
@@ -185,13 +198,13 @@ impl World {
         // Buffers to receive into and to send, with the other process.
         let (mut receives, mut sends) = (Vec::new(), Vec::new());
         for ((from, buffer), said) in into.iter_mut().enumerate().zip(sizes.chunks_exact(2)) {
-            let garbled = |reason| Error::Garbled { rank: from, reason };
             let &[length, theirs] = said else { continue };
             if theirs != check {
-                return Err(Error::Apart { step, rank: Some(from) });
+                return self.lose(Error::Apart { step, rank: Some(from) });
             }
-            let length = usize::try_from(length);
-            let length = length.map_err(|_| garbled("it is too long".into()))?;
+            let Ok(length) = usize::try_from(length) else {
+                return self.garbled(from, "it is too long");
+            };
             buffer.clear();
             if length > 0 && from != self.rank {
                 buffer.resize(length, 0);
@@ -260,7 +273,7 @@ impl World {
         least.iter_mut().for_each(|number| *number ^= SIGN);
         let ends: Vec<u64> = least.drain(least.len().saturating_sub(2)..).collect();
         if ends != [check, !check] {
-            return Err(Error::Apart { step, rank: None });
+            return self.lose(Error::Apart { step, rank: None });
         }
         let most = least.split_off(kept.min(least.len())).iter().map(|number| !number).collect();
         Ok(Agreement { least, most, sum, bits })
@@ -317,19 +330,22 @@ impl World {
             }
             let from = rank + distance;
             if from < self.size {
-                let garbled = |reason| Error::Garbled { rank: from, reason };
                 let head =
                     self.complete(step, |pending| pending.receive(vec![0; HEAD], from, HEAD))?;
-                let (words, _) = head.bytes.first().map_or(&[][..], Vec::as_slice).as_chunks::<8>();
-                let &[length, theirs] = words else { return Err(garbled("it has no head".into())) };
+                let head = head.bytes.first().map_or(&[][..], Vec::as_slice).as_chunks::<8>().0;
+                let &[length, theirs] = head else { return self.garbled(from, "it has no head") };
                 if u64::from_le_bytes(theirs) != check {
-                    return Err(Error::Apart { step, rank: Some(from) });
+                    return self.lose(Error::Apart { step, rank: Some(from) });
                 }
-                let length = usize::try_from(u64::from_le_bytes(length));
-                let length = length.map_err(|_| garbled("it is too long".into()))?;
+                let Ok(length) = usize::try_from(u64::from_le_bytes(length)) else {
+                    return self.garbled(from, "it is too long");
+                };
                 let body =
                     self.complete(step, |pending| pending.receive(vec![0; length], from, most))?;
-                join(&mut bytes, body.bytes.first().map_or(&[], Vec::as_slice)).map_err(garbled)?;
+                let more = body.bytes.first().map_or(&[][..], Vec::as_slice);
+                if let Err(reason) = join(&mut bytes, more) {
+                    return self.garbled(from, &reason);
+                }
             }
             distance *= 2;
         }
@@ -352,6 +368,17 @@ impl World {
         step: &'static str,
         begin: impl FnOnce(&mut Pending<'_>) -> Result<(), Error>,
     ) -> Result<Returned, Error> {
+        let began = Instant::now();
+        let result = self.try_complete(step, begin);
+        self.traffic.waited += began.elapsed();
+        result.or_else(|error| self.lose(error))
+    }
+
+    fn try_complete(
+        &self,
+        step: &'static str,
+        begin: impl FnOnce(&mut Pending<'_>) -> Result<(), Error>,
+    ) -> Result<Returned, Error> {
         let Some(mpi) = &self.mpi else { return Ok(Returned::default()) };
         let late = || Error::Late { step, seconds: self.options.timeout.as_secs() };
         // This thread gives up first, as long as MPI returns to it, and can then call `MPI_Abort`.
@@ -359,14 +386,21 @@ impl World {
         let _limit = self.watch.limit(time, format!("{}: {}", self.label, late()));
         let mut pending = Pending::new(mpi);
         begin(&mut pending)?;
-        let began = Instant::now();
         let until = later(self.options.timeout);
         let mut patience = Patience::new(self.options.waiting);
-        let returned = pending.wait(|ended| {
+        pending.wait(|ended| {
             if patience.pause(ended) && Instant::now() > until { Err(late()) } else { Ok(()) }
-        });
-        self.traffic.waited += began.elapsed();
-        returned
+        })
+    }
+
+    /// Returns an error of communication, and keeps it for the message at the end.
+    fn lose<T>(&mut self, error: Error) -> Result<T, Error> {
+        self.lost = Some(error.clone());
+        Err(error)
+    }
+
+    fn garbled<T>(&mut self, rank: usize, reason: &str) -> Result<T, Error> {
+        self.lose(Error::Garbled { rank, reason: reason.into() })
     }
 
     /// Prints a message about a failure of this process and ends all processes.
@@ -408,8 +442,10 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if self.mpi.is_some() {
-            self.fail("this process cannot go on");
+        match self.lost.take() {
+            _ if self.mpi.is_none() => {}
+            Some(error) => self.give_up(&error),
+            None => self.fail("this process cannot go on"),
         }
     }
 }
