@@ -17,7 +17,7 @@ use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
 use crate::recorder::{Access, Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
-use crate::thread::{Call, Thread, enter_at};
+use crate::thread::{Call, Frame, Thread, enter_at};
 use crate::windows::{Strided, Window};
 
 /// Begins a call that moves `bytes` bytes between this process and the rank `target`. `address` is the address at the
@@ -120,9 +120,9 @@ fn complete_transfer(call: Call) {
 /// Records that the operation which the call began is complete, if the call blocks.
 #[inline(always)]
 fn complete_own(recorder: &mut Recorder) {
-    let frame = *recorder.thread.frame();
-    if frame.blocking {
-        let (window, id) = (RmaWinRef(frame.window), MatchingId(frame.id));
+    let Frame { blocking, window, id, .. } = *recorder.thread.frame();
+    if blocking {
+        let (window, id) = (RmaWinRef(window), MatchingId(id));
         recorder.write_completion(window, id, Complete::InCall);
     }
 }

@@ -27,6 +27,7 @@ impl<T> Lock<T> {
 
     /// Uses the value. Must not be called from inside `action` with the same lock. A panic of `action`
     /// releases the lock.
+    #[inline]
     pub(crate) fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
         loop {
             match self.hold() {
@@ -37,6 +38,7 @@ impl<T> Lock<T> {
         }
     }
 
+    #[inline]
     fn hold(&self) -> Option<Held<'_, T>> {
         // Made only if the lock was taken: its end releases the lock.
         self.held.take().then(|| Held(self))
@@ -48,6 +50,7 @@ struct Held<'l, T>(&'l Lock<T>);
 
 impl<T> Held<'_, T> {
     #[allow(clippy::needless_pass_by_value)] // It is released at the end of this.
+    #[inline]
     fn with<R>(self, action: impl FnOnce(&mut T) -> R) -> R {
         pass(Entry::Locked);
         // SAFETY: the lock was taken for this, so no one else is here until it is given back.
@@ -56,6 +59,7 @@ impl<T> Held<'_, T> {
 }
 
 impl<T> Drop for Held<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         self.0.held.give_back();
     }
