@@ -13,60 +13,49 @@
 //! ```
 //! use dwell_link::{Runtime, source};
 //!
-//! let code = source(Runtime::Armci.tables(), |name| name == "ARMCI_Fence");
+//! let runtime = Runtime::all().find(|runtime| runtime.name() == "armci").ok_or("no such runtime")?;
+//! let code = source(&runtime.tables(), |name| name == "ARMCI_Fence");
 //! assert!(code.contains("void __wrap_ARMCI_Fence(int a0)"));
 //! assert!(!code.contains("ARMCI_Put"));
+//! # Ok::<(), &str>(())
 //! ```
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use dwell_model::registry;
 use dwell_model::table::{CType, Row, Table};
-use dwell_model::{armci, ga};
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol, SymbolKind};
 
 /// A runtime whose functions are linked statically into programs, so that a preloaded library cannot see calls of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runtime {
-    /// The ARMCI library for one-sided communication.
-    Armci,
-    /// The Global Arrays library, together with the ARMCI library that it uses.
-    GlobalArrays,
-}
+/// Its table says so.
+#[derive(Clone, Copy, Debug)]
+pub struct Runtime(&'static Table);
 
 impl Runtime {
-    /// All runtimes, for looking one up by its name.
-    pub const ALL: [Self; 2] = [Self::Armci, Self::GlobalArrays];
-
-    /// Returns the short name of the runtime, by which users select it: `armci` or `ga`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Armci => "armci",
-            Self::GlobalArrays => "ga",
-        }
+    /// Iterates over all runtimes that are linked statically, for looking one up by its name.
+    pub fn all() -> impl Iterator<Item = Self> {
+        registry::TABLES.into_iter().filter(|table| table.hooks.are_linked()).map(Self)
     }
 
-    /// Returns the tables of the functions that can have hooks: those of the runtime itself, then those of the runtimes
+    /// Returns the short name of the runtime, by which users select it, such as `armci`.
+    pub const fn name(self) -> &'static str {
+        self.0.layer.name()
+    }
+
+    /// Returns the tables of the functions that can have hooks: that of the runtime itself, then those of the runtimes
     /// that it uses.
-    pub fn tables(self) -> &'static [&'static Table] {
-        static ARMCI: [&Table; 1] = [&armci::TABLE];
-        static BOTH: [&Table; 2] = [&ga::TABLE, &armci::TABLE];
-        match self {
-            Self::Armci => &ARMCI,
-            Self::GlobalArrays => &BOTH,
-        }
+    pub fn tables(self) -> Vec<&'static Table> {
+        let below = self.0.below.iter().filter_map(|layer| registry::table(*layer));
+        std::iter::once(self.0).chain(below).collect()
     }
 
     /// Returns the names of the archives that contain the runtime, without `lib` and `.a`. Each inner list has
     /// alternatives that differ in the MPI library that they use and define the same functions, so one of each list is
     /// enough. The first that exists should be taken.
-    pub const fn archives(self) -> &'static [&'static [&'static str]] {
-        const ARMCI: &[&str] = &["armci-openmpi", "armci-mpich", "armci"];
-        match self {
-            Self::Armci => &[ARMCI],
-            Self::GlobalArrays => &[&["ga-openmpi", "ga-mpich", "ga"], ARMCI],
-        }
+    pub fn archives(self) -> Vec<&'static [&'static str]> {
+        self.tables().into_iter().map(|table| table.archives).collect()
     }
 }
 
@@ -185,13 +174,24 @@ mod tests {
 
     use super::*;
 
+    fn tables(name: &str) -> Vec<&'static Table> {
+        Runtime::all().find(|runtime| runtime.name() == name).unwrap().tables()
+    }
+
+    #[test]
+    fn tables_say_what_is_linked() {
+        let all: Vec<_> = Runtime::all().map(|it| (it.name(), it.tables().len())).collect();
+        assert_eq!(all, [("armci", 1), ("ga", 2)]);
+        assert!(Runtime::all().flat_map(Runtime::archives).all(|names| names.len() == 3));
+    }
+
     #[test]
     fn a_hook_passes_everything_on() {
-        let code = source(Runtime::Armci.tables(), |name| name == "ARMCI_PutValueDouble");
+        let code = source(&tables("armci"), |name| name == "ARMCI_PutValueDouble");
         assert!(code.contains("int __wrap_ARMCI_PutValueDouble(double a0, void * a1, int a2)"));
         assert!(code.contains("const word words[] = { 0, (word)a1, (word)a2 };"));
         assert!(code.contains("int result = __real_ARMCI_PutValueDouble(a0, a1, a2);"));
-        let options = options(Runtime::Armci.tables(), |name| name.starts_with("ARMCI_Free"));
+        let options = options(&tables("armci"), |name| name.starts_with("ARMCI_Free"));
         assert!(options.lines().any(|line| line == "-Wl,--wrap=ARMCI_Free_group"));
         assert_eq!(options.lines().count(), 4);
     }

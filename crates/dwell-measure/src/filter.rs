@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use dwell_model::layer::Layer;
+use dwell_model::layer::{Layer, Ranks};
 use dwell_model::operation::Operation;
 use dwell_model::table::Row;
 
@@ -383,7 +383,7 @@ impl Selection {
             | Operation::TestChange
             | Operation::Query
             | Operation::Control => true,
-            Operation::Lock | Operation::Unlock | Operation::TryLock => layer == Layer::Shmem,
+            Operation::Lock | Operation::Unlock | Operation::TryLock => layer.ranks() == Ranks::Own,
             Operation::Probe | Operation::TestProbe => row.places.message.is_none(),
             _ => false,
         };

@@ -98,7 +98,7 @@ impl Hook {
             | Operation::CompleteRemote
             | Operation::Lock
             | Operation::Unlock
-                if self.layer == Layer::Mpi =>
+                if self.layer.has_messages() =>
             {
                 RegionRole::Rma
             }
@@ -109,7 +109,7 @@ impl Hook {
             | Operation::CompleteLocal
             | Operation::CompleteRemote
             | Operation::Meet => RegionRole::Rma,
-            Operation::WaitHandle | Operation::TestHandle if self.layer == Layer::Mpi => {
+            Operation::WaitHandle | Operation::TestHandle if self.layer.has_messages() => {
                 RegionRole::Point2point
             }
             Operation::WaitHandle | Operation::TestHandle => RegionRole::Rma,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use dwell_model::layer::Layer;
+use dwell_model::layer::Ranks;
 use dwell_unify::course::Distance;
 use dwell_unify::facts::Fact;
 use dwell_unify::stream::{BLOCK, RunId};
@@ -262,10 +262,10 @@ impl Process {
         self.began.load(Ordering::Relaxed).saturating_add(next)
     }
 
-    /// Registers a runtime that has started, which may be the first or a further one. For OpenSHMEM it defines the
-    /// window of all PEs.
+    /// Registers a runtime that has started, which may be the first or a further one. For a runtime with ranks of its
+    /// own, such as OpenSHMEM, it defines the window of all processes.
     pub fn joins(&self, hook: &Hook) {
-        if hook.layer == Layer::Shmem {
+        if hook.layer.ranks() == Ranks::Own {
             let window =
                 Window { paradigm: paradigm(hook.layer).into(), group: self.world(), context: 0 };
             if self.windows.claim(0, window) {

@@ -17,7 +17,7 @@
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
 use crate::table::{
-    self, Arg, CType, Family, Row, Signal, Success, Symbol, Table, families, symbol,
+    self, Arg, CType, Family, Hooks, Row, Signal, Success, Symbol, Table, families, symbol,
 };
 
 use CType::{Double, Float, Handle, Int, Long, Pointer, UnsignedLong, Void};
@@ -258,7 +258,11 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// Every function of ARMCI that is hooked, sorted by name. Progress is never, since only the calls of MPI inside serve
 /// requests of others.
-pub static TABLE: Table = Table { layer: Layer::Armci, rows: &ROWS };
+pub static TABLE: Table = Table {
+    not_hooked: NOT_HOOKED,
+    archives: &["armci-openmpi", "armci-mpich", "armci"],
+    ..Table::new(Layer::Armci, &ROWS, Hooks::LinkedOverMpi)
+};
 
 const ASKS: &str = "returns what the library has at hand: measuring would cost more than the call";
 const LOCAL: &str = "works in memory of its own process, without anybody else";

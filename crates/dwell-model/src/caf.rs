@@ -17,7 +17,7 @@
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
 use crate::table::{
-    self, Arg, CType, Condition, Duty, Family, Row, Symbol, Table, families, symbol,
+    self, Arg, CType, Condition, Duty, Family, Hooks, Row, Symbol, Table, families, symbol,
 };
 
 use CType::{Int, Pointer, SizeT, UnsignedChar as Bool, Void};
@@ -168,7 +168,8 @@ const fn shaped(row: Row) -> Row {
 
 /// Every function of coarrays that is hooked, sorted by name. Progress is never, since only the calls of MPI inside
 /// serve requests of others.
-pub static TABLE: Table = Table { layer: Layer::Caf, rows: &ROWS };
+pub static TABLE: Table =
+    Table { not_hooked: NOT_HOOKED, ..Table::new(Layer::Caf, &ROWS, Hooks::OverMpi) };
 
 const ASKS: &str = "returns a number that the library has at hand: measuring would cost more";
 const INTERNAL: &str = "internal to OpenCoarrays, called by no compiler";

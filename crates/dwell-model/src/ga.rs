@@ -10,7 +10,7 @@ mod fortran;
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Collective, Operation, Progress};
-use crate::table::{self, CType, Family, Row, Shape, Symbol, Table};
+use crate::table::{self, CType, Family, Hooks, Row, Shape, Symbol, Table};
 
 const fn row(symbol: Symbol, operation: Operation, returns: CType, arguments: &[CType]) -> Row {
     let row = Row::new(symbol, operation, returns, arguments).assumed(Progress::Never);
@@ -233,7 +233,12 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// Every function of Global Arrays that is hooked, for C and for Fortran, sorted by name. Its calls are recorded as
 /// regions only.
-pub static TABLE: Table = Table { layer: Layer::GlobalArrays, rows: &ROWS };
+pub static TABLE: Table = Table {
+    not_hooked: NOT_HOOKED,
+    archives: &["ga-openmpi", "ga-mpich", "ga"],
+    below: &[Layer::Armci],
+    ..Table::new(Layer::GlobalArrays, &ROWS, Hooks::LinkedRegions)
+};
 
 const ASKS: &str = "returns or sets what the library has at hand, without anybody else";
 const INSIDE: &str = "written in Fortran, from calls that are recorded, or there for those";

@@ -77,10 +77,52 @@ impl Layer {
         }
     }
 
+    /// The layer of messages in traces: OTF2 has records of messages for MPI only.
+    pub const OF_MESSAGES: Self = Self::Mpi;
+
+    /// Returns `true` for the layer that has messages, requests for them, and windows with locks and fences. Elsewhere a
+    /// call that waits for a handle waits for one-sided operations, and a lock is a variable.
+    pub const fn has_messages(self) -> bool {
+        matches!(self, Self::Mpi)
+    }
+
+    /// Returns `true` if an atomic operation without a result may return before it has reached its target.
+    pub const fn accumulates_return_early(self) -> bool {
+        matches!(self, Self::Mpi | Self::Armci)
+    }
+
+    /// Returns `true` if processes wait for events only, so that a put without the address of an event notifies nobody.
+    pub const fn notifies_by_events(self) -> bool {
+        matches!(self, Self::Caf)
+    }
+
+    /// Returns the source of the ranks and windows of the layer, which decides how its records are to be read.
+    pub const fn ranks(self) -> Ranks {
+        match self {
+            Self::Shmem | Self::Gasnet | Self::Upc => Ranks::Own,
+            Self::Mpi | Self::Armci | Self::Caf => Ranks::Communicators,
+            Self::GlobalArrays | Self::Ucx => Ranks::None,
+        }
+    }
+
     /// Returns the layer of a short [name](Self::name), or `None` if no layer has that name. Upper case does not match.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|layer| layer.name() == name)
     }
+}
+
+/// The source of the ranks and windows of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranks {
+    /// The layer numbers all processes, and its memory is symmetric: a record of completion is for all operations of a
+    /// window.
+    Own,
+    /// Ranks are those of a communicator of MPI, and records follow the rules of MPI: a record of completion is for the
+    /// operations of its number.
+    Communicators,
+    /// The layer names no ranks. Its calls are regions around or inside those of other layers, without records of
+    /// operations.
+    None,
 }
 
 impl fmt::Display for Layer {

@@ -64,6 +64,7 @@ pub mod mpi;
 pub mod operation;
 pub mod pairs;
 pub mod profile;
+pub mod registry;
 pub mod shmem;
 pub mod table;
 pub mod text;

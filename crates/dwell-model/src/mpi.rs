@@ -46,7 +46,7 @@ mod setup;
 mod tests;
 
 use crate::layer::Layer;
-use crate::table::{self, Family, Row, Table};
+use crate::table::{self, Family, Hooks, Row, Table};
 
 /// All families, grouped by the submodule that describes them.
 const CHAPTERS: &[&[Family]] = &[
@@ -63,12 +63,13 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::rows_of!(CHAPTERS, role::sha
 
 /// Every function of MPI that is hooked, sorted by name. Functions that the loaded library lacks are in the table as
 /// well. Progress was measured on MPICH 4.0.2 and Open MPI 4.1.4 (osc/pt2pt).
-pub static TABLE: Table = Table { layer: Layer::Mpi, rows: &ROWS };
+pub static TABLE: Table =
+    Table { twin: "P", not_hooked: NOT_HOOKED, ..Table::new(Layer::Mpi, &ROWS, Hooks::Shaped) };
 
 /// Returns the row of a function, also if another tool recorded it under the name of its profiling twin (`PMPI_Send`).
 /// Returns `None` for functions that are not hooked.
 pub fn find(name: &str) -> Option<&'static Row> {
-    TABLE.find(name).or_else(|| TABLE.find(name.strip_prefix('P')?))
+    TABLE.find_twin(name)
 }
 
 const ASKS: &str =

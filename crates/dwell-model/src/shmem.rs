@@ -51,7 +51,7 @@ mod types;
 
 use crate::layer::Layer;
 use crate::operation::{Collective, Operation};
-use crate::table::{self, Duty, Family, Group, Row, Shape, Table};
+use crate::table::{self, Duty, Family, Group, Hooks, Row, Shape, Table};
 
 /// All families, grouped by the submodule that describes them.
 const CHAPTERS: &[&[Family]] = &[
@@ -88,7 +88,8 @@ const fn shaped(row: Row) -> Row {
 
 /// Every function of OpenSHMEM that is hooked, sorted by name. Functions that the loaded library lacks are in the table
 /// as well. Progress was measured on Open MPI 4.1.4 with UCX over TCP.
-pub static TABLE: Table = Table { layer: Layer::Shmem, rows: &ROWS };
+pub static TABLE: Table =
+    Table { not_hooked: NOT_HOOKED, ..Table::new(Layer::Shmem, &ROWS, Hooks::Typed) };
 
 /// Returns the families that the table was built from, in the order of the chapters. A name may occur more than once,
 /// for typed and sized functions.

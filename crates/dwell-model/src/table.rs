@@ -31,14 +31,66 @@ pub struct Table {
     pub layer: Layer,
     /// The functions, sorted by name in the order of bytes, so that [`find`](Self::find) can search in halves.
     pub rows: &'static [Row],
+    /// The way in which hooks of the functions get into programs and record calls.
+    pub hooks: Hooks,
+    /// Start of the names of profiling twins, such as the `P` of `PMPI_Send`. Empty if there are none in archives.
+    pub twin: &'static str,
+    /// Static libraries that contain the runtime, without `lib` and `.a`: alternatives that define the same functions.
+    /// Empty for runtimes in shared libraries.
+    pub archives: &'static [&'static str],
+    /// Functions of the runtime that have no hooks, each with the reason. A `*` in a name stands for any number of
+    /// characters.
+    pub not_hooked: &'static [(&'static str, &'static str)],
+    /// Layers below, whose hooks are linked into a program together with these.
+    pub below: &'static [Layer],
+}
+
+impl Table {
+    /// Creates the table of a runtime in a shared library, whose functions have no profiling twins in traces. Adapters
+    /// set the other fields where they differ.
+    pub const fn new(layer: Layer, rows: &'static [Row], hooks: Hooks) -> Self {
+        Self { layer, rows, hooks, twin: "", archives: &[], not_hooked: &[], below: &[] }
+    }
+}
+
+/// The way in which hooks of the functions of a table get into programs and record calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hooks {
+    /// The hooks are in `libdwell.so`. Arguments have their types of C, and calls act on symmetric memory.
+    Typed,
+    /// The hooks are in `libdwell.so`. Arguments are words, calls are recorded by the shapes of their rows, and Fortran
+    /// programs have hooks of their own.
+    Shaped,
+    /// The hooks are in `libdwell.so`. Arguments are words, and calls contain calls of MPI, whose ranks they use.
+    OverMpi,
+    /// The hooks are in `libdwell.so`, and calls are recorded as regions only.
+    Regions,
+    /// The hooks are linked into programs, and calls contain calls of MPI, whose ranks they use.
+    LinkedOverMpi,
+    /// The hooks are linked into programs, and calls are recorded as regions only.
+    LinkedRegions,
+}
+
+impl Hooks {
+    /// Returns `true` if the runtime is an archive, so that hooks must be linked into programs.
+    pub const fn are_linked(self) -> bool {
+        matches!(self, Self::LinkedOverMpi | Self::LinkedRegions)
+    }
 }
 
 impl Table {
     /// Returns the row of a function by its exact C name, or `None` if the table does not hook it. Profiling twins such
-    /// as `PMPI_Send` are not in the tables; see [`mpi::find`](crate::mpi::find).
+    /// as `PMPI_Send` are not in the tables; see [`find_twin`](Self::find_twin).
     pub fn find(&self, name: &str) -> Option<&'static Row> {
         let index = self.rows.binary_search_by(|row| row.name().cmp(name)).ok()?;
         self.rows.get(index)
+    }
+
+    /// Returns the row of a function, also if another tool recorded it under the name of its profiling twin
+    /// (`PMPI_Send`). Returns `None` for functions that are not hooked.
+    pub fn find_twin(&self, name: &str) -> Option<&'static Row> {
+        let twin = || name.strip_prefix(self.twin).filter(|_| !self.twin.is_empty());
+        self.find(name).or_else(|| self.find(twin()?))
     }
 }
 
@@ -238,7 +290,7 @@ mod tests {
     ];
     const SECOND: &[Family] = &[Family { name: "three", rows: &[query("a\0"), query("z\0")] }];
     static ROWS: [Row; 5] = sorted(&[FIRST, SECOND]);
-    const TABLE: Table = Table { layer: Layer::Shmem, rows: &ROWS };
+    const TABLE: Table = Table::new(Layer::Shmem, &ROWS, Hooks::Typed);
 
     #[test]
     fn rows_are_sorted_and_found() {

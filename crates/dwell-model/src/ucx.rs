@@ -8,7 +8,7 @@
 
 use crate::layer::Layer;
 use crate::operation::{Atomic, Operation, Progress};
-use crate::table::{self, CType, Family, Row, Shape, Symbol, Table, families, symbol};
+use crate::table::{self, CType, Family, Hooks, Row, Shape, Symbol, Table, families, symbol};
 
 use CType::{Int, Pointer, SizeT, Uint32, Uint64};
 
@@ -68,4 +68,4 @@ static ROWS: [Row; table::count(CHAPTERS)] = table::sorted(CHAPTERS);
 
 /// The hooked functions of UCX's UCP interface, sorted by name. Their calls are recorded as regions only, and only on
 /// request.
-pub static TABLE: Table = Table { layer: Layer::Ucx, rows: &ROWS };
+pub static TABLE: Table = Table::new(Layer::Ucx, &ROWS, Hooks::Regions);

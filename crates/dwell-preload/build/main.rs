@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `emit` | the code of any hook, from its description |
 //! | `typed` | descriptions for functions whose arguments have their types of C: OpenSHMEM |
-//! | `words` | descriptions for functions whose arguments are words: MPI for C and Fortran, layers over MPI, UCX |
+//! | `words` | descriptions for functions whose arguments are words: MPI for C and Fortran, layers over MPI, regions |
 
 mod emit;
 mod typed;
@@ -19,37 +19,45 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::{env, fs, io};
 
-use dwell_model::table::{Row, Table};
+use dwell_model::registry;
+use dwell_model::table::{Hooks, Row, Table};
 
-/// Returns the code of the stub and the hook for a row, by its index in the table.
-type CodeOf = fn(usize, &Row) -> String;
+/// Returns the code of the stub and the hook for a row, by the path of its table and its index there.
+type CodeOf = fn(&str, usize, &Row) -> String;
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build");
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    let tables: [(&str, &Table, CodeOf); 4] = [
-        ("shmem", &dwell_model::shmem::TABLE, typed::of),
-        ("mpi", &dwell_model::mpi::TABLE, words::mpi),
-        ("caf", &dwell_model::caf::TABLE, words::over_mpi),
-        ("ucx", &dwell_model::ucx::TABLE, words::over_mpi),
-    ];
-    for (name, table, code_of) in tables {
-        let code = module(&format!("::dwell_model::{name}::TABLE"), table, code_of);
-        fs::write(folder.join(name).with_extension("rs"), code)?;
+    let write = |name: &str, code: &str| fs::write(folder.join(name).with_extension("rs"), code);
+    let (mut regions, mut linked) = (String::new(), String::new());
+    for table in registry::TABLES {
+        // Each table is in a module of the name of its layer.
+        let name = table.layer.name();
+        let path = &format!("::dwell_model::{name}::TABLE");
+        match table.hooks {
+            Hooks::Typed => write(name, &module(path, table, typed::of))?,
+            Hooks::Shaped => {
+                let fortran = words::fortran(path, table);
+                write(name, &(module(path, table, words::shaped) + &fortran))?;
+            }
+            Hooks::OverMpi => write(name, &module(path, table, words::over_mpi))?,
+            Hooks::Regions => {
+                let hooks = module(path, table, words::over_mpi);
+                regions += &format!("mod {name} {{\nregion_hooks!({name:?});\n{hooks}}}\n");
+            }
+            Hooks::LinkedOverMpi => linked += &words::linked(path, table, &name.to_uppercase()),
+            Hooks::LinkedRegions => linked += &words::linked(path, table, "REGIONS"),
+        }
     }
-    let fortran = words::fortran("::dwell_model::mpi::TABLE", &dwell_model::mpi::TABLE);
-    fs::write(folder.join("fortran.rs"), fortran)?;
-    let armci = words::linked("::dwell_model::armci::TABLE", &dwell_model::armci::TABLE, "ARMCI");
-    let ga = words::linked("::dwell_model::ga::TABLE", &dwell_model::ga::TABLE, "REGIONS");
-    fs::write(folder.join("link.rs"), armci + &ga)?;
-    Ok(())
+    write("regions", &regions)?;
+    write("link", &linked)
 }
 
 /// Returns the hooks of a table, and the array of their entries.
 fn module(path: &str, table: &Table, code_of: CodeOf) -> String {
     let mut code = String::new();
     for (index, row) in table.rows.iter().enumerate() {
-        code += &code_of(index, row);
+        code += &code_of(path, index, row);
     }
     let _ = writeln!(code, "/// Every function of the table, in its order.");
     let _ = writeln!(code, "pub(crate) static ENTRIES: [Entry; {}] = [", table.rows.len());

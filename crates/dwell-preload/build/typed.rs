@@ -5,7 +5,7 @@ use dwell_model::table::{Absent, Arg, Bytes, CType, Duty, Group, Members, Row, S
 use crate::emit::Hook;
 
 /// Returns the code of the stub and the hook for a row of the table.
-pub(crate) fn of(index: usize, row: &Row) -> String {
+pub(crate) fn of(_: &str, index: usize, row: &Row) -> String {
     match long_double(row) {
         Some(LongDouble::Returned) => return_long_double(index, row),
         Some(LongDouble::Passed) => hook(index, row, long_double_arguments(row)),

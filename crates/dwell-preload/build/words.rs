@@ -1,4 +1,4 @@
-//! Describes the hooks of functions whose arguments are words: MPI, layers over it, and UCX.
+//! Describes the hooks of functions whose arguments are words: MPI, layers over it, and layers recorded as regions.
 //!
 //! Each handle, number or pointer has a register or a place on the stack to itself, however wide it is, and is passed on
 //! unchanged. Functions of MPI have a second hook for each name under which Fortran programs call them.
@@ -43,8 +43,8 @@ fn hook(symbol: String, function: String, entry: String, row: &Row, count: usize
     }
 }
 
-/// Returns the code of the stub and the hook for a function of a layer over MPI, or of UCX.
-pub(crate) fn over_mpi(index: usize, row: &Row) -> String {
+/// Returns the code of the stub and the hook for a function of a layer over MPI, or of one that is recorded as regions.
+pub(crate) fn over_mpi(_: &str, index: usize, row: &Row) -> String {
     let (function, entry) = (format!("hook_{index}"), format!("ENTRIES[{index}]"));
     let count = row.arguments.types().len();
     let base = hook(row.name().into(), function, entry, row, count);
@@ -70,14 +70,14 @@ pub(crate) fn over_mpi(index: usize, row: &Row) -> String {
 }
 
 /// Returns the code of the stub and the hook for a function of MPI.
-pub(crate) fn mpi(index: usize, row: &Row) -> String {
+pub(crate) fn shaped(path: &str, index: usize, row: &Row) -> String {
     let (function, entry) = (format!("hook_{index}"), format!("ENTRIES[{index}]"));
     let named = row.arguments.types().len();
     let count = if row.arguments.is_variadic() { REGISTERS } else { named };
     let base = hook(row.name().into(), function, entry, row, count);
     // The compiler can evaluate a constant row, so that short hooks look nothing up.
     let of = if row.shape.is_hot() {
-        format!("&const {{ *row(&::dwell_model::mpi::TABLE, {index}) }}")
+        format!("&const {{ *row(&{path}, {index}) }}")
     } else {
         "entry.hook.row".into()
     };

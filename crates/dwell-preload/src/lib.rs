@@ -14,7 +14,7 @@
 //! | `over_mpi` | coarrays, ARMCI and Global Arrays: layers whose calls contain calls of MPI |
 //! | `mpi` | MPI: hooks made from its table, and messages of the recorder |
 //! | `control` | pausing and resuming, for programs |
-//! | `ucx` | UCX, below OpenSHMEM and MPI |
+//! | `regions` | layers whose calls are recorded as regions only, such as UCX |
 //! | `user` | code of the program: instrumented functions, regions of `dwell.h` |
 //! | `loading` | loading and unloading of the library |
 #![allow(unsafe_code)] // Every hook is called from C and calls C.
@@ -32,6 +32,6 @@ mod loading;
 mod mpi;
 mod over_mpi;
 mod real;
+mod regions;
 mod shmem;
-mod ucx;
 mod user;

@@ -70,5 +70,4 @@ mod hooks {
     use crate::entry::{Entry, row};
 
     include!(concat!(env!("OUT_DIR"), "/mpi.rs"));
-    include!(concat!(env!("OUT_DIR"), "/fortran.rs"));
 }

@@ -1,4 +1,7 @@
-//! UCX, below OpenSHMEM and MPI. Its calls are recorded as regions only, and only if a setting asks for them.
+//! Layers whose calls are recorded as regions only, such as UCX below OpenSHMEM and MPI.
+//!
+//! Everything about them is in their tables. A layer that has a setting of its name is recorded only if the setting is
+//! on; all others are recorded always.
 
 use std::sync::OnceLock;
 
@@ -9,12 +12,24 @@ use dwell_measure::settings::Setting;
 use crate::entry::Entry;
 use crate::over_mpi::{REGIONS, State, Words, end};
 
-/// Hooks that `build/` generates from the table.
+/// Defines the functions that the hooks of one table call.
+macro_rules! region_hooks {
+    ($name:literal) => {
+        use super::{Entry, Words, begin, end};
+
+        fn is_on() -> bool {
+            static WANTED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+            super::is_on($name, &WANTED)
+        }
+    };
+}
+
+/// Hooks that `build/` generates from the tables, with a module for each table.
 #[allow(unused_parens, clippy::all, clippy::pedantic)]
 mod hooks {
     use super::{Entry, Words, begin, end, is_on};
 
-    include!(concat!(env!("OUT_DIR"), "/ucx.rs"));
+    include!(concat!(env!("OUT_DIR"), "/regions.rs"));
 }
 
 /// Records the beginning of a call, as a region.
@@ -22,10 +37,9 @@ fn begin(hook: &'static Hook, words: Words<'_>) -> Option<State> {
     crate::over_mpi::begin(&REGIONS, hook, words)
 }
 
-/// Returns `true` if calls of UCX are recorded.
-fn is_on() -> bool {
-    static WANTED: OnceLock<bool> = OnceLock::new();
-    let find = || Setting::find("ucx").is_some_and(Setting::is_on);
-    let wanted = || guarded(guard::Entry::Before, find).unwrap_or(false);
-    dwell_measure::entry::is_on() && *WANTED.get_or_init(wanted)
+/// Returns `true` if calls of a layer are recorded now. `wanted` keeps the answer of the settings.
+fn is_on(layer: &'static str, wanted: &OnceLock<bool>) -> bool {
+    let find = || Setting::find(layer).is_none_or(Setting::is_on);
+    let ask = || guarded(guard::Entry::Before, find).unwrap_or(false);
+    dwell_measure::entry::is_on() && *wanted.get_or_init(ask)
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dwell_model::layer::Layer;
+use dwell_model::layer::Ranks;
 use dwell_unify::facts::Fact;
 use dwell_unify::patience::{Patience, Step};
 use dwell_unify::unify::Upcalls;
@@ -79,7 +79,7 @@ fn finish_together<U: Upcalls>(
         }
         Ok((up, arrived))
     };
-    let arrived: io::Result<(U, io::Result<()>)> = if hook.layer == Layer::Mpi {
+    let arrived: io::Result<(U, io::Result<()>)> = if hook.layer.ranks() == Ranks::Communicators {
         mpi::finalise(hook, arrive)
     } else {
         let facts = CallArgs { who: Who::World, ..CallArgs::NONE };

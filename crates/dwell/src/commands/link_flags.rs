@@ -33,7 +33,7 @@ pub(crate) struct Args {
 }
 
 fn runtime(name: &str) -> Result<Runtime, String> {
-    let found = Runtime::ALL.into_iter().find(|runtime| runtime.name() == name);
+    let found = Runtime::all().find(|runtime| runtime.name() == name);
     found.ok_or_else(|| {
         "the runtimes that are linked statically are armci and ga; others need no flags".into()
     })
@@ -42,7 +42,7 @@ fn runtime(name: &str) -> Result<Runtime, String> {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let compiler = env::var("CC").ok().filter(|it| !it.is_empty()).unwrap_or("cc".into());
     let there = defined(args, &compiler)?;
-    let tables = args.runtime.tables();
+    let tables = &args.runtime.tables();
     let (code, wraps) =
         (source(tables, |name| there.contains(name)), options(tables, |name| there.contains(name)));
     if wraps.is_empty() {
