@@ -7,6 +7,7 @@
 mod architecture;
 mod dependencies;
 mod fuzz_targets;
+mod layers;
 mod layout;
 mod modules;
 pub(crate) mod sources;
@@ -28,6 +29,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         architecture::check(&files),
         layout::check_names(workspace),
         layout::check_lints(workspace)?,
+        layers::check(&files),
         modules::check(&files),
         prose::check(&files),
         fuzz_targets::check(workspace)?,

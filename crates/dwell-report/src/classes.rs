@@ -7,8 +7,9 @@
 use cubex::{CnodeId, Meta, MetricId, Region, Result};
 use dwell_model::layer::layer_of_region;
 use dwell_model::operation::Operation;
+use dwell_model::registry;
+use dwell_model::table::Hooks;
 use dwell_model::waits::Wait;
-use dwell_model::{mpi, shmem};
 
 use crate::query::Query;
 
@@ -77,7 +78,10 @@ impl Class {
         if region.role.contains("file_io") || region.name.starts_with("MPI_File_") {
             return Self::Io;
         }
-        if let Some(row) = shmem::TABLE.find(region.name).or_else(|| mpi::find(region.name)) {
+        // Calls of layers over MPI have the role that the recorder gave them.
+        let known = registry::find(region.name)
+            .filter(|(table, _)| matches!(table.hooks, Hooks::Typed | Hooks::Shaped));
+        if let Some((_, row)) = known {
             return Self::of_operation(row.operation);
         }
         match region.paradigm {

@@ -1,8 +1,8 @@
 //! The first screen: the run, the distribution of its time, and the findings.
 
 use dwell_model::operation::Operation;
+use dwell_model::registry;
 use dwell_model::waits::Wait;
-use dwell_model::{armci, caf, ga, mpi, shmem};
 use dwell_report::findings::words::{self, Often, OneWait};
 use dwell_report::findings::{self, Entry, Findings, Phase, Share, Step};
 use dwell_report::format::{grouped, seconds as seconds_text};
@@ -123,9 +123,7 @@ fn phase(run: &Run, cnode: CnodeId) -> Phase {
     let mut at = Some(cnode);
     while let Some(cnode) = at {
         let name = meta.callee(cnode).map_or("", |it| it.name);
-        let tables = [&shmem::TABLE, &caf::TABLE, &armci::TABLE, &ga::TABLE];
-        let row = mpi::find(name).or_else(|| tables.iter().find_map(|table| table.find(name)));
-        phase = match row.map(|row| row.operation) {
+        phase = match registry::find(name).map(|(_, row)| row.operation) {
             Some(Operation::Initialise) => Phase::StartUp,
             Some(Operation::Finalise) => Phase::Shutdown,
             _ => phase,

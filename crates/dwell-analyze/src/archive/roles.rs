@@ -4,10 +4,10 @@
 //! adapters and the names of functions decide; what a name does not tell counts as conditional.
 
 use dwell_model::archive::{self, Meaning};
-use dwell_model::layer::{Layer, layer_of_region};
+use dwell_model::layer::{Layer, Ranks, layer_of_region};
 use dwell_model::operation::{Collective, Mode, Operation, Progress};
-use dwell_model::table::Bytes;
-use dwell_model::{armci, caf, ga, mpi, shmem};
+use dwell_model::registry;
+use dwell_model::table::{Bytes, Hooks};
 use otf2::Definition;
 use otf2::enums::RegionRole;
 use otf2::id::RegionRef;
@@ -96,7 +96,7 @@ impl Traits {
                     | Operation::Unlock
                     | Operation::WaitChange
             );
-        let mpi = meaning.layer == Layer::Mpi;
+        let mpi = meaning.layer.has_messages();
         let collective = matches!(operation, Operation::Collective(_));
         let tests = matches!(
             operation,
@@ -118,7 +118,7 @@ impl Traits {
             .with(Self::WAIT_CHANGE, operation == Operation::WaitChange)
             .with(Self::STATED, stated && !is_numbered(meaning.layer))
             .with(Self::SAYS_WHEN, stated && !mpi)
-            .with(Self::SILENT, matches!(meaning.layer, Layer::GlobalArrays | Layer::Ucx))
+            .with(Self::SILENT, meaning.layer.ranks() == Ranks::None)
             .with(Self::SYNCHRONISES, synchronises)
     }
 }
@@ -126,7 +126,7 @@ impl Traits {
 /// Returns `true` if a completion record of this layer concerns the operations with its number, and `false` if it
 /// concerns all operations of its window.
 pub(crate) fn is_numbered(layer: Layer) -> bool {
-    matches!(layer, Layer::Mpi | Layer::Caf | Layer::Armci)
+    layer.ranks() == Ranks::Communicators
 }
 
 /// Role of a region in the analysis.
@@ -328,7 +328,7 @@ fn is_win_sync(name: &str) -> bool {
 /// Returns the size in bytes of an element that a strided put or get of OpenSHMEM moves. Only the name of a function
 /// tells that it is one.
 fn strided(name: &str) -> Option<u8> {
-    let row = shmem::TABLE.find(name.strip_prefix('p').unwrap_or(name))?;
+    let (_, row) = registry::find(name.strip_prefix('p').unwrap_or(name))?;
     match row.places.bytes {
         Bytes::Counted { size, .. } if row.operation.is_one_sided() => {
             row.places.strides.map(|_| size)
@@ -340,21 +340,15 @@ fn strided(name: &str) -> Option<u8> {
 /// Returns the meaning of a function in an archive of another tool, derived from its name.
 fn by_name(name: &str, role: RegionRole) -> Option<Meaning> {
     let layer = layer_of_region(name)?;
-    if let Some(row) = shmem::TABLE.find(name) {
-        return Some(Meaning::of(&shmem::TABLE, row));
-    }
-    if let Some(row) = mpi::find(name) {
-        return Some(Meaning::of(&mpi::TABLE, row));
-    }
-    for table in [&caf::TABLE, &armci::TABLE, &ga::TABLE] {
-        if let Some(row) = table.find(name) {
-            return Some(Meaning::of(table, row));
-        }
+    // Regions that Dwell records on request only are named by no other tool.
+    let known = registry::find(name).filter(|(table, _)| table.hooks != Hooks::Regions);
+    if let Some((table, row)) = known {
+        return Some(Meaning::of(table, row));
     }
     let (mode, completes_remote) = (Mode::Blocking, false);
     let meaning =
         |operation, progress| Some(Meaning { layer, operation, mode, progress, completes_remote });
-    if layer != Layer::Mpi {
+    if !layer.has_messages() {
         return meaning(Operation::Other, Progress::Conditional);
     }
     // Fortran names, and functions that only test.
@@ -376,7 +370,7 @@ fn ends_rows(traits: Traits, meaning: Option<Meaning>) -> Traits {
     };
     let together = Traits(Traits::TOGETHER.0 | Traits::TESTS.0 | Traits::WAIT_CHANGE.0);
     let locks = traits.has(Traits::LOCK);
-    let mpi = meaning.layer == Layer::Mpi;
+    let mpi = meaning.layer.has_messages();
     if traits.has(together) || meaning.operation == Operation::Meet || locks && !mpi {
         Traits::INTERRUPTS
     } else if locks && !traits.has(Traits::COMPLETES) {

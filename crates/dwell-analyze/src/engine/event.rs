@@ -123,7 +123,7 @@ impl Way {
             Some(Operation::Collective(which)) => Some(which.shape()),
             _ => None,
         };
-        let mpi = role.layer() == Some(Layer::Mpi);
+        let mpi = role.layer().is_some_and(Layer::has_messages);
         match op {
             CollectiveOp::CreateHandle
             | CollectiveOp::Allocate

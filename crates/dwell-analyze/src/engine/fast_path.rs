@@ -65,7 +65,7 @@ impl Issue {
     pub(crate) fn waits_for_target(&self, layer: Option<Layer>) -> bool {
         let has_left = self.kind == Kind::Atomic
             && self.received == 0
-            && matches!(layer, Some(Layer::Mpi | Layer::Armci));
+            && layer.is_some_and(Layer::accumulates_return_early);
         self.returns && !has_left
     }
 }

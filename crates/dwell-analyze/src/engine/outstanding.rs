@@ -48,7 +48,7 @@ impl Class {
 
     /// Returns the class of MPI messages of this size.
     pub(crate) fn message(bytes: u64) -> Self {
-        Self::of(Some(Layer::Mpi), Kind::Message, u16::MAX, bytes)
+        Self::of(Some(Layer::OF_MESSAGES), Kind::Message, u16::MAX, bytes)
     }
 
     fn head(layer: Option<Layer>, kind: u8) -> u32 {

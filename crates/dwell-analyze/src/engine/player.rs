@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use dwell_model::layer::Layer;
+use dwell_model::layer::Ranks;
 use dwell_model::operation::Operation;
 use otf2::enums::RmaAtomicType;
 use otf2::id::{CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef};
@@ -335,10 +335,10 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Completes all operations at a quiet for which other tools write no record.
     pub(crate) fn complete_implied(&mut self, frame: Frame) {
-        let shmem = Some(Layer::Shmem);
+        let layer = || self.here.world.roles.get(frame.region).layer();
         let implied = frame.traits.has(Traits::COMPLETES)
             && !frame.traits.has(Traits::STATED)
-            && self.here.world.roles.get(frame.region).layer() == shmem;
+            && layer().is_some_and(|layer| layer.ranks() == Ranks::Own);
         if implied {
             self.ops.clear();
             self.here.process.outstanding.take_all(None, self.ops);

@@ -205,9 +205,9 @@ fn rows(layers: &[Layer], counters: &Counters) -> Vec<Row> {
         }
         for &(name, title, unit, what) in COUNTS {
             // The names of Scalasca are those of MPI.
-            let name = match layer {
-                Layer::Mpi => name.to_owned(),
-                _ => format!("{prefix}_{name}"),
+            let name = match layer.has_messages() {
+                true => name.to_owned(),
+                false => format!("{prefix}_{name}"),
             };
             rows.push(beside(name, format!("{of} {title}"), unit, Source::Count(layer, what)));
         }

@@ -36,7 +36,7 @@ fn class_of(role: Role) -> Option<(Layer, Class)> {
         | Operation::WaitEpoch
         | Operation::TestEpoch => Class::RmaSync,
         Operation::WaitHandle | Operation::TestHandle => {
-            if meaning.layer == Layer::Mpi {
+            if meaning.layer.has_messages() {
                 Class::Message
             } else {
                 Class::RmaSync
@@ -51,7 +51,7 @@ fn class_of(role: Role) -> Option<(Layer, Class)> {
         | Operation::FreeHandle => Class::Message,
         Operation::Collective(Collective::Barrier) if meaning.completes_remote => {
             // A fence of MPI is a barrier around operations.
-            if meaning.layer == Layer::Mpi { Class::RmaSync } else { Class::Barrier }
+            if meaning.layer.has_messages() { Class::RmaSync } else { Class::Barrier }
         }
         Operation::Collective(which) if which.shape() == Shape::Barrier => Class::Barrier,
         Operation::Collective(_) => Class::Collective,

@@ -262,7 +262,9 @@ impl Holder {
     fn flush(&mut self, here: &mut Here<'_>, window: u32, open: &mut Open) {
         let Some(frame) = here.judged_call() else { return };
         let layer = here.world.roles.get(frame.region).layer();
-        if layer != Some(Layer::Mpi) || frame.traits.has(Traits::TOGETHER) || self.asked.is_empty()
+        if !layer.is_some_and(Layer::has_messages)
+            || frame.traits.has(Traits::TOGETHER)
+            || self.asked.is_empty()
         {
             return;
         }
@@ -346,7 +348,7 @@ impl Holder {
             if done.is_empty() {
                 done.push(lock(key.owner));
             }
-        } else if layer != Some(Layer::Mpi) {
+        } else if !layer.is_some_and(Layer::has_messages) {
             self.ownerless += u64::from(done.is_empty());
         } else {
             let had = self.consent.contains(&key);

@@ -96,7 +96,7 @@ impl Pattern for Signals {
     ) {
         let Issued { kind, layer, target, sent, frame, attributes, .. } = *operation;
         // Coarrays have events to wait for, which nothing else changes, unless the archive gives the address.
-        let may_signal = layer != Some(Layer::Caf) || !attributes.is_empty();
+        let may_signal = !layer.is_some_and(Layer::notifies_by_events) || !attributes.is_empty();
         if (sent > 0 || kind == Kind::Atomic) && may_signal {
             raise(here, target, (frame.enter, sent.max(1)), attributes, out);
         }

@@ -8,9 +8,9 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use dwell_measure::clock;
 use dwell_measure::memory::Memory;
-use dwell_model::layer::layer_of_region;
-use dwell_model::table::{Row, Table};
-use dwell_model::{armci, caf, ga, mpi, shmem};
+use dwell_model::layer::{Ranks, layer_of_region};
+use dwell_model::registry;
+use dwell_model::table::{Row, Table, reason};
 
 use crate::elf::{self, Program};
 use crate::library;
@@ -148,7 +148,7 @@ impl Checks {
 
     fn calls(&mut self, program: &str, libraries: &[String], imports: &[String]) {
         let known = |name: &&String| is_hooked(name);
-        let left = |name: &&String| mpi::not_hooked(name).is_some() || is_left(name);
+        let left = |name: &&String| is_left(name);
         let hooked: Vec<&str> = imports.iter().filter(known).map(String::as_str).collect();
         let others: Vec<&str> = imports
             .iter()
@@ -182,7 +182,12 @@ impl Checks {
             return self.line(program, &text);
         }
         let has = |table: &Table| defines.iter().any(|name| table.find(name).is_some());
-        for (table, runtime) in [(&ga::TABLE, "ga"), (&armci::TABLE, "armci")] {
+        // A runtime over others comes first: the program has the functions of all of them.
+        let mut linked: Vec<&Table> =
+            registry::TABLES.into_iter().filter(|table| table.hooks.are_linked()).collect();
+        linked.sort_by_key(|table| std::cmp::Reverse(table.below.len()));
+        for table in linked {
+            let runtime = table.layer.name();
             if has(table) {
                 let text = format!(
                     "{} is linked into it without hooks: only its calls of MPI will be recorded. \
@@ -201,17 +206,19 @@ fn is_hooked(name: &str) -> bool {
         let known = name.strip_suffix('_').and_then(|name| name.get(..row.name().len()));
         known.is_some_and(|known| known.eq_ignore_ascii_case(row.name()))
     };
-    shmem::TABLE.find(name).is_some()
-        || caf::TABLE.find(name).is_some()
-        || mpi::find(name).is_some()
-        || name.starts_with("mpi_") && mpi::TABLE.rows.iter().any(fortran)
+    let rows = registry::TABLES.iter().flat_map(|table| table.rows);
+    // Layers that are recorded as regions are recorded on request only.
+    let is_shared = |table: &Table| !table.hooks.are_linked() && table.layer.ranks() != Ranks::None;
+    registry::find(name).is_some_and(|(table, _)| is_shared(table))
+        || name.starts_with("mpi_") && rows.filter(|row| row.fortran.exists).any(fortran)
 }
 
 /// Returns `true` if a function is deliberately not hooked.
 fn is_left(name: &str) -> bool {
-    let lists = [caf::NOT_HOOKED, shmem::NOT_HOOKED];
+    let lists = registry::TABLES.iter().filter(|table| !table.hooks.are_linked());
+    let is_listed = lists.map(|table| table.not_hooked).any(|list| reason(list, name).is_some());
     // What Fortran calls and no row has only asks, as in C.
-    name.starts_with("mpi_") || lists.into_iter().flatten().any(|(listed, _)| *listed == name)
+    name.starts_with("mpi_") || is_listed
 }
 
 /// Lists the installed runtimes and launchers.

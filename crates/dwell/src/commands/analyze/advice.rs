@@ -1,7 +1,6 @@
 //! Gathers the facts of a run and of its findings that advice follows from.
 
 use dwell_analyze::{Analysis, Finding, Inefficiency, Meanwhile, Ranked, Serves};
-use dwell_model::layer::Layer;
 use dwell_report::Facts;
 use otf2::Archive;
 
@@ -41,7 +40,7 @@ impl<'a> Advice<'a> {
         let region = finding.path.last().map_or("", |it| it.region.as_str());
         let window = worst.and_then(|it| it.window.as_deref()).unwrap_or_default();
         let is_message =
-            finding.layer == Layer::Mpi && window.is_empty() && !region.contains("MPI_Win_");
+            finding.layer.has_messages() && window.is_empty() && !region.contains("MPI_Win_");
         dwell_report::advice(&Facts {
             pattern: finding.pattern,
             layer: finding.layer,

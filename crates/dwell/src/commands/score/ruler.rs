@@ -2,7 +2,7 @@
 
 use dwell_analyze::Calls;
 use dwell_model::archive::{Meaning, SMALL};
-use dwell_model::layer::Layer;
+use dwell_model::layer::Ranks;
 use dwell_model::operation::{Mode, Operation};
 use otf2::encode::{EncodeError, Encoder};
 use otf2::enums::{
@@ -37,7 +37,7 @@ impl Typical {
         let [puts, gets, atomics, ..] = call.counts;
         let Some(meaning) = Meaning::parse(call.description) else { return };
         self.operations += puts + gets + atomics;
-        let over = meaning.layer == Layer::Shmem
+        let over = meaning.layer.ranks() == Ranks::Own
             && meaning.mode == Mode::Blocking
             && match meaning.operation {
                 Operation::Get => true,
@@ -147,7 +147,7 @@ impl Ruler {
         let (win, remote) = (RmaWinRef(0), Rank(1));
         let (lock_type, lock_id) = (LockType::Exclusive, LockId(OFFSET));
         let place = Some(number(PLACE, OFFSET));
-        let mpi = meaning.layer == Layer::Mpi;
+        let mpi = meaning.layer.has_messages();
         match meaning.operation {
             Operation::Signal => {
                 let sync_type = RmaSyncType::NotifyOut;
@@ -174,7 +174,7 @@ impl Ruler {
         }
         let (win, matching_id) = (RmaWinRef(0), MatchingId(typical.id()));
         let mut bytes = self.beside(RmaOpCompleteRemote { win, matching_id }, None);
-        if meaning.layer == Layer::Mpi {
+        if meaning.layer.has_messages() {
             bytes += self.beside(RmaOpCompleteNonBlocking { win, matching_id }, None);
         }
         typical.complete(call.visits) * bytes
@@ -184,7 +184,7 @@ impl Ruler {
     fn operations(&mut self, meaning: &Meaning, call: &Calls<'_>, id: u64) -> u64 {
         let [puts, gets, atomics, sent, received, ..] = call.counts;
         let (win, remote, matching_id) = (RmaWinRef(0), Rank(1), MatchingId(id));
-        let shmem = meaning.layer == Layer::Shmem;
+        let shmem = meaning.layer.ranks() == Ranks::Own;
         let place = shmem.then(|| number(PLACE, OFFSET));
         let bytes = mean(sent, puts);
         let put = RmaPut { win, remote, bytes, matching_id };
@@ -229,7 +229,7 @@ impl Ruler {
                     self.beside(MpiRecv { sender, communicator, msg_tag, msg_length }, None)
                 };
         }
-        if waits && meaning.layer == Layer::Mpi {
+        if waits && meaning.layer.has_messages() {
             // What was waited for and not received was sent.
             let rest = call.visits.saturating_sub(receives);
             bytes += rest * self.beside(MpiIsendComplete { request_id }, None);
@@ -243,7 +243,7 @@ impl Ruler {
         let (collective_op, root) = (CollectiveOp::Allreduce, CollectiveRoot::None);
         let sequence = Some(number(SEQUENCE, call.visits / 2));
         collectives
-            * if meaning.layer == Layer::Mpi {
+            * if meaning.layer.has_messages() {
                 let (communicator, size_sent, size_received) = (CommRef(0), 1 << 10, 1 << 10);
                 let end = MpiCollectiveEnd {
                     collective_op,
