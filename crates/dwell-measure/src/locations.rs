@@ -103,7 +103,7 @@ impl Locations {
 
     fn places(&self) -> &[AtomicPtr<Anchor>] {
         // SAFETY: the memory is as long as that and aligned to a page; zeros are null pointers.
-        unsafe { std::slice::from_raw_parts(self.places.as_ptr().cast(), MOST) }
+        unsafe { std::slice::from_raw_parts(self.places.start().cast(), MOST) }
     }
 }
 

@@ -87,6 +87,12 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(at, words) }
     }
 
+    /// Returns the address of the memory, for tables of atomics that are written through shared references. A pointer
+    /// from a slice of the memory does not allow that.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.at.as_ptr()
+    }
+
     /// Returns `true` if the contents of this memory stay in the file when the process is killed. It is `false` where
     /// the file system could not reserve space.
     pub fn survives(&self) -> bool {

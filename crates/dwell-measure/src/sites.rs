@@ -43,7 +43,7 @@ impl Sites {
     fn places(&self) -> &[Place] {
         // SAFETY: the memory is as long as that and aligned to a page, all bits zero are a `Place`,
         // and it is only ever used as this.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), PLACES) }
+        unsafe { std::slice::from_raw_parts(self.memory.start().cast(), PLACES) }
     }
 
     /// Returns the places where an address may be, in the order in which they are tried.

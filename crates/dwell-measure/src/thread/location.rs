@@ -103,7 +103,7 @@ impl Location {
             | if profile.is_some() { facts::ROWS } else { 0 };
         process.define(&Fact::Thread { id: id.into(), tid: tid(), files })?;
         let place = std::mem::ManuallyDrop::new(Memory::anonymous(size_of::<Self>())?);
-        let at = place.as_ptr().cast_mut().cast::<Self>();
+        let at = place.start().cast::<Self>();
         let thread = Thread {
             encoder,
             profile,
