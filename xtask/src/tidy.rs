@@ -48,7 +48,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Result of one check.
+/// Result of one check: the number of things that it looked at, and the problems that it found.
 #[derive(Debug)]
 pub(crate) struct Check {
     name: &'static str,

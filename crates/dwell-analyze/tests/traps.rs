@@ -44,7 +44,7 @@ impl Thread {
         self.at(1_000, Leave { region: MAIN })
     }
 
-    /// Ends the thread later than short traces do.
+    /// Ends the thread after 100 seconds, for traces whose events do not fit into the microsecond of [`Self::end`].
     fn end_late(self) -> Thread {
         self.at(100_000_000_000, Leave { region: MAIN })
     }

@@ -44,8 +44,8 @@ impl Source {
 /// by which readers correct the times of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Ticks of the counter of the processor, half-way between the readings before and after that of the system's
-    /// clock.
+    /// Reading of the processor's time stamp counter, in ticks: the mean of one reading before and one after that of
+    /// the system clock.
     pub ticks: u64,
     /// Reading of `CLOCK_MONOTONIC`, in nanoseconds.
     pub monotonic: u64,

@@ -110,7 +110,8 @@ thread_local! {
     static ERRNO: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// Panic hook, which runs first in a panic, on the stack of the function that panicked.
+/// Keeps the message and the place of a panic, and `errno`, for the end of the run. This is the panic hook of the
+/// recorder: it runs before the stack is unwound.
 fn note(info: &PanicHookInfo<'_>) {
     ERRNO.set(Some(entry::errno()));
     let message = info.payload_as_str().unwrap_or("no message");

@@ -311,7 +311,7 @@ pub(crate) struct Settings {
     pub(crate) directory: Option<PathBuf>,
     /// Directory for files while they are written, if that is not the experiment directory.
     pub(crate) scratch: Option<PathBuf>,
-    /// Wanted size of an event chunk, in bytes.
+    /// Size of an event chunk that the user asked for, in bytes.
     chunk: u64,
     /// Largest size of the events of one process, in bytes.
     budget: u64,

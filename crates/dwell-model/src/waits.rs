@@ -218,7 +218,7 @@ waits! {
         remedy: "Let the target post earlier.",
         section: "late-post",
     }
-    /// An exposure epoch is to end, and waits until all origins have completed their access epochs.
+    /// The end of an exposure epoch (`MPI_Win_wait`) waits until all origins have completed their access epochs.
     EarlyWait {
         id: "early_wait",
         title: "Early Wait",

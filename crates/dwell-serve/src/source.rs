@@ -49,7 +49,8 @@ impl Root {
 }
 
 impl Roots {
-    /// Opens directories that a person has named.
+    /// Opens the directories of `--source-path`, from which source files may be shown. Fails if one of them cannot be
+    /// opened.
     pub(crate) fn open(paths: &[PathBuf]) -> io::Result<Self> {
         let told = |path: &Path, error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))

@@ -72,7 +72,8 @@ impl Get {
 pub(crate) struct Collective {
     /// Time at which the last rank enters.
     pub(crate) last_enter: u64,
-    /// The least of the times by which the collective ends later for a rank than it could.
+    /// Smallest lateness of any rank, where lateness is the time from the earliest possible end of the collective to
+    /// its end at that rank.
     pub(crate) least_lateness: u64,
 }
 

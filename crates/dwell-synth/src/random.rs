@@ -87,7 +87,7 @@ struct Process {
     next_id: u64,
     /// Ids of operations that have not completed at the origin.
     outstanding: Vec<MatchingId>,
-    /// The last put that may not have arrived at its target.
+    /// Id of the last put that no completion call has completed at its target yet.
     unfinished: Option<MatchingId>,
     collectives: u64,
     events: Vec<Entry>,

@@ -212,7 +212,7 @@ pub struct Parameter<'a> {
     pub kind: ParameterKind,
     /// Name of the parameter.
     pub key: &'a str,
-    /// Value of the parameter, as text for both types.
+    /// Value of the parameter as text, also if [`kind`](Self::kind) says that it is a number.
     pub value: &'a str,
 }
 

@@ -17,7 +17,8 @@ use super::index::{self, Rows};
 use super::layout::{self, Layout, Place};
 use super::report::Report;
 
-/// The data of a metric that is kept once its values were asked for.
+/// Index and layout of the values of a metric. The report keeps them in memory after the first request for the metric;
+/// the values stay in the file.
 #[derive(Debug)]
 pub(super) struct Stored {
     kind: MetricKind,

@@ -57,7 +57,7 @@ enum Way {
 pub(super) struct Placed {
     /// Offset of the first row in the report.
     start: u64,
-    /// Row numbers in rising order, or `None` for all.
+    /// Numbers of the rows that the report stores, in ascending order; `None` if it stores all rows.
     rows: Option<Vec<u32>>,
     written: Mutex<Vec<bool>>,
 }

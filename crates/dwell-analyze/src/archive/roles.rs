@@ -20,11 +20,12 @@ pub(crate) struct Traits(pub(crate) u32);
 impl Traits {
     /// A call of a runtime.
     pub(crate) const CALL: Self = Self(1);
-    /// Always progresses operations of other processes.
+    /// The call always makes progress for operations of other processes.
     pub(crate) const ALWAYS: Self = Self(1 << 1);
-    /// May progress operations of other processes.
+    /// The call makes progress for operations of other processes in some cases, or it is unknown whether it does.
     pub(crate) const CONDITIONAL: Self = Self(1 << 2);
-    /// Always or possibly progresses operations of other processes.
+    /// The call always or possibly makes progress for operations of other processes: [`Self::ALWAYS`] or
+    /// [`Self::CONDITIONAL`].
     pub(crate) const SERVES: Self = Self(1 << 1 | 1 << 2);
     /// Acts on a single target.
     pub(crate) const ONE_SIDED: Self = Self(1 << 3);

@@ -115,7 +115,7 @@ impl Sort {
         self.is_one_sided() && self.0 >> 32 & 7 == Kind::Atomic as u64
     }
 
-    /// Returns the class of the number of bytes, which is equal within a factor of 8.
+    /// Returns the size class of the calls. Each class spans a factor of 8 in bytes.
     pub(crate) fn size(self) -> u64 {
         self.0 & 0xFF
     }
@@ -152,13 +152,14 @@ impl Sort {
     }
 }
 
-/// Returns the class of a number of bytes or members, which is equal within a factor of 8.
+/// Returns the size class of a number of bytes or members. Each class spans a factor of 8.
 #[inline(always)]
 pub(crate) fn size(of: u64) -> u64 {
     magnitude(of).into()
 }
 
-/// Returns the bin that a time belongs to.
+/// Returns the histogram bin of a time in nanoseconds. Bins are exact below 16 ns, and 16 of them share each power of
+/// two above.
 #[inline(always)]
 fn bin(time: u64) -> usize {
     match (time | 15).ilog2() as usize {
@@ -413,12 +414,13 @@ impl Expected {
     }
 }
 
-/// Time that calls of each sort need if nothing delays them; `None` if there are too few.
+/// Nanoseconds that a call of each sort takes if nothing delays it; `None` for sorts with too few calls to tell.
 #[derive(Debug)]
 pub(crate) struct ExpectedTimes(BTreeMap<Sort, Option<u64>>);
 
 impl ExpectedTimes {
-    /// Returns the time that calls of a sort need if nothing delays them, or `None` if there are too few.
+    /// Returns the nanoseconds that a call of a sort takes if nothing delays it, or `None` if the run had too few such
+    /// calls to tell.
     pub(crate) fn of(&self, sort: Sort) -> Option<u64> {
         self.0.get(&sort).copied().flatten()
     }

@@ -98,7 +98,7 @@ pub(crate) struct Location {
     /// Number of events that [`Self::count`] has counted, and number of events read once the source is closed.
     pub(crate) events: u64,
     pub(crate) read: u64,
-    /// The window that was used last, its context and its memory.
+    /// Cache of the last lookup of a window: the window, its context and the number of its memory.
     pub(crate) window: Option<(u32, u32, u16)>,
     pub(crate) damage: Damage,
     /// Time since which recording is off, and the past intervals in which it was off.

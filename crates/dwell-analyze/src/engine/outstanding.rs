@@ -223,7 +223,7 @@ impl Outstanding {
         Some(self.fetch(stored))
     }
 
-    /// Takes back an operation from the file.
+    /// Returns an operation that was read back from the spill file, and keeps what was already known about its target.
     fn fetch(&mut self, (mut op, known): Stored) -> Op {
         op.learned = true;
         self.known.insert(op.serial, known);

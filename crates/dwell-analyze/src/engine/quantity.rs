@@ -31,7 +31,8 @@ pub enum Quantity {
     Collectives,
     /// Time of a wait in nanoseconds. If the wait has two bounds, this is the lower one.
     Wait(Wait),
-    /// Difference between the upper and the lower bound of a wait. Waits without bounds never have one.
+    /// Difference between the upper and the lower bound of a wait, in nanoseconds. Only waits that the catalogue gives
+    /// two bounds have a margin.
     Margin(Wait),
     /// Part of a wait that the analysis inferred, because the records do not contain the address of a flag or the time
     /// at which a lock was obtained.

@@ -25,7 +25,8 @@ pub struct CallTime {
     pub layer: Layer,
     /// Time between the enters and the leaves of the calls.
     pub time: u64,
-    /// Waiting time by the upper bounds, so that the other two parts are never too large.
+    /// Waiting time in nanoseconds, as the sum of the upper bounds of all waits, so that `transfer` and `unexplained`
+    /// are never too large.
     pub waits: u64,
     /// Time that such calls need if nothing delays them, at most the time that waits leave.
     pub transfer: u64,

@@ -437,7 +437,7 @@ struct Hold {
     inferred: bool,
 }
 
-/// A request that was granted at some time, and its release if that is known.
+/// A lock epoch of a process: the time of the request, and the time of the release if a record of it has been read.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     process: u32,

@@ -157,8 +157,8 @@ fn more_archives_of_threads_equal_a_search() {
     threads(200..800);
 }
 
-/// A request takes longer than its operation did. Whether the target recorded while the request was in flight is known
-/// only when it has arrived.
+/// A request reaches its target after the operation has ended at the origin. The analysis learns only then whether the
+/// target was recording while the request was in flight.
 #[test]
 fn requests_that_arrive_after_their_operation_has_ended() {
     let seed = 628;

@@ -38,14 +38,15 @@ pub struct Comm {
     /// Set for an inter-communicator, which connects two groups.
     pub inter: bool,
     identity: u64,
-    /// Number of collectives that were begun, on its windows as well.
+    /// Number of collective operations that this process began on the communicator and on its windows.
     collectives: AtomicU64,
-    /// Number of communicators that all its members made from it.
+    /// Number of communicators that were made from this one in a call of all its members.
     made: AtomicU64,
     windows: AtomicU64,
     /// Windows of the layers over MPI on this communicator, each made when its layer first needs it.
     pub(super) over_mpi: ByLayer<&'static Window>,
-    /// Ranks of its members in the world; `None` if they are the same as in the communicator.
+    /// Ranks of the members in `MPI_COMM_WORLD`, by rank in this communicator; `None` if both ranks are equal for all
+    /// members.
     ranks: Option<Box<[u64]>>,
     /// Number of pieces of memory that layers over MPI have allocated on it.
     memory: AtomicU64,

@@ -141,7 +141,8 @@ impl Process {
         })
     }
 
-    /// Returns the id of anything that the program names, and defines it if it is new.
+    /// Returns the id under which something that the program named is defined, such as a region or a parameter. `key`
+    /// identifies it; if the key is new, `define` writes the definition. Returns `None` if there is no space for it.
     fn named(
         &self,
         key: usize,

@@ -254,7 +254,7 @@ impl Shape for Create {
     }
 }
 
-/// A call that frees a window.
+/// Shape of `MPI_Win_free`: the window is no longer known after the call.
 pub(crate) struct Free;
 
 impl Shape for Free {

@@ -280,7 +280,8 @@ fn no_partner() -> io::Error {
     io::Error::other("processes that are no neighbours in the tree cannot talk")
 }
 
-/// Returns a word of a piece: up to six bytes below the tag.
+/// Packs up to six bytes of a message into the lower 48 bits of a word, below the tag by which the receiver recognises
+/// the word.
 fn word(tag: u64, bytes: &[u8]) -> u64 {
     let mut value = [0; 8];
     value.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);

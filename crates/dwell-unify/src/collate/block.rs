@@ -115,7 +115,9 @@ impl<'a> Taken<'a> {
         part.is_empty().then_some(())
     }
 
-    /// Returns the number of a path that follows `before`, and adds the path if it is new.
+    /// Returns the number of a call path, given by its parent and its last step, and adds the path if it is new.
+    /// `before` is the path of the row before: most locations have their paths in the same order, so the path that
+    /// followed `before` last time is tried first.
     fn path(&mut self, before: u32, step: Step) -> Option<u32> {
         let guess = self.after.get(before as usize).copied().unwrap_or(0);
         let fits = |it: &Path| (it.parent, it.region, it.site, it.setting) == step;

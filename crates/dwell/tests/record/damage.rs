@@ -135,7 +135,7 @@ fn proof_of_random_kills() {
     random_kills(100);
 }
 
-/// Records a run that is killed.
+/// Records a run of two processes that kill themselves, and returns the directory that it leaves behind.
 fn record(lab: &Lab, program: &Path, flags: &[&str], iterations: &str) -> PathBuf {
     let prefix = lab.path("said");
     let flags: Vec<&OsStr> = flags.iter().map(OsStr::new).collect();

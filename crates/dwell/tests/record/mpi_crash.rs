@@ -30,7 +30,8 @@ fn die(mode: &str, expected: impl Fn(Option<i32>) -> bool) {
     }
 }
 
-/// Runs a mode without and with Dwell.
+/// Runs the program in a mode in which it dies, without Dwell and then recorded, checks the recovered trace, and
+/// returns both runs.
 fn die_on(mpi: &Mpi, mode: &str) -> (Run, Run) {
     let lab = Lab::bare();
     let program = mpi.compile_once(&lab, "tests/programs/mpi_die.c");

@@ -48,7 +48,8 @@ fn every_record() {
     }
 }
 
-/// Definitions that stand only in files of locations; [`GLOBAL`] lists those that never do.
+/// Kinds of definitions that only the local definition files of locations contain. [`GLOBAL`] lists the kinds that
+/// these files never contain.
 const LOCAL: [&str; 2] = ["MappingTable", "ClockOffset"];
 const GLOBAL: [&str; 4] = ["ClockProperties", "Paradigm", "ParadigmProperty", "IoParadigm"];
 

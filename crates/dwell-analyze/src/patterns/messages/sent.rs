@@ -43,7 +43,8 @@ pub(super) enum Channel {
 /// Channel, partner and tag.
 pub(super) type Key = (Channel, u32, u32);
 
-/// A message that was sent.
+/// A send as the receiver's side learns of it: enough to match it with a receive, and to tell how long the receive
+/// waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(super) receiver: u32,
