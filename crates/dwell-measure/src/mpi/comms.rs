@@ -341,7 +341,7 @@ impl super::thread_state::ThreadState {
 
 impl Process {
     /// Returns the communicator of a handle, or `None` if the recorder does not know the handle. Hooks that are
-    /// recording a call use the faster [`Recorder::comm`](super::Recorder::comm).
+    /// recording a call use the faster `comm` of the recorder.
     pub fn comm(&self, handle: usize) -> Option<&'static Comm> {
         COMMS.find(handle)
     }
