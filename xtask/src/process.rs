@@ -4,7 +4,8 @@
 //! command, and every command runs in the directory that was intended.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -55,6 +56,24 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 pub(crate) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// A directory that is removed when the value is dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Lets a launcher of Open MPI work in a container, whose user is root and which has fewer slots than processes that
+/// are to be started.
+pub(crate) fn in_a_container(command: &mut Command) -> &mut Command {
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
 }
 
 /// Returns a command as a person would type it.

@@ -25,7 +25,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::process;
+use crate::process::{self, Folder};
 use crate::workspace::Workspace;
 
 /// Seconds after which a run counts as hung.
@@ -184,15 +184,6 @@ struct Case {
     imbalance: u32,
 }
 
-/// A directory that is removed when the value is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Programs and directories of the measurement.
 struct Tools {
     /// Directory of the programs, and of traces while they exist.
@@ -257,10 +248,7 @@ impl Tools {
         command.args(["--time", "--imbalance", &case.imbalance.to_string()]);
         command.args(case.arguments.split(' '));
         command.env("DWELL_LIBRARY", &self.library).env_remove("UCX_TLS");
-        // Containers run as root, and have fewer slots than there are to be processes.
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-        command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        process::in_a_container(&mut command);
         let shown = process::display(&command);
         println!("$ {shown}");
         let output = command

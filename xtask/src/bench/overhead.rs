@@ -27,7 +27,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::harness;
-use crate::process;
+use crate::process::{self, Folder};
 use crate::workspace::Workspace;
 
 /// Goal for the nanoseconds that recording adds to a call.
@@ -168,15 +168,6 @@ const PROGRAMS_SMALL: &[Program] = &[
     Program { name: "fft2d", arguments: &["get", "512"], unit: "rounds", few: 4 },
 ];
 
-/// A directory that is removed when the value is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Programs and directories of the benchmark.
 struct Bench {
     /// Directory of the programs, and of traces while they exist.
@@ -243,10 +234,7 @@ impl Bench {
     /// something although it should not.
     fn ran(&self, way: Way, mut command: Command) -> Result<Ran> {
         command.env("DWELL_LIBRARY", &self.library);
-        // Containers run as root, and have fewer slots than a test wants processes.
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-        command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        process::in_a_container(&mut command);
         let shown = process::display(&command);
         let began = Instant::now();
         let output = command

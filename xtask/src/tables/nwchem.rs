@@ -92,10 +92,7 @@ fn mpirun(tools: &Tools, transport: Transport, processes: u32, trace: &Path) -> 
     command.arg(&tools.dwell).arg("run").arg("-o").arg(trace);
     command.args(["nwchem.openmpi", "h2o.nw"]).current_dir(&tools.folder.0);
     command.env("DWELL_LIBRARY", &tools.library);
-    // Containers run as root, and have fewer slots than there are to be processes.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    process::in_a_container(&mut command);
     let shown = process::display(&command);
     println!("$ {shown}");
     let output = command

@@ -141,9 +141,7 @@ impl Tools {
         command.env("DWELL_LIBRARY", &self.library);
         let id = format!("{}-{}", std::process::id(), run.folder());
         command.env("TRUTH_ID", &id).env("TRUTH_OUT", folder.join("truth"));
-        // Containers run as root, and have fewer slots than there are to be processes.
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        process::in_a_container(&mut command);
         command.stdin(std::process::Stdio::null());
         command.stdout(File::create(folder.join("stdout"))?);
         command.stderr(File::create(folder.join("stderr"))?);
