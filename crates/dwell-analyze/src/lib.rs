@@ -33,6 +33,7 @@ use otf2::Archive;
 use otf2::read::Definitions;
 
 pub use archive::crowds::Crowd;
+pub use archive::ids::ProcessNumber;
 pub use archive::names::Site;
 pub use archive::parties::MOST as MOST_PARTIES;
 use archive::world::World;
@@ -51,6 +52,8 @@ pub use output::findings::{
 pub use output::profile::{Calls, Profile};
 use output::tree::Tree;
 use output::{Replayed, division, findings, notes, report};
+
+use crate::archive::ids::{Ordinal, PartyNumber};
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -447,14 +450,14 @@ fn pairs(world: &World, replayed: &Replayed) -> Vec<Pair> {
 
 fn named_pairs(world: &World, sum: &matrix::Sum) -> Vec<Pair> {
     let system = &world.system;
-    let name = |party: u32| {
+    let name = |party: PartyNumber| {
         let found = match world.parties.folded() {
-            true => system.nodes.get(party as usize).cloned(),
-            false => system.processes.get(party as usize).map(|it| it.name.clone()),
+            true => system.nodes.get(party.index()).cloned(),
+            false => system.processes.get(party.index()).map(|it| it.name.clone()),
         };
         found.unwrap_or_default()
     };
-    let pair = |(&(from, to, kind), &cell): (&(u32, u32, Kind), &Cell)| Pair {
+    let pair = |(&(from, to, kind), &cell): (&(PartyNumber, PartyNumber, Kind), &Cell)| Pair {
         origin: name(from),
         target: name(to),
         kind,

@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::archive::CORES;
 use dwell_model::cores::Cores;
+use otf2::id::LocationGroupRef;
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
+
+use crate::archive::ids::ProcessNumber;
 
 /// Processes of a node that share cores because the node has fewer cores than processes. Such processes are often not
 /// running when others wait for them.
@@ -24,26 +27,29 @@ pub struct Crowd {
 }
 
 /// Returns the cores of each process, by the id of its location group. Processes without such a property are missing.
-pub(crate) fn cores(defs: &Definitions) -> HashMap<u32, Cores> {
+pub(crate) fn cores(defs: &Definitions) -> HashMap<LocationGroupRef, Cores> {
     let text = |id| defs.string(id).and_then(otf2::Str::to_str);
     let of = |definition: Definition<'_>| {
         let Definition::LocationGroupProperty(it) = definition else { return None };
         let AttributeValue::String(value) = it.value.0 else { return None };
         let named = text(it.name) == Some(CORES);
         let cores = text(value).filter(|_| named)?.parse().ok()?;
-        Some((it.location_group.0, cores))
+        Some((it.location_group, cores))
     };
     defs.iter().filter_map(of).collect()
 }
 
 /// Returns the most crowded set of cores of a node as (processes, cores), and all processes that belong to a crowd.
-pub(crate) fn crowd(cores: &[(u32, Cores)]) -> (Option<(u32, u32)>, BTreeSet<u32>) {
+pub(crate) fn crowd(
+    cores: &[(ProcessNumber, Cores)],
+) -> (Option<(u32, u32)>, BTreeSet<ProcessNumber>) {
     let mut all = Cores::default();
     cores.iter().for_each(|(_, of)| all.join(of));
     let mut sets: BTreeMap<&Cores, u32> = BTreeMap::new();
     cores.iter().for_each(|(_, of)| *sets.entry(of).or_default() += 1);
     let within = |set: &Cores| sets.iter().filter(|it| it.0.is_within(set)).map(|it| it.1).sum();
-    let (mut worst, mut crowded): (Option<(u32, u32)>, BTreeSet<u32>) = Default::default();
+    let (mut worst, mut crowded): (Option<(u32, u32)>, BTreeSet<ProcessNumber>) =
+        Default::default();
     for set in sets.keys().copied().chain([&all]) {
         let (processes, room): (u32, u32) = (within(set), set.count());
         if processes <= room {
@@ -67,10 +73,11 @@ mod tests {
     use super::*;
 
     fn found(sets: &[&str]) -> (Option<(u32, u32)>, Vec<u32>) {
-        let cores: Vec<(u32, Cores)> =
-            (0..).zip(sets).map(|(at, text)| (at, text.parse().unwrap())).collect();
+        let number = (0..).map(ProcessNumber);
+        let cores: Vec<(ProcessNumber, Cores)> =
+            number.zip(sets).map(|(at, text)| (at, text.parse().unwrap())).collect();
         let (worst, crowded) = crowd(&cores);
-        (worst, crowded.into_iter().collect())
+        (worst, crowded.into_iter().map(|it| it.0).collect())
     }
 
     #[test]

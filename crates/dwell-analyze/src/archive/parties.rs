@@ -1,5 +1,6 @@
 //! Parties of the communication matrix: processes, or nodes in large runs.
 
+use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::system::System;
 
 /// Greatest number of processes for which the matrix lists processes. Larger runs are listed by node, so that the
@@ -10,7 +11,7 @@ pub const MOST: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Parties {
     /// Party of each process; `None` if every process is a party of its own.
-    of: Option<Vec<u32>>,
+    of: Option<Vec<PartyNumber>>,
 }
 
 impl Parties {
@@ -18,15 +19,15 @@ impl Parties {
         if system.processes.len() <= MOST {
             return Self { of: None };
         }
-        let of = system.processes.iter().map(|process| process.node).collect();
+        let of = system.processes.iter().map(|process| PartyNumber(process.node.0)).collect();
         Self { of: Some(of) }
     }
 
     #[inline]
-    pub(crate) fn party(&self, process: u32) -> u32 {
+    pub(crate) fn party(&self, process: ProcessNumber) -> PartyNumber {
         match &self.of {
-            None => process,
-            Some(of) => of.get(process as usize).copied().unwrap_or(0),
+            None => PartyNumber(process.0),
+            Some(of) => of.get(process.index()).copied().unwrap_or(PartyNumber(0)),
         }
     }
 

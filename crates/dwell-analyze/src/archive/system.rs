@@ -9,10 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_model::cores::Cores;
 use otf2::Definition;
 use otf2::enums::{GroupFlag, GroupType, LocationType, Paradigm};
-use otf2::id::{CommRef, GroupRef, LocationRef, RmaWinRef, SystemTreeNodeRef};
+use otf2::id::{
+    CommRef, GroupRef, LocationGroupRef, LocationRef, Rank, RmaWinRef, SystemTreeNodeRef,
+};
 use otf2::read::Definitions;
 
 use crate::archive::crowds::{self, Crowd};
+use crate::archive::ids::{ContextNumber, LocationNumber, NodeNumber, Ordinal, ProcessNumber};
 
 /// Greatest size of a group that is kept for synchronisation between partners.
 const MOST_PARTNERS: usize = 4096;
@@ -22,13 +25,13 @@ const MOST_PARTNERS: usize = 4096;
 pub(crate) struct Process {
     pub(crate) name: String,
     /// Number of the node that the process ran on.
-    pub(crate) node: u32,
+    pub(crate) node: NodeNumber,
     /// True if the process shares cores with others because the node has too few.
     pub(crate) crowded: bool,
     /// Parent of the process in the system tree of the archive.
     pub(crate) parent: SystemTreeNodeRef,
     /// First of the process's locations, which are numbered consecutively, and their number.
-    pub(crate) first: u32,
+    pub(crate) first: LocationNumber,
     pub(crate) count: u32,
 }
 
@@ -37,7 +40,7 @@ pub(crate) struct Process {
 pub(crate) struct Place {
     pub(crate) id: LocationRef,
     pub(crate) name: String,
-    pub(crate) process: u32,
+    pub(crate) process: ProcessNumber,
     /// Number of events that the definitions promise.
     pub(crate) events: u64,
 }
@@ -48,24 +51,24 @@ pub(crate) enum Ranks {
     /// Rank r is process r.
     Identity(u32),
     /// Rank r is process `table[r]`.
-    Table(Vec<Option<u32>>),
+    Table(Vec<Option<ProcessNumber>>),
     /// The communicator has the calling process only.
     Itself,
     /// Rank r is the r-th process of the other group of an intercommunicator.
-    Between([Vec<Option<u32>>; 2]),
+    Between([Vec<Option<ProcessNumber>>; 2]),
 }
 
 impl Ranks {
     /// Returns the process of a rank in a record of process `me`.
     #[inline(always)]
-    pub(crate) fn process(&self, rank: u32, me: u32) -> Option<u32> {
+    pub(crate) fn process(&self, rank: Rank, me: ProcessNumber) -> Option<ProcessNumber> {
         match self {
-            Self::Identity(count) => (rank < *count).then_some(rank),
-            Self::Table(table) => table.get(rank as usize).copied().flatten(),
+            Self::Identity(count) => (rank.0 < *count).then_some(ProcessNumber(rank.0)),
+            Self::Table(table) => table.get(rank.0 as usize).copied().flatten(),
             Self::Itself => Some(me),
             Self::Between([first, second]) => {
                 let other = if first.contains(&Some(me)) { second } else { first };
-                other.get(rank as usize).copied().flatten()
+                other.get(rank.0 as usize).copied().flatten()
             }
         }
     }
@@ -77,14 +80,14 @@ pub(crate) struct Context {
     /// Mapping of ranks in records to processes.
     pub(crate) ranks: Ranks,
     /// Members by rank; `None` for all processes in their order.
-    pub(crate) members: Option<Vec<u32>>,
+    pub(crate) members: Option<Vec<ProcessNumber>>,
     /// Number of processes in the group.
     pub(crate) size: u32,
 }
 
 impl Context {
     /// Returns the two groups of an intercommunicator, and `None` for any other communicator.
-    pub(crate) fn sides(&self) -> Option<&[Vec<Option<u32>>; 2]> {
+    pub(crate) fn sides(&self) -> Option<&[Vec<Option<ProcessNumber>>; 2]> {
         match &self.ranks {
             Ranks::Between(sides) => Some(sides),
             _ => None,
@@ -92,25 +95,25 @@ impl Context {
     }
 
     /// Returns `true` if a process belongs to the group.
-    pub(crate) fn contains(&self, process: u32) -> bool {
+    pub(crate) fn contains(&self, process: ProcessNumber) -> bool {
         match &self.members {
-            None => process < self.size,
+            None => process.0 < self.size,
             Some(members) => members.contains(&process),
         }
     }
 
     /// Returns all processes of the group.
-    pub(crate) fn processes(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn processes(&self) -> impl Iterator<Item = ProcessNumber> {
         let all = if self.members.is_none() { 0..self.size } else { 0..0 };
-        self.members.iter().flatten().copied().chain(all)
+        self.members.iter().flatten().copied().chain(all.map(ProcessNumber))
     }
 
     /// Returns the rank of a process in the group.
-    pub(crate) fn rank(&self, process: u32) -> Option<u32> {
+    pub(crate) fn rank(&self, process: ProcessNumber) -> Option<Rank> {
         match &self.members {
-            None => (process < self.size).then_some(process),
+            None => (process.0 < self.size).then_some(Rank(process.0)),
             Some(members) => {
-                members.iter().position(|&member| member == process).map(|at| at as u32)
+                members.iter().position(|&member| member == process).map(|at| Rank(at as u32))
             }
         }
     }
@@ -124,51 +127,51 @@ pub(crate) struct System {
     /// Names of the nodes.
     pub(crate) nodes: Vec<String>,
     /// Nodes with more processes than cores, by number of the node.
-    pub(crate) crowds: BTreeMap<u32, Crowd>,
+    pub(crate) crowds: BTreeMap<NodeNumber, Crowd>,
     /// Process of each location.
-    pub(crate) process_of: Vec<u32>,
+    pub(crate) process_of: Vec<ProcessNumber>,
     /// Members of small groups.
-    groups: HashMap<u32, Vec<u32>>,
+    groups: HashMap<GroupRef, Vec<ProcessNumber>>,
     contexts: Vec<Context>,
-    comms: HashMap<u32, u32>,
+    comms: HashMap<CommRef, ContextNumber>,
     /// Context and memory of each window.
-    windows: HashMap<u32, (u32, u16)>,
+    windows: HashMap<RmaWinRef, (ContextNumber, u16)>,
 }
 
 impl System {
     /// Reads the definitions of an archive.
     pub(crate) fn of(defs: &Definitions) -> Self {
-        let mut groups: BTreeMap<u32, Vec<otf2::def::Location>> = BTreeMap::new();
+        let mut groups: BTreeMap<LocationGroupRef, Vec<otf2::def::Location>> = BTreeMap::new();
         for location in defs.locations() {
             if !matches!(location.location_type, LocationType::Metric) {
-                groups.entry(location.location_group.0).or_default().push(location);
+                groups.entry(location.location_group).or_default().push(location);
             }
         }
         let mut nodes: Vec<String> = Vec::new();
-        let mut node_of: HashMap<u32, u32> = HashMap::new();
+        let mut node_of: HashMap<SystemTreeNodeRef, NodeNumber> = HashMap::new();
         let mut cores = crowds::cores(defs);
-        let mut cores_of: BTreeMap<u32, Vec<(u32, Cores)>> = BTreeMap::new();
+        let mut cores_of: BTreeMap<NodeNumber, Vec<(ProcessNumber, Cores)>> = BTreeMap::new();
         let (mut processes, mut places) = (Vec::new(), Vec::new());
         for (id, mut locations) in groups {
             locations.sort_by_key(|location| location.id);
-            let group = defs.location_group(otf2::id::LocationGroupRef(id));
+            let group = defs.location_group(id);
             let parent = group.map_or(SystemTreeNodeRef::UNDEFINED, |it| it.system_tree_parent);
-            let node = *node_of.entry(parent.0).or_insert_with(|| {
+            let node = *node_of.entry(parent).or_insert_with(|| {
                 let name = defs.system_tree_node(parent).and_then(|it| defs.string(it.name));
                 nodes.push(name.map_or_else(|| "unknown node".into(), |name| name.to_string()));
-                nodes.len() as u32 - 1
+                NodeNumber(nodes.len() as u32 - 1)
             });
             let name = group.and_then(|it| defs.string(it.name));
-            let number = processes.len() as u32;
+            let number = ProcessNumber(processes.len() as u32);
             if let Some(cores) = cores.remove(&id) {
                 cores_of.entry(node).or_default().push((number, cores));
             }
             processes.push(Process {
-                name: name.map_or_else(|| format!("process {number}"), |name| name.to_string()),
+                name: name.map_or_else(|| format!("process {}", number.0), |name| name.to_string()),
                 node,
                 crowded: false,
                 parent,
-                first: places.len() as u32,
+                first: LocationNumber(places.len() as u32),
                 count: locations.len() as u32,
             });
             places.extend(locations.iter().map(|location| Place {
@@ -195,30 +198,30 @@ impl System {
     }
 
     /// Records whether the processes of a node have enough cores.
-    fn crowd(&mut self, node: u32, cores: &[(u32, Cores)]) {
+    fn crowd(&mut self, node: NodeNumber, cores: &[(ProcessNumber, Cores)]) {
         let (worst, crowded) = crowds::crowd(cores);
         for process in crowded {
-            if let Some(process) = self.processes.get_mut(process as usize) {
+            if let Some(process) = self.processes.get_mut(process.index()) {
                 process.crowded = true;
             }
         }
         if let Some((processes, cores)) = worst {
-            let node_name = self.nodes.get(node as usize).cloned().unwrap_or_default();
+            let node_name = self.nodes.get(node.index()).cloned().unwrap_or_default();
             self.crowds.insert(node, Crowd { node: node_name, processes, cores });
         }
     }
 
     /// Returns `true` if a process shares cores with others because its node has too few.
     #[inline]
-    pub(crate) fn is_crowded(&self, process: u32) -> bool {
-        self.processes.get(process as usize).is_some_and(|it| it.crowded)
+    pub(crate) fn is_crowded(&self, process: ProcessNumber) -> bool {
+        self.processes.get(process.index()).is_some_and(|it| it.crowded)
     }
 
     fn contexts(&mut self, defs: &Definitions) {
-        let by_id: HashMap<u64, u32> =
+        let by_id: HashMap<u64, ProcessNumber> =
             self.places.iter().map(|place| (place.id.0, place.process)).collect();
         // Ranks of each paradigm, given by the members of its group of communicating locations.
-        let mut world: HashMap<Paradigm, Vec<Option<u32>>> = HashMap::new();
+        let mut world: HashMap<Paradigm, Vec<Option<ProcessNumber>>> = HashMap::new();
         for definition in defs.iter() {
             if let Definition::Group(group) = definition
                 && group.group_type == GroupType::CommLocations
@@ -234,7 +237,7 @@ impl System {
                 && let Some(table) = world.get(&group.paradigm)
             {
                 let process = |rank: u64| table.get(usize::try_from(rank).ok()?).copied().flatten();
-                self.groups.insert(group.id.0, group.members.iter().filter_map(process).collect());
+                self.groups.insert(group.id, group.members.iter().filter_map(process).collect());
             }
         }
         let mut comms: Vec<(CommRef, GroupRef)> = Vec::new();
@@ -249,7 +252,8 @@ impl System {
         for (comm, group) in comms {
             if let Some(context) = self.context_of(defs, group, &world) {
                 self.contexts.push(context);
-                self.comms.insert(comm.0, self.contexts.len() as u32 - 1);
+                let number = ContextNumber(self.contexts.len() as u32 - 1);
+                self.comms.insert(comm, number);
             }
         }
         for definition in defs.iter() {
@@ -257,13 +261,14 @@ impl System {
                 && let Some(context) = between(defs, comm.group_a, comm.group_b, &world)
             {
                 self.contexts.push(context);
-                self.comms.insert(comm.id.0, self.contexts.len() as u32 - 1);
+                let number = ContextNumber(self.contexts.len() as u32 - 1);
+                self.comms.insert(comm.id, number);
             }
         }
         for (win, comm) in windows {
-            if let Some(&context) = self.comms.get(&comm.0) {
+            if let Some(&context) = self.comms.get(&comm) {
                 let memory = u16::try_from(win.0).unwrap_or(u16::MAX);
-                self.windows.insert(win.0, (context, memory));
+                self.windows.insert(win, (context, memory));
             }
         }
     }
@@ -272,7 +277,7 @@ impl System {
         &self,
         defs: &Definitions,
         group: GroupRef,
-        world: &HashMap<Paradigm, Vec<Option<u32>>>,
+        world: &HashMap<Paradigm, Vec<Option<ProcessNumber>>>,
     ) -> Option<Context> {
         let group = defs.group(group)?;
         let all = self.processes.len() as u32;
@@ -284,11 +289,12 @@ impl System {
             let rank = usize::try_from(rank).ok()?;
             table.and_then(|table| table.get(rank).copied().flatten())
         };
-        let members: Vec<Option<u32>> = group.members.iter().map(of_world).collect();
-        let known: Vec<u32> = members.iter().copied().flatten().collect();
+        let members: Vec<Option<ProcessNumber>> = group.members.iter().map(of_world).collect();
+        let known: Vec<ProcessNumber> = members.iter().copied().flatten().collect();
         let size = known.len() as u32;
-        let in_order = |list: &[Option<u32>]| {
-            list.len() as u32 == all && (0..).zip(list).all(|(at, it)| *it == Some(at))
+        let in_order = |list: &[Option<ProcessNumber>]| {
+            list.len() as u32 == all
+                && (0..).zip(list).all(|(at, it)| *it == Some(ProcessNumber(at)))
         };
         // Ranks of a group with global members are ranks of the world.
         let ranks = match table {
@@ -301,28 +307,28 @@ impl System {
     }
 
     /// Returns the members of a group, or `None` if the group is too large for synchronisation between partners.
-    pub(crate) fn group(&self, group: GroupRef) -> Option<&[u32]> {
-        self.groups.get(&group.0).map(Vec::as_slice)
+    pub(crate) fn group(&self, group: GroupRef) -> Option<&[ProcessNumber]> {
+        self.groups.get(&group).map(Vec::as_slice)
     }
 
     /// Returns the numbers of the context and of the memory of a window.
-    pub(crate) fn window(&self, win: RmaWinRef) -> Option<(u32, u16)> {
-        self.windows.get(&win.0).copied()
+    pub(crate) fn window(&self, win: RmaWinRef) -> Option<(ContextNumber, u16)> {
+        self.windows.get(&win).copied()
     }
 
     /// Returns the number of the context of a communicator.
-    pub(crate) fn comm(&self, comm: CommRef) -> Option<u32> {
-        self.comms.get(&comm.0).copied()
+    pub(crate) fn comm(&self, comm: CommRef) -> Option<ContextNumber> {
+        self.comms.get(&comm).copied()
     }
 
     /// Returns a context by its number.
-    pub(crate) fn context(&self, number: u32) -> Option<&Context> {
-        self.contexts.get(number as usize)
+    pub(crate) fn context(&self, number: ContextNumber) -> Option<&Context> {
+        self.contexts.get(number.index())
     }
 
     /// Returns the node of a process, and 0 for an unknown process.
-    pub(crate) fn node(&self, process: u32) -> u32 {
-        self.processes.get(process as usize).map_or(0, |it| it.node)
+    pub(crate) fn node(&self, process: ProcessNumber) -> NodeNumber {
+        self.processes.get(process.index()).map_or(NodeNumber(0), |it| it.node)
     }
 }
 
@@ -331,7 +337,7 @@ fn between(
     defs: &Definitions,
     first: GroupRef,
     second: GroupRef,
-    world: &HashMap<Paradigm, Vec<Option<u32>>>,
+    world: &HashMap<Paradigm, Vec<Option<ProcessNumber>>>,
 ) -> Option<Context> {
     let side = |group: GroupRef| {
         let group = defs.group(group).filter(|it| it.group_type == GroupType::CommGroup)?;
@@ -340,7 +346,7 @@ fn between(
         Some(group.members.iter().map(process).collect::<Vec<_>>())
     };
     let sides = [side(first)?, side(second)?];
-    let members: Vec<u32> = sides.iter().flatten().copied().flatten().collect();
+    let members: Vec<ProcessNumber> = sides.iter().flatten().copied().flatten().collect();
     let size = members.len() as u32;
     Some(Context { ranks: Ranks::Between(sides), members: Some(members), size })
 }

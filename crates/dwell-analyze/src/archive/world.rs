@@ -10,6 +10,7 @@ use otf2::{Anchor, Attribute, AttributeValue, Definition, List};
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::Counters;
+use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::memory::static_memory;
 use crate::archive::parties::Parties;
 use crate::archive::roles::{LeftOut, Roles};
@@ -146,16 +147,16 @@ impl World {
         }
     }
 
-    /// Returns the process of a location, or `u32::MAX` for an unknown location.
+    /// Returns the process of a location, or [`ProcessNumber::UNKNOWN`] for an unknown location.
     #[inline]
-    pub(crate) fn process(&self, location: u32) -> u32 {
-        self.system.process_of.get(location as usize).copied().unwrap_or(u32::MAX)
+    pub(crate) fn process(&self, location: LocationNumber) -> ProcessNumber {
+        self.system.process_of.get(location.index()).copied().unwrap_or(ProcessNumber::UNKNOWN)
     }
 
     /// Returns the least time of a request from one process to another in nanoseconds: half of the shortest round trip
     /// between nodes or on one node, and 0 if the archive does not state it.
     #[inline]
-    pub(crate) fn latency(&self, from: u32, to: u32) -> u64 {
+    pub(crate) fn latency(&self, from: ProcessNumber, to: ProcessNumber) -> u64 {
         if self.between_nodes == self.on_node || self.system.node(from) != self.system.node(to) {
             return self.between_nodes;
         }

@@ -25,6 +25,7 @@
 use std::collections::BTreeMap;
 
 use dwell_model::layer::Layer;
+use otf2::id::RegionRef;
 
 use crate::archive::roles::Traits;
 use crate::engine::matrix::Kind;
@@ -99,8 +100,8 @@ impl Sort {
 
     /// Returns the sort of calls of a function that issues no one-sided operation.
     #[inline(always)]
-    pub(crate) fn function(region: u32, bytes: u64, far: Distance, members: u32) -> Self {
-        let region = u64::from(region & 0x7FFF_FFFF);
+    pub(crate) fn function(region: RegionRef, bytes: u64, far: Distance, members: u32) -> Self {
+        let region = u64::from(region.0 & 0x7FFF_FFFF);
         let members = size(u64::from(members)).min(63);
         Self(region << 32 | members << 10 | (far as u64) << 8 | size(bytes))
     }
@@ -338,7 +339,7 @@ impl Moved {
 
     /// Returns the sort of the call.
     #[inline(always)]
-    pub(crate) fn sort(&self, region: u32, traits: Traits) -> Sort {
+    pub(crate) fn sort(&self, region: RegionRef, traits: Traits) -> Sort {
         match self.class {
             Some(class) if traits.has(Traits::ONE_SIDED) => {
                 let strided = traits.has(Traits::STRIDED);

@@ -1,5 +1,6 @@
 //! Messages that carry waits to the call paths on which they are booked.
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
@@ -7,14 +8,14 @@ use crate::engine::transport::Message;
 /// An amount to add to a quantity on a call path of the origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Booking {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) what: Quantity,
     pub(crate) amount: u64,
     /// Start of the wait in nanoseconds.
     pub(crate) begin: u64,
     /// Process that was waited for, if it is known.
-    pub(crate) blamed: Option<u32>,
+    pub(crate) blamed: Option<ProcessNumber>,
     /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.
     pub(crate) left: Option<u64>,
 }

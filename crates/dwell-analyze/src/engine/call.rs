@@ -2,8 +2,10 @@
 
 use dwell_model::layer::Layer;
 use dwell_model::operation::Operation;
+use otf2::id::RmaWinRef;
 use otf2::{Attribute, List};
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::location::Frame;
 use crate::engine::locking::LockedCall;
@@ -15,8 +17,8 @@ use crate::engine::outstanding::{Class, Done};
 pub(crate) struct Issued<'a> {
     pub(crate) kind: Kind,
     pub(crate) layer: Option<Layer>,
-    pub(crate) window: u32,
-    pub(crate) target: u32,
+    pub(crate) window: RmaWinRef,
+    pub(crate) target: ProcessNumber,
     /// Bytes that the operation sent.
     pub(crate) sent: u64,
     /// Call around the operation.
@@ -27,11 +29,11 @@ pub(crate) struct Issued<'a> {
 /// A call that issued and completed one operation, or completed one of an earlier call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedCall {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
-    pub(crate) target: u32,
+    pub(crate) target: ProcessNumber,
     /// Enter of the call that issued the operation.
     pub(crate) start: u64,
     pub(crate) class: Class,
@@ -43,7 +45,7 @@ pub(crate) struct EndedCall {
     pub(crate) frame: Frame,
     pub(crate) layer: Option<Layer>,
     pub(crate) operation: Option<Operation>,
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,

@@ -3,8 +3,10 @@
 use dwell_model::layer::Layer;
 use dwell_model::operation::{Operation, Shape};
 use otf2::enums::{CollectiveOp, CollectiveRoot, RmaSyncType};
+use otf2::id::{GroupRef, RmaWinRef};
 use otf2::{Attribute, List};
 
+use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role};
 use crate::engine::locking::LockKey;
 
@@ -20,7 +22,14 @@ pub(crate) struct Event<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What<'a> {
     /// A judged call sent a message. A later call completes it if there is a request.
-    Sent { context: u32, receiver: u32, tag: u32, bytes: u64, request: Option<u64>, skipped: u64 },
+    Sent {
+        context: ContextNumber,
+        receiver: ProcessNumber,
+        tag: u32,
+        bytes: u64,
+        request: Option<u64>,
+        skipped: u64,
+    },
     /// The message of a request has been sent.
     SendCompleted { request: u64 },
     /// A call posted a receive. `enter` is the enter of that call.
@@ -34,7 +43,7 @@ pub(crate) enum What<'a> {
     /// A call began a non-blocking collective. `enter` is the enter of that call.
     CollectiveBegun { request: u64, enter: u64, among: Among },
     /// A call completed a non-blocking collective.
-    CollectiveCompleted { context: u32, way: Way, root: CollectiveRoot, request: u64 },
+    CollectiveCompleted { context: ContextNumber, way: Way, root: CollectiveRoot, request: u64 },
     /// A call requested a lock.
     LockRequested { key: LockKey, exclusive: bool },
     /// A call acquired a lock.
@@ -42,22 +51,22 @@ pub(crate) enum What<'a> {
     /// A call released a lock.
     LockReleased { key: LockKey },
     /// A judged call completed operations on a window at their targets.
-    CompletedAtTarget { window: u32 },
+    CompletedAtTarget { window: RmaWinRef },
     /// A call waited for a change of memory at an offset, if that is known.
     WaitedForChange { offset: Option<u64> },
     /// A call notified a process at an address that the attributes give.
-    Raised { target: u32, attributes: List<'a, Attribute> },
+    Raised { target: ProcessNumber, attributes: List<'a, Attribute> },
     /// A call sent or received a notification.
-    Notified { window: u32, partner: u32, direction: RmaSyncType },
+    Notified { window: RmaWinRef, partner: ProcessNumber, direction: RmaSyncType },
     /// A call synchronised with the members of a group, to open or close an epoch of a window if it is one of MPI.
-    Synchronised { window: u32, members: &'a [u32], epoch: Option<Epoch> },
+    Synchronised { window: RmaWinRef, members: &'a [ProcessNumber], epoch: Option<Epoch> },
 }
 
 /// A message that a call received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
-    pub(crate) context: u32,
-    pub(crate) sender: u32,
+    pub(crate) context: ContextNumber,
+    pub(crate) sender: ProcessNumber,
     pub(crate) tag: u32,
     pub(crate) bytes: u64,
     /// Number of messages from the same sender with the same tag that were received before this one since the last, and
@@ -70,15 +79,15 @@ pub(crate) struct Received {
 /// A collective that a call took part in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collective {
-    pub(crate) context: u32,
+    pub(crate) context: ContextNumber,
     pub(crate) way: Way,
     pub(crate) root: CollectiveRoot,
     /// Window, if the collective is a fence.
-    pub(crate) fence: Option<u32>,
+    pub(crate) fence: Option<RmaWinRef>,
     /// Sequence number of the collective on its communicator, if the archive has it.
     pub(crate) sequence: Option<u64>,
     /// Group of the process and the neighbours that send to it, if the archive has it.
-    pub(crate) neighbours: Option<u32>,
+    pub(crate) neighbours: Option<GroupRef>,
     /// Number of the held call if the collective completed operations on targets outside of its group.
     pub(crate) held: Option<u32>,
 }
@@ -89,7 +98,7 @@ pub(crate) enum Among {
     /// Any of them.
     Members,
     /// The neighbours that send to it: a group, if the archive has it.
-    Neighbours(Option<u32>),
+    Neighbours(Option<GroupRef>),
 }
 
 /// Shape of a collective, which says who waits for whom.

@@ -6,8 +6,9 @@
 //! as if it had been one from the start. The end of a window does so too, so the rest of the crate knows only frames.
 
 use dwell_model::layer::Layer;
-use otf2::id::{CallingContextRef, RegionRef};
+use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 
+use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
 use crate::engine::accounts::{Account, Distance, Sort, size};
 use crate::engine::call::CompletedCall;
@@ -51,8 +52,8 @@ pub(crate) struct Issue {
     pub(crate) kind: Kind,
     /// True for operations whose completion at the origin waits for the target in most layers.
     pub(crate) returns: bool,
-    pub(crate) window: u32,
-    pub(crate) remote: u32,
+    pub(crate) window: RmaWinRef,
+    pub(crate) remote: Rank,
     pub(crate) id: u64,
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -81,8 +82,8 @@ impl Leaf {
         issue: Issue {
             kind: Kind::Get,
             returns: false,
-            window: 0,
-            remote: 0,
+            window: RmaWinRef::UNDEFINED,
+            remote: Rank::UNDEFINED,
             id: 0,
             sent: 0,
             received: 0,
@@ -144,7 +145,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Records that an operation is complete at its origin. Returns `true` if nothing more is to be done now.
     #[inline(always)]
-    pub(crate) fn fold_complete(&mut self, window: u32, id: u64) -> bool {
+    pub(crate) fn fold_complete(&mut self, window: RmaWinRef, id: u64) -> bool {
         let leaf = &mut self.leaf;
         // If several operations may have one number, a completion concerns all of them.
         let stated = leaf.traits.has(Traits::STATED);
@@ -312,13 +313,13 @@ impl<P: Pattern> Player<'_, P> {
         if !self.leaf.traits.has(Traits::CALL) || self.here.location.judged != 0 {
             return Account::NONE;
         }
-        let sort = Sort::function(self.leaf.region.0, 0, Distance::None, 0);
+        let sort = Sort::function(self.leaf.region, 0, Distance::None, 0);
         self.here.location.paths.charge(path, sort, time - self.leaf.enter)
     }
 
     /// Asks the target of the operation that the call issued, or keeps the operation as outstanding.
     #[inline(always)]
-    fn issue_leaf(&mut self, account: Account, time: u64, class: Class, target: u32) {
+    fn issue_leaf(&mut self, account: Account, time: u64, class: Class, target: ProcessNumber) {
         let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
         let complete = act == Act::Done;
         if complete && returns {
@@ -336,9 +337,15 @@ impl<P: Pattern> Player<'_, P> {
     /// Books a call that issued an operation although its function is not a one-sided one.
     #[cold]
     #[inline(never)]
-    fn book_issue_apart(&mut self, time: u64, path: Path, class: Class, target: u32) -> bool {
+    fn book_issue_apart(
+        &mut self,
+        time: u64,
+        path: Path,
+        class: Class,
+        target: ProcessNumber,
+    ) -> bool {
         let Leaf { enter, traits, region, issue: Issue { sent, received, .. }, .. } = self.leaf;
-        let sort = Sort::function(region.0, sent + received, self.here.distance(target), 0);
+        let sort = Sort::function(region, sent + received, self.here.distance(target), 0);
         let account = self.here.location.paths.charge(path, sort, time - enter);
         if traits.has(Traits::ROWS) {
             self.synchronise(account, time, path);
@@ -363,7 +370,7 @@ impl<P: Pattern> Player<'_, P> {
         &mut self,
         account: Account,
         (enter, leave): (u64, u64),
-        target: u32,
+        target: ProcessNumber,
         start: u64,
         class: Class,
     ) {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
 use crate::engine::transport::Message;
@@ -14,7 +15,7 @@ use crate::engine::transport::Message;
 /// The rest of a call, after another pattern has judged its beginning.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     /// Time that the call has left beside the waits before, in nanoseconds.
     pub(crate) length: u64,
@@ -27,7 +28,7 @@ pub(crate) struct Rest {
 /// Tells the process of a held call in which interval its rest may have waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remainder {
-    pub(crate) process: u32,
+    pub(crate) process: ProcessNumber,
     /// Number of the call among those that are held.
     pub(crate) number: u32,
     pub(crate) from: u64,
@@ -39,7 +40,7 @@ impl Message for Remainder {}
 /// A call that is held.
 #[derive(Debug)]
 struct Call {
-    location: u32,
+    location: LocationNumber,
     /// Account and length of the call, once it has ended.
     account: Account,
     length: u64,
@@ -59,7 +60,12 @@ pub(crate) struct Held {
 
 impl Held {
     /// Holds a call that is still open, and returns its number. `end` is the time up to which it may have waited.
-    pub(crate) fn open(&mut self, location: u32, (enter, end): (u64, u64), done: Vec<Done>) -> u32 {
+    pub(crate) fn open(
+        &mut self,
+        location: LocationNumber,
+        (enter, end): (u64, u64),
+        done: Vec<Done>,
+    ) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         let (account, length) = (Account::NONE, 0);
@@ -71,7 +77,7 @@ impl Held {
     /// Holds a call that has ended, and returns its number.
     pub(crate) fn ended(
         &mut self,
-        location: u32,
+        location: LocationNumber,
         account: Account,
         when: (u64, u64),
         done: Vec<Done>,

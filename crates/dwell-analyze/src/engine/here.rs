@@ -3,6 +3,7 @@
 use otf2::enums::CollectiveRoot;
 use otf2::id::{Rank, RmaWinRef};
 
+use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::accounts::Distance;
 use crate::engine::location::{Frame, Location};
@@ -43,7 +44,7 @@ impl Here<'_> {
     }
 
     /// Adds bytes that the open call moved to or from a process by a message.
-    pub(crate) fn moved(&mut self, bytes: u64, partner: u32) {
+    pub(crate) fn moved(&mut self, bytes: u64, partner: ProcessNumber) {
         let far = self.distance(partner);
         if self.judged_call().is_some() {
             self.location.moved.add(bytes, far);
@@ -52,7 +53,7 @@ impl Here<'_> {
     }
 
     /// Counts a message in the communication matrix, which covers the layer at which waits are judged.
-    pub(crate) fn count_message(&mut self, frame: &Frame, bytes: u64, receiver: u32) {
+    pub(crate) fn count_message(&mut self, frame: &Frame, bytes: u64, receiver: ProcessNumber) {
         if !frame.counts() {
             return;
         }
@@ -75,7 +76,7 @@ impl Here<'_> {
 
     /// Returns the distance to a process.
     #[inline(always)]
-    pub(crate) fn distance(&self, process: u32) -> Distance {
+    pub(crate) fn distance(&self, process: ProcessNumber) -> Distance {
         let near = self.world.system.node(process) == self.process.node;
         match near {
             true if process == self.process.index => Distance::Itself,
@@ -86,14 +87,14 @@ impl Here<'_> {
 
     /// Returns the context of a window, or `None` if the window is not defined.
     #[inline(always)]
-    pub(crate) fn context(&mut self, win: RmaWinRef) -> Option<u32> {
+    pub(crate) fn context(&mut self, win: RmaWinRef) -> Option<ContextNumber> {
         match self.location.window {
-            Some((known, context, _)) if known == win.0 => Some(context),
+            Some((known, context, _)) if known == win => Some(context),
             _ => {
                 let found = self.world.system.window(win);
                 match found {
                     Some((context, memory)) => {
-                        self.location.window = Some((win.0, context, memory));
+                        self.location.window = Some((win, context, memory));
                     }
                     None => self.location.damage.undefined += 1,
                 }
@@ -110,9 +111,13 @@ impl Here<'_> {
 
     /// Returns the process of a rank in a context, or `None` if there is none.
     #[inline(always)]
-    pub(crate) fn process_of(&mut self, context: u32, rank: Rank) -> Option<u32> {
+    pub(crate) fn process_of(
+        &mut self,
+        context: ContextNumber,
+        rank: Rank,
+    ) -> Option<ProcessNumber> {
         let ranks = &self.world.system.context(context)?.ranks;
-        let process = ranks.process(rank.0, self.process.index);
+        let process = ranks.process(rank, self.process.index);
         if process.is_none() {
             self.location.damage.undefined += 1;
         }
@@ -120,7 +125,11 @@ impl Here<'_> {
     }
 
     /// Returns the process that is the root of a collective.
-    pub(crate) fn root(&mut self, context: u32, root: CollectiveRoot) -> Option<u32> {
+    pub(crate) fn root(
+        &mut self,
+        context: ContextNumber,
+        root: CollectiveRoot,
+    ) -> Option<ProcessNumber> {
         match root {
             CollectiveRoot::Rank(rank) => self.process_of(context, Rank(rank)),
             CollectiveRoot::SelfRank => Some(self.process.index),

@@ -5,6 +5,8 @@
 //! one that began first, then the one for the process with the lowest number, so it does not depend on the order in
 //! which waits become known.
 
+use crate::archive::ids::ProcessNumber;
+
 /// The longest of some waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Longest {
@@ -12,21 +14,19 @@ pub(crate) struct Longest {
     pub(crate) amount: u64,
     /// Start of the wait in nanoseconds.
     pub(crate) begin: u64,
-    /// Process that was waited for, or [`NOBODY`].
-    pub(crate) partner: u32,
+    /// Process that was waited for, or [`ProcessNumber::UNKNOWN`].
+    pub(crate) partner: ProcessNumber,
     /// Window that the operation acted on, or [`NOTHING`].
     pub(crate) window: u16,
 }
 
-/// Stands for a wait for which no process is known.
-pub(crate) const NOBODY: u32 = u32::MAX;
 /// Stands for a wait for which no window is known.
 pub(crate) const NOTHING: u16 = u16::MAX;
 
 impl Longest {
     /// Stands for no wait.
     pub(crate) const NONE: Self =
-        Self { amount: 0, begin: u64::MAX, partner: NOBODY, window: NOTHING };
+        Self { amount: 0, begin: u64::MAX, partner: ProcessNumber::UNKNOWN, window: NOTHING };
 
     /// Keeps the longer of two waits.
     #[inline]
@@ -51,8 +51,8 @@ impl WaitingCalls {
 
     /// Describes a single call that waited.
     #[inline]
-    pub(crate) fn one(amount: u64, begin: u64, partner: Option<u32>) -> Self {
-        let partner = partner.unwrap_or(NOBODY);
+    pub(crate) fn one(amount: u64, begin: u64, partner: Option<ProcessNumber>) -> Self {
+        let partner = partner.unwrap_or(ProcessNumber::UNKNOWN);
         Self { count: 1, longest: Longest { amount, begin, partner, window: NOTHING } }
     }
 

@@ -1,8 +1,9 @@
 //! State of a location during the replay: its call stack, call paths and time.
 
-use otf2::id::RegionRef;
+use otf2::id::{GroupRef, RegionRef, RmaWinRef};
 use otf2::read::EventReader;
 
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::engine::accounts::Moved;
 use crate::engine::outstanding::Done;
@@ -27,7 +28,7 @@ pub(crate) struct Frame {
     /// True if the call contained a record of an operation.
     pub(crate) issued: bool,
     /// Kind and target of the first operation in the call.
-    pub(crate) first: Option<(crate::engine::matrix::Kind, u32)>,
+    pub(crate) first: Option<(crate::engine::matrix::Kind, ProcessNumber)>,
     /// True if something must be judged when the call ends.
     pub(crate) noted: bool,
     /// True if the call took part in a collective.
@@ -71,7 +72,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Location {
     /// Number of the location.
-    pub(crate) number: u32,
+    pub(crate) number: LocationNumber,
     pub(crate) source: Source,
     pub(crate) paths: Paths,
     pub(crate) stack: Vec<Frame>,
@@ -82,13 +83,13 @@ pub(crate) struct Location {
     /// Operations that the judged call completed.
     pub(crate) done: Vec<Done>,
     /// Windows and processes that the judged call acted on, for fences and epochs of MPI.
-    pub(crate) touched: Vec<(u32, u32)>,
+    pub(crate) touched: Vec<(RmaWinRef, ProcessNumber)>,
     /// Non-blocking collectives that the judged call completed.
     pub(crate) awaited: Vec<Awaited>,
     /// Calls that test again and again whether something has happened.
     pub(crate) polls: Option<Run>,
     /// Group of the neighbours in the open neighbourhood collective.
-    pub(crate) neighbours: Option<u32>,
+    pub(crate) neighbours: Option<GroupRef>,
     /// Time in calls at which waits are judged and that have ended, in nanoseconds. All other time is computing.
     pub(crate) in_calls: u64,
     /// Time of the last event in nanoseconds.
@@ -99,7 +100,7 @@ pub(crate) struct Location {
     pub(crate) events: u64,
     pub(crate) read: u64,
     /// Cache of the last lookup of a window: the window, its context and the number of its memory.
-    pub(crate) window: Option<(u32, u32, u16)>,
+    pub(crate) window: Option<(RmaWinRef, ContextNumber, u16)>,
     pub(crate) damage: Damage,
     /// Time since which recording is off, and the past intervals in which it was off.
     pub(crate) off: Option<u64>,
@@ -131,7 +132,7 @@ pub(crate) struct Damage {
 }
 
 impl Location {
-    pub(crate) fn new(number: u32) -> Self {
+    pub(crate) fn new(number: LocationNumber) -> Self {
         Self {
             number,
             source: Source::Unopened,

@@ -1,35 +1,45 @@
 //! Locks, and calls that waited for one, as the replay and several patterns use them.
 
+use otf2::id::RmaWinRef;
+
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
 use crate::engine::transport::Message;
 use crate::engine::waited::Waited;
 
+/// Process on which a lock acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum LockOwner {
+    /// One process of the window.
+    Process(ProcessNumber),
+    /// All processes of the window.
+    All,
+}
+
 /// Identifies a lock by window, owner and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LockKey {
-    pub(crate) window: u32,
-    pub(crate) owner: u32,
+    pub(crate) window: RmaWinRef,
+    pub(crate) owner: LockOwner,
     pub(crate) lock: u64,
 }
 
 impl LockKey {
-    /// Owner of a lock on all processes.
-    pub(crate) const ALL: u32 = u32::MAX;
-
     /// Returns the process whose shard keeps the state of the lock.
-    pub(crate) fn owner_of_state(&self, world: &World) -> u32 {
+    pub(crate) fn owner_of_state(&self, world: &World) -> ProcessNumber {
         let count = world.system.processes.len().max(1) as u64;
-        let mixed = (self.lock ^ u64::from(self.window) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((mixed >> 32) % count) as u32
+        let mixed =
+            (self.lock ^ u64::from(self.window.0) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ProcessNumber(((mixed >> 32) % count) as u32)
     }
 }
 
 /// A call that waited for a lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) enter: u64,
     pub(crate) leave: u64,
@@ -54,7 +64,7 @@ pub(crate) struct LockedCall {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) key: LockKey,
-    pub(crate) process: u32,
+    pub(crate) process: ProcessNumber,
     pub(crate) waiting: Waiting,
     pub(crate) waited: Waited,
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 pub use dwell_model::pairs::Kind;
 
+use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::parties::Parties;
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
@@ -25,13 +26,13 @@ pub struct Cell {
 }
 
 /// The whole matrix, by origin, target and kind.
-pub(crate) type Sum = BTreeMap<(u32, u32, Kind), Cell>;
+pub(crate) type Sum = BTreeMap<(PartyNumber, PartyNumber, Kind), Cell>;
 
 /// Part of the matrix: the rows of the origins of one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
     /// Rows in no order: the origin, and its targets for each kind.
-    rows: Vec<(u32, [Targets; 4])>,
+    rows: Vec<(PartyNumber, [Targets; 4])>,
 }
 
 /// Number of cells that are allocated together.
@@ -49,7 +50,7 @@ struct Targets {
 
 impl Targets {
     #[inline(always)]
-    fn cell(&mut self, to: u32) -> Option<&mut Cell> {
+    fn cell(&mut self, PartyNumber(to): PartyNumber) -> Option<&mut Cell> {
         let first = to - to % BLOCK;
         let place = match self.last {
             Some((known, place)) if known == first => place,
@@ -73,10 +74,10 @@ impl Targets {
         place
     }
 
-    fn iter(&self) -> impl Iterator<Item = (u32, &Cell)> {
+    fn iter(&self) -> impl Iterator<Item = (PartyNumber, &Cell)> {
         let block = |&(first, place): &(u32, u32)| {
             let cells = self.blocks.get(place as usize).into_iter().flatten();
-            (first..).zip(cells)
+            PartyNumber(first).and_more().zip(cells)
         };
         self.places.iter().flat_map(block).filter(|(_, cell)| **cell != Cell::default())
     }
@@ -84,7 +85,7 @@ impl Targets {
 
 impl Matrix {
     /// Returns the place of the row of a process, and creates the row if it does not exist.
-    pub(crate) fn row(&mut self, process: u32, parties: &Parties) -> usize {
+    pub(crate) fn row(&mut self, process: ProcessNumber, parties: &Parties) -> usize {
         let party = parties.party(process);
         match self.rows.iter().position(|row| row.0 == party) {
             Some(at) => at,
@@ -97,7 +98,7 @@ impl Matrix {
 
     /// Returns a cell of a row, or `None` if there is no such row.
     #[inline(always)]
-    pub(crate) fn cell(&mut self, row: usize, to: u32, kind: Kind) -> Option<&mut Cell> {
+    pub(crate) fn cell(&mut self, row: usize, to: PartyNumber, kind: Kind) -> Option<&mut Cell> {
         self.rows.get_mut(row)?.1.get_mut(kind as usize)?.cell(to)
     }
 
@@ -125,9 +126,9 @@ mod tests {
     fn only_who_communicates_takes_room() {
         let mut targets = Targets::default();
         for to in [4_000_000_000, 17, 3, 17, 16, 4_000_000_000] {
-            targets.cell(to).unwrap().operations += 1;
+            targets.cell(PartyNumber(to)).unwrap().operations += 1;
         }
-        let counts: Vec<_> = targets.iter().map(|(to, cell)| (to, cell.operations)).collect();
+        let counts: Vec<_> = targets.iter().map(|(to, cell)| (to.0, cell.operations)).collect();
         assert_eq!(counts, [(3, 1), (16, 1), (17, 2), (4_000_000_000, 2)]);
         assert_eq!(targets.blocks.len(), 3);
     }

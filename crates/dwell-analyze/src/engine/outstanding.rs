@@ -7,7 +7,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use dwell_model::layer::Layer;
+use otf2::id::RmaWinRef;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::hash::Mixed;
 use crate::engine::matrix::Kind;
 use crate::engine::regions::Span;
@@ -115,9 +117,9 @@ pub(crate) struct Op {
     pub(crate) serial: u64,
     /// Matching id of the records, unique at its location.
     pub(crate) id: u64,
-    pub(crate) location: u32,
-    pub(crate) window: u32,
-    pub(crate) target: u32,
+    pub(crate) location: LocationNumber,
+    pub(crate) window: RmaWinRef,
+    pub(crate) target: ProcessNumber,
     /// Enter of the call that issued the operation.
     pub(crate) start: u64,
     pub(crate) class: Class,
@@ -130,7 +132,7 @@ pub(crate) struct Op {
 /// An operation whose completion the open call waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
-    pub(crate) target: u32,
+    pub(crate) target: ProcessNumber,
     pub(crate) start: u64,
     pub(crate) class: Class,
     pub(crate) known: Known,
@@ -145,7 +147,7 @@ pub(crate) struct Outstanding {
     /// True if some operation had a matching id that was not above all earlier ones.
     repeated: bool,
     open: VecDeque<Op>,
-    lasting: HashMap<(u32, u32), Op, Mixed>,
+    lasting: HashMap<(RmaWinRef, ProcessNumber), Op, Mixed>,
     /// Regions that served operations, by sequence number.
     known: HashMap<u64, Known, Mixed>,
     spill: Spill,
@@ -192,7 +194,12 @@ impl Outstanding {
     /// Removes and returns the operation with this number. The search starts from both ends, since operations usually
     /// complete in order or in reverse order.
     #[inline(always)]
-    pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
+    pub(crate) fn take(
+        &mut self,
+        location: LocationNumber,
+        window: RmaWinRef,
+        id: u64,
+    ) -> Option<Op> {
         let is = |op: &Op| op.id == id && op.window == window && op.location == location;
         if self.open.front().is_some_and(is) {
             return self.open.pop_front();
@@ -207,7 +214,7 @@ impl Outstanding {
     }
 
     #[inline(never)]
-    fn search(&mut self, location: u32, window: u32, id: u64) -> Option<Op> {
+    fn search(&mut self, location: LocationNumber, window: RmaWinRef, id: u64) -> Option<Op> {
         let is = |op: &Op| op.id == id && op.window == window && op.location == location;
         let count = self.open.len();
         for near in 0..count.div_ceil(2) {
@@ -274,8 +281,8 @@ impl Outstanding {
     /// Removes the operations with this number, which a record of another tool completes at the target.
     pub(crate) fn take_numbered(
         &mut self,
-        location: u32,
-        window: u32,
+        location: LocationNumber,
+        window: RmaWinRef,
         id: u64,
         into: &mut Vec<Op>,
     ) {
@@ -288,7 +295,7 @@ impl Outstanding {
 
     /// Removes all operations of a window, or of all windows. Of those in the file, only the decisive ones are
     /// returned.
-    pub(crate) fn take_all(&mut self, window: Option<u32>, into: &mut Vec<Op>) {
+    pub(crate) fn take_all(&mut self, window: Option<RmaWinRef>, into: &mut Vec<Op>) {
         for stored in self.spill.take_all(window) {
             let op = self.fetch(stored);
             into.push(op);
@@ -331,7 +338,13 @@ impl Outstanding {
     }
 
     /// Records what was found out about an operation.
-    pub(crate) fn learn(&mut self, serial: u64, window: u32, target: u32, found: Known) {
+    pub(crate) fn learn(
+        &mut self,
+        serial: u64,
+        window: RmaWinRef,
+        target: ProcessNumber,
+        found: Known,
+    ) {
         let all = &mut self.known;
         let mut note = |op: &mut Op| {
             op.learned = true;

@@ -1,35 +1,37 @@
 //! State for each of the consecutive processes or locations that a shard owns.
 
+use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+
 /// Numbers of the processes and locations that a shard owns.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
-    pub(crate) processes: std::ops::Range<u32>,
-    pub(crate) locations: std::ops::Range<u32>,
+    pub(crate) processes: std::ops::Range<ProcessNumber>,
+    pub(crate) locations: std::ops::Range<LocationNumber>,
 }
 
-/// One value for each of some consecutive numbers.
+/// One value for each of some consecutive processes or locations.
 #[derive(Debug)]
-pub(crate) struct Owned<T> {
-    first: u32,
+pub(crate) struct Owned<N, T> {
+    first: N,
     list: Vec<T>,
 }
 
-impl<T> Owned<T> {
+impl<N: Ordinal, T> Owned<N, T> {
     /// Creates a value for each number.
-    pub(crate) fn new(numbers: std::ops::Range<u32>, create: impl FnMut(u32) -> T) -> Self {
-        Self { first: numbers.start, list: numbers.map(create).collect() }
+    pub(crate) fn new(numbers: std::ops::Range<N>, create: impl FnMut(N) -> T) -> Self {
+        Self { first: numbers.start, list: N::all(numbers).map(create).collect() }
     }
 
     /// Returns the value of a number, or `None` if the shard does not own it.
     #[inline]
-    pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        self.list.get(number.wrapping_sub(self.first) as usize)
+    pub(crate) fn get(&self, number: N) -> Option<&T> {
+        self.list.get(number.value().wrapping_sub(self.first.value()) as usize)
     }
 
     /// Returns the value of a number to change it, or `None` if the shard does not own it.
     #[inline]
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        self.list.get_mut(number.wrapping_sub(self.first) as usize)
+    pub(crate) fn get_mut(&mut self, number: N) -> Option<&mut T> {
+        self.list.get_mut(number.value().wrapping_sub(self.first.value()) as usize)
     }
 
     /// Returns all values in the order of their numbers.
@@ -43,13 +45,13 @@ impl<T> Owned<T> {
     }
 
     /// Returns all values with their numbers.
-    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
-        (self.first..).zip(&self.list)
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (N, &T)> {
+        self.first.and_more().zip(&self.list)
     }
 
     /// Returns all values with their numbers, to change them.
-    pub(crate) fn numbered_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        (self.first..).zip(&mut self.list)
+    pub(crate) fn numbered_mut(&mut self) -> impl Iterator<Item = (N, &mut T)> {
+        self.first.and_more().zip(&mut self.list)
     }
 
     /// Returns the values as a list.
@@ -63,9 +65,9 @@ impl<T> Owned<T> {
     }
 }
 
-impl<T: Default> Owned<T> {
+impl<N: Ordinal, T: Default> Owned<N, T> {
     /// Creates a default value for each number.
-    pub(crate) fn empty(numbers: std::ops::Range<u32>) -> Self {
+    pub(crate) fn empty(numbers: std::ops::Range<N>) -> Self {
         Self::new(numbers, |_| T::default())
     }
 }

@@ -12,6 +12,7 @@ use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::Number;
+use crate::archive::ids::ProcessNumber;
 use crate::archive::names::Setting;
 use crate::archive::roles::Traits;
 use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, Sort};
@@ -21,7 +22,7 @@ use crate::engine::quantity::Quantity;
 use crate::engine::rows::{Following, Row};
 
 /// Number of a path at its location.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Path(pub(crate) u32);
 
 impl Path {
@@ -135,10 +136,10 @@ pub(crate) struct Paths {
     accounts: Vec<Calls>,
     /// Number of waits that were longer than the time left in their calls. It must be 0.
     pub(crate) excess: u64,
-    children: HashMap<(u32, u32, u32), u32, Mixed>,
-    settings: HashMap<(u32, Setting), u32, Mixed>,
+    children: HashMap<(Path, RegionRef, CallingContextRef), u32, Mixed>,
+    settings: HashMap<(Path, Setting), Path, Mixed>,
     /// End of the sequence of functions that leads to a call, by its beginning and the call site.
-    ways: HashMap<(u32, u32), u32, Mixed>,
+    ways: HashMap<(Path, CallingContextRef), Path, Mixed>,
     /// Calls that waited, by path and kind of wait.
     waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
     /// Number of parameter values that are kept apart.
@@ -213,7 +214,7 @@ impl Paths {
     #[inline(never)]
     fn search(&mut self, parent: Path, region: RegionRef, site: CallingContextRef) -> Path {
         let next = self.nodes.len() as u32;
-        let found = *self.children.entry((parent.0, region.0, site.0)).or_insert(next);
+        let found = *self.children.entry((parent, region, site)).or_insert(next);
         if found == next {
             let step = u64::from(region.0) << 32 | u64::from(site.0);
             let signature = self.signature(parent, step.wrapping_add(1));
@@ -256,13 +257,13 @@ impl Paths {
         site: CallingContextRef,
     ) -> Path {
         let like = contexts.like(site);
-        let caller = match self.ways.get(&(parent.0, like.0)) {
-            Some(&known) => Path(known),
+        let caller = match self.ways.get(&(parent, like)) {
+            Some(&known) => known,
             None => {
                 let way = contexts.way(site).into_iter();
                 let caller =
                     way.fold(parent, |path, (region, site)| self.child(path, region, site));
-                self.ways.insert((parent.0, like.0), caller.0);
+                self.ways.insert((parent, like), caller);
                 caller
             }
         };
@@ -278,8 +279,8 @@ impl Paths {
     /// as in the recorder.
     pub(crate) fn set(&mut self, parent: Path, parameter: ParameterRef, value: u64) -> Path {
         let one = Setting { parameter, value: Some(value) };
-        match self.settings.get(&(parent.0, one)) {
-            Some(&known) => Path(known),
+        match self.settings.get(&(parent, one)) {
+            Some(&known) => known,
             None if self.values < VALUES => {
                 self.values += 1;
                 self.setting(parent, one)
@@ -290,8 +291,8 @@ impl Paths {
 
     /// Returns the path of a parameter value, regardless of the number of others.
     pub(crate) fn setting(&mut self, parent: Path, setting: Setting) -> Path {
-        let next = self.nodes.len() as u32;
-        let found = *self.settings.entry((parent.0, setting)).or_insert(next);
+        let next = Path(self.nodes.len() as u32);
+        let found = *self.settings.entry((parent, setting)).or_insert(next);
         if found == next {
             let value = setting.value.map_or(0, |value| mixed(value.wrapping_add(2)));
             let step = (u64::from(setting.parameter.0) << 32 | 0x5e7).rotate_left(7) ^ value;
@@ -301,7 +302,7 @@ impl Paths {
                 Node { setting: Some(setting), ..Node::new(parent, region, site, signature) };
             self.nodes.push(node);
         }
-        Path(found)
+        found
     }
 
     /// Adds values of a counter to a path.
@@ -348,7 +349,7 @@ impl Paths {
         (path, recent): (Path, u32),
         sort: Sort,
         when: (u64, u64),
-        target: u32,
+        target: ProcessNumber,
         blocking: bool,
     ) -> Account {
         let known = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
@@ -369,7 +370,7 @@ impl Paths {
         path: Path,
         sort: Sort,
         when: (u64, u64),
-        target: u32,
+        target: ProcessNumber,
         blocking: bool,
     ) -> Account {
         let account = self.account(path, sort);
@@ -386,7 +387,7 @@ impl Paths {
         &mut self,
         account: Account,
         when: (u64, u64),
-        target: u32,
+        target: ProcessNumber,
         blocking: bool,
     ) {
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);

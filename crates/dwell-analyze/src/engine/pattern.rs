@@ -18,6 +18,7 @@
 
 use std::fmt::Debug;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
@@ -156,7 +157,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     fn divided(
         &mut self,
         world: &World,
-        location: u32,
+        location: LocationNumber,
         calls: &DividedCalls<'_>,
         times: &ExpectedTimes,
     ) {
@@ -215,7 +216,7 @@ impl Floors {
 /// State of a shard at the end of a window.
 pub(crate) struct Window<'a> {
     pub(crate) world: &'a World,
-    pub(crate) processes: &'a mut Owned<Process>,
+    pub(crate) processes: &'a mut Owned<ProcessNumber, Process>,
     /// Every event before this time has been read.
     pub(crate) horizon: u64,
     pub(crate) floors: Floors,
@@ -226,7 +227,7 @@ pub(crate) struct Window<'a> {
 /// State of a shard after the last window.
 pub(crate) struct Conclusion<'a> {
     pub(crate) world: &'a World,
-    pub(crate) processes: &'a mut Owned<Process>,
+    pub(crate) processes: &'a mut Owned<ProcessNumber, Process>,
     pub(crate) blame: &'a mut Blame,
     pub(crate) matrix: &'a mut Matrix,
 }

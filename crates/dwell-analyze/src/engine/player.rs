@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use dwell_model::layer::Ranks;
 use dwell_model::operation::Operation;
 use otf2::enums::RmaAtomicType;
-use otf2::id::{CallingContextRef, MatchingId, Rank, RegionRef, RmaWinRef};
+use otf2::id::{CallingContextRef, MatchingId, RegionRef, RmaWinRef};
 use otf2::read::{EventRecord, Visitor};
 use otf2::{Attribute, Event, List};
 
+use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::{Traits, is_numbered};
 use crate::archive::world::number;
 use crate::engine::accounts::{self, Account, Distance, Moved, Sort};
@@ -67,14 +68,14 @@ impl<P: Pattern> Visitor for Player<'_, P> {
             }
             Event::RmaGet(it) => {
                 let (id, received) = (it.matching_id.0, it.bytes);
-                let (window, remote) = (it.win.0, it.remote.0);
+                let (window, remote) = (it.win, it.remote);
                 let (kind, returns) = (Kind::Get, true);
                 let issue = Issue { kind, returns, window, remote, id, sent: 0, received };
                 self.operation(issue, record.attributes);
             }
             Event::RmaPut(it) => {
                 let (id, sent) = (it.matching_id.0, it.bytes);
-                let (window, remote) = (it.win.0, it.remote.0);
+                let (window, remote) = (it.win, it.remote);
                 let (kind, returns) = (Kind::Put, false);
                 let issue = Issue { kind, returns, window, remote, id, sent, received: 0 };
                 self.operation(issue, record.attributes);
@@ -82,7 +83,7 @@ impl<P: Pattern> Visitor for Player<'_, P> {
             Event::RmaAtomic(it) => {
                 let returns = it.bytes_received > 0 || it.kind == RmaAtomicType::Accumulate;
                 let (id, sent, received) = (it.matching_id.0, it.bytes_sent, it.bytes_received);
-                let (window, remote) = (it.win.0, it.remote.0);
+                let (window, remote) = (it.win, it.remote);
                 let kind = Kind::Atomic;
                 let issue = Issue { kind, returns, window, remote, id, sent, received };
                 self.operation(issue, record.attributes);
@@ -243,7 +244,7 @@ impl<P: Pattern> Player<'_, P> {
         if !frame.judged {
             // Calls of other layers outside of judged calls have accounts of their own.
             if lane.judged == 0 {
-                let sort = Sort::function(frame.region.0, 0, Distance::None, 0);
+                let sort = Sort::function(frame.region, 0, Distance::None, 0);
                 lane.paths.charge(frame.path, sort, length.saturating_sub(frame.inside));
             }
             return;
@@ -291,7 +292,7 @@ impl<P: Pattern> Player<'_, P> {
         if traits.has(Traits::COMPLETES) {
             moved.bytes = moved.bytes.max(std::mem::take(&mut self.here.process.moved));
         }
-        let sort = moved.sort(region.0, traits);
+        let sort = moved.sort(region, traits);
         self.here.location.paths.charge(path, sort, length)
     }
 
@@ -389,9 +390,9 @@ impl<P: Pattern> Player<'_, P> {
 
     #[inline(always)]
     fn completion(&mut self, win: RmaWinRef, id: u64) {
-        if !self.fold_complete(win.0, id) {
+        if !self.fold_complete(win, id) {
             self.unfold();
-            self.complete(win.0, id);
+            self.complete(win, id);
         }
     }
 
@@ -405,15 +406,15 @@ impl<P: Pattern> Player<'_, P> {
         issue: &Issue,
         (call, time): (Option<u64>, u64),
         judged: bool,
-    ) -> Option<(u32, u32)> {
+    ) -> Option<(ProcessNumber, u32)> {
         let Issue { kind, sent, received, .. } = *issue;
-        let Some(context) = self.here.context(RmaWinRef(issue.window)) else {
+        let Some(context) = self.here.context(issue.window) else {
             if let Some(length) = call {
                 self.here.location.paths.visit(path, length);
             }
             return None;
         };
-        let target = self.here.process_of(context, Rank(issue.remote));
+        let target = self.here.process_of(context, issue.remote);
         let count = match kind {
             Kind::Put => Quantity::Puts,
             Kind::Get => Quantity::Gets,
@@ -480,7 +481,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     #[inline(never)]
-    pub(crate) fn complete(&mut self, window: u32, id: u64) {
+    pub(crate) fn complete(&mut self, window: RmaWinRef, id: u64) {
         let Some(&Frame { judged, traits, .. }) = self.here.location.stack.last() else { return };
         if !judged {
             return;
@@ -512,12 +513,12 @@ impl<P: Pattern> Player<'_, P> {
         let layer = self.here.world.roles.get(frame.region).layer();
         let outstanding = &mut self.here.process.outstanding;
         if layer.is_some_and(is_numbered) {
-            outstanding.take_numbered(self.here.location.number, win.0, id.0, self.ops);
+            outstanding.take_numbered(self.here.location.number, win, id.0, self.ops);
         } else {
-            outstanding.take_all(Some(win.0), self.ops);
+            outstanding.take_all(Some(win), self.ops);
         }
         self.finish_ops();
-        self.show(time, What::CompletedAtTarget { window: win.0 });
+        self.show(time, What::CompletedAtTarget { window: win });
     }
 
     /// Adds the operations in the scratch space to those that the open call completed.

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
 
@@ -120,15 +121,15 @@ pub(crate) struct Release {
     /// Number of the loop at its process.
     pub(crate) number: u32,
     /// Time at which the loop could end and the process that caused it, if they were found.
-    pub(crate) by: Option<(u64, u32)>,
+    pub(crate) by: Option<(u64, ProcessNumber)>,
 }
 
 /// Time of a loop for which a process is blamed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blamed {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) path: Path,
-    pub(crate) culprit: u32,
+    pub(crate) culprit: ProcessNumber,
     pub(crate) time: u64,
 }
 
@@ -137,9 +138,9 @@ pub(crate) struct Blamed {
 struct Loop {
     /// Number of releases that are not known yet.
     missing: u32,
-    latest: Option<(u64, u32)>,
+    latest: Option<(u64, ProcessNumber)>,
     /// Location and run, once the loop has ended.
-    ended: Option<(u32, Run)>,
+    ended: Option<(LocationNumber, Run)>,
 }
 
 /// Loops of a process whose releases are being determined.
@@ -163,7 +164,7 @@ impl Loops {
     }
 
     /// Records that a run has ended.
-    pub(crate) fn end(&mut self, location: u32, run: Run) {
+    pub(crate) fn end(&mut self, location: LocationNumber, run: Run) {
         let Some(number) = run.number else { return };
         if !run.is_loop {
             self.open.remove(&number);

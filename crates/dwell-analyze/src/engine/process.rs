@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use otf2::id::RmaWinRef;
+
+use crate::archive::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::hash::Mixed;
 use crate::engine::held::Held;
@@ -14,9 +17,9 @@ use crate::engine::regions::{Regions, Span};
 #[derive(Debug)]
 pub(crate) struct Process {
     /// Number of the process.
-    pub(crate) index: u32,
+    pub(crate) index: ProcessNumber,
     /// Number of the node that the process runs on.
-    pub(crate) node: u32,
+    pub(crate) node: NodeNumber,
     pub(crate) locations: Vec<Location>,
     /// Place of the process's row in the communication matrix of its shard.
     pub(crate) row: usize,
@@ -38,17 +41,17 @@ pub(crate) struct Process {
     /// Polling loops whose releases are being determined.
     pub(crate) loops: Loops,
     /// End of the last operation on each window and target, for MPI fences and epochs.
-    pub(crate) touched: HashMap<(u32, u32), u64, Mixed>,
+    pub(crate) touched: HashMap<(RmaWinRef, ProcessNumber), u64, Mixed>,
 }
 
 impl Process {
-    pub(crate) fn new(world: &World, index: u32) -> Self {
-        let process = world.system.processes.get(index as usize);
-        let (first, count) = process.map_or((0, 0), |it| (it.first, it.count));
+    pub(crate) fn new(world: &World, index: ProcessNumber) -> Self {
+        let process = world.system.processes.get(index.index());
+        let (first, count) = process.map_or((0, 0), |it| (it.first.0, it.count));
         Self {
             index,
             node: world.system.node(index),
-            locations: (first..first + count).map(Location::new).collect(),
+            locations: (first..first + count).map(LocationNumber).map(Location::new).collect(),
             row: 0,
             alone: count == 1,
             seen: false,
@@ -64,9 +67,9 @@ impl Process {
     }
 
     /// Returns the state of one of the process's locations, by the number of the location in the report.
-    pub(crate) fn location_mut(&mut self, number: u32) -> Option<&mut Location> {
+    pub(crate) fn location_mut(&mut self, number: LocationNumber) -> Option<&mut Location> {
         let first = self.locations.first()?.number;
-        self.locations.get_mut(number.wrapping_sub(first) as usize)
+        self.locations.get_mut(number.0.wrapping_sub(first.0) as usize)
     }
 
     /// Returns `true` if the activity of the process is unknown at some time between the start of an operation and the

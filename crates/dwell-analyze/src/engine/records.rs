@@ -7,12 +7,13 @@ use otf2::id::{CommRef, GroupRef, MetricRef, ParameterRef, Rank, RmaWinRef};
 use otf2::value::MetricValue;
 use otf2::{Attribute, AttributeValue, Event as Record, List};
 
+use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role, Traits};
 use crate::archive::world::number;
 use crate::engine::event::{Among, Collective, Event, Received, Way, What};
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
-use crate::engine::locking::LockKey;
+use crate::engine::locking::{LockKey, LockOwner};
 use crate::engine::outstanding::Done;
 use crate::engine::paths::Counted;
 use crate::engine::pattern::Pattern;
@@ -78,7 +79,7 @@ impl<P: Pattern> Player<'_, P> {
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 let role = self.here.world.roles.get(frame.region);
                 let way = Way::of(role, it.collective_op, it.root, true);
-                let fence = (way == Way::Fence).then_some(it.win.0);
+                let fence = (way == Way::Fence).then_some(it.win);
                 self.joined(context, it.bytes_sent.saturating_add(it.bytes_received));
                 let (sequence, neighbours, held) = (None, None, None);
                 let root = it.root;
@@ -137,7 +138,7 @@ impl<P: Pattern> Player<'_, P> {
                 let is_at_address = number(attributes, known.offset).is_some();
                 let Some(context) = self.here.context(it.win) else { return };
                 let Some(partner) = self.here.process_of(context, it.remote) else { return };
-                let (window, direction) = (it.win.0, it.sync_type);
+                let (window, direction) = (it.win, it.sync_type);
                 let what = if is_at_address && direction == RmaSyncType::NotifyOut {
                     What::Raised { target: partner, attributes }
                 } else {
@@ -198,14 +199,14 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Returns the context of a communicator, or `None` if it is not defined.
-    fn comm(&mut self, comm: CommRef) -> Option<u32> {
+    fn comm(&mut self, comm: CommRef) -> Option<ContextNumber> {
         let context = self.here.world.system.comm(comm);
         self.here.location.damage.undefined += u64::from(context.is_none());
         context
     }
 
     /// Adds bytes that the open call moved in a group.
-    fn joined(&mut self, context: u32, bytes: u64) {
+    fn joined(&mut self, context: ContextNumber, bytes: u64) {
         let size = self.here.world.system.context(context).map_or(0, |context| context.size);
         self.here.moved_in_group(size, bytes);
     }
@@ -225,11 +226,11 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Returns the group of the neighbours that a record names, if it is kept.
-    fn neighbours(&self, attributes: List<'_, Attribute>) -> Option<u32> {
+    fn neighbours(&self, attributes: List<'_, Attribute>) -> Option<GroupRef> {
         let wanted = self.here.world.attributes.neighbours?;
         let found = attributes.iter().find(|it| it.attribute == wanted)?;
         let AttributeValue::Group(group) = found.value else { return None };
-        self.here.world.system.group(group).map(|_| group.0)
+        self.here.world.system.group(group).map(|_| group)
     }
 
     /// Returns the members that a collective which begins now waits for. Only this record and the call around it tell.
@@ -249,7 +250,7 @@ impl<P: Pattern> Player<'_, P> {
     /// Holds the open call if the collective in it completed operations at targets outside of its group. Members of the
     /// group have come: imbalance is not a wait for progress. The other targets are asked once it is known when the
     /// last of the group came. Returns the number of the held call.
-    fn outside(&mut self, frame: Frame, context: u32) -> Option<u32> {
+    fn outside(&mut self, frame: Frame, context: ContextNumber) -> Option<u32> {
         self.complete_implied(frame);
         let group = self.here.world.system.context(context)?;
         let mut list: Vec<Done> = self.here.location.done.drain(..).collect();
@@ -265,7 +266,8 @@ impl<P: Pattern> Player<'_, P> {
         let context = self.here.context(win)?;
         let owner =
             if remote.is_undefined() { None } else { self.here.process_of(context, remote) };
-        Some(LockKey { window: win.0, owner: owner.unwrap_or(LockKey::ALL), lock })
+        let owner = owner.map_or(LockOwner::All, LockOwner::Process);
+        Some(LockKey { window: win, owner, lock })
     }
 
     /// Shows patterns that a call synchronised with the members of a group.
@@ -277,11 +279,16 @@ impl<P: Pattern> Player<'_, P> {
             return;
         }
         let Some(members) = world.system.group(group) else { return };
-        self.show(time, What::Synchronised { window: win.0, members, epoch });
+        self.show(time, What::Synchronised { window: win, members, epoch });
     }
 
     /// Counts a message that the open call sent. Returns its context and receiver if waits are judged at the call.
-    fn send(&mut self, comm: CommRef, to: Rank, bytes: u64) -> Option<(u32, u32)> {
+    fn send(
+        &mut self,
+        comm: CommRef,
+        to: Rank,
+        bytes: u64,
+    ) -> Option<(ContextNumber, ProcessNumber)> {
         let frame = *self.here.location.stack.last()?;
         self.here.location.paths.book(frame.path, Quantity::Sends, 1);
         self.here.location.paths.book(frame.path, Quantity::BytesSent, bytes);
@@ -293,7 +300,12 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Counts a message that the open call received. Returns its context and sender if they are defined.
-    fn receive(&mut self, comm: CommRef, from: Rank, bytes: u64) -> Option<(u32, u32)> {
+    fn receive(
+        &mut self,
+        comm: CommRef,
+        from: Rank,
+        bytes: u64,
+    ) -> Option<(ContextNumber, ProcessNumber)> {
         let frame = *self.here.location.stack.last()?;
         self.here.location.paths.book(frame.path, Quantity::Receives, 1);
         self.here.location.paths.book(frame.path, Quantity::BytesReceived, bytes);

@@ -6,6 +6,7 @@
 
 use otf2::Archive;
 
+use crate::archive::ids::ProcessNumber;
 use crate::archive::world::World;
 use crate::engine::accounts::{Expected, Part};
 use crate::engine::blame::Blame;
@@ -70,7 +71,7 @@ impl<P: Pattern> Replayed<P> {
     }
 
     /// Returns the state of the patterns of the shard that owns a process.
-    pub(crate) fn patterns_of(&self, process: u32) -> Option<&P> {
+    pub(crate) fn patterns_of(&self, process: ProcessNumber) -> Option<&P> {
         self.patterns.get(self.sharding.shard(process))
     }
 }
@@ -171,7 +172,7 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
     let sharding = Sharding::of(count).within(room / 8);
     let owned = |shard: usize| {
         let processes = sharding.processes(shard, count);
-        processes.start as u32..processes.end as u32
+        ProcessNumber(processes.start as u32)..ProcessNumber(processes.end as u32)
     };
     let mut shards: Vec<Shard<P>> =
         (0..sharding.count).map(|number| Shard::new(world, owned(number))).collect();

@@ -8,6 +8,7 @@
 //! path, no other call synchronises in between, and the computing in between takes no longer than the previous
 //! operation and its completion together.
 
+use crate::archive::ids::ProcessNumber;
 use crate::engine::accounts::Account;
 use crate::engine::paths::Path;
 
@@ -44,7 +45,7 @@ pub(crate) struct Row {
 #[derive(Clone, Copy, Debug, Default)]
 struct Completion {
     /// Path of the call, or [`Path::TOP`] if there was none.
-    path: u32,
+    path: Path,
     begin: u64,
     end: u64,
 }
@@ -56,7 +57,7 @@ impl Row {
         &mut self,
         (enter, leave): (u64, u64),
         account: Account,
-        target: u32,
+        target: ProcessNumber,
         blocking: bool,
         following: &mut Following,
     ) {
@@ -68,7 +69,7 @@ impl Row {
             return;
         }
         self.until = leave.saturating_add(length);
-        let last = u64::from(account.0) << 32 | u64::from(target);
+        let last = u64::from(account.0) << 32 | u64::from(target.0);
         if enter > until {
             self.last = last;
             self.longest = length;
@@ -91,9 +92,9 @@ impl Row {
         let operations = self.operations - self.completed;
         let begin = if operations > 0 { self.enter } else { enter };
         let again = operations == 1
-            && before.path == path.0
+            && before.path == path
             && begin.saturating_sub(before.end) <= before.end - before.begin;
-        self.completion = Completion { path: path.0, begin, end: leave };
+        self.completion = Completion { path, begin, end: leave };
         (self.completed, self.until) = (self.operations, 0);
         again
     }
@@ -113,7 +114,7 @@ impl Row {
     /// Ends every row.
     #[inline(always)]
     pub(crate) fn interrupt(&mut self) {
-        self.completion.path = Path::TOP.0;
+        self.completion.path = Path::TOP;
         (self.completed, self.until) = (self.operations, 0);
     }
 }
@@ -135,7 +136,7 @@ mod tests {
         blocking: bool,
     ) -> [u64; 3] {
         let mut following = Following::default();
-        row.operation(when, of, to, blocking, &mut following);
+        row.operation(when, of, ProcessNumber(to), blocking, &mut following);
         let Following { again, others, overlap } = following;
         [again, others, overlap]
     }

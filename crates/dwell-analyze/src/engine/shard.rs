@@ -6,6 +6,7 @@
 
 use otf2::Archive;
 
+use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::accounts::{self, ExpectedTimes, Part};
 use crate::engine::blame::Blame;
@@ -46,7 +47,7 @@ pub(crate) struct Answerer<P: Pattern> {
 /// Some processes, and all state that they own.
 #[derive(Debug)]
 pub(crate) struct Shard<P: Pattern> {
-    pub(crate) processes: Owned<Process>,
+    pub(crate) processes: Owned<ProcessNumber, Process>,
     pub(crate) patterns: P,
     /// Questions and answers that have arrived, of the patterns and of the engine.
     pub(crate) asked: (<P::Questions as Outboxes>::Inboxes, Asked),
@@ -67,13 +68,14 @@ pub(crate) struct Limits {
 
 impl<P: Pattern> Shard<P> {
     /// Creates the shard that owns some processes.
-    pub(crate) fn new(world: &World, processes: std::ops::Range<u32>) -> Self {
-        let end = |process: u32| {
-            let process = world.system.processes.get(process as usize);
-            process.map_or(0, |process| process.first + process.count)
+    pub(crate) fn new(world: &World, processes: std::ops::Range<ProcessNumber>) -> Self {
+        let end = |process: ProcessNumber| {
+            let process = world.system.processes.get(process.index());
+            LocationNumber(process.map_or(0, |process| process.first.0 + process.count))
         };
-        let begin = world.system.processes.get(processes.start as usize).map_or(0, |it| it.first);
-        let last = processes.clone().next_back().map_or(begin, end);
+        let first = world.system.processes.get(processes.start.index());
+        let begin = first.map_or(LocationNumber(0), |it| it.first);
+        let last = ProcessNumber::all(processes.clone()).next_back().map_or(begin, end);
         let members = Members { processes: processes.clone(), locations: begin..last };
         Self {
             processes: Owned::new(processes, |process| Process::new(world, process)),
@@ -247,7 +249,7 @@ fn open(world: &World, archive: &Archive, buffer: usize, location: &mut Location
     if !matches!(location.source, Source::Unopened) {
         return;
     }
-    let Some(place) = world.system.places.get(location.number as usize) else { return };
+    let Some(place) = world.system.places.get(location.number.index()) else { return };
     let tables = archive.local_tables(place.id);
     location.damage.errors.extend(tables.warnings.iter().map(ToString::to_string));
     location.source = match archive.events_with(place.id, &tables, buffer) {

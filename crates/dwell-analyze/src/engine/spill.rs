@@ -9,6 +9,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use otf2::id::RmaWinRef;
+
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::outstanding::{Class, Known, Op};
 use crate::engine::regions::Span;
 
@@ -87,14 +90,19 @@ impl Spill {
 
     /// Removes and returns an operation by its number, the oldest first.
     #[inline]
-    pub(crate) fn take(&mut self, location: u32, window: u32, id: u64) -> Option<Stored> {
+    pub(crate) fn take(
+        &mut self,
+        location: LocationNumber,
+        window: RmaWinRef,
+        id: u64,
+    ) -> Option<Stored> {
         // Usually there is no file, and nothing to look for.
         self.file.as_ref()?;
         self.search(location, window, id)
     }
 
     #[inline(never)]
-    fn search(&mut self, location: u32, window: u32, id: u64) -> Option<Stored> {
+    fn search(&mut self, location: LocationNumber, window: RmaWinRef, id: u64) -> Option<Stored> {
         let file = self.file.as_ref()?;
         let wanted = (location, window, id);
         for at in 0..self.runs.len() {
@@ -126,8 +134,8 @@ impl Spill {
 
     /// Removes all operations of a window, or of all windows. Of those to one target it returns only the last, which is
     /// the one that decides.
-    pub(crate) fn take_all(&mut self, window: Option<u32>) -> Vec<Stored> {
-        let mut last: BTreeMap<(u32, u32), Stored> = BTreeMap::new();
+    pub(crate) fn take_all(&mut self, window: Option<RmaWinRef>) -> Vec<Stored> {
+        let mut last: BTreeMap<(RmaWinRef, ProcessNumber), Stored> = BTreeMap::new();
         let Some(file) = self.file.as_ref() else { return Vec::new() };
         for run in &mut self.runs {
             let mut from = 0;
@@ -159,7 +167,7 @@ impl Spill {
 }
 
 /// Returns the key by which operations are sorted and found.
-fn key(op: &Op) -> (u32, u32, u64) {
+fn key(op: &Op) -> (LocationNumber, RmaWinRef, u64) {
     (op.location, op.window, op.id)
 }
 
@@ -180,7 +188,7 @@ fn encode((op, known): &Stored) -> [u8; SIZE] {
     let span = |span: Option<Span>| span.map_or((u64::MAX, 0), |span| (span.begin, span.end));
     let (sure, wide) = (span(known.sure), span(known.wide));
     let flags = u64::from(op.class.0) | u64::from(op.returns) << 32;
-    let places = u64::from(op.window) | u64::from(op.target) << 32;
+    let places = u64::from(op.window.0) | u64::from(op.target.0) << 32;
     let words = [
         op.serial,
         op.id,
@@ -191,7 +199,7 @@ fn encode((op, known): &Stored) -> [u8; SIZE] {
         sure.1,
         wide.0,
         wide.1,
-        op.location.into(),
+        op.location.0.into(),
     ];
     let mut bytes = [0; SIZE];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -213,9 +221,9 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
     let op = Op {
         serial,
         id,
-        location: location as u32,
-        window: places as u32,
-        target: (places >> 32) as u32,
+        location: LocationNumber(location as u32),
+        window: RmaWinRef(places as u32),
+        target: ProcessNumber((places >> 32) as u32),
         start,
         class: Class(flags as u32),
         returns: flags & 1 << 32 != 0,
@@ -228,14 +236,18 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
 mod tests {
     use super::*;
 
-    fn op(serial: u64, window: u32, target: u32) -> Stored {
+    const HERE: LocationNumber = LocationNumber(5);
+    const ONE: RmaWinRef = RmaWinRef(1);
+    const OTHER: RmaWinRef = RmaWinRef(2);
+
+    fn op(serial: u64, window: RmaWinRef, target: u32) -> Stored {
         let (id, start) = (serial * 7 % 101, serial * 10);
         let op = Op {
             serial,
             id,
-            location: 5,
+            location: HERE,
             window,
-            target,
+            target: ProcessNumber(target),
             start,
             class: Class(0x1_0209),
             returns: serial.is_multiple_of(2),
@@ -248,7 +260,7 @@ mod tests {
     #[test]
     fn operations_come_back_as_they_were() {
         for serial in 0..20 {
-            let stored = op(serial, 3, 70_000);
+            let stored = op(serial, RmaWinRef(3), 70_000);
             let (back, known) = decode(&encode(&stored));
             assert_eq!(format!("{back:?}"), format!("{:?}", stored.0));
             assert_eq!(known, stored.1);
@@ -260,16 +272,16 @@ mod tests {
         let mut spill = Spill::default();
         for run in 0..3 {
             let mut ops: Vec<_> =
-                (run * 30..run * 30 + 30).map(|it| op(it, 1, it as u32 % 4)).collect();
+                (run * 30..run * 30 + 30).map(|it| op(it, ONE, it as u32 % 4)).collect();
             spill.write(&mut ops).unwrap();
         }
         for serial in (0..90).rev() {
-            let (wanted, _) = op(serial, 1, serial as u32 % 4);
-            let (found, known) = spill.take(5, 1, wanted.id).unwrap();
-            assert_eq!((found.serial, known), (serial, op(serial, 1, 0).1));
-            assert!(spill.take(5, 1, wanted.id).is_none());
-            assert!(spill.take(5, 2, wanted.id).is_none());
-            assert!(spill.take(4, 1, wanted.id).is_none());
+            let (wanted, _) = op(serial, ONE, serial as u32 % 4);
+            let (found, known) = spill.take(HERE, ONE, wanted.id).unwrap();
+            assert_eq!((found.serial, known), (serial, op(serial, ONE, 0).1));
+            assert!(spill.take(HERE, ONE, wanted.id).is_none());
+            assert!(spill.take(HERE, OTHER, wanted.id).is_none());
+            assert!(spill.take(LocationNumber(4), ONE, wanted.id).is_none());
         }
         assert_eq!(spill.bytes(), 0);
     }
@@ -277,13 +289,13 @@ mod tests {
     #[test]
     fn of_all_the_last_for_each_target_decides() {
         let mut spill = Spill::default();
-        let mut ops: Vec<_> = (0..50).map(|it| op(it, 1, it as u32 % 4)).collect();
+        let mut ops: Vec<_> = (0..50).map(|it| op(it, ONE, it as u32 % 4)).collect();
         spill.write(&mut ops).unwrap();
-        let mut ops: Vec<_> = (50..60).map(|it| op(it, 2, 0)).collect();
+        let mut ops: Vec<_> = (50..60).map(|it| op(it, OTHER, 0)).collect();
         spill.write(&mut ops).unwrap();
-        spill.take(5, 1, op(49, 1, 0).0.id).unwrap();
+        spill.take(HERE, ONE, op(49, ONE, 0).0.id).unwrap();
         let serials = |ops: Vec<Stored>| ops.iter().map(|(op, _)| op.serial).collect::<Vec<_>>();
-        assert_eq!(serials(spill.take_all(Some(1))), [48, 45, 46, 47]);
+        assert_eq!(serials(spill.take_all(Some(ONE))), [48, 45, 46, 47]);
         assert_eq!(serials(spill.take_all(None)), [59]);
         assert_eq!(spill.bytes(), 0);
     }

@@ -4,6 +4,7 @@
 //! pattern that judges the instance of the collective therefore books nothing: it tells each member which process began
 //! last, and the pattern that judges the call puts that beside the messages.
 
+use crate::archive::ids::ProcessNumber;
 use crate::engine::transport::Message;
 
 /// A non-blocking collective that the open call completed.
@@ -18,11 +19,11 @@ pub(crate) struct Awaited {
 /// Tells a member of a non-blocking collective which of the members that it waits for began last, and when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastToBegin {
-    pub(crate) member: u32,
+    pub(crate) member: ProcessNumber,
     /// Number of the collective at the member.
     pub(crate) number: u32,
     /// The process that began last: the member itself if it waits for nobody.
-    pub(crate) last: u32,
+    pub(crate) last: ProcessNumber,
     /// Time at which it began; 0 if the member waits for nobody.
     pub(crate) began: u64,
 }

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::archive::ids::ProcessNumber;
+
 /// A message between shards. It contains numbers only and no references, so that it could be sent over a network as it
 /// is. The trait is a marker without methods: implement it for every type that goes into a [`Outbox`].
 pub trait Message: Copy + Send + 'static {}
@@ -44,8 +46,8 @@ impl Sharding {
     /// Returns the shard that owns a process. The result is below [`Self::count`] for every process that was counted in
     /// [`Self::of`].
     #[inline]
-    pub fn shard(self, process: u32) -> usize {
-        (process >> self.shift) as usize
+    pub fn shard(self, process: ProcessNumber) -> usize {
+        (process.0 >> self.shift) as usize
     }
 
     /// Returns the processes that a shard owns. `of` is the number of all processes; the range is empty for a shard
@@ -89,7 +91,7 @@ impl<T: Message> Outbox<T> {
     /// Puts a message into the batch for the shard that owns `process`. A message to a process without a shard is
     /// dropped.
     #[inline]
-    pub fn send(&mut self, process: u32, message: T) {
+    pub fn send(&mut self, process: ProcessNumber, message: T) {
         let shard = self.sharding.shard(process);
         let Some(batch) = self.open.get_mut(shard) else { return };
         if batch.len() == batch.capacity() {

@@ -1,5 +1,6 @@
 //! A wait for progress of other processes, with its bounds.
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Class;
 use crate::engine::transport::Message;
@@ -7,9 +8,9 @@ use crate::engine::transport::Message;
 /// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
-    pub(crate) target: u32,
+    pub(crate) target: ProcessNumber,
     pub(crate) class: Class,
     /// Time at which the call began to wait.
     pub(crate) enter: u64,

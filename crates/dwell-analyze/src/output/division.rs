@@ -76,7 +76,7 @@ pub(crate) fn of(world: &World, location: &Location) -> Vec<CallTime> {
             let layer = world.roles.layer(node.region).filter(|_| node.setting.is_none())?;
             let with_calls = times.get(path.0 as usize).copied().unwrap_or(0);
             Some(CallTime {
-                location: location.number,
+                location: location.number.0,
                 path: path.0,
                 layer,
                 time: if is_judged(node) { with_calls } else { node.time },

@@ -8,6 +8,7 @@ use otf2::Anchor;
 use otf2::read::Definitions;
 
 use crate::NotComputed;
+use crate::archive::ids::Ordinal;
 use crate::archive::roles::LeftOut;
 use crate::archive::world::World;
 use crate::engine::pattern::Unjudged;
@@ -92,7 +93,7 @@ pub(crate) fn collect(
     damage.extend(recovered.map(|what| format!("recovered from damaged files: {what}")));
     let mut more = 0;
     for location in replayed.locations() {
-        let place = world.system.places.get(location.number as usize);
+        let place = world.system.places.get(location.number.index());
         let id = place.map_or(0, |place| place.id.0);
         let mut say = |text: String| {
             if damage.len() < LISTED {
@@ -176,7 +177,7 @@ fn lost(world: &World, replayed: &Replayed) -> Option<String> {
     let dead = replayed.processes().filter(|it| it.locations.iter().any(|it| it.cut.any));
     let ends: Vec<String> = dead
         .map(|ended| {
-            let process = world.system.processes.get(ended.index as usize);
+            let process = world.system.processes.get(ended.index.index());
             let name = process.map_or("a process", |process| &process.name);
             let last = ended.locations.iter().map(|it| it.now).max().unwrap_or(first);
             format!("{name} after {:.6} s", last.saturating_sub(first) as f64 / 1e9)

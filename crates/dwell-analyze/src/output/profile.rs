@@ -19,12 +19,15 @@ use std::{io, thread};
 use dwell_model::profile::block::{self, HEAD, Head, LOCATION, Place, Sums};
 use dwell_model::profile::{self as raw, CounterRow, PartnerRow};
 use otf2::Archive;
-use otf2::id::{CallingContextRef, CommRef, MetricRef, ParameterRef, RegionRef, RmaWinRef};
+use otf2::id::{
+    CallingContextRef, CommRef, LocationRef, MetricRef, ParameterRef, Rank, RegionRef, RmaWinRef,
+};
 use otf2::read::Definitions;
 use otf2::value::MetricValue;
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::{Counters, Number};
+use crate::archive::ids::{LocationNumber, Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::names::Setting;
 use crate::archive::world::World;
 use crate::engine::matrix::{self, Kind};
@@ -71,7 +74,7 @@ struct Block {
     head: Head,
     /// Numbers of the locations in the table of the block; `None` if the archive does not define the location, or
     /// another block already has it.
-    places: Vec<Option<u32>>,
+    places: Vec<Option<LocationNumber>>,
     /// Positions of the lines of each path, sorted by path.
     spans: Vec<Span>,
 }
@@ -384,7 +387,7 @@ struct Columns {
     /// Empty for counts that the path does not have.
     counts: [Vec<u64>; raw::COUNTS.len()],
     /// Counters, at locations that have any.
-    counted: HashMap<u32, Vec<Counted>>,
+    counted: HashMap<LocationNumber, Vec<Counted>>,
 }
 
 impl Columns {
@@ -410,7 +413,7 @@ impl Columns {
     }
 
     /// Adds the counters of a location. Counters of the same name from two libraries become one.
-    fn count(&mut self, place: u32, rows: block::Counters<'_>, counters: &Counters) {
+    fn count(&mut self, place: LocationNumber, rows: block::Counters<'_>, counters: &Counters) {
         if rows.is_empty() {
             return;
         }
@@ -428,7 +431,7 @@ impl Columns {
         let mut values = vec![source.uncounted(); self.time.len()];
         for (place, all) in &self.counted {
             if let Some(value) = source.counted(all)
-                && let Some(place) = values.get_mut(*place as usize)
+                && let Some(place) = values.get_mut(place.index())
             {
                 *place = value;
             }
@@ -437,9 +440,9 @@ impl Columns {
     }
 
     /// Adds the sums of a location. A location may have several lines of a path, from call sites that look the same.
-    fn put(&mut self, place: u32, sums: &Sums) {
+    fn put(&mut self, place: LocationNumber, sums: &Sums) {
         let put = |column: &mut Vec<u64>, value: u64, with: fn(u64, u64) -> u64| {
-            if let Some(place) = column.get_mut(place as usize) {
+            if let Some(place) = column.get_mut(place.index()) {
                 *place = with(*place, value);
             }
         };
@@ -488,7 +491,7 @@ impl Block {
         file: &File,
         span: &Span,
         buffer: &mut Vec<u8>,
-        mut show: impl FnMut(u32, &Sums, block::Counters<'_>),
+        mut show: impl FnMut(LocationNumber, &Sums, block::Counters<'_>),
     ) -> io::Result<()> {
         self.read(file, span.start, span.end, buffer)?;
         let mut seen = 0;
@@ -532,7 +535,7 @@ type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
 struct Reading<'w> {
     contexts: &'w Contexts,
     /// Numbers of locations by their ids.
-    numbers: HashMap<u64, u32>,
+    numbers: HashMap<LocationRef, LocationNumber>,
     /// True for each location that no block has had yet.
     free: Vec<bool>,
     branches: Vec<Branch>,
@@ -547,7 +550,11 @@ impl<'w> Reading<'w> {
         let places = &world.system.places;
         Self {
             contexts: &world.contexts,
-            numbers: places.iter().zip(0..).map(|(place, number)| (place.id.0, number)).collect(),
+            numbers: (0..)
+                .map(LocationNumber)
+                .zip(places)
+                .map(|(number, it)| (it.id, number))
+                .collect(),
             free: vec![true; places.len()],
             branches: Vec::new(),
             known: HashMap::new(),
@@ -575,8 +582,8 @@ impl<'w> Reading<'w> {
         let spans = spans.ok_or_else(|| damaged("the table of paths is damaged"))?;
         let mut places = Vec::with_capacity(head.locations as usize);
         for Place { location, header } in Place::read(locations) {
-            let number = self.numbers.get(&location).copied();
-            let free = number.and_then(|number| self.free.get_mut(number as usize));
+            let number = self.numbers.get(&LocationRef(location)).copied();
+            let free = number.and_then(|number| self.free.get_mut(number.index()));
             let is_free = free.is_some_and(|free| std::mem::replace(free, false));
             places.push(number.filter(|_| is_free));
             self.dropped += if is_free { header.dropped } else { 0 };
@@ -659,12 +666,12 @@ fn counted(counters: &Counters, row: &CounterRow) -> Option<Counted> {
 }
 
 /// Returns the party that a partner belongs to, and the kind of communication.
-fn party(world: &World, me: u32, row: &PartnerRow) -> Option<(u32, Kind)> {
+fn party(world: &World, me: ProcessNumber, row: &PartnerRow) -> Option<(PartyNumber, Kind)> {
     let kind = *Kind::ALL.get(row.kind as usize)?;
     let context = match kind {
         Kind::Message => world.system.comm(CommRef(row.context))?,
         _ => world.system.window(RmaWinRef(row.context))?.0,
     };
-    let process = world.system.context(context)?.ranks.process(row.rank, me)?;
+    let process = world.system.context(context)?.ranks.process(Rank(row.rank), me)?;
     Some((world.parties.party(process), kind))
 }

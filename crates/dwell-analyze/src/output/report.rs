@@ -18,6 +18,7 @@ use otf2::id::MetricRef;
 use otf2::read::Definitions;
 
 use crate::archive::counters::Counters;
+use crate::archive::ids::Ordinal;
 use crate::archive::names;
 use crate::archive::names::Setting;
 use crate::archive::world::World;
@@ -375,8 +376,7 @@ pub(crate) fn write_replayed(
             for &number in &sheet.paths {
                 let branch = input.tree.branches.get(number as usize);
                 let members = branch.into_iter().flat_map(|branch| &branch.members);
-                let members =
-                    members.filter_map(|&at| Some((at.0 as usize, node(&locations, at)?)));
+                let members = members.filter_map(|&at| Some((at.0.index(), node(&locations, at)?)));
                 let count = input.world.system.places.len();
                 if let Source::Counter(..) = sheet.source {
                     let mut values = vec![sheet.source.uncounted(); count];
@@ -572,7 +572,8 @@ fn system_tree(defs: &Definitions, world: &World, builder: &mut MetaBuilder) {
         let Some((_, parent)) = open.last() else { continue };
         let group: GroupId =
             builder.group(*parent, Group { name: &process.name, rank, kind: "process" });
-        let range = process.first as usize..(process.first + process.count) as usize;
+        let first = process.first.index();
+        let range = first..first + process.count as usize;
         let places = world.system.places.get(range).unwrap_or_default();
         for (thread, place) in (0..).zip(places) {
             let location = Location { name: &place.name, rank: thread, kind: "thread" };

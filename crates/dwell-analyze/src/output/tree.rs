@@ -8,6 +8,7 @@ use dwell_model::waits::Class;
 use otf2::id::{CallingContextRef, RegionRef};
 use otf2::read::Definitions;
 
+use crate::archive::ids::{LocationNumber, Ordinal};
 use crate::archive::names::{self, Setting};
 use crate::archive::roles::{Role, Traits};
 use crate::archive::world::World;
@@ -72,7 +73,7 @@ pub(crate) struct Branch {
     /// Layer and class of activity; `None` for computation.
     pub(crate) class: Option<(Layer, Class)>,
     /// Locations with this path and the number of the path there, in the order of locations.
-    pub(crate) members: Vec<(u32, Path)>,
+    pub(crate) members: Vec<(LocationNumber, Path)>,
 }
 
 impl Branch {
@@ -95,14 +96,14 @@ impl Tree {
     /// Joins the trees of all locations, in their order.
     pub(crate) fn join(world: &World, locations: &[&Location]) -> Self {
         let mut tree = Self::default();
-        type Key = (u32, u32, u32, Option<Setting>);
+        type Key = (u32, RegionRef, CallingContextRef, Option<Setting>);
         let mut found: HashMap<Key, u32, Mixed> = HashMap::default();
         for location in locations {
             let mut map: Vec<Option<u32>> = vec![None; location.paths.len()];
             for (path, node) in location.paths.iter() {
                 let parent = map.get(node.parent.0 as usize).copied().flatten();
                 let above = parent.unwrap_or(u32::MAX);
-                let key = (above, node.region.0, node.site.0, node.setting);
+                let key = (above, node.region, node.site, node.setting);
                 let number = *found.entry(key).or_insert_with(|| {
                     tree.branches.push(Branch {
                         parent,
@@ -161,7 +162,7 @@ impl Tree {
                 let booked = branch
                     .members
                     .iter()
-                    .filter_map(|&(at, path)| locations.get(at as usize)?.paths.get(path))
+                    .filter_map(|&(at, path)| locations.get(at.index())?.paths.get(path))
                     .flat_map(crate::engine::paths::Node::booked)
                     .filter_map(|(what, _)| what.wait()?.about().class)
                     .min();
@@ -194,7 +195,7 @@ impl Fold<'_> {
         self.branches.iter().map(|it| it.1)
     }
 
-    pub(crate) fn members(&self) -> impl Iterator<Item = (u32, Path)> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = (LocationNumber, Path)> {
         self.branches().flat_map(|branch| branch.members.iter().copied())
     }
 
@@ -207,7 +208,7 @@ impl Fold<'_> {
 impl Tree {
     /// Returns all call paths, joining those that differ only in parameters, in the order of the first of them.
     pub(crate) fn folds(&self) -> Vec<Fold<'_>> {
-        type Key = (u32, u32, u32, Option<(Layer, Class)>);
+        type Key = (u32, RegionRef, CallingContextRef, Option<(Layer, Class)>);
         let (mut folds, mut found): (Vec<Fold<'_>>, HashMap<Key, usize>) = Default::default();
         // The fold of each branch. A parameter is in the fold of the call that it was set in.
         let mut of: Vec<u32> = Vec::with_capacity(self.branches.len());
@@ -218,7 +219,7 @@ impl Tree {
                 of.push(above);
                 continue;
             }
-            let key = (above, branch.region.0, branch.site.0, branch.class);
+            let key = (above, branch.region, branch.site, branch.class);
             let at = *found.entry(key).or_insert_with(|| {
                 folds.push(Fold { class: branch.class, branches: Vec::new() });
                 folds.len() - 1
@@ -235,7 +236,7 @@ impl Tree {
 /// Returns the node of a path at a location.
 pub(crate) fn node<'a>(
     locations: &[&'a crate::engine::location::Location],
-    at: (u32, Path),
+    at: (LocationNumber, Path),
 ) -> Option<&'a Node> {
-    locations.get(at.0 as usize)?.paths.get(at.1)
+    locations.get(at.0.index())?.paths.get(at.1)
 }

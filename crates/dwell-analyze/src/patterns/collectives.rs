@@ -32,8 +32,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_model::waits::Wait;
-use otf2::id::GroupRef;
+use otf2::id::{GroupRef, Rank};
 
+use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::system::Context;
 use crate::archive::world::World;
@@ -64,16 +65,16 @@ outboxes! {
 #[derive(Debug)]
 pub(crate) struct Collectives {
     instances: Instances,
-    members: Owned<Member>,
+    members: Owned<ProcessNumber, Member>,
     /// Collectives that the open call of each location took part in.
-    open: Owned<Vec<Arrival>>,
+    open: Owned<LocationNumber, Vec<Arrival>>,
 }
 
 /// Collectives of a process.
 #[derive(Debug, Default)]
 struct Member {
     /// Number of collectives so far, by context.
-    counted: HashMap<u32, u64, Mixed>,
+    counted: HashMap<ContextNumber, u64, Mixed>,
     /// Non-blocking collectives in flight.
     in_flight: InFlight,
     /// Number of neighbourhood collectives whose neighbours are not recorded.
@@ -145,7 +146,8 @@ impl Pattern for Collectives {
             self.instances.arrive(at.world, arrival, out.common);
         }
         if let Some(ended) = at.ended {
-            let ended = |process: u32| ended.get(process as usize).copied().unwrap_or(true);
+            let ended =
+                |process: ProcessNumber| ended.get(process.index()).copied().unwrap_or(true);
             self.instances.close(at.world, &ended, out.common);
         }
     }
@@ -249,7 +251,7 @@ impl Member {
         };
         self.strangers += u64::from(among == Among::Neighbours(None) && frame.judged);
         // The waits of the call are booked with its messages; this account is for counts only.
-        let counts = Sort::function(frame.region.0, 0, Distance::None, 0);
+        let counts = Sort::function(frame.region, 0, Distance::None, 0);
         let arrival = Arrival {
             context: of.context,
             sequence: 0,
@@ -278,10 +280,10 @@ impl Member {
 /// The arrival of a member in a collective.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    pub(crate) context: u32,
+    pub(crate) context: ContextNumber,
     pub(crate) sequence: u64,
-    pub(crate) process: u32,
-    pub(crate) location: u32,
+    pub(crate) process: ProcessNumber,
+    pub(crate) location: LocationNumber,
     /// Account on which the member's waits are booked.
     pub(crate) account: Account,
     /// Enter and leave of the call that waits.
@@ -292,9 +294,9 @@ pub(crate) struct Arrival {
     pub(crate) end: u64,
     pub(crate) way: Way,
     /// Process that is the root.
-    pub(crate) root: Option<u32>,
+    pub(crate) root: Option<ProcessNumber>,
     /// Group of the process and the neighbours that send to it, if the archive has it.
-    pub(crate) neighbours: Option<u32>,
+    pub(crate) neighbours: Option<GroupRef>,
     /// Number of a non-blocking collective at the process.
     pub(crate) number: Option<u32>,
     /// Number of the held call if the collective completed operations outside of the group. The process then has to
@@ -306,14 +308,15 @@ impl Message for Arrival {}
 
 impl Arrival {
     /// Returns the process whose shard keeps the instance. Instances are spread, so that no shard keeps them all.
-    pub(crate) fn owner(&self, world: &World) -> u32 {
+    pub(crate) fn owner(&self, world: &World) -> ProcessNumber {
         owner(world, self.context, self.sequence)
     }
 }
 
-fn owner(world: &World, context: u32, sequence: u64) -> u32 {
+fn owner(world: &World, context: ContextNumber, sequence: u64) -> ProcessNumber {
     let count = world.system.processes.len().max(1) as u64;
-    (sequence.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(context)) % count) as u32
+    let mixed = sequence.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(context.0));
+    ProcessNumber((mixed % count) as u32)
 }
 
 /// Bit in the sequence number of non-blocking collectives, which are counted apart from blocking ones.
@@ -322,9 +325,9 @@ pub(crate) const NON_BLOCKING: u64 = 1 << 63;
 /// An operation of a member on the window of another before a fence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Touch {
-    pub(crate) context: u32,
+    pub(crate) context: ContextNumber,
     pub(crate) sequence: u64,
-    pub(crate) target: u32,
+    pub(crate) target: ProcessNumber,
     /// End of the last operation on that target.
     pub(crate) time: u64,
 }
@@ -333,7 +336,7 @@ impl Message for Touch {}
 
 impl Touch {
     /// Returns the process whose shard keeps the fence.
-    pub(crate) fn owner(&self, world: &World) -> u32 {
+    pub(crate) fn owner(&self, world: &World) -> ProcessNumber {
         owner(world, self.context, self.sequence)
     }
 }
@@ -341,7 +344,7 @@ impl Touch {
 /// A non-blocking collective, from its beginning.
 #[derive(Clone, Copy, Debug)]
 struct Started {
-    location: u32,
+    location: LocationNumber,
     request: u64,
     number: u32,
     began: u64,
@@ -356,21 +359,21 @@ struct Started {
 struct InFlight {
     started: VecDeque<Started>,
     next: u32,
-    counted: HashMap<u32, u64, Mixed>,
+    counted: HashMap<ContextNumber, u64, Mixed>,
     /// Number of collectives that ended without a beginning.
     strays: u64,
 }
 
 impl InFlight {
     /// Records that a call began a collective.
-    fn begin(&mut self, location: u32, request: u64, began: u64, among: Among) {
+    fn begin(&mut self, location: LocationNumber, request: u64, began: u64, among: Among) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.started.push_back(Started { location, request, number, began, among, complete: None });
     }
 
     /// Returns the number and the beginning of a collective that ends, and the members that it waits for.
-    fn find(&mut self, location: u32, request: u64) -> Option<(u32, u64, Among)> {
+    fn find(&mut self, location: LocationNumber, request: u64) -> Option<(u32, u64, Among)> {
         let is = |it: &&Started| {
             it.location == location && it.request == request && it.complete.is_none()
         };
@@ -417,7 +420,7 @@ struct Instance {
 /// Instances whose members have not all arrived.
 #[derive(Debug, Default)]
 struct Instances {
-    open: BTreeMap<(u32, u64), Instance>,
+    open: BTreeMap<(ContextNumber, u64), Instance>,
     /// Number of instances that were judged without some of their members.
     partial: u64,
 }
@@ -443,14 +446,11 @@ impl Instances {
     }
 
     /// Judges instances that no process can join any more, given the processes that have ended.
-    fn close(&mut self, world: &World, ended: &dyn Fn(u32) -> bool, out: &mut Answers) {
-        let over = |key: &(u32, u64), it: &mut Instance| {
+    fn close(&mut self, world: &World, ended: &dyn Fn(ProcessNumber) -> bool, out: &mut Answers) {
+        let over = |key: &(ContextNumber, u64), it: &mut Instance| {
             let Some(context) = world.system.context(key.0) else { return true };
-            let here = |process: u32| it.arrivals.iter().any(|it| it.process == process);
-            match &context.members {
-                Some(members) => members.iter().all(|&it| ended(it) || here(it)),
-                None => (0..context.size).all(|it| ended(it) || here(it)),
-            }
+            let here = |process: ProcessNumber| it.arrivals.iter().any(|it| it.process == process);
+            context.processes().all(|it| ended(it) || here(it))
         };
         let closed: Vec<Instance> =
             self.open.extract_if(.., over).map(|(_, instance)| instance).collect();
@@ -474,7 +474,7 @@ impl Instances {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
     began: u64,
-    process: u32,
+    process: ProcessNumber,
 }
 
 impl From<&Arrival> for Late {
@@ -485,7 +485,12 @@ impl From<&Arrival> for Late {
 
 /// Returns the member that each member of an instance waits for. The list is sorted by (began, process, location), so
 /// that the last one does not depend on the order of messages.
-fn awaited(world: &World, list: &[Arrival], way: Way, root: Option<u32>) -> Vec<Option<Late>> {
+fn awaited(
+    world: &World,
+    list: &[Arrival],
+    way: Way,
+    root: Option<ProcessNumber>,
+) -> Vec<Option<Late>> {
     let context = list.first().and_then(|it| world.system.context(it.context));
     let is_root = |it: &Arrival| Some(it.process) == root;
     if let Some(sides) = context.and_then(Context::sides) {
@@ -510,10 +515,10 @@ fn awaited(world: &World, list: &[Arrival], way: Way, root: Option<u32>) -> Vec<
 fn awaited_between(
     list: &[Arrival],
     way: Way,
-    root: Option<u32>,
-    [one, _]: &[Vec<Option<u32>>; 2],
+    root: Option<ProcessNumber>,
+    [one, _]: &[Vec<Option<ProcessNumber>>; 2],
 ) -> Vec<Option<Late>> {
-    let mut one: Vec<u32> = one.iter().copied().flatten().collect();
+    let mut one: Vec<ProcessNumber> = one.iter().copied().flatten().collect();
     one.sort_unstable();
     let side = |it: &Arrival| usize::from(one.binary_search(&it.process).is_err());
     let last = [0, 1].map(|of| list.iter().rfind(|it| side(it) == of).map(Late::from));
@@ -537,7 +542,7 @@ fn awaited_between(
 }
 
 /// Returns, for each member, the last to come of those of lower rank.
-fn prefix(list: &[Arrival], rank: impl Fn(u32) -> Option<u32>) -> Vec<Option<Late>> {
+fn prefix(list: &[Arrival], rank: impl Fn(ProcessNumber) -> Option<Rank>) -> Vec<Option<Late>> {
     let mut order: Vec<usize> = (0..list.len()).collect();
     order.sort_by_cached_key(|at| list.get(*at).and_then(|it| rank(it.process)));
     let mut awaited = vec![None; list.len()];
@@ -554,12 +559,12 @@ fn prefix(list: &[Arrival], rank: impl Fn(u32) -> Option<u32>) -> Vec<Option<Lat
 fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
     let mut all: Vec<Late> = list.iter().map(Late::from).collect();
     all.sort_unstable_by_key(|it| (it.process, it.began));
-    let arrival = |process: u32| {
+    let arrival = |process: ProcessNumber| {
         let end = all.partition_point(|it| it.process <= process);
         all.get(..end)?.last().copied().filter(|it| it.process == process)
     };
     let last = |it: &Arrival| {
-        let group = world.system.group(GroupRef(it.neighbours?))?;
+        let group = world.system.group(it.neighbours?)?;
         let others = group.iter().filter(|process| **process != it.process);
         others.filter_map(|process| arrival(*process)).max()
     };

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::waits::Wait;
 
+use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::system::Context;
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
@@ -41,10 +42,10 @@ outboxes! {
 /// The arrival of a member at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    context: u32,
+    context: ContextNumber,
     sequence: u64,
-    process: u32,
-    location: u32,
+    process: ProcessNumber,
+    location: LocationNumber,
     account: Account,
     enter: u64,
     end: u64,
@@ -57,20 +58,20 @@ impl Message for Arrival {}
 /// Imbalance before the barriers of the processes of a shard.
 #[derive(Debug)]
 pub(crate) struct Imbalance {
-    members: Owned<Member>,
+    members: Owned<ProcessNumber, Member>,
     /// Barriers of the open call of each location.
-    open: Owned<Vec<Arrival>>,
+    open: Owned<LocationNumber, Vec<Arrival>>,
     /// Members that have arrived at barriers which are not complete, by context and sequence number.
-    instances: BTreeMap<(u32, u64), Vec<Arrival>>,
+    instances: BTreeMap<(ContextNumber, u64), Vec<Arrival>>,
 }
 
 /// Barriers of a process.
 #[derive(Debug, Default)]
 struct Member {
     /// Number of collectives so far, by context.
-    counted: HashMap<u32, u64, Mixed>,
+    counted: HashMap<ContextNumber, u64, Mixed>,
     /// Time that a location had computed when it entered its last barrier of a context.
-    computed: HashMap<(u32, u32), u64, Mixed>,
+    computed: HashMap<(LocationNumber, ContextNumber), u64, Mixed>,
 }
 
 impl Pattern for Imbalance {
@@ -121,8 +122,9 @@ impl Pattern for Imbalance {
         let Some(open) = open else { return };
         for arrival in open.drain(..) {
             let processes = here.world.system.processes.len().max(1) as u64;
-            let owner = arrival.sequence.wrapping_add(u64::from(arrival.context)) % processes;
-            out.own.arrivals.send(owner as u32, Arrival { account: call.account, ..arrival });
+            let owner = arrival.sequence.wrapping_add(u64::from(arrival.context.0)) % processes;
+            let owner = ProcessNumber(owner as u32);
+            out.own.arrivals.send(owner, Arrival { account: call.account, ..arrival });
         }
     }
 
@@ -146,9 +148,10 @@ impl Pattern for Imbalance {
         }
         if let Some(ended) = at.ended {
             // Barriers that a member will never enter are not judged.
-            let ended = |process: u32| ended.get(process as usize).copied().unwrap_or(true);
+            let ended =
+                |process: ProcessNumber| ended.get(process.index()).copied().unwrap_or(true);
             self.instances.retain(|key, list| {
-                let here = |process: u32| list.iter().any(|it| it.process == process);
+                let here = |process: ProcessNumber| list.iter().any(|it| it.process == process);
                 let context = at.world.system.context(key.0);
                 context.is_some_and(|it| it.processes().any(|it| !ended(it) && !here(it)))
             });

@@ -29,6 +29,7 @@ use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 use otf2::id::RmaWinRef;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::world::World;
 use crate::engine::booking::Booking;
@@ -37,7 +38,7 @@ use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
-use crate::engine::locking::{Cut, LockKey, LockedCall, Waiting};
+use crate::engine::locking::{Cut, LockKey, LockOwner, LockedCall, Waiting};
 use crate::engine::outstanding::{Class, Done, Known};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
@@ -60,10 +61,10 @@ outboxes! {
 #[derive(Debug)]
 pub(crate) struct Locks {
     /// Locks by window and number.
-    families: BTreeMap<(u32, u64), Family>,
-    holders: Owned<Holder>,
+    families: BTreeMap<(RmaWinRef, u64), Family>,
+    holders: Owned<ProcessNumber, Holder>,
     /// Locks that the open call of each location may have waited for.
-    open: Owned<Open>,
+    open: Owned<LocationNumber, Open>,
 }
 
 /// Locks of a process.
@@ -72,7 +73,7 @@ struct Holder {
     /// Locks that were requested and whose time of acquisition is not recorded; true for exclusive ones.
     asked: HashMap<LockKey, bool, Mixed>,
     /// Windows and targets with operations since a lock on them was requested.
-    acted: HashSet<(u32, u32), Mixed>,
+    acted: HashSet<(RmaWinRef, ProcessNumber), Mixed>,
     /// Locks on all processes under which an operation was completed, which shows that every process has granted them.
     consent: HashSet<LockKey, Mixed>,
     /// Number of calls that may have waited for several of these locks.
@@ -87,7 +88,7 @@ struct Open {
     /// Locks, true for exclusive ones, and the source of the time at which each was acquired.
     locks: Vec<(LockKey, bool, Taken)>,
     /// The lock under which the call issued the first operation on a target since the lock was requested.
-    first: Option<(LockKey, bool, u32)>,
+    first: Option<(LockKey, bool, ProcessNumber)>,
 }
 
 /// Source of the time at which a lock was acquired.
@@ -143,7 +144,7 @@ impl Pattern for Locks {
             let key = LockKey { window, owner, lock: 0 };
             holder.asked.get(&key).map(|exclusive| (key, *exclusive, target))
         };
-        let lock = of(target).or_else(|| of(LockKey::ALL));
+        let lock = of(LockOwner::Process(target)).or_else(|| of(LockOwner::All));
         let lock = lock.filter(|_| here.world.roles.get(frame.region).requests);
         if lock.is_some()
             && here.note()
@@ -249,7 +250,8 @@ impl Holder {
         }
         tell(here, key, LockEvent::Release { time }, out);
         self.acted.retain(|(window, target)| {
-            *window != key.window || key.owner != LockKey::ALL && key.owner != *target
+            *window != key.window
+                || ![LockOwner::All, LockOwner::Process(*target)].contains(&key.owner)
         });
         // No record said when the lock was acquired: it may have been in this call.
         if let Some(exclusive) = self.asked.remove(&key) {
@@ -259,7 +261,7 @@ impl Holder {
     }
 
     /// Notes that the open call completed operations of MPI under locks that may have been acquired only now.
-    fn flush(&mut self, here: &mut Here<'_>, window: u32, open: &mut Open) {
+    fn flush(&mut self, here: &mut Here<'_>, window: RmaWinRef, open: &mut Open) {
         let Some(frame) = here.judged_call() else { return };
         let layer = here.world.roles.get(frame.region).layer();
         if !layer.is_some_and(Layer::has_messages)
@@ -269,8 +271,12 @@ impl Holder {
             return;
         }
         let is = |key: &LockKey| {
-            let acted = || here.location.done.iter().any(|it| it.target == key.owner);
-            key.window == window && (key.owner == LockKey::ALL || acted())
+            let acted = |owner| here.location.done.iter().any(|it| it.target == owner);
+            key.window == window
+                && match key.owner {
+                    LockOwner::All => true,
+                    LockOwner::Process(owner) => acted(owner),
+                }
         };
         let asked = self.asked.iter().filter(|(key, _)| is(key));
         let mut keys: Vec<(LockKey, bool)> = asked.map(|(key, it)| (*key, *it)).collect();
@@ -344,9 +350,9 @@ impl Holder {
         let (class, known) = (Class::lock(layer), Known::default());
         let lock = |target| Done { target, start: enter, class, known };
         let mut perhaps = Vec::new();
-        if key.owner != LockKey::ALL {
+        if let LockOwner::Process(owner) = key.owner {
             if done.is_empty() {
-                done.push(lock(key.owner));
+                done.push(lock(owner));
             }
         } else if !layer.is_some_and(Layer::has_messages) {
             self.ownerless += u64::from(done.is_empty());
@@ -356,7 +362,7 @@ impl Holder {
                 self.consent.insert(key);
             }
             if !had && leave - enter >= LONG_LOCK {
-                let window = here.world.system.window(RmaWinRef(key.window));
+                let window = here.world.system.window(key.window);
                 let context = window.and_then(|(context, _)| here.world.system.context(context));
                 perhaps = context.map_or(Vec::new(), |it| it.processes().map(lock).collect());
             }
@@ -395,7 +401,7 @@ fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Tel
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LockMessage {
     key: LockKey,
-    process: u32,
+    process: ProcessNumber,
     what: LockEvent,
 }
 
@@ -417,15 +423,15 @@ enum LockEvent {
 /// A call that waited for a lock, and a wait for progress in it that was found besides.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    owner: u32,
-    process: u32,
+    owner: LockOwner,
+    process: ProcessNumber,
     waiting: Waiting,
     waited: Option<Waited>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Hold {
-    process: u32,
+    process: ProcessNumber,
     /// Time at which the holder requested the lock, if it is recorded.
     asked: u64,
     /// Time since which the hold excludes others, which is not later than `begin`.
@@ -440,7 +446,7 @@ struct Hold {
 /// A lock epoch of a process: the time of the request, and the time of the release if a record of it has been read.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    process: u32,
+    process: ProcessNumber,
     request: u64,
     release: Option<u64>,
     exclusive: bool,
@@ -461,7 +467,7 @@ struct Lock {
 /// Locks of a window and number, by owner, and the calls that waited for them.
 #[derive(Debug, Default)]
 struct Family {
-    locks: BTreeMap<u32, Lock>,
+    locks: BTreeMap<LockOwner, Lock>,
     questions: Vec<Question>,
 }
 
@@ -469,7 +475,7 @@ struct Family {
 struct Covered {
     time: u64,
     /// Part of the time that each holder covered.
-    holders: BTreeMap<u32, u64>,
+    holders: BTreeMap<ProcessNumber, u64>,
     inferred: bool,
 }
 
@@ -498,14 +504,14 @@ impl Family {
     /// Computes the holds of epochs that were released before the horizon.
     fn settle(&mut self, horizon: u64) {
         let over = |it: &mut Epoch| it.release.is_some_and(|release| release < horizon);
-        let mut settled: Vec<(Epoch, u32)> = Vec::new();
+        let mut settled: Vec<(Epoch, LockOwner)> = Vec::new();
         for (&owner, lock) in &mut self.locks {
             settled.extend(lock.epochs.extract_if(.., over).map(|epoch| (epoch, owner)));
         }
         settled.sort_by_key(|(it, owner)| (it.release, it.process, *owner));
         for (Epoch { process, request, release, exclusive }, owner) in settled {
             let end = release.unwrap_or(u64::MAX);
-            let of_all = self.locks.get(&LockKey::ALL).map_or(0, |lock| lock.last_release);
+            let of_all = self.locks.get(&LockOwner::All).map_or(0, |lock| lock.last_release);
             let Some(lock) = self.locks.get_mut(&owner) else { continue };
             let begin = if exclusive {
                 request.max(lock.last_release).max(of_all)
@@ -522,14 +528,15 @@ impl Family {
     }
 
     /// Returns the locks that may exclude one on this owner.
-    fn related(&self, owner: u32) -> impl Iterator<Item = &Lock> {
-        let range = if owner == LockKey::ALL { 0..=LockKey::ALL } else { owner..=owner };
-        let all = self.locks.get(&LockKey::ALL).filter(|_| owner != LockKey::ALL);
+    fn related(&self, owner: LockOwner) -> impl Iterator<Item = &Lock> {
+        const FIRST: LockOwner = LockOwner::Process(ProcessNumber(0));
+        let range = if owner == LockOwner::All { FIRST..=LockOwner::All } else { owner..=owner };
+        let all = self.locks.get(&LockOwner::All).filter(|_| owner != LockOwner::All);
         self.locks.range(range).map(|(_, lock)| lock).chain(all)
     }
 
     /// Returns `true` if another process that requested the lock before a time may have held it by then.
-    fn is_open(&self, owner: u32, process: u32, before: u64) -> bool {
+    fn is_open(&self, owner: LockOwner, process: ProcessNumber, before: u64) -> bool {
         let mut epochs = self.related(owner).flat_map(|lock| &lock.epochs);
         epochs.any(|it| it.process != process && it.request < before)
     }
@@ -537,12 +544,12 @@ impl Family {
     /// Returns the time in [from, until] that holds which exclude the waiter cover.
     fn covered(
         &self,
-        (owner, process): (u32, u32),
+        (owner, process): (LockOwner, ProcessNumber),
         exclusive: bool,
         from: u64,
         until: u64,
     ) -> Covered {
-        let mut cut: Vec<(u64, u64, u32, bool)> = self
+        let mut cut: Vec<(u64, u64, ProcessNumber, bool)> = self
             .related(owner)
             .flat_map(|lock| &lock.holds)
             .filter(|hold| hold.process != process && (exclusive || hold.exclusive))

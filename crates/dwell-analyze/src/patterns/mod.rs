@@ -12,6 +12,7 @@ mod messages;
 mod progress;
 mod signals;
 
+use crate::archive::ids::LocationNumber;
 use crate::archive::world::World;
 use crate::engine::accounts::ExpectedTimes;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
@@ -184,7 +185,7 @@ macro_rules! list {
             fn divided(
                 &mut self,
                 world: &World,
-                location: u32,
+                location: LocationNumber,
                 calls: &DividedCalls<'_>,
                 times: &ExpectedTimes,
             ) {

@@ -21,6 +21,7 @@ use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 use otf2::{Attribute, List};
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
@@ -48,9 +49,9 @@ outboxes! {
 /// Late signals of the processes of a shard.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    inboxes: Owned<Inbox>,
+    inboxes: Owned<ProcessNumber, Inbox>,
     /// Change of memory that the open call of each location waited for, with its offset if that is known.
-    changes: Owned<Vec<Option<u64>>>,
+    changes: Owned<LocationNumber, Vec<Option<u64>>>,
 }
 
 impl Pattern for Signals {
@@ -177,7 +178,7 @@ impl Pattern for Signals {
 /// Tells the target about an operation that may raise a flag: its begin and its bytes.
 fn raise(
     here: &Here<'_>,
-    target: u32,
+    target: ProcessNumber,
     (begin, bytes): (u64, u64),
     attributes: List<'_, Attribute>,
     out: &mut Asking<'_, Raising>,
@@ -199,8 +200,8 @@ fn raise(
 /// An operation that may raise a flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal {
-    pub(crate) target: u32,
-    pub(crate) origin: u32,
+    pub(crate) target: ProcessNumber,
+    pub(crate) origin: ProcessNumber,
     pub(crate) begin: u64,
     /// Offset that the operation acts on, if the archive states it.
     pub(crate) offset: Option<u64>,
@@ -224,7 +225,7 @@ impl Signal {
 /// A call that waited for a change of memory.
 #[derive(Clone, Copy, Debug)]
 struct FlagWait {
-    location: u32,
+    location: LocationNumber,
     account: Account,
     enter: u64,
     leave: u64,
@@ -260,10 +261,10 @@ impl Inbox {
     /// the oldest wait that is still open.
     fn judge(
         &mut self,
-        me: u32,
+        me: ProcessNumber,
         horizon: u64,
         open: u64,
-        mut book: impl FnMut(&FlagWait, Quantity, u64, u32),
+        mut book: impl FnMut(&FlagWait, Quantity, u64, ProcessNumber),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
         let (raised, doubtful, releases) = (&self.raised, &mut self.doubtful, &mut self.releases);

@@ -7,6 +7,7 @@ use dwell_model::layer::Layer;
 use super::ground::Ground;
 use super::sums::{Sums, Totals, top};
 use super::{Share, Step};
+use crate::archive::ids::PartyNumber;
 use crate::engine::quantity::Quantity as Q;
 
 /// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
@@ -46,7 +47,7 @@ pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
             let time = Sums::of(locations, world, &fold, Q::PollingTime, None);
             let (nanoseconds, locations) = (time.least, time.locations);
             let path = ground.steps(number);
-            let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+            let mut parties: BTreeMap<PartyNumber, (u64, u64)> = BTreeMap::new();
             for (party, time) in ground.blamed(&fold, Q::PollingBlamed) {
                 let sum = parties.entry(party).or_default();
                 *sum = (sum.0 + time, sum.1 + time);

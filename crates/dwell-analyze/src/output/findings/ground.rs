@@ -7,6 +7,7 @@ use otf2::read::Definitions;
 use super::Step;
 use super::phase::{self, Phase};
 use super::sites::Sites;
+use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
@@ -26,7 +27,7 @@ pub(crate) struct Ground<'a> {
     /// layer below.
     inclusive: Vec<u64>,
     /// Time that each party was waited for, by the signature of a call path and the kind of wait.
-    blame: BTreeMap<(u64, Q), BTreeMap<u32, u64>>,
+    blame: BTreeMap<(u64, Q), BTreeMap<PartyNumber, u64>>,
 }
 
 impl<'a> Ground<'a> {
@@ -51,21 +52,25 @@ impl<'a> Ground<'a> {
     }
 
     /// Returns the parties that were waited for on a call path, with the time of each.
-    pub(super) fn blamed(&self, fold: &Fold<'_>, what: Q) -> impl Iterator<Item = (u32, u64)> {
+    pub(super) fn blamed(
+        &self,
+        fold: &Fold<'_>,
+        what: Q,
+    ) -> impl Iterator<Item = (PartyNumber, u64)> {
         let of = fold.branches().filter_map(move |it| self.blame.get(&(it.signature, what)));
         of.flatten().map(|(&party, &amount)| (party, amount))
     }
 
     /// Returns the name of a process.
-    pub(super) fn process(&self, index: u32) -> Option<String> {
-        self.world.system.processes.get(index as usize).map(|it| it.name.clone())
+    pub(super) fn process(&self, number: ProcessNumber) -> Option<String> {
+        self.world.system.processes.get(number.index()).map(|it| it.name.clone())
     }
 
     /// Returns the name of a party: a process, or a node if the run has too many processes.
-    pub(super) fn party(&self, index: u32) -> Option<String> {
+    pub(super) fn party(&self, number: PartyNumber) -> Option<String> {
         match self.world.parties.folded() {
-            true => self.world.system.nodes.get(index as usize).cloned(),
-            false => self.process(index),
+            true => self.world.system.nodes.get(number.index()).cloned(),
+            false => self.process(ProcessNumber(number.0)),
         }
     }
 

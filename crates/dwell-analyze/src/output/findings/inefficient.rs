@@ -8,6 +8,7 @@ use dwell_model::layer::Layer;
 use super::ground::Ground;
 use super::phase::Phase;
 use super::{Share, Step, top};
+use crate::archive::ids::ProcessNumber;
 use crate::engine::matrix;
 use crate::engine::quantity::Quantity as Q;
 use crate::output::Replayed;
@@ -147,7 +148,7 @@ struct Sums {
     visits: u64,
     locations: u64,
     /// Lower and upper bound of the saving of each process.
-    by_process: BTreeMap<u32, (u64, u64)>,
+    by_process: BTreeMap<ProcessNumber, (u64, u64)>,
 }
 
 impl Sums {
@@ -156,7 +157,7 @@ impl Sums {
         let mut saving = Saving::default();
         let (mut visits, mut bytes, mut rests) = (0, 0, 0);
         let mut locations = BTreeSet::new();
-        let mut by_location: Vec<(u32, Saving)> = Vec::new();
+        let mut by_location: Vec<(ProcessNumber, Saving)> = Vec::new();
         for at in fold.members() {
             let Some(node) = node(&ground.locations, at) else { continue };
             let process = ground.world.process(at.0);
@@ -194,7 +195,7 @@ impl Sums {
             Waste::Static => Evidence::Static { each, instead: instead? },
         };
         let most = |it: &Saving| it.most + part(it.unknown, worth);
-        let mut by_process: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        let mut by_process: BTreeMap<ProcessNumber, (u64, u64)> = BTreeMap::new();
         for (process, one) in &by_location {
             let sum = by_process.entry(*process).or_default();
             *sum = (sum.0 + one.least, sum.1 + most(one));
@@ -260,8 +261,8 @@ fn hot_target(
     let nodes = nodes.filter_map(|at| node(&ground.locations, at));
     let unexplained = nodes.map(|node| node.get(Q::Unexplained)).sum();
     let HotTarget { party, operations, of, origins, saved, .. } = hot;
-    let target = ground.party(party).unwrap_or_else(|| format!("process {party}"));
-    let mut by_process: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let target = ground.party(party).unwrap_or_else(|| format!("process {}", party.0));
+    let mut by_process: BTreeMap<ProcessNumber, (u64, u64)> = BTreeMap::new();
     let (mut visits, mut locations) = (0, BTreeSet::new());
     for at in main.members() {
         let Some(node) = node(&ground.locations, at) else { continue };

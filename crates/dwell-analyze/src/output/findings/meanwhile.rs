@@ -18,6 +18,7 @@ use otf2::{Archive, Attribute, Event, List};
 use super::ground::Ground;
 use super::sites::Sites;
 use super::{LISTED, Step};
+use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::world::{World, number};
 
@@ -125,14 +126,14 @@ impl<'a> Looker<'a> {
     /// cannot be read.
     pub(super) fn look(
         &self,
-        process: u32,
+        process: ProcessNumber,
         (begin, end): (u64, u64),
         of_progress: bool,
     ) -> Option<Meanwhile> {
         let Self { archive, ground, nests } = *self;
         let world = ground.world;
-        let about = world.system.processes.get(process as usize).filter(|it| it.count == 1)?;
-        let place = world.system.places.get(about.first as usize)?;
+        let about = world.system.processes.get(process.index()).filter(|it| it.count == 1)?;
+        let place = world.system.places.get(about.first.index())?;
         let tables = archive.local_tables(place.id);
         let mut reader = archive.events_with(place.id, &tables, BUFFER).ok()?;
         match nests {
@@ -155,7 +156,7 @@ impl<'a> Looker<'a> {
 
 struct Look<'w> {
     world: &'w World,
-    process: u32,
+    process: ProcessNumber,
     begin: u64,
     end: u64,
     stack: Vec<Open>,
@@ -165,7 +166,7 @@ struct Look<'w> {
 }
 
 impl<'w> Look<'w> {
-    fn new(world: &'w World, process: u32, (begin, end): (u64, u64)) -> Self {
+    fn new(world: &'w World, process: ProcessNumber, (begin, end): (u64, u64)) -> Self {
         let (stack, sums) = Default::default();
         Self { world, process, begin, end, stack, sums, is_unsited: false }
     }
@@ -232,7 +233,7 @@ impl Look<'_> {
     fn act(&mut self, window: RmaWinRef, remote: Rank) {
         let context = self.world.system.window(window).map(|it| it.0);
         let context = context.and_then(|it| self.world.system.context(it));
-        let target = context.and_then(|it| it.ranks.process(remote.0, self.process));
+        let target = context.and_then(|it| it.ranks.process(remote, self.process));
         if let Some(open) = self.stack.iter_mut().find(|it| it.is_call) {
             let itself = target == Some(self.process);
             open.on_itself |= itself;

@@ -20,6 +20,7 @@ use dwell_model::layer::Layer;
 use dwell_model::waits::Certainty;
 use otf2::Archive;
 
+use crate::archive::ids::{PartyNumber, ProcessNumber};
 use crate::archive::names::{self, Site};
 use crate::engine::quantity::Quantity as Q;
 pub use beside::Polling;
@@ -159,7 +160,7 @@ pub struct Instance {
     /// first [`LOOKED_AT`] entries of the run have one; it is `None` also if those events cannot be read.
     pub meanwhile: Option<Meanwhile>,
     /// Start of the wait by the clock of the replay in nanoseconds, and the number of the partner.
-    at: (u64, u32),
+    at: (u64, ProcessNumber),
 }
 
 /// Number of entries for which [`Analysis`](crate::Analysis) reports what the partner of the worst instance did
@@ -295,7 +296,7 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
             } else {
                 Confidence::Exact
             };
-            let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+            let mut parties: BTreeMap<PartyNumber, (u64, u64)> = BTreeMap::new();
             for (party, least) in ground.blamed(&fold, what) {
                 let sum = parties.entry(party).or_default();
                 *sum = (sum.0 + least, sum.1 + least);

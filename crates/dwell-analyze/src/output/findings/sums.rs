@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LISTED, Share};
+use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::instances::Longest;
 use crate::engine::location::Location;
@@ -42,9 +43,9 @@ pub(super) struct Sums {
     pub(super) locations: u64,
     /// Number of calls that waited, and the longest wait with its location.
     pub(super) calls: u64,
-    pub(super) longest: Option<(Longest, u32)>,
+    pub(super) longest: Option<(Longest, LocationNumber)>,
     /// Lower and upper bound for each process.
-    pub(super) by_process: BTreeMap<u32, (u64, u64)>,
+    pub(super) by_process: BTreeMap<ProcessNumber, (u64, u64)>,
 }
 
 impl Sums {
@@ -70,14 +71,14 @@ impl Sums {
             }
             sums.partial += get(Q::PartialCollectives);
             sums.visits += node.visits;
-            if let Some(location) = locations.get(at.0 as usize) {
+            if let Some(location) = locations.get(at.0.index()) {
                 let calls = location.paths.waiting(at.1, what);
                 sums.calls += calls.count;
                 sums.longest(calls.longest, at.0);
             }
             if most > 0 {
                 concerned.insert(at.0);
-                if let Some(place) = world.system.places.get(at.0 as usize) {
+                if let Some(place) = world.system.places.get(at.0.index()) {
                     let sum = sums.by_process.entry(place.process).or_default();
                     *sum = (sum.0 + least, sum.1 + most);
                 }
@@ -88,8 +89,8 @@ impl Sums {
     }
 
     /// Keeps the longest wait. Among equal ones it is the one that began first, then the one of the lowest location.
-    fn longest(&mut self, longest: Longest, location: u32) {
-        let key = |it: &(Longest, u32)| (Reverse(it.0.amount), it.0.begin, it.1);
+    fn longest(&mut self, longest: Longest, location: LocationNumber) {
+        let key = |it: &(Longest, LocationNumber)| (Reverse(it.0.amount), it.0.begin, it.1);
         let one = (longest, location);
         if longest.amount > 0 && self.longest.is_none_or(|known| key(&one) < key(&known)) {
             self.longest = Some(one);
@@ -98,17 +99,17 @@ impl Sums {
 }
 
 /// Returns the parties with the largest shares. Ties are decided by the upper bound, then by number.
-pub(super) fn top(
-    parts: impl Iterator<Item = (u32, (u64, u64))>,
-    name: impl Fn(u32) -> Option<String>,
+pub(super) fn top<N: Ordinal + Ord>(
+    parts: impl Iterator<Item = (N, (u64, u64))>,
+    name: impl Fn(N) -> Option<String>,
 ) -> Vec<Share> {
-    let mut parts: Vec<(u32, (u64, u64))> = parts.filter(|part| part.1.1 > 0).collect();
+    let mut parts: Vec<(N, (u64, u64))> = parts.filter(|part| part.1.1 > 0).collect();
     parts.sort_by_key(|&(number, sum)| (Reverse(sum), number));
     parts
         .into_iter()
         .take(LISTED)
         .map(|(number, (nanoseconds, at_most))| Share {
-            who: name(number).unwrap_or_else(|| format!("process {number}")),
+            who: name(number).unwrap_or_else(|| format!("process {}", number.value())),
             nanoseconds,
             at_most,
         })

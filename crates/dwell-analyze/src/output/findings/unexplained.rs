@@ -7,6 +7,7 @@ use dwell_model::layer::Layer;
 use super::ground::Ground;
 use super::{Share, Step, top};
 use crate::archive::crowds::Crowd;
+use crate::archive::ids::{NodeNumber, PartyNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
@@ -72,7 +73,7 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
         if sums.time + sums.away == 0 {
             continue;
         }
-        let mut parties: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        let mut parties: BTreeMap<PartyNumber, (u64, u64)> = BTreeMap::new();
         for what in
             [Q::Unconfirmed(Wait::WaitForProgress), Q::Unconfirmed(Wait::WaitForProgressMulti)]
         {
@@ -84,7 +85,8 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
         let system = &world.system;
         let process = |index| ground.process(index);
         let counted = if class == Class::Management { sums.time - sums.too_few } else { sums.time };
-        let nodes: BTreeSet<u32> = sums.by_process.keys().map(|&it| system.node(it)).collect();
+        let nodes: BTreeSet<NodeNumber> =
+            sums.by_process.keys().map(|&it| system.node(it)).collect();
         let longest = sums.longest.filter(|it| it.0 > 0);
         let number = fold.first();
         let unexplained = Unexplained {
@@ -116,10 +118,10 @@ struct Sums {
     too_few: u64,
     away: u64,
     transfer: u64,
-    longest: Option<(u64, u32)>,
+    longest: Option<(u64, ProcessNumber)>,
     visits: u64,
     locations: u64,
-    by_process: BTreeMap<u32, (u64, u64)>,
+    by_process: BTreeMap<ProcessNumber, (u64, u64)>,
 }
 
 impl Sums {

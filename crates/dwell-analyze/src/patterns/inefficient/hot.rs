@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::savings::part;
+use crate::archive::ids::PartyNumber;
 use crate::engine::matrix::{Cell, Kind, Sum};
 
 /// Least number of atomics from which something can be concluded.
@@ -12,7 +13,7 @@ const ENOUGH: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HotTarget {
     /// Number of the process, or of the node if the run has too many processes.
-    pub(crate) party: u32,
+    pub(crate) party: PartyNumber,
     /// Number of atomics of others on the target, and of all atomics between different parties.
     pub(crate) operations: u64,
     pub(crate) of: u64,
@@ -28,7 +29,7 @@ impl HotTarget {
     /// Looks for a hot target among `parties` parties. With fewer than three of them or with a single origin there is
     /// nothing to distribute.
     pub(crate) fn find(sum: &Sum, parties: u64) -> Option<Self> {
-        let mut targets: BTreeMap<u32, (Cell, u64)> = BTreeMap::new();
+        let mut targets: BTreeMap<PartyNumber, (Cell, u64)> = BTreeMap::new();
         for (&(from, to, kind), cell) in sum {
             if kind == Kind::Atomic && from != to && cell.operations > 0 {
                 let (all, origins) = targets.entry(to).or_default();
@@ -59,16 +60,23 @@ mod tests {
     fn found(atomics: &[(u32, u32, u64)], parties: u64) -> Option<HotTarget> {
         let cell =
             |operations| Cell { operations, bytes: 0, time: 10 * operations, wait: operations };
-        let cells =
-            atomics.iter().map(|&(from, to, count)| ((from, to, Kind::Atomic), cell(count)));
+        let cells = atomics.iter().map(|&(from, to, count)| {
+            ((PartyNumber(from), PartyNumber(to), Kind::Atomic), cell(count))
+        });
         HotTarget::find(&cells.collect(), parties)
     }
 
     #[test]
     fn one_of_many_receives_most() {
         let hot = found(&[(1, 0, 100), (2, 0, 100), (3, 0, 100), (0, 0, 900), (0, 1, 100)], 4);
-        let expected =
-            HotTarget { party: 0, operations: 300, of: 400, origins: 3, time: 2700, saved: 1800 };
+        let expected = HotTarget {
+            party: PartyNumber(0),
+            operations: 300,
+            of: 400,
+            origins: 3,
+            time: 2700,
+            saved: 1800,
+        };
         assert_eq!(hot, Some(expected));
         // Half of them, one origin, two processes, few atomics.
         assert_eq!(found(&[(1, 0, 100), (2, 0, 100), (0, 1, 100), (0, 2, 100)], 4), None);

@@ -13,6 +13,7 @@
 mod hot;
 mod savings;
 
+use crate::archive::ids::LocationNumber;
 use crate::archive::world::World;
 use crate::engine::accounts::ExpectedTimes;
 use crate::engine::owned::{Members, Owned};
@@ -27,12 +28,17 @@ pub(crate) use savings::{Saving, part};
 #[derive(Debug)]
 pub(crate) struct Inefficient {
     /// Savings that other ways to communicate would bring, by location.
-    savings: Owned<Savings>,
+    savings: Owned<LocationNumber, Savings>,
 }
 
 impl Inefficient {
     /// Returns the saving of one kind on a path of a location, if there is any.
-    pub(crate) fn saving(&self, location: u32, path: Path, waste: Waste) -> Option<&Saving> {
+    pub(crate) fn saving(
+        &self,
+        location: LocationNumber,
+        path: Path,
+        waste: Waste,
+    ) -> Option<&Saving> {
         self.savings.get(location)?.get(path, waste)
     }
 }
@@ -49,7 +55,7 @@ impl Pattern for Inefficient {
     fn divided(
         &mut self,
         world: &World,
-        location: u32,
+        location: LocationNumber,
         calls: &DividedCalls<'_>,
         times: &ExpectedTimes,
     ) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use dwell_model::waits::Wait;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
 use crate::engine::exchange::Asking;
@@ -31,7 +32,7 @@ pub(super) struct After {
 /// A call that received messages, or completed sends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
-    pub(super) location: u32,
+    pub(super) location: LocationNumber,
     pub(super) account: Account,
     pub(super) enter: u64,
     pub(super) leave: u64,
@@ -55,9 +56,9 @@ pub(super) struct Call {
     /// Number of sends whose receives are not known.
     pub(super) sends: u32,
     /// The last receive that was posted during the call, and its process.
-    pub(super) posted: Option<(u64, u32)>,
+    pub(super) posted: Option<(u64, ProcessNumber)>,
     /// The last receive of one of the call's sends, whenever it was posted, and its process.
-    pub(super) received: Option<(u64, u32)>,
+    pub(super) received: Option<(u64, ProcessNumber)>,
     /// Number of the case, if the rest of the call may be a wait for progress.
     pub(super) after: Option<u32>,
     /// Partners of large messages, and the time since which both sides knew of the message.
@@ -85,7 +86,7 @@ impl Call {
     }
 
     /// Records since when this side and the partner have known of a message.
-    pub(super) fn partner(&mut self, target: u32, (own, other): (u64, u64), bytes: u64) {
+    pub(super) fn partner(&mut self, target: ProcessNumber, (own, other): (u64, u64), bytes: u64) {
         if self.after.is_some() && bytes > MOST_KEPT {
             let class = Class::message(bytes);
             // The partner may do its part in the call in which it learns of the message.
@@ -195,7 +196,7 @@ impl Inbox {
         &mut self,
         here: &mut Here<'_>,
         time: u64,
-        partner: u32,
+        partner: ProcessNumber,
         channel: Channel,
         out: &mut Asking<'_, Sending>,
     ) {
@@ -296,7 +297,7 @@ impl Inbox {
     /// Matches messages and judges calls. Everything before `horizon` is known.
     pub(super) fn judge(
         &mut self,
-        me: u32,
+        me: ProcessNumber,
         horizon: u64,
         replies: &mut Outbox<Ready>,
         mut book: impl FnMut(Booking),
@@ -324,7 +325,7 @@ impl Inbox {
     /// Matches the receives of all calls, in order.
     pub(super) fn match_calls(
         &mut self,
-        me: u32,
+        me: ProcessNumber,
         horizon: u64,
         replies: &mut Outbox<Ready>,
         book: &mut impl FnMut(Booking),
@@ -339,7 +340,7 @@ impl Inbox {
             let (sent, unseen, releases) = (&mut self.sent, &mut self.unseen, &mut self.releases);
             let mut missing = std::mem::take(&mut call.missing);
             missing.retain_mut(|Missing { key, bytes, posted, skipped, probe, polled }| {
-                let mut release = |by: Option<(u64, u32)>| {
+                let mut release = |by: Option<(u64, ProcessNumber)>| {
                     if let Some(Polled { number, leave }) = *polled {
                         let by = by.filter(|it| it.0 < leave);
                         releases.push(Release { number, by });

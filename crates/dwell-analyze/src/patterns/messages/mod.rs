@@ -31,6 +31,7 @@ use dwell_model::operation::Operation;
 use dwell_model::waits::Wait;
 use otf2::enums::RmaSyncType;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Traits};
 use crate::archive::world::World;
 use crate::engine::call::EndedCall;
@@ -51,9 +52,9 @@ use sent::{
 /// Waits for messages, and for what is matched like messages, of the processes of a shard.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    inboxes: Owned<Inbox>,
+    inboxes: Owned<ProcessNumber, Inbox>,
     /// Messages of the open call of each location.
-    open: Owned<Open>,
+    open: Owned<LocationNumber, Open>,
 }
 
 /// Messages of an open call.
@@ -180,7 +181,7 @@ impl Pattern for Messages {
         }
         for awaited in here.location.awaited.drain(..) {
             open.receives.push(Receive {
-                sender: 0,
+                sender: ProcessNumber::UNKNOWN,
                 channel: Channel::Collectives,
                 tag: awaited.number,
                 bytes: 0,
@@ -327,7 +328,7 @@ impl Open {
     }
 
     /// Makes the open call wait for what a partner tells.
-    fn hear(&mut self, here: &mut Here<'_>, sender: u32, channel: Channel, wait: Wait) {
+    fn hear(&mut self, here: &mut Here<'_>, sender: ProcessNumber, channel: Channel, wait: Wait) {
         let posted = here.location.stack.last().map_or(0, |frame| frame.enter);
         if here.note() {
             self.receives.push(Receive {

@@ -1,5 +1,8 @@
 //! Messages and what is matched like messages: what was sent, received and posted.
 
+use otf2::id::RmaWinRef;
+
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
 use crate::engine::quantity::Quantity;
@@ -20,35 +23,34 @@ outboxes! {
     }
 }
 
-/// What a message is, which keeps things that are matched alike apart from each other. Numbers are those of contexts or
-/// windows.
+/// What a message is, which keeps things that are matched alike apart from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Channel {
     /// Two-sided messages on a communicator.
-    Messages(u32),
+    Messages(ContextNumber),
     /// Notifications.
-    Notifications(u32),
+    Notifications(RmaWinRef),
     /// Synchronisation between partners.
-    Partners(u32),
+    Partners(RmaWinRef),
     /// Posts of exposure epochs, for the start of an access epoch that waits for them.
-    Posts(u32),
+    Posts(RmaWinRef),
     /// Posts of exposure epochs, for the end of an access epoch that waits for them.
-    LaterPosts(u32),
+    LaterPosts(RmaWinRef),
     /// Ends of access epochs.
-    Completes(u32),
+    Completes(RmaWinRef),
     /// Non-blocking collectives, with the process that began last.
     Collectives,
 }
 
 /// Channel, partner and tag.
-pub(super) type Key = (Channel, u32, u32);
+pub(super) type Key = (Channel, ProcessNumber, u32);
 
 /// A send as the receiver's side learns of it: enough to match it with a receive, and to tell how long the receive
 /// waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub(super) receiver: u32,
-    pub(super) sender: u32,
+    pub(super) receiver: ProcessNumber,
+    pub(super) sender: ProcessNumber,
     pub(super) channel: Channel,
     pub(super) tag: u32,
     /// Enter of the call that sent the message.
@@ -70,7 +72,10 @@ impl Message for Sent {}
 impl Sent {
     pub(super) fn key(&self) -> Key {
         // A collective is identified by its number; the waiting process does not know who came last.
-        let sender = if self.channel == Channel::Collectives { 0 } else { self.sender };
+        let sender = match self.channel {
+            Channel::Collectives => ProcessNumber::UNKNOWN,
+            _ => self.sender,
+        };
         (self.channel, sender, self.tag)
     }
 }
@@ -97,8 +102,8 @@ impl From<LastToBegin> for Sent {
 /// Tells a sender when the receiver was ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
-    pub(super) sender: u32,
-    pub(super) receiver: u32,
+    pub(super) sender: ProcessNumber,
+    pub(super) receiver: ProcessNumber,
     pub(super) serial: u64,
     pub(super) posted: u64,
 }
@@ -108,7 +113,7 @@ impl Message for Ready {}
 /// A message received inside a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receive {
-    pub(super) sender: u32,
+    pub(super) sender: ProcessNumber,
     pub(super) channel: Channel,
     pub(super) tag: u32,
     pub(super) bytes: u64,
@@ -135,7 +140,7 @@ pub(super) struct Polled {
 /// A call that waited until a message arrived, and did not receive it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    pub(super) location: u32,
+    pub(super) location: LocationNumber,
     pub(super) account: Account,
     pub(super) enter: u64,
     pub(super) leave: u64,

@@ -1,5 +1,6 @@
 //! Answers questions about operations from the progress regions of their targets.
 
+use crate::archive::ids::ProcessNumber;
 use crate::archive::world::World;
 use crate::engine::outstanding::Known;
 use crate::engine::process::Process;
@@ -38,7 +39,7 @@ pub(super) fn look_up(
 #[inline]
 pub(super) fn request(
     world: &World,
-    (from, to): (u32, u32),
+    (from, to): (ProcessNumber, ProcessNumber),
     start: u64,
     when: (u64, u64),
 ) -> Request {
@@ -55,7 +56,7 @@ pub(super) fn request(
 pub(super) fn alone(
     world: &World,
     target_process: &Process,
-    (start, leave, origin): (u64, u64, u32),
+    (start, leave, origin): (u64, u64, ProcessNumber),
     horizon: u64,
 ) -> Option<bool> {
     let spare = world.latency(origin, target_process.index);
@@ -158,7 +159,7 @@ pub(super) fn answer(
     world: &World,
     target_process: &Process,
     ask: &Ask,
-    origin: u32,
+    origin: ProcessNumber,
     horizon: u64,
     evidence: &mut FoundEvidence,
 ) -> Outcome<Option<Waited>> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::locking::{LockKey, LockedCall, Waiting};
 use crate::engine::outstanding::{Class, Done, Known};
@@ -25,7 +26,7 @@ pub(super) struct Origin {
 /// A call with several targets, until all have answered.
 #[derive(Debug)]
 pub(super) struct Case {
-    pub(super) location: u32,
+    pub(super) location: LocationNumber,
     pub(super) account: Account,
     pub(super) enter: u64,
     pub(super) leave: u64,
@@ -42,7 +43,7 @@ pub(super) struct Case {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    pub(super) process: u32,
+    pub(super) process: ProcessNumber,
     pub(super) class: Class,
     /// True if the call cannot have ended without this target.
     pub(super) certain: bool,
@@ -53,7 +54,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Creates a target that has not answered.
-    pub(super) fn new(process: u32, class: Class, certain: bool) -> Self {
+    pub(super) fn new(process: ProcessNumber, class: Class, certain: bool) -> Self {
         let (sure, wide) = (Visits::NONE, Visits::NONE);
         Self { process, class, certain, sure, wide, crowded: false }
     }
@@ -72,14 +73,14 @@ impl Origin {
     #[inline(never)]
     pub(super) fn ask_many(
         &mut self,
-        (process, location): (u32, u32),
+        (process, location): (ProcessNumber, LocationNumber),
         (account, length): (Account, u64),
         (enter, leave): (u64, u64),
         done: &[Done],
         out: &mut Questions,
     ) {
         // Of several operations to one target, the last one decides.
-        let mut last: BTreeMap<u32, Done> = BTreeMap::new();
+        let mut last: BTreeMap<ProcessNumber, Done> = BTreeMap::new();
         for one in done {
             let known = last.entry(one.target).or_insert(*one);
             if known.start <= one.start {
@@ -111,11 +112,16 @@ impl Origin {
     }
 
     /// Asks the targets of a call that acquired a lock or completed operations under one, when the call has ended.
-    pub(super) fn ask_lock(&mut self, process: u32, call: LockedCall, ones: &mut Outbox<AskOne>) {
+    pub(super) fn ask_lock(
+        &mut self,
+        process: ProcessNumber,
+        call: LockedCall,
+        ones: &mut Outbox<AskOne>,
+    ) {
         let LockedCall { key, waiting, done, perhaps } = call;
         let Waiting { location, account, enter, leave, .. } = waiting;
         // Of several operations to one target, the last one decides.
-        let mut last: BTreeMap<u32, (Done, bool)> = BTreeMap::new();
+        let mut last: BTreeMap<ProcessNumber, (Done, bool)> = BTreeMap::new();
         let certain = done.iter().map(|one| (*one, true));
         for (one, certain) in certain.chain(perhaps.iter().map(|one| (*one, false))) {
             let known = last.entry(one.target).or_insert((one, certain));

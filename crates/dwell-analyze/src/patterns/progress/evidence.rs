@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::waits::Wait;
 
+use crate::archive::ids::{LocationNumber, NodeNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::hash::Mixed;
@@ -43,8 +44,8 @@ const MOST_PARTNERS: usize = 1024;
 /// Number of operations of a class from one process to another that needed no help, as a message to the origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
-    pub(crate) origin: u32,
-    target: u32,
+    pub(crate) origin: ProcessNumber,
+    target: ProcessNumber,
     class: Class,
     count: u64,
 }
@@ -54,13 +55,13 @@ impl Message for Evidence {}
 /// Evidence that was found in a window.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    counts: HashMap<(u32, u32, Class), u64, Mixed>,
+    counts: HashMap<(ProcessNumber, ProcessNumber, Class), u64, Mixed>,
 }
 
 impl Found {
     /// Counts an operation that no call of its target can have served.
     #[inline(never)]
-    pub(crate) fn add(&mut self, origin: u32, target: u32, class: Class) {
+    pub(crate) fn add(&mut self, origin: ProcessNumber, target: ProcessNumber, class: Class) {
         *self.counts.entry((origin, target, class)).or_default() += 1;
     }
 
@@ -75,9 +76,9 @@ impl Found {
 /// Identifies waits that are summed up together: the account, the target and the class of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    pub(crate) location: u32,
+    pub(crate) location: LocationNumber,
     pub(crate) account: Account,
-    pub(crate) target: u32,
+    pub(crate) target: ProcessNumber,
     pub(crate) class: Class,
     /// True if the call waited for several targets; `target` is the one that came last.
     pub(crate) multi: bool,
@@ -104,7 +105,7 @@ impl Sum {
     }
 
     /// Returns the calls that waited for a process.
-    fn calls(&self, partner: u32, class: Class) -> WaitingCalls {
+    fn calls(&self, partner: ProcessNumber, class: Class) -> WaitingCalls {
         let Self { count, longest: amount, begin, .. } = *self;
         let window = class.memory().unwrap_or(NOTHING);
         match count {
@@ -145,7 +146,7 @@ const UNLIKELY: u64 = 4_600;
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     waits: HashMap<Key, Waits, Mixed>,
-    evidence: HashMap<(u32, Class), u64, Mixed>,
+    evidence: HashMap<(ProcessNumber, Class), u64, Mixed>,
 }
 
 impl Ledger {
@@ -186,15 +187,15 @@ impl Ledger {
     /// Returns the memory in bytes that waits and evidence take.
     pub(crate) fn bytes(&self) -> usize {
         self.waits.capacity() * size_of::<(Key, Waits)>()
-            + self.evidence.capacity() * size_of::<((u32, Class), u64)>()
+            + self.evidence.capacity() * size_of::<((ProcessNumber, Class), u64)>()
     }
 }
 
 /// A class of operations between two nodes for which some process has evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct NodePair {
-    from: u32,
-    to: u32,
+    from: NodeNumber,
+    to: NodeNumber,
     class: Class,
 }
 
@@ -219,7 +220,10 @@ impl Nodes {
 }
 
 /// Returns the classes for which some processes have evidence, by their nodes.
-pub(super) fn nodes<'a>(world: &World, ledgers: impl Iterator<Item = (u32, &'a Ledger)>) -> Nodes {
+pub(super) fn nodes<'a>(
+    world: &World,
+    ledgers: impl Iterator<Item = (ProcessNumber, &'a Ledger)>,
+) -> Nodes {
     let mut nodes = BTreeSet::new();
     for (process, ledger) in ledgers {
         let from = world.system.node(process);
@@ -231,29 +235,42 @@ pub(super) fn nodes<'a>(world: &World, ledgers: impl Iterator<Item = (u32, &'a L
     Nodes(nodes)
 }
 
+/// Partner for which a class of operations is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Peer {
+    /// A single process.
+    Process(ProcessNumber),
+    /// All processes of a node, if there are too many partners.
+    Node(NodeNumber),
+}
+
 /// Judges all classes of a process, and books its waits. Only its evidence is left in the ledger.
-pub(super) fn conclude(at: &mut Conclusion<'_>, number: u32, kept: &mut Ledger, nodes: &Nodes) {
+pub(super) fn conclude(
+    at: &mut Conclusion<'_>,
+    number: ProcessNumber,
+    kept: &mut Ledger,
+    nodes: &Nodes,
+) {
     let ledger = std::mem::take(kept);
     let Conclusion { world, processes, blame, matrix } = at;
     let Some(process) = processes.get_mut(number) else { return };
     let waited = ledger.waits.keys().map(|key| key.target);
     let proven = ledger.evidence.keys().map(|&(target, _)| target);
     let partners = waited.chain(proven).collect::<BTreeSet<_>>().len();
-    // The partner that is judged: a process, or a node if there are too many.
-    let peer = |target: u32| match partners > MOST_PARTNERS {
-        true => world.system.node(target),
-        false => target,
+    let peer = |target: ProcessNumber| match partners > MOST_PARTNERS {
+        true => Peer::Node(world.system.node(target)),
+        false => Peer::Process(target),
     };
-    let mut evidence: BTreeMap<(u32, Class), u64> = BTreeMap::new();
+    let mut evidence: BTreeMap<(Peer, Class), u64> = BTreeMap::new();
     for (&(target, class), count) in &ledger.evidence {
         *evidence.entry((peer(target), class)).or_default() += count;
     }
-    let mut classes: BTreeMap<(u32, Class), Waits> = BTreeMap::new();
+    let mut classes: BTreeMap<(Peer, Class), Waits> = BTreeMap::new();
     for (key, waits) in ledger.waits.iter().filter(|(key, _)| !key.multi) {
         classes.entry((peer(key.target), key.class)).or_default().add(waits);
     }
     let from = world.system.node(number);
-    let verdict = |target: u32, class: Class| {
+    let verdict = |target: ProcessNumber, class: Class| {
         let all = classes.get(&(peer(target), class)).copied().unwrap_or_default();
         let near = NodePair { from, to: world.system.node(target), class };
         match evidence.get(&(peer(target), class)) {

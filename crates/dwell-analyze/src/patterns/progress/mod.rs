@@ -45,6 +45,7 @@ mod evidence;
 mod questions;
 mod several;
 
+use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
 use crate::archive::world::World;
 use crate::engine::call::{CompletedCall, EndedCall};
@@ -66,7 +67,7 @@ use questions::{Ask, AskOne, Questioned, Questions, Replied, Replies, Seen, Watc
 /// Waits for progress of the processes of a shard.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    origins: Owned<Origin>,
+    origins: Owned<ProcessNumber, Origin>,
     /// Questions to processes of this shard that wait for more events.
     asks: Vec<Ask>,
     ones: Vec<AskOne>,
@@ -204,7 +205,7 @@ impl Pattern for Progress {
 
     fn book(&mut self, at: &mut Window<'_>, replied: Replied, common: &mut Answered) -> u64 {
         let world = at.world;
-        let mut keep = |origins: &mut Owned<Origin>, waited: &Waited| {
+        let mut keep = |origins: &mut Owned<ProcessNumber, Origin>, waited: &Waited| {
             let number = world.process(waited.location);
             let Some(process) = at.processes.get_mut(number) else { return };
             if let Some(origin) = origins.get_mut(number) {

@@ -1,5 +1,8 @@
 //! Questions to the targets of operations, and their answers.
 
+use otf2::id::RmaWinRef;
+
+use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
 use crate::engine::outstanding::{Class, Known};
@@ -32,8 +35,8 @@ pub(crate) struct Ask {
     pub(super) start: u64,
     pub(super) enter: u64,
     pub(super) leave: u64,
-    pub(super) target: u32,
-    pub(super) location: u32,
+    pub(super) target: ProcessNumber,
+    pub(super) location: LocationNumber,
     pub(super) account: Account,
     pub(super) class: Class,
 }
@@ -46,8 +49,8 @@ pub(crate) struct AskOne {
     pub(super) start: u64,
     pub(super) enter: u64,
     pub(super) leave: u64,
-    pub(super) target: u32,
-    pub(super) process: u32,
+    pub(super) target: ProcessNumber,
+    pub(super) process: ProcessNumber,
     pub(super) case: u32,
     pub(super) index: u32,
     pub(super) class: Class,
@@ -59,7 +62,7 @@ impl Message for AskOne {}
 /// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Away {
-    pub(super) process: u32,
+    pub(super) process: ProcessNumber,
     pub(super) case: u32,
     pub(super) index: u32,
     /// True if calls count that may or may not progress operations of others.
@@ -72,7 +75,7 @@ impl Message for Away {}
 /// Answer to [`AskOne`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
-    pub(super) process: u32,
+    pub(super) process: ProcessNumber,
     pub(super) case: u32,
     pub(super) index: u32,
     pub(super) sure: Visits,
@@ -88,9 +91,9 @@ impl Message for Served {}
 pub(crate) struct Watch {
     pub(super) start: u64,
     pub(super) serial: u64,
-    pub(super) target: u32,
-    pub(super) process: u32,
-    pub(super) window: u32,
+    pub(super) target: ProcessNumber,
+    pub(super) process: ProcessNumber,
+    pub(super) window: RmaWinRef,
     pub(super) known: Known,
 }
 
@@ -100,9 +103,9 @@ impl Message for Watch {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(super) serial: u64,
-    pub(super) target: u32,
-    pub(super) process: u32,
-    pub(super) window: u32,
+    pub(super) target: ProcessNumber,
+    pub(super) process: ProcessNumber,
+    pub(super) window: RmaWinRef,
     pub(super) known: Known,
 }
 
