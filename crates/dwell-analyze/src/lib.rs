@@ -351,6 +351,13 @@ impl Analysis {
         self.replayed.processes().map(|process| process.outstanding.spilled).sum()
     }
 
+    /// Returns the number of calls that issued operations and that the replay could not judge in one step. Most programs
+    /// have few of them. A test compares the number with what synthetic programs must have, because each of these calls
+    /// takes several times as long to analyse.
+    pub fn slow_calls(&self) -> u64 {
+        self.replayed.locations().map(|location| location.slow_calls).sum()
+    }
+
     /// Returns the number of windows of time that the trace was cut into.
     pub fn windows(&self) -> u64 {
         self.replayed.windows

@@ -92,6 +92,8 @@ pub(crate) struct Location {
     pub(crate) neighbours: Option<GroupRef>,
     /// Time in calls at which waits are judged and that have ended, in nanoseconds. All other time is computing.
     pub(crate) in_calls: u64,
+    /// Number of judged calls that issued operations and were not read on the fast path.
+    pub(crate) slow_calls: u64,
     /// Time of the last event in nanoseconds.
     pub(crate) now: u64,
     /// Time of the first event in nanoseconds.
@@ -146,6 +148,7 @@ impl Location {
             polls: None,
             neighbours: None,
             in_calls: 0,
+            slow_calls: 0,
             now: 0,
             first: None,
             events: 0,

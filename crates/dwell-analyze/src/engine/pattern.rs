@@ -18,7 +18,7 @@
 
 use std::fmt::Debug;
 
-use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
@@ -222,6 +222,23 @@ pub(crate) struct Window<'a> {
     pub(crate) floors: Floors,
     /// For each process whether it has no events left. Given only if that has changed since the last window.
     pub(crate) ended: Option<&'a [bool]>,
+}
+
+impl Window<'_> {
+    /// Returns `true` if processes have ended in this window, and no process of a context that has events left is
+    /// missing among those that have arrived. An unknown context misses nobody.
+    pub(crate) fn misses_nobody(
+        &self,
+        context: ContextNumber,
+        arrived: impl Iterator<Item = ProcessNumber>,
+    ) -> bool {
+        let Some(ended) = self.ended else { return false };
+        let Some(context) = self.world.system.context(context) else { return true };
+        let mut arrived: Vec<ProcessNumber> = arrived.collect();
+        arrived.sort_unstable();
+        let has_ended = |it: ProcessNumber| ended.get(it.index()).copied().unwrap_or(true);
+        context.processes().all(|it| has_ended(it) || arrived.binary_search(&it).is_ok())
+    }
 }
 
 /// State of a shard after the last window.

@@ -251,6 +251,7 @@ impl<P: Pattern> Player<'_, P> {
         }
         lane.judged = 0;
         lane.in_calls += length;
+        lane.slow_calls += u64::from(frame.issued);
         let account = self.charge(length, frame.path, frame.region, frame.traits);
         if frame.traits.has(Traits::ROWS) {
             self.here.location.paths.synchronise(

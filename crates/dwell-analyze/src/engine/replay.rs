@@ -35,8 +35,13 @@ const PER_LOCATION: u64 = 3 * 1024;
 const BYTES_PER_OPERATION: u64 = 192;
 /// Least number of operations of a process that are kept in memory.
 const LEAST_OPEN: u64 = 64;
-/// Least memory in bytes for facts and questions.
+/// Least memory in bytes for the facts and questions of a window: for all locations together, and for each. With less,
+/// every location would be visited for a few events only.
 const LEAST_ROOM: u64 = 4 << 20;
+const LEAST_ROOM_PER_LOCATION: u64 = 1024;
+/// Greatest number of windows that the length of a trace is cut into. What locations keep between windows can exceed
+/// any budget, and shorter windows do not help against that.
+const MOST_WINDOWS: u64 = 4096;
 /// First estimate of the memory in bytes that facts and questions take for an event. Later it is measured.
 const BYTES_PER_EVENT: u64 = 24;
 /// Least number of windows that the trace is cut into at first.
@@ -97,9 +102,11 @@ pub(crate) struct Plan {
 /// Chooses the length of windows.
 struct Windows {
     cut: Cut,
-    /// Memory in bytes that a window may take.
+    /// Memory in bytes for facts and questions, and the part of it that every window may use whatever else is kept.
     room: u64,
+    least_room: u64,
     step: u64,
+    least_step: u64,
 }
 
 impl Windows {
@@ -108,21 +115,25 @@ impl Windows {
         // The first window is short, since the memory for an event is not known before one has been read.
         let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
         let length = if length == 0 { 1_000_000 } else { length };
-        Self { cut, room, step: (length / windows).max(1) }
+        let least_step = (length / MOST_WINDOWS).max(1);
+        let least_room = least_room(world.system.places.len() as u64);
+        let step = (length / windows).max(least_step);
+        Self { cut, room, least_room, step, least_step }
     }
 
-    /// Returns the next horizon, given the memory in bytes that the last window took.
-    fn next(&mut self, horizon: u64, next: u64, used: u64) -> u64 {
+    /// Returns the next horizon. `kept` is the memory in bytes that was taken before the last window, and `added` the
+    /// memory that the window needed besides.
+    fn next(&mut self, horizon: u64, next: u64, kept: u64, added: u64) -> u64 {
         match self.cut {
             Cut::EveryEvent => next.saturating_add(1).max(horizon.saturating_add(1)),
             Cut::Nanoseconds(step) => next.max(horizon).saturating_add(step.max(1)),
             Cut::Budget => {
                 if horizon > 0 {
-                    let fit =
-                        u128::from(self.step) * u128::from(self.room) / u128::from(used.max(1));
+                    let room = self.room.saturating_sub(kept).max(self.least_room);
+                    let fit = u128::from(self.step) * u128::from(room) / u128::from(added.max(1));
                     let fit = u64::try_from(fit).unwrap_or(u64::MAX);
                     let most = self.step.saturating_mul(2);
-                    self.step = fit.clamp(self.step / 2, most).max(1);
+                    self.step = fit.clamp(self.step / 2, most).max(self.least_step);
                 }
                 next.max(horizon).saturating_add(self.step)
             }
@@ -148,7 +159,8 @@ impl Share {
         let enough = ENOUGH_ROOM.saturating_mul(locations).max(MOST_BUFFERS / 8);
         let room = room.min(enough);
         // The memory of a window is known only after it.
-        Self { buffer: buffer as usize, room: (room / 4 * 3).max(LEAST_ROOM) }
+        let room = (room / 4 * 3).max(least_room(locations));
+        Self { buffer: buffer as usize, room }
     }
 }
 
@@ -156,7 +168,13 @@ impl Share {
 /// number of locations. It grows with the locations because each needs a read buffer and the state of its replay.
 pub fn least_memory(locations: usize) -> u64 {
     let each = PER_LOCATION + LEAST_BUFFER;
-    each.saturating_mul(locations as u64).saturating_add(BASE + 4 * LEAST_ROOM)
+    let room = least_room(locations as u64).max(4 * LEAST_ROOM);
+    each.saturating_mul(locations as u64).saturating_add(BASE).saturating_add(room)
+}
+
+/// Returns the least memory in bytes for the facts and questions of a window.
+fn least_room(locations: u64) -> u64 {
+    locations.saturating_mul(LEAST_ROOM_PER_LOCATION).max(LEAST_ROOM)
 }
 
 /// Replays an archive.
@@ -180,6 +198,8 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
     let most_open = (room / 4 / count.max(1) as u64 / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
     let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
     let mut ended_before = 0;
+    // Memory that facts and questions took at the end of the last window.
+    let mut kept = 0;
     let pools = Pools::default();
     loop {
         count += 1;
@@ -250,7 +270,8 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
         } else if floors.next == u64::MAX {
             horizon = u64::MAX;
         } else {
-            horizon = windows.next(horizon, floors.next, used);
+            horizon = windows.next(horizon, floors.next, kept, used.saturating_sub(kept));
+            kept = shards.iter().map(|shard| shard.bytes() as u64).sum();
         }
     }
 }
@@ -302,4 +323,36 @@ fn divide<P: Pattern, T: Transport>(transport: &T, world: &World, shards: &mut [
 fn ended<P: Pattern>(shards: &[Shard<P>]) -> Vec<bool> {
     let processes = shards.iter().flat_map(|shard| shard.processes.iter());
     processes.map(|process| process.locations.iter().all(Location::ended)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of windows of a trace, given the memory that is kept between windows and the memory that a
+    /// window adds for each nanosecond.
+    fn windows(kept: u64, each: u64) -> u64 {
+        let (length, locations) = (1_000_000, 10_000);
+        let least_room = least_room(locations);
+        let (room, step, least_step) = (16 << 20, length / LEAST_WINDOWS, length / MOST_WINDOWS);
+        let mut windows = Windows { cut: Cut::Budget, room, least_room, step, least_step };
+        let (mut horizon, mut count) = (0, 0);
+        while horizon < length {
+            let added = windows.step * each;
+            horizon = windows.next(horizon, horizon, kept, added);
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn what_is_kept_does_not_shorten_windows_for_ever() {
+        // 1 GB in all, in windows of 16 MiB.
+        assert!((50..200).contains(&windows(0, 1000)));
+        // What is kept exceeds all memory: each window still gets a part.
+        assert!((90..300).contains(&windows(1 << 30, 1000)));
+        // A single nanosecond takes more than there is.
+        assert!(windows(1 << 30, 1 << 40) <= MOST_WINDOWS + 10);
+        assert!(windows(0, 0) < LEAST_WINDOWS);
+    }
 }

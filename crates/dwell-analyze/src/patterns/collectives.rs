@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use dwell_model::waits::Wait;
 use otf2::id::{GroupRef, Rank};
 
-use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::system::Context;
 use crate::archive::world::World;
@@ -145,10 +145,8 @@ impl Pattern for Collectives {
         for arrival in arrived.arrivals.into_messages() {
             self.instances.arrive(at.world, arrival, out.common);
         }
-        if let Some(ended) = at.ended {
-            let ended =
-                |process: ProcessNumber| ended.get(process.index()).copied().unwrap_or(true);
-            self.instances.close(at.world, &ended, out.common);
+        if at.ended.is_some() {
+            self.instances.close(at, out.common);
         }
     }
 
@@ -445,18 +443,16 @@ impl Instances {
         }
     }
 
-    /// Judges instances that no process can join any more, given the processes that have ended.
-    fn close(&mut self, world: &World, ended: &dyn Fn(ProcessNumber) -> bool, out: &mut Answers) {
+    /// Judges instances that no process can join any more, because all others have ended.
+    fn close(&mut self, at: &Window<'_>, out: &mut Answers) {
         let over = |key: &(ContextNumber, u64), it: &mut Instance| {
-            let Some(context) = world.system.context(key.0) else { return true };
-            let here = |process: ProcessNumber| it.arrivals.iter().any(|it| it.process == process);
-            context.processes().all(|it| ended(it) || here(it))
+            at.misses_nobody(key.0, it.arrivals.iter().map(|it| it.process))
         };
         let closed: Vec<Instance> =
             self.open.extract_if(.., over).map(|(_, instance)| instance).collect();
         for instance in closed {
             self.partial += 1;
-            judge(world, instance, true, out);
+            judge(at.world, instance, true, out);
         }
     }
 

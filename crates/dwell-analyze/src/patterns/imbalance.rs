@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::waits::Wait;
 
-use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::system::Context;
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
@@ -146,15 +146,10 @@ impl Pattern for Imbalance {
                 judge(&list, out.common);
             }
         }
-        if let Some(ended) = at.ended {
+        if at.ended.is_some() {
             // Barriers that a member will never enter are not judged.
-            let ended =
-                |process: ProcessNumber| ended.get(process.index()).copied().unwrap_or(true);
-            self.instances.retain(|key, list| {
-                let here = |process: ProcessNumber| list.iter().any(|it| it.process == process);
-                let context = at.world.system.context(key.0);
-                context.is_some_and(|it| it.processes().any(|it| !ended(it) && !here(it)))
-            });
+            self.instances
+                .retain(|key, list| !at.misses_nobody(key.0, list.iter().map(|it| it.process)));
         }
     }
 
