@@ -7,11 +7,11 @@ mod bench;
 mod ci;
 mod deny;
 mod fuzz;
-mod miri;
 mod process;
 mod proofs;
 mod prose;
 mod same;
+mod sanitize;
 mod tables;
 mod tidy;
 mod truth;
@@ -44,8 +44,8 @@ enum Task {
     Ci(ci::Options),
     /// Install the packages that tests need
     Install,
-    /// Run tests of unsafe and lock-free code under Miri, which finds undefined behaviour and data races
-    Miri,
+    /// Run tests of unsafe and lock-free code under Miri and ThreadSanitizer
+    Sanitize,
     /// Run the proofs that take too long for every change: all random archives, and the tests of a release build
     Proofs,
     /// Measure the doc comments: words, vague beginnings, labels
@@ -86,7 +86,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Deny(options) => deny::run(&workspace, options),
         Task::Ci(options) => ci::run(&workspace, options),
         Task::Install => ci::install::run(&workspace),
-        Task::Miri => miri::run(&workspace),
+        Task::Sanitize => sanitize::run(&workspace),
         Task::Proofs => proofs::run(&workspace),
         Task::Prose(options) => prose::run(&workspace, options),
         Task::Fuzz(options) => fuzz::run(&workspace, options),

@@ -5,15 +5,15 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::ci::linkage;
-use crate::miri;
 use crate::process::{self, cargo};
+use crate::sanitize;
 use crate::workspace::Workspace;
 
-/// Runs tests under Miri, compares the search for wait states with exhaustive searches of all random archives, recovers
-/// runs that were killed and damaged at random, and tests the library and the command in the release profile, of which
-/// continuous integration tests only the library.
+/// Runs tests under Miri and ThreadSanitizer, compares the search for wait states with exhaustive searches of all random
+/// archives, recovers runs that were killed and damaged at random, and tests the library and the command in the release
+/// profile, of which continuous integration tests only the library.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    miri::run(workspace)?;
+    sanitize::run(workspace)?;
     let root = &workspace.root;
     process::run(cargo(root).args(["test", "-p", "dwell-analyze", "--", "--include-ignored"]))?;
     let users = ["-p", "dwell", "-p", "dwell-preload"];
