@@ -16,7 +16,7 @@ use crate::clock::Sample;
 use crate::guard::{Entry, guarded, guarded_option};
 use crate::hook::{self, CallArgs, Hook, Made, Who, paradigm};
 use crate::process::Process;
-use crate::recorder::{Access, Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
+use crate::recorder::{Access, Lock, LockRecord, Place, Recorder, WindowCollective};
 use crate::thread::{Call, Frame, Thread, enter_at};
 use crate::windows::{Strided, Window};
 
@@ -61,36 +61,31 @@ fn record_transfer(
     let window = window_of(thread, window, address);
     let blocking = hook.meaning.mode == Mode::Blocking;
     let operation = hook.meaning.operation;
-    // Each operation has an arm of its own, so that the compiler knows it when it writes the record.
     match operation {
         Operation::Get => {
             let id = MatchingId(thread.operation(window, blocking, !blocking));
             let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
-            let operation = Operation::Get;
-            let it = Access { operation, window, target, sent, received, id };
-            recorder.write_access(&it, Place::Unsaid);
+            recorder.write_get(&Access { window, target, sent, received, id });
         }
         Operation::Atomic(which) => {
             let outstanding = !(blocking && which.fetches());
             let id = MatchingId(thread.operation(window, blocking, outstanding));
-            let place = Place::Memory(thread.process.symmetric.offset(address));
+            let place = Place::memory(thread.process.symmetric.offset(address));
             let sent = u64::from(which.operands()) * bytes;
             let received = if which.fetches() { bytes } else { 0 };
             let (window, target) = (RmaWinRef(window), Rank(target));
-            let operation = Operation::Atomic(which);
-            let it = Access { operation, window, target, sent, received, id };
-            recorder.write_access(&it, place);
+            let it = Access { window, target, sent, received, id };
+            recorder.write_atomic_at(which, &it, place);
         }
         _ => {
             let id = MatchingId(thread.operation(window, blocking, true));
             let (window, target, sent, received) = (RmaWinRef(window), Rank(target), bytes, 0);
-            let operation = Operation::Put;
-            let it = Access { operation, window, target, sent, received, id };
+            let it = Access { window, target, sent, received, id };
             if bytes <= SMALL {
-                let offset = recorder.thread.process.symmetric.offset(address);
-                recorder.write_access(&it, Place::Memory(offset));
+                let place = Place::memory(recorder.thread.process.symmetric.offset(address));
+                recorder.write_put_at(&it, place);
             } else {
-                recorder.write_access(&it, Place::Unsaid);
+                recorder.write_put(&it);
             }
         }
     }
@@ -123,7 +118,7 @@ fn complete_own(recorder: &mut Recorder) {
     let Frame { blocking, window, id, .. } = *recorder.thread.frame();
     if blocking {
         let (window, id) = (RmaWinRef(window), MatchingId(id));
-        recorder.write_completion(window, id, Complete::InCall);
+        recorder.write_completed_in_call(window, id);
     }
 }
 
@@ -218,7 +213,7 @@ fn record_end(recorder: &mut Recorder, hook: &Hook, args: &CallArgs, result: u64
         for window in [Some(window), of_static_data].into_iter().flatten() {
             if let Some(last) = recorder.thread.complete(window) {
                 let (window, id) = (RmaWinRef(window), MatchingId(last));
-                recorder.write_completion(window, id, Complete::AtTarget);
+                recorder.write_completed_at_target(window, id);
             }
         }
     }
@@ -291,10 +286,10 @@ fn put_with_signal(recorder: &mut Recorder, hook: &Hook, args: &CallArgs) {
     let window = window_of(thread, window, args.address);
     let blocking = hook.meaning.mode == Mode::Blocking;
     let id = MatchingId(thread.operation(window, blocking, true));
-    let place = Place::Signal(thread.process.symmetric.offset(args.signal));
+    let place = Place::signal(thread.process.symmetric.offset(args.signal));
     let (window, target) = (RmaWinRef(window), Rank(args.target));
-    let (operation, sent, received) = (Operation::Put, args.bytes, 0);
-    recorder.write_access(&Access { operation, window, target, sent, received, id }, place);
+    let (sent, received) = (args.bytes, 0);
+    recorder.write_put_at(&Access { window, target, sent, received, id }, place);
 }
 
 /// Returns the window of the processes that take part in a collective operation.

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use dwell_model::operation::Operation;
+use dwell_model::operation::{Atomic, Operation};
 use dwell_unify::definitions::attribute;
 use otf2::enums::{CollectiveOp, CollectiveRoot, LockType, RmaSyncLevel, RmaSyncType};
 use otf2::event::{
@@ -19,7 +19,7 @@ use otf2::event::{
     RmaOpCompleteBlocking, RmaOpCompleteNonBlocking, RmaOpCompleteRemote, RmaPut, RmaReleaseLock,
     RmaRequestLock, RmaSync, RmaTryLock, RmaWaitChange,
 };
-use otf2::id::{GroupRef, LockId, MatchingId, Rank, RmaWinRef};
+use otf2::id::{AttributeRef, GroupRef, LockId, MatchingId, Rank, RmaWinRef};
 
 use crate::hook::{self, Hook};
 use crate::process::Process;
@@ -101,8 +101,6 @@ impl Recorder {
 /// A one-sided operation, as its record describes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    /// The put, get or atomic operation.
-    pub(crate) operation: Operation,
     pub(crate) window: RmaWinRef,
     /// Target of the operation, in the group of the window.
     pub(crate) target: Rank,
@@ -114,26 +112,42 @@ pub(crate) struct Access {
     pub(crate) id: MatchingId,
 }
 
-/// The memory at the target that the record of an operation names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The record does not name any.
-    Unsaid,
-    /// Offset of the memory that the operation acts on. Gets never say it.
-    Memory(u64),
-    /// Offset of the signal by which a put notifies its target.
-    Signal(u64),
+impl Access {
+    #[inline(always)]
+    fn put(&self) -> RmaPut {
+        let Self { window: win, target: remote, sent: bytes, id: matching_id, .. } = *self;
+        RmaPut { win, remote, bytes, matching_id }
+    }
+
+    #[inline(always)]
+    fn atomic(&self, which: Atomic) -> RmaAtomic {
+        let Self { window: win, target: remote, id: matching_id, .. } = *self;
+        let (bytes_sent, bytes_received) = (self.sent, self.received);
+        let kind = hook::atomic_type(which);
+        RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id }
+    }
 }
 
-/// Extent to which a record of completion says that an operation is complete.
+/// The memory at the target that the record of an operation names: an attribute, and an offset that is the same at all
+/// processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Complete {
-    /// The call that started the operation has completed it at the origin.
-    InCall,
-    /// A later call has completed it at the origin.
-    Later,
-    /// It is complete at its target.
-    AtTarget,
+pub(crate) struct Place {
+    attribute: AttributeRef,
+    offset: u64,
+}
+
+impl Place {
+    /// The memory that the operation acts on.
+    #[inline(always)]
+    pub(crate) const fn memory(offset: u64) -> Self {
+        Self { attribute: attribute::SYMMETRIC_OFFSET, offset }
+    }
+
+    /// The signal by which a put notifies its target.
+    #[inline(always)]
+    pub(crate) const fn signal(offset: u64) -> Self {
+        Self { attribute: attribute::SIGNAL_OFFSET, offset }
+    }
 }
 
 /// Records that are written about a lock.
@@ -176,51 +190,68 @@ pub(crate) struct WindowCollective {
 
 /// Records of generic operations. Each function writes one record, at the time of the recorder.
 impl Recorder {
-    /// Writes a one-sided operation.
+    /// Writes a one-sided operation, without the memory that it acts on.
     #[inline(always)]
-    pub(crate) fn write_access(&mut self, it: &Access, place: Place) {
-        let Access { operation, window: win, target: remote, sent, received, id } = *it;
-        let (thread, time, matching_id) = (&mut *self.thread, self.time, id);
+    pub(crate) fn write_access(&mut self, operation: Operation, it: &Access) {
         match operation {
-            Operation::Get => {
-                thread.write(time, RmaGet { win, remote, bytes: sent, matching_id });
-            }
+            Operation::Get => self.write_get(it),
             Operation::Atomic(which) => {
-                let kind = hook::atomic_type(which);
-                let (bytes_sent, bytes_received) = (sent, received);
-                let event =
-                    RmaAtomic { win, remote, kind, bytes_sent, bytes_received, matching_id };
-                match place {
-                    Place::Memory(offset) => {
-                        thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event)
-                    }
-                    _ => thread.write(time, event),
-                };
+                self.thread.write(self.time, it.atomic(which));
             }
-            _ => {
-                let event = RmaPut { win, remote, bytes: sent, matching_id };
-                match place {
-                    Place::Unsaid => thread.write(time, event),
-                    Place::Memory(offset) => {
-                        thread.write_with(time, attribute::SYMMETRIC_OFFSET, offset, event)
-                    }
-                    Place::Signal(offset) => {
-                        thread.write_with(time, attribute::SIGNAL_OFFSET, offset, event)
-                    }
-                };
-            }
+            _ => self.write_put(it),
         }
     }
 
-    /// Writes that an operation is complete.
+    /// Writes a one-sided operation with the memory at the target that it acts on. Records of gets do not name it.
+    pub(crate) fn write_access_at(&mut self, operation: Operation, it: &Access, place: Place) {
+        match operation {
+            Operation::Get => self.write_get(it),
+            Operation::Atomic(which) => self.write_atomic_at(which, it, place),
+            _ => self.write_put_at(it, place),
+        }
+    }
+
+    /// Writes a get.
     #[inline(always)]
-    pub(crate) fn write_completion(&mut self, win: RmaWinRef, id: MatchingId, how: Complete) {
-        let (thread, time, matching_id) = (&mut *self.thread, self.time, id);
-        match how {
-            Complete::InCall => thread.write(time, RmaOpCompleteBlocking { win, matching_id }),
-            Complete::Later => thread.write(time, RmaOpCompleteNonBlocking { win, matching_id }),
-            Complete::AtTarget => thread.write(time, RmaOpCompleteRemote { win, matching_id }),
-        };
+    pub(crate) fn write_get(&mut self, it: &Access) {
+        let Access { window: win, target: remote, sent: bytes, id: matching_id, .. } = *it;
+        self.thread.write(self.time, RmaGet { win, remote, bytes, matching_id });
+    }
+
+    /// Writes a put.
+    #[inline(always)]
+    pub(crate) fn write_put(&mut self, it: &Access) {
+        self.thread.write(self.time, it.put());
+    }
+
+    /// Writes a put with the memory or the signal at the target that it changes.
+    #[inline(always)]
+    pub(crate) fn write_put_at(&mut self, it: &Access, place: Place) {
+        self.thread.write_with(self.time, place.attribute, place.offset, it.put());
+    }
+
+    /// Writes an atomic operation with the memory at the target that it changes.
+    #[inline(always)]
+    pub(crate) fn write_atomic_at(&mut self, which: Atomic, it: &Access, place: Place) {
+        self.thread.write_with(self.time, place.attribute, place.offset, it.atomic(which));
+    }
+
+    /// Writes that the call which started an operation has completed it at the origin.
+    #[inline(always)]
+    pub(crate) fn write_completed_in_call(&mut self, win: RmaWinRef, matching_id: MatchingId) {
+        self.thread.write(self.time, RmaOpCompleteBlocking { win, matching_id });
+    }
+
+    /// Writes that an operation of an earlier call is complete at the origin.
+    #[inline(always)]
+    pub(crate) fn write_completed_later(&mut self, win: RmaWinRef, matching_id: MatchingId) {
+        self.thread.write(self.time, RmaOpCompleteNonBlocking { win, matching_id });
+    }
+
+    /// Writes that an operation is complete at its target.
+    #[inline(always)]
+    pub(crate) fn write_completed_at_target(&mut self, win: RmaWinRef, matching_id: MatchingId) {
+        self.thread.write(self.time, RmaOpCompleteRemote { win, matching_id });
     }
 
     /// Writes a request, acquisition, refusal or release of a lock.

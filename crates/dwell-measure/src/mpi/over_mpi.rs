@@ -18,7 +18,7 @@ use super::handles::Held;
 use super::recorder::{Completion, Transfer, collective_op};
 use crate::hook;
 use crate::process::Process;
-use crate::recorder::{Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
+use crate::recorder::{Lock, LockRecord, Place, Recorder, WindowCollective};
 
 impl Process {
     /// Returns the window of a layer on a communicator, and defines it when it is first asked for. There is one for
@@ -104,7 +104,10 @@ impl Recorder {
     }
 
     fn act_at(&mut self, operation: Operation, it: &Transfer, place: Option<u64>, id: u64) {
-        self.write_access(&it.access(operation, id), place.map_or(Place::Unsaid, Place::Memory));
+        match place {
+            Some(offset) => self.write_access_at(operation, &it.access(id), Place::memory(offset)),
+            None => self.write_access(operation, &it.access(id)),
+        }
     }
 
     /// Records a put that notifies its target at the offset `signal` of its memory, and that is complete at the origin
@@ -116,7 +119,7 @@ impl Recorder {
             *next += 1;
             *next - 1
         });
-        self.write_access(&it.access(Operation::Put, id), Place::Signal(signal));
+        self.write_put_at(&it.access(id), Place::signal(signal));
         id
     }
 
@@ -124,9 +127,9 @@ impl Recorder {
     /// well. Completion at the target also completes earlier operations there.
     pub fn acted(&mut self, window: &Window, target: u32, id: u64, how: Completion) {
         let (win, matching_id) = (RmaWinRef(window.number), MatchingId(id));
-        self.write_completion(win, matching_id, Complete::InCall);
+        self.write_completed_in_call(win, matching_id);
         if how == Completion::Remote {
-            self.write_completion(win, matching_id, Complete::AtTarget);
+            self.write_completed_at_target(win, matching_id);
             let (pending, mut at) = (&mut self.thread.mpi.pending, 0);
             while pending.complete(&mut at, window.number, Some(target), true).is_some() {}
         }
@@ -139,7 +142,7 @@ impl Recorder {
             match held {
                 Held::Operation(window, id) => {
                     let (win, matching_id) = (RmaWinRef(window), MatchingId(id));
-                    self.write_completion(win, matching_id, Complete::Later);
+                    self.write_completed_later(win, matching_id);
                 }
                 Held::Target(_, target) => self.completed(window, Some(target), Completion::Local),
             }

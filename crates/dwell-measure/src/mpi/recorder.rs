@@ -15,7 +15,7 @@ use super::comms::{Comm, Neighbours, Window};
 use super::requests::{Request, Requests, Status, What};
 use super::skipped::{self, Stream};
 use crate::profile::Counted;
-use crate::recorder::{Access, Complete, Lock, LockRecord, Place, Recorder, WindowCollective};
+use crate::recorder::{Access, Lock, LockRecord, Recorder, WindowCollective};
 
 /// A message: its communicator, partner, tag and length. A send and a receive with equal envelopes match in the order
 /// in which they were made.
@@ -237,9 +237,9 @@ impl Recorder {
             }
             What::Transfer { window, both } => {
                 let (win, id) = (RmaWinRef(window.number), MatchingId(request.id));
-                self.write_completion(win, id, Complete::Later);
+                self.write_completed_later(win, id);
                 if both {
-                    self.write_completion(win, id, Complete::AtTarget);
+                    self.write_completed_at_target(win, id);
                 }
             }
             What::Comm { .. } | What::Nothing => {}
@@ -343,7 +343,7 @@ impl Recorder {
                 *next - 1
             })
         };
-        self.write_access(&it.access(operation, id), Place::Unsaid);
+        self.write_access(operation, &it.access(id));
         id
     }
 
@@ -358,10 +358,10 @@ impl Recorder {
             self.thread.mpi.pending.complete(&mut at, number, target, remote)
         {
             if local {
-                self.write_completion(win, MatchingId(id), Complete::Later);
+                self.write_completed_later(win, MatchingId(id));
             }
             if remote {
-                self.write_completion(win, MatchingId(id), Complete::AtTarget);
+                self.write_completed_at_target(win, MatchingId(id));
             }
         }
     }
@@ -460,10 +460,10 @@ impl Recorder {
 impl Transfer {
     /// Returns the operation as its record describes it.
     #[inline(always)]
-    pub(super) fn access(&self, operation: Operation, id: u64) -> Access {
+    pub(super) fn access(&self, id: u64) -> Access {
         let Self { window, target, sent, received } = *self;
         let (window, target, id) = (RmaWinRef(window.number), Rank(target), MatchingId(id));
-        Access { operation, window, target, sent, received, id }
+        Access { window, target, sent, received, id }
     }
 }
 
