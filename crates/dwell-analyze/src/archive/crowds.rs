@@ -26,6 +26,15 @@ pub struct Crowd {
     pub cores: u32,
 }
 
+/// Room of a process on the cores of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// The process need not share cores, or the archive does not tell.
+    Enough,
+    /// The process shares cores with others because the node has too few.
+    Crowded,
+}
+
 /// Returns the cores of each process, by the id of its location group. Processes without such a property are missing.
 pub(crate) fn cores(defs: &Definitions) -> HashMap<LocationGroupRef, Cores> {
     let text = |id| defs.string(id).and_then(otf2::Str::to_str);

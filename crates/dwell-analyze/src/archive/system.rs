@@ -14,7 +14,7 @@ use otf2::id::{
 };
 use otf2::read::Definitions;
 
-use crate::archive::crowds::{self, Crowd};
+use crate::archive::crowds::{self, Crowd, Room};
 use crate::archive::ids::{ContextNumber, LocationNumber, NodeNumber, Ordinal, ProcessNumber};
 
 /// Greatest size of a group that is kept for synchronisation between partners.
@@ -26,8 +26,8 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Number of the node that the process ran on.
     pub(crate) node: NodeNumber,
-    /// True if the process shares cores with others because the node has too few.
-    pub(crate) crowded: bool,
+    /// Room of the process on the cores of its node.
+    pub(crate) room: Room,
     /// Parent of the process in the system tree of the archive.
     pub(crate) parent: SystemTreeNodeRef,
     /// First of the process's locations, which are numbered consecutively, and their number.
@@ -169,7 +169,7 @@ impl System {
             processes.push(Process {
                 name: name.map_or_else(|| format!("process {}", number.0), |name| name.to_string()),
                 node,
-                crowded: false,
+                room: Room::Enough,
                 parent,
                 first: LocationNumber(places.len() as u32),
                 count: locations.len() as u32,
@@ -202,7 +202,7 @@ impl System {
         let (worst, crowded) = crowds::crowd(cores);
         for process in crowded {
             if let Some(process) = self.processes.get_mut(process.index()) {
-                process.crowded = true;
+                process.room = Room::Crowded;
             }
         }
         if let Some((processes, cores)) = worst {
@@ -211,10 +211,10 @@ impl System {
         }
     }
 
-    /// Returns `true` if a process shares cores with others because its node has too few.
+    /// Returns the room of a process on the cores of its node.
     #[inline]
-    pub(crate) fn is_crowded(&self, process: ProcessNumber) -> bool {
-        self.processes.get(process.index()).is_some_and(|it| it.crowded)
+    pub(crate) fn room(&self, process: ProcessNumber) -> Room {
+        self.processes.get(process.index()).map_or(Room::Enough, |it| it.room)
     }
 
     fn contexts(&mut self, defs: &Definitions) {

@@ -67,6 +67,35 @@ pub(crate) enum Distance {
     Far,
 }
 
+/// Time at which an operation is complete at its origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum OperationEnd {
+    /// After the call that issued it.
+    #[default]
+    Later,
+    /// Inside the call that issued it, which is blocking.
+    InCall,
+}
+
+impl OperationEnd {
+    /// Returns the end of an operation, given whether its call has a record of the completion.
+    #[inline(always)]
+    pub(crate) fn of(is_in_call: bool) -> Self {
+        if is_in_call { Self::InCall } else { Self::Later }
+    }
+}
+
+/// Arrangement of the data that an operation moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Layout {
+    /// All bytes in one piece.
+    Contiguous,
+    /// Elements at a fixed distance from each other.
+    Strided,
+}
+
 /// Calls that are compared with each other.
 ///
 /// | bits | are |
@@ -90,10 +119,10 @@ impl Sort {
         class: Class,
         size: u64,
         far: Distance,
-        complete: bool,
-        strided: bool,
+        end: OperationEnd,
+        layout: Layout,
     ) -> Self {
-        let kind = u64::from(class.0 & 0xFF) | u64::from(complete) << 8 | u64::from(strided) << 9;
+        let kind = u64::from(class.0 & 0xFF) | (end as u64) << 8 | (layout as u64) << 9;
         let memory = u64::from(class.0 >> 16);
         Self(Self::ONE_SIDED | kind << 32 | memory << 16 | (far as u64) << 8 | size)
     }
@@ -326,8 +355,8 @@ pub(crate) struct Moved {
     pub(crate) members: u32,
     /// Class of the first operation that the call issued.
     pub(crate) class: Option<Class>,
-    /// True if the call completed an operation.
-    pub(crate) complete: bool,
+    /// [`OperationEnd::InCall`] once the call has completed an operation.
+    pub(crate) end: OperationEnd,
 }
 
 impl Moved {
@@ -343,7 +372,8 @@ impl Moved {
         match self.class {
             Some(class) if traits.has(Traits::ONE_SIDED) => {
                 let strided = traits.has(Traits::STRIDED);
-                Sort::operation(class, size(self.bytes), self.far, self.complete, strided)
+                let layout = if strided { Layout::Strided } else { Layout::Contiguous };
+                Sort::operation(class, size(self.bytes), self.far, self.end, layout)
             }
             _ => Sort::function(region, self.bytes, self.far, self.members),
         }

@@ -8,7 +8,7 @@ use otf2::{Attribute, List};
 
 use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role};
-use crate::engine::locking::LockKey;
+use crate::engine::locking::{LockKey, LockMode};
 
 /// An event of a location, beside those that enter or leave calls and those that issue or complete operations at their
 /// origin.
@@ -45,9 +45,9 @@ pub(crate) enum What<'a> {
     /// A call completed a non-blocking collective.
     CollectiveCompleted { context: ContextNumber, way: Way, root: CollectiveRoot, request: u64 },
     /// A call requested a lock.
-    LockRequested { key: LockKey, exclusive: bool },
+    LockRequested { key: LockKey, mode: LockMode },
     /// A call acquired a lock.
-    LockAcquired { key: LockKey, exclusive: bool },
+    LockAcquired { key: LockKey, mode: LockMode },
     /// A call released a lock.
     LockReleased { key: LockKey },
     /// A judged call completed operations on a window at their targets.
@@ -101,6 +101,13 @@ pub(crate) enum Among {
     Neighbours(Option<GroupRef>),
 }
 
+/// What the members of a collective share, as its record names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Communicator,
+    Window,
+}
+
 /// Shape of a collective, which says who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -126,7 +133,7 @@ pub(crate) enum Way {
 
 impl Way {
     /// Returns the shape of a collective, given the call around it and the record.
-    pub(crate) fn of(role: Role, op: CollectiveOp, root: CollectiveRoot, window: bool) -> Self {
+    pub(crate) fn of(role: Role, op: CollectiveOp, root: CollectiveRoot, group: Group) -> Self {
         let operation = role.meaning.map(|meaning| meaning.operation);
         let by_call = match operation {
             Some(Operation::Collective(which)) => Some(which.shape()),
@@ -140,7 +147,7 @@ impl Way {
             CollectiveOp::DestroyHandle
             | CollectiveOp::Deallocate
             | CollectiveOp::DestroyHandleAndDeallocate => return Self::Free,
-            CollectiveOp::Barrier if window && mpi => return Self::Fence,
+            CollectiveOp::Barrier if group == Group::Window && mpi => return Self::Fence,
             _ => {}
         }
         match operation {

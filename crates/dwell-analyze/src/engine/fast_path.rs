@@ -10,7 +10,7 @@ use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
-use crate::engine::accounts::{Account, Distance, Sort, size};
+use crate::engine::accounts::{Account, Distance, Layout, OperationEnd, Sort, size};
 use crate::engine::call::CompletedCall;
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
@@ -19,6 +19,7 @@ use crate::engine::outstanding::{Class, Done, Known, Op};
 use crate::engine::paths::Path;
 use crate::engine::pattern::Pattern;
 use crate::engine::player::Player;
+use crate::engine::regions::Span;
 
 /// A call that has made no other call so far. It changes with every event, so it is flat and written field by field.
 #[derive(Clone, Copy, Debug)]
@@ -245,14 +246,14 @@ impl<P: Pattern> Player<'_, P> {
         let (enter, issue) = (self.leaf.enter, self.leaf.issue);
         let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
         let counts = judged || !self.leaf.traits.has(Traits::CALL);
-        let counted = self.count(path, &issue, (Some(time - enter), length), counts);
+        let counted = self.count(path, &issue, Some(time - enter), counts.then_some(length));
         let Some((target, recent)) = counted.filter(|_| judged) else {
             self.book_nothing(time, path, judged);
             return false;
         };
         let Issue { kind, sent, received, .. } = issue;
         let layer = self.here.world.roles.layer(self.leaf.region);
-        let complete = self.leaf.act == Act::Done;
+        let end = OperationEnd::of(self.leaf.act == Act::Done);
         let (bytes, far) = (sent + received, self.here.distance(target));
         self.here.process.moved = self.here.process.moved.saturating_add(bytes);
         let class = Class::of(layer, kind, self.here.memory(), sent.max(received));
@@ -262,13 +263,13 @@ impl<P: Pattern> Player<'_, P> {
         // Only atomics both send and receive.
         let size = if kind == Kind::Atomic { size(bytes) } else { class.size() };
         // Strided calls are ordinary ones.
-        let sort = Sort::operation(class, size, far, complete, false);
+        let sort = Sort::operation(class, size, far, end, Layout::Contiguous);
         if target == self.here.process.index {
             self.here.location.paths.charge(path, sort, time - enter);
             return true;
         }
-        let (paths, when) = (&mut self.here.location.paths, (enter, time));
-        let account = paths.charge_operation((path, recent), sort, when, target, complete);
+        let (paths, when) = (&mut self.here.location.paths, Span { begin: enter, end: time });
+        let account = paths.charge_operation((path, recent), sort, when, target, end);
         self.issue_leaf(account, time, class, target);
         false
     }
@@ -301,9 +302,9 @@ impl<P: Pattern> Player<'_, P> {
         if !op.returns {
             self.here.process.outstanding.last(op);
         } else if op.learned {
-            self.ask_known(account, (enter, time), &op);
+            self.ask_known(account, Span { begin: enter, end: time }, &op);
         } else {
-            self.ask_one(account, (enter, time), op.target, op.start, op.class);
+            self.ask_one(account, Span { begin: enter, end: time }, op.target, op.start, op.class);
         }
     }
 
@@ -323,7 +324,7 @@ impl<P: Pattern> Player<'_, P> {
         let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
         let complete = act == Act::Done;
         if complete && returns {
-            return self.ask_one(account, (enter, time), target, enter, class);
+            return self.ask_one(account, Span { begin: enter, end: time }, target, enter, class);
         }
         let learned = false;
         let (serial, start, location) = (0, enter, self.here.location.number);
@@ -362,14 +363,19 @@ impl<P: Pattern> Player<'_, P> {
     #[inline(never)]
     fn synchronise(&mut self, account: Account, time: u64, path: Path) {
         let Leaf { traits, enter, .. } = self.leaf;
-        self.here.location.paths.synchronise(traits, account, (enter, time), path);
+        self.here.location.paths.synchronise(
+            traits,
+            account,
+            Span { begin: enter, end: time },
+            path,
+        );
     }
 
     #[inline(always)]
     fn ask_one(
         &mut self,
         account: Account,
-        (enter, leave): (u64, u64),
+        Span { begin: enter, end: leave }: Span,
         target: ProcessNumber,
         start: u64,
         class: Class,
@@ -381,12 +387,12 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Books an operation of which the region that served it is known in part.
     #[inline(never)]
-    fn ask_known(&mut self, account: Account, (enter, time): (u64, u64), op: &Op) {
+    fn ask_known(&mut self, account: Account, when: Span, op: &Op) {
         let known: Known = self.here.process.outstanding.known(op);
         let Op { target, start, class, .. } = *op;
         self.here.location.done.push(Done { target, start, class, known });
         let Leaf { region, traits, .. } = self.leaf;
-        let frame = Frame { enter, region, traits, judged: true, ..Frame::EMPTY };
-        self.judge((enter, time), frame, account);
+        let frame = Frame { enter: when.begin, region, traits, judged: true, ..Frame::EMPTY };
+        self.judge(when, frame, account);
     }
 }

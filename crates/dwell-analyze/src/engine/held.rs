@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
+use crate::engine::regions::Span;
 use crate::engine::transport::Message;
 
 /// The rest of a call, after another pattern has judged its beginning.
@@ -20,7 +21,7 @@ pub(crate) struct Rest {
     /// Time that the call has left beside the waits before, in nanoseconds.
     pub(crate) length: u64,
     /// Interval in which the call may have waited.
-    pub(crate) when: (u64, u64),
+    pub(crate) when: Span,
     /// Operations that the call completed, and partners of its messages.
     pub(crate) done: Vec<Done>,
 }
@@ -44,11 +45,11 @@ struct Call {
     /// Account and length of the call, once it has ended.
     account: Account,
     length: u64,
-    enter: u64,
-    end: u64,
+    /// Enter of the call, and time up to which it may have waited.
+    when: Span,
     done: Vec<Done>,
     /// Interval in which the rest may have waited, once it is known.
-    between: Option<(u64, u64)>,
+    between: Option<Span>,
 }
 
 /// Calls of a process whose rest is judged later, by number.
@@ -59,17 +60,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Holds a call that is still open, and returns its number. `end` is the time up to which it may have waited.
-    pub(crate) fn open(
-        &mut self,
-        location: LocationNumber,
-        (enter, end): (u64, u64),
-        done: Vec<Done>,
-    ) -> u32 {
+    /// Holds a call that is still open, and returns its number. `when` begins with its enter and ends
+    /// with the time up to which it may have waited.
+    pub(crate) fn open(&mut self, location: LocationNumber, when: Span, done: Vec<Done>) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         let (account, length) = (Account::NONE, 0);
-        let call = Call { location, account, length, enter, end, done, between: None };
+        let call = Call { location, account, length, when, done, between: None };
         self.open.insert(number, call);
         number
     }
@@ -79,11 +76,11 @@ impl Held {
         &mut self,
         location: LocationNumber,
         account: Account,
-        when: (u64, u64),
+        when: Span,
         done: Vec<Done>,
     ) -> u32 {
         let number = self.open(location, when, done);
-        self.leave(number, account, when.1 - when.0);
+        self.leave(number, account, when.length());
         number
     }
 
@@ -99,15 +96,16 @@ impl Held {
     pub(crate) fn waited_until(&mut self, number: u32, until: u64, partners: Vec<Done>) {
         if let Some(it) = self.open.get_mut(&number) {
             it.done.extend(partners);
-            it.length = it.end - until;
-            it.between = Some((until, it.end));
+            let rest = Span { begin: until, end: it.when.end };
+            (it.length, it.between) = (rest.length(), Some(rest));
         }
     }
 
     /// Records the interval in which the rest of a call may have waited.
     pub(crate) fn learn(&mut self, remainder: &Remainder) {
         if let Some(it) = self.open.get_mut(&remainder.number) {
-            it.between = Some((remainder.from, remainder.until.min(it.end)));
+            let end = remainder.until.min(it.when.end);
+            it.between = Some(Span { begin: remainder.from, end });
         }
     }
 
@@ -116,7 +114,7 @@ impl Held {
         let known = |_: &u32, it: &mut Call| it.between.is_some();
         let rest = |(_, it): (u32, Call)| {
             let Call { location, account, length, done, between, .. } = it;
-            let when = between.filter(|it| it.0 < it.1 && !done.is_empty())?;
+            let when = between.filter(|it| it.begin < it.end && !done.is_empty())?;
             Some(Rest { location, account, length, when, done })
         };
         self.open.extract_if(.., known).filter_map(rest).collect()
@@ -131,7 +129,7 @@ impl Held {
     pub(crate) fn start(&self) -> u64 {
         let of = |it: &Call| {
             let unknown = |it: &&Done| it.known.sure.is_none() || it.known.wide.is_none();
-            it.done.iter().filter(unknown).map(|it| it.start).fold(it.enter, u64::min)
+            it.done.iter().filter(unknown).map(|it| it.start).fold(it.when.begin, u64::min)
         };
         self.open.values().map(of).min().unwrap_or(u64::MAX)
     }

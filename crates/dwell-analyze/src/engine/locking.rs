@@ -9,6 +9,22 @@ use crate::engine::outstanding::Done;
 use crate::engine::transport::Message;
 use crate::engine::waited::Waited;
 
+/// How a process holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LockMode {
+    /// Other processes may hold the lock at the same time, if they share it too.
+    Shared,
+    /// No other process holds the lock at the same time.
+    Exclusive,
+}
+
+impl LockMode {
+    /// Returns `true` if two processes cannot hold a lock in these modes at the same time.
+    pub(crate) fn excludes(self, other: Self) -> bool {
+        self == Self::Exclusive || other == Self::Exclusive
+    }
+}
+
 /// Process on which a lock acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LockOwner {
@@ -45,7 +61,7 @@ pub(crate) struct Waiting {
     pub(crate) leave: u64,
     /// Time until which the call waited for the lock: its leave, or the release of the lock.
     pub(crate) until: u64,
-    pub(crate) exclusive: bool,
+    pub(crate) mode: LockMode,
 }
 
 /// A call that waited for a lock, and the processes that it may have waited for besides.

@@ -15,10 +15,11 @@ use crate::archive::counters::Number;
 use crate::archive::ids::ProcessNumber;
 use crate::archive::names::Setting;
 use crate::archive::roles::Traits;
-use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, Sort};
+use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, OperationEnd, Sort};
 use crate::engine::hash::Mixed;
 use crate::engine::instances::WaitingCalls;
 use crate::engine::quantity::Quantity;
+use crate::engine::regions::Span;
 use crate::engine::rows::{Following, Row};
 
 /// Number of a path at its location.
@@ -348,20 +349,20 @@ impl Paths {
         &mut self,
         (path, recent): (Path, u32),
         sort: Sort,
-        when: (u64, u64),
+        when: Span,
         target: ProcessNumber,
-        blocking: bool,
+        end: OperationEnd,
     ) -> Account {
         let known = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
         if let Some(calls) = known
             && calls.sort == sort
         {
-            calls.rests.add(when.1 - when.0);
+            calls.rests.add(when.length());
             let account = Account(recent);
-            self.row.operation(when, account, target, blocking, &mut calls.following);
+            self.row.operation(when, account, target, end, &mut calls.following);
             return account;
         }
-        self.charge_operation_apart(path, sort, when, target, blocking)
+        self.charge_operation_apart(path, sort, when, target, end)
     }
 
     #[inline(never)]
@@ -369,15 +370,15 @@ impl Paths {
         &mut self,
         path: Path,
         sort: Sort,
-        when: (u64, u64),
+        when: Span,
         target: ProcessNumber,
-        blocking: bool,
+        end: OperationEnd,
     ) -> Account {
         let account = self.account(path, sort);
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            calls.rests.add(when.1 - when.0);
-            self.row.operation(when, account, target, blocking, &mut calls.following);
+            calls.rests.add(when.length());
+            self.row.operation(when, account, target, end, &mut calls.following);
         }
         account
     }
@@ -386,18 +387,18 @@ impl Paths {
     pub(crate) fn follow(
         &mut self,
         account: Account,
-        when: (u64, u64),
+        when: Span,
         target: ProcessNumber,
-        blocking: bool,
+        end: OperationEnd,
     ) {
         let calls = self.accounts.get_mut(account.0.wrapping_sub(1) as usize);
         if let Some(calls) = calls {
-            self.row.operation(when, account, target, blocking, &mut calls.following);
+            self.row.operation(when, account, target, end, &mut calls.following);
         }
     }
 
     /// Checks whether a charged call that completes operations repeats an earlier one.
-    pub(crate) fn complete(&mut self, account: Account, when: (u64, u64), path: Path) {
+    pub(crate) fn complete(&mut self, account: Account, when: Span, path: Path) {
         if self.row.complete(when, path)
             && let Some(calls) = self.calls_mut(account)
         {
@@ -407,13 +408,7 @@ impl Paths {
 
     /// Ends or continues rows of operations after a call that synchronises.
     #[inline(always)]
-    pub(crate) fn synchronise(
-        &mut self,
-        traits: Traits,
-        account: Account,
-        when: (u64, u64),
-        path: Path,
-    ) {
+    pub(crate) fn synchronise(&mut self, traits: Traits, account: Account, when: Span, path: Path) {
         if traits.has(Traits::INTERRUPTS) {
             self.row.interrupt();
         } else if traits.has(Traits::COMPLETION) {

@@ -12,7 +12,7 @@ use otf2::{Attribute, Event, List};
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::{Traits, is_numbered};
 use crate::archive::world::number;
-use crate::engine::accounts::{self, Account, Distance, Moved, Sort};
+use crate::engine::accounts::{self, Account, Distance, Moved, OperationEnd, Sort};
 use crate::engine::call::{EndedCall, Issued};
 use crate::engine::event::What;
 use crate::engine::exchange::{Asking, Questions};
@@ -26,7 +26,7 @@ use crate::engine::pattern::Pattern;
 use crate::engine::polling::{Run, Test};
 use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
-use crate::engine::regions::Regions;
+use crate::engine::regions::{Regions, Span};
 
 /// One location of a process, with everything that its events act on.
 pub(crate) struct Player<'a, P: Pattern> {
@@ -257,7 +257,7 @@ impl<P: Pattern> Player<'_, P> {
             self.here.location.paths.synchronise(
                 frame.traits,
                 account,
-                (frame.enter, time),
+                Span { begin: frame.enter, end: time },
                 frame.path,
             );
         } else if frame.issued {
@@ -272,7 +272,7 @@ impl<P: Pattern> Player<'_, P> {
             self.end(time, frame);
         }
         if noted || frame.joined || !self.here.location.done.is_empty() {
-            self.judge((frame.enter, time), frame, account);
+            self.judge(Span { begin: frame.enter, end: time }, frame, account);
         }
     }
 
@@ -281,8 +281,13 @@ impl<P: Pattern> Player<'_, P> {
     fn follow(&mut self, frame: &Frame, account: Account, time: u64) {
         let target = frame.first.map(|it| it.1).filter(|it| *it != self.here.process.index);
         if let Some(target) = target.filter(|_| frame.traits.has(Traits::ONE_SIDED)) {
-            let blocking = self.here.location.moved.complete;
-            self.here.location.paths.follow(account, (frame.enter, time), target, blocking);
+            let end = self.here.location.moved.end;
+            self.here.location.paths.follow(
+                account,
+                Span { begin: frame.enter, end: time },
+                target,
+                end,
+            );
         }
     }
 
@@ -314,7 +319,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Lets patterns judge a call that has ended.
     #[inline(never)]
-    pub(crate) fn judge(&mut self, (enter, leave): (u64, u64), frame: Frame, account: Account) {
+    pub(crate) fn judge(&mut self, when: Span, frame: Frame, account: Account) {
         let meaning = self.here.world.roles.get(frame.region).meaning;
         let mut call = EndedCall {
             frame,
@@ -322,8 +327,8 @@ impl<P: Pattern> Player<'_, P> {
             operation: meaning.map(|meaning| meaning.operation),
             location: self.here.location.number,
             account,
-            enter,
-            leave,
+            enter: when.begin,
+            leave: when.end,
             done: std::mem::take(&mut self.here.location.done),
             claimed: false,
             locked: Vec::new(),
@@ -397,16 +402,16 @@ impl<P: Pattern> Player<'_, P> {
         }
     }
 
-    /// Counts an operation on a path, and the call with its time if it has ended. Returns the target, if it is defined,
-    /// and the account of the path that was used last. The communication matrix covers one layer only: operations
-    /// inside a judged call are part of its implementation.
+    /// Counts an operation on a path, and the call with its time if it has ended. The communication matrix covers one
+    /// layer only: `in_matrix` is the time to add there, or `None` for operations inside a judged call, which are part
+    /// of its implementation. Returns the target, if it is defined, and the account of the path that was used last.
     #[inline(always)]
     pub(crate) fn count(
         &mut self,
         path: Path,
         issue: &Issue,
-        (call, time): (Option<u64>, u64),
-        judged: bool,
+        call: Option<u64>,
+        in_matrix: Option<u64>,
     ) -> Option<(ProcessNumber, u32)> {
         let Issue { kind, sent, received, .. } = *issue;
         let Some(context) = self.here.context(issue.window) else {
@@ -423,7 +428,9 @@ impl<P: Pattern> Player<'_, P> {
         };
         let recent = self.here.location.paths.count(path, count, (sent, received), call);
         let to = self.here.world.parties.party(target?);
-        if judged && let Some(cell) = self.here.matrix.cell(self.here.row, to, kind) {
+        if let Some(time) = in_matrix
+            && let Some(cell) = self.here.matrix.cell(self.here.row, to, kind)
+        {
             cell.operations += 1;
             cell.bytes += sent + received;
             cell.time += time;
@@ -435,7 +442,7 @@ impl<P: Pattern> Player<'_, P> {
     pub(crate) fn issue(&mut self, issue: &Issue, attributes: List<'_, Attribute>) {
         let Issue { kind, window, id, sent, received, .. } = *issue;
         let Some(&frame) = self.here.location.stack.last() else { return };
-        let counted = self.count(frame.path, issue, (None, 0), frame.counts());
+        let counted = self.count(frame.path, issue, None, frame.counts().then_some(0));
         let Some((target, _)) = counted else { return };
         let far = self.here.distance(target);
         let Some(frame) = self.here.location.stack.last_mut() else { return };
@@ -487,7 +494,7 @@ impl<P: Pattern> Player<'_, P> {
         if !judged {
             return;
         }
-        self.here.location.moved.complete = true;
+        self.here.location.moved.end = OperationEnd::InCall;
         while let Some(op) =
             self.here.process.outstanding.take(self.here.location.number, window, id)
         {

@@ -10,10 +10,10 @@ use otf2::{Attribute, AttributeValue, Event as Record, List};
 use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role, Traits};
 use crate::archive::world::number;
-use crate::engine::event::{Among, Collective, Event, Received, Way, What};
+use crate::engine::event::{Among, Collective, Event, Group, Received, Way, What};
 use crate::engine::exchange::Asking;
 use crate::engine::location::Frame;
-use crate::engine::locking::{LockKey, LockOwner};
+use crate::engine::locking::{LockKey, LockMode, LockOwner};
 use crate::engine::outstanding::Done;
 use crate::engine::paths::Counted;
 use crate::engine::pattern::Pattern;
@@ -78,7 +78,7 @@ impl<P: Pattern> Player<'_, P> {
                 let Some(context) = self.here.context(it.win) else { return };
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 let role = self.here.world.roles.get(frame.region);
-                let way = Way::of(role, it.collective_op, it.root, true);
+                let way = Way::of(role, it.collective_op, it.root, Group::Window);
                 let fence = (way == Way::Fence).then_some(it.win);
                 self.joined(context, it.bytes_sent.saturating_add(it.bytes_received));
                 let (sequence, neighbours, held) = (None, None, None);
@@ -91,7 +91,7 @@ impl<P: Pattern> Player<'_, P> {
                 let Some(context) = self.comm(it.communicator) else { return };
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 let role = self.here.world.roles.get(frame.region);
-                let way = Way::of(role, it.collective_op, it.root, false);
+                let way = Way::of(role, it.collective_op, it.root, Group::Communicator);
                 self.joined(context, it.size_sent.saturating_add(it.size_received));
                 let (fence, sequence, neighbours, held) = (None, None, None, None);
                 let root = it.root;
@@ -109,7 +109,7 @@ impl<P: Pattern> Player<'_, P> {
             Record::NonBlockingCollectiveComplete(it) => {
                 let Some(context) = self.comm(it.communicator) else { return };
                 // The call that completes the collective does not say what it was.
-                let way = Way::of(Role::default(), it.collective_op, it.root, false);
+                let way = Way::of(Role::default(), it.collective_op, it.root, Group::Communicator);
                 self.joined(context, it.size_sent.saturating_add(it.size_received));
                 let Some(&frame) = self.here.location.stack.last() else { return };
                 self.here.location.paths.book(frame.path, Quantity::Collectives, 1);
@@ -118,13 +118,13 @@ impl<P: Pattern> Player<'_, P> {
             }
             Record::RmaRequestLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
-                let exclusive = it.lock_type != LockType::Shared;
-                self.show(time, What::LockRequested { key, exclusive });
+                let mode = mode(it.lock_type);
+                self.show(time, What::LockRequested { key, mode });
             }
             Record::RmaAcquireLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
-                let exclusive = it.lock_type != LockType::Shared;
-                self.show(time, What::LockAcquired { key, exclusive });
+                let mode = mode(it.lock_type);
+                self.show(time, What::LockAcquired { key, mode });
             }
             Record::RmaReleaseLock(it) => {
                 let Some(key) = self.lock_key(it.win, it.remote, it.lock_id.0) else { return };
@@ -259,7 +259,7 @@ impl<P: Pattern> Player<'_, P> {
             return None;
         }
         let (number, now) = (self.here.location.number, self.here.location.now);
-        Some(self.here.process.held.open(number, (frame.enter, now), list))
+        Some(self.here.process.held.open(number, Span { begin: frame.enter, end: now }, list))
     }
 
     fn lock_key(&mut self, win: RmaWinRef, remote: Rank, lock: u64) -> Option<LockKey> {
@@ -313,5 +313,13 @@ impl<P: Pattern> Player<'_, P> {
         let sender = self.here.process_of(context, from)?;
         self.here.moved(bytes, sender);
         Some((context, sender))
+    }
+}
+
+/// Returns how a record says that a lock is held. Types that OTF2 may add later count as exclusive.
+fn mode(of: LockType) -> LockMode {
+    match of {
+        LockType::Shared => LockMode::Shared,
+        _ => LockMode::Exclusive,
     }
 }

@@ -11,6 +11,12 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Returns the time between begin and end.
+    #[inline(always)]
+    pub(crate) fn length(self) -> u64 {
+        self.end - self.begin
+    }
+
     pub(crate) const NONE: Self = Self { begin: u64::MAX, end: u64::MAX };
     /// Stands for the activity of a process before the waiting call was entered, if nobody examined it. It may have
     /// been enough to serve the operation.

@@ -9,8 +9,9 @@
 //! operation and its completion together.
 
 use crate::archive::ids::ProcessNumber;
-use crate::engine::accounts::Account;
+use crate::engine::accounts::{Account, OperationEnd};
 use crate::engine::paths::Path;
+use crate::engine::regions::Span;
 
 /// Numbers of calls of an account that followed other calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,16 +56,16 @@ impl Row {
     #[inline(always)]
     pub(crate) fn operation(
         &mut self,
-        (enter, leave): (u64, u64),
+        Span { begin: enter, end: leave }: Span,
         account: Account,
         target: ProcessNumber,
-        blocking: bool,
+        end: OperationEnd,
         following: &mut Following,
     ) {
         let (length, until) = (leave - enter, self.until);
         self.operations += 1;
         self.enter = enter;
-        if !blocking {
+        if end == OperationEnd::Later {
             self.until = 0;
             return;
         }
@@ -87,7 +88,7 @@ impl Row {
 
     /// Adds a call that completes or orders operations and has ended. Returns `true` if the completion is repeated.
     #[inline(never)]
-    pub(crate) fn complete(&mut self, (enter, leave): (u64, u64), path: Path) -> bool {
+    pub(crate) fn complete(&mut self, Span { begin: enter, end: leave }: Span, path: Path) -> bool {
         let before = self.completion;
         let operations = self.operations - self.completed;
         let begin = if operations > 0 { self.enter } else { enter };
@@ -101,7 +102,7 @@ impl Row {
 
     /// Adds a call that takes a lock for the operations that follow. If the operation before had a lock of its own, the
     /// new lock is part of the row.
-    pub(crate) fn lock(&mut self, (enter, leave): (u64, u64)) {
+    pub(crate) fn lock(&mut self, Span { begin: enter, end: leave }: Span) {
         let took = self.completion.end - self.completion.begin;
         if self.operations > self.completed || enter.saturating_sub(self.completion.end) > took {
             return self.interrupt();
@@ -122,88 +123,93 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use OperationEnd::{InCall, Later};
 
     const GET: Account = Account(1);
     const OTHER: Account = Account(2);
     const QUIET: Path = Path(7);
 
+    fn span(begin: u64, end: u64) -> Span {
+        Span { begin, end }
+    }
+
     /// Returns the numbers that an operation adds: `again`, `others` and `overlap`.
     fn operation(
         row: &mut Row,
-        when: (u64, u64),
+        (begin, end): (u64, u64),
         of: Account,
         to: u32,
-        blocking: bool,
+        ends: OperationEnd,
     ) -> [u64; 3] {
         let mut following = Following::default();
-        row.operation(when, of, ProcessNumber(to), blocking, &mut following);
+        row.operation(Span { begin, end }, of, ProcessNumber(to), ends, &mut following);
         let Following { again, others, overlap } = following;
         [again, others, overlap]
     }
 
     fn put(row: &mut Row, when: (u64, u64)) {
-        assert_eq!(operation(row, when, GET, 1, false), [0; 3]);
+        assert_eq!(operation(row, when, GET, 1, Later), [0; 3]);
     }
 
     #[test]
     fn a_row_ends_with_computing() {
         let mut row = Row::default();
-        assert_eq!(operation(&mut row, (100, 110), GET, 1, true), [0; 3]);
-        assert_eq!(operation(&mut row, (120, 150), GET, 1, true), [1, 0, 0]);
+        assert_eq!(operation(&mut row, (100, 110), GET, 1, InCall), [0; 3]);
+        assert_eq!(operation(&mut row, (120, 150), GET, 1, InCall), [1, 0, 0]);
         // Another target; the longest of the three is 30.
-        assert_eq!(operation(&mut row, (180, 200), GET, 2, true), [0, 1, 20]);
-        assert_eq!(operation(&mut row, (200, 240), OTHER, 2, true), [0, 1, 30]);
-        assert_eq!(operation(&mut row, (281, 290), OTHER, 2, true), [0; 3]);
+        assert_eq!(operation(&mut row, (180, 200), GET, 2, InCall), [0, 1, 20]);
+        assert_eq!(operation(&mut row, (200, 240), OTHER, 2, InCall), [0, 1, 30]);
+        assert_eq!(operation(&mut row, (281, 290), OTHER, 2, InCall), [0; 3]);
     }
 
     #[test]
     fn what_does_not_block_is_in_no_row() {
         let mut row = Row::default();
-        assert_eq!(operation(&mut row, (100, 110), GET, 1, true), [0; 3]);
-        assert_eq!(operation(&mut row, (110, 111), OTHER, 1, false), [0; 3]);
-        assert_eq!(operation(&mut row, (111, 121), GET, 1, true), [0; 3]);
+        assert_eq!(operation(&mut row, (100, 110), GET, 1, InCall), [0; 3]);
+        assert_eq!(operation(&mut row, (110, 111), OTHER, 1, Later), [0; 3]);
+        assert_eq!(operation(&mut row, (111, 121), GET, 1, InCall), [0; 3]);
         row.interrupt();
-        assert_eq!(operation(&mut row, (121, 131), GET, 1, true), [0; 3]);
+        assert_eq!(operation(&mut row, (121, 131), GET, 1, InCall), [0; 3]);
     }
 
     #[test]
     fn completions_are_repeated_after_single_operations() {
         let mut row = Row::default();
         put(&mut row, (100, 101));
-        assert!(!row.complete((101, 110), QUIET));
+        assert!(!row.complete(span(101, 110), QUIET));
         put(&mut row, (120, 121));
-        assert!(row.complete((121, 130), QUIET));
+        assert!(row.complete(span(121, 130), QUIET));
         // Two operations.
         put(&mut row, (130, 131));
         put(&mut row, (131, 132));
-        assert!(!row.complete((132, 140), QUIET));
+        assert!(!row.complete(span(132, 140), QUIET));
         // Another call path, and none at all.
         put(&mut row, (140, 141));
-        assert!(!row.complete((141, 150), Path(8)));
-        assert!(!row.complete((150, 151), Path(8)));
+        assert!(!row.complete(span(141, 150), Path(8)));
+        assert!(!row.complete(span(150, 151), Path(8)));
         // More computing than the pair before took, which was 9.
         put(&mut row, (151, 152));
-        assert!(row.complete((152, 160), Path(8)));
+        assert!(row.complete(span(152, 160), Path(8)));
         put(&mut row, (170, 171));
-        assert!(!row.complete((171, 180), Path(8)));
+        assert!(!row.complete(span(171, 180), Path(8)));
         // Something that synchronises.
         row.interrupt();
         put(&mut row, (181, 182));
-        assert!(!row.complete((182, 190), Path(8)));
+        assert!(!row.complete(span(182, 190), Path(8)));
     }
 
     #[test]
     fn a_lock_for_each_operation_is_part_of_the_row() {
         let mut row = Row::default();
-        row.lock((90, 100));
+        row.lock(span(90, 100));
         put(&mut row, (100, 101));
-        assert!(!row.complete((101, 110), QUIET));
-        row.lock((120, 150));
+        assert!(!row.complete(span(101, 110), QUIET));
+        row.lock(span(120, 150));
         put(&mut row, (151, 152));
-        assert!(row.complete((152, 160), QUIET));
+        assert!(row.complete(span(152, 160), QUIET));
         // Computing before the lock.
-        row.lock((300, 310));
+        row.lock(span(300, 310));
         put(&mut row, (310, 311));
-        assert!(!row.complete((311, 320), QUIET));
+        assert!(!row.complete(span(311, 320), QUIET));
     }
 }

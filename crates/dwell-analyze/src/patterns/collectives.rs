@@ -439,7 +439,7 @@ impl Instances {
         if list.len() as u32 >= size
             && let Some(instance) = self.open.remove(&key)
         {
-            judge(world, instance, false, out);
+            judge(world, instance, Came::All, out);
         }
     }
 
@@ -452,7 +452,7 @@ impl Instances {
             self.open.extract_if(.., over).map(|(_, instance)| instance).collect();
         for instance in closed {
             self.partial += 1;
-            judge(at.world, instance, true, out);
+            judge(at.world, instance, Came::Some, out);
         }
     }
 
@@ -567,12 +567,19 @@ fn neighbours(world: &World, list: &[Arrival]) -> Vec<Option<Late>> {
     list.iter().map(last).collect()
 }
 
-/// Judges an instance. `partial` says that some members are missing.
-fn judge(world: &World, instance: Instance, partial: bool, out: &mut Answers) {
+/// Members of a collective that are in the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    All,
+    Some,
+}
+
+/// Judges an instance, given the members that came.
+fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     let Instance { arrivals: mut list, touches } = instance;
     list.sort_unstable_by_key(|it| (it.began, it.process, it.location));
     let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return };
-    if partial {
+    if came == Came::Some {
         for it in &list {
             let Arrival { location, account, .. } = *it;
             let what = Quantity::PartialCollectives;

@@ -38,7 +38,7 @@ use crate::engine::event::{Event, What};
 use crate::engine::exchange::{Answering, Answers, Asked, Asking, outboxes};
 use crate::engine::hash::Mixed;
 use crate::engine::here::Here;
-use crate::engine::locking::{Cut, LockKey, LockOwner, LockedCall, Waiting};
+use crate::engine::locking::{Cut, LockKey, LockMode, LockOwner, LockedCall, Waiting};
 use crate::engine::outstanding::{Class, Done, Known};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Floors, Pattern, Unjudged, Window};
@@ -70,8 +70,8 @@ pub(crate) struct Locks {
 /// Locks of a process.
 #[derive(Debug, Default)]
 struct Holder {
-    /// Locks that were requested and whose time of acquisition is not recorded; true for exclusive ones.
-    asked: HashMap<LockKey, bool, Mixed>,
+    /// Locks that were requested and whose time of acquisition is not recorded; with the mode of each.
+    asked: HashMap<LockKey, LockMode, Mixed>,
     /// Windows and targets with operations since a lock on them was requested.
     acted: HashSet<(RmaWinRef, ProcessNumber), Mixed>,
     /// Locks on all processes under which an operation was completed, which shows that every process has granted them.
@@ -85,10 +85,10 @@ struct Holder {
 /// Locks that an open call may have waited for.
 #[derive(Debug, Default)]
 struct Open {
-    /// Locks, true for exclusive ones, and the source of the time at which each was acquired.
-    locks: Vec<(LockKey, bool, Taken)>,
+    /// Locks with their modes, and the source of the time at which each was acquired.
+    locks: Vec<(LockKey, LockMode, Taken)>,
     /// The lock under which the call issued the first operation on a target since the lock was requested.
-    first: Option<(LockKey, bool, ProcessNumber)>,
+    first: Option<(LockKey, LockMode, ProcessNumber)>,
 }
 
 /// Source of the time at which a lock was acquired.
@@ -119,11 +119,11 @@ impl Pattern for Locks {
         let Some(holder) = self.holders.get_mut(here.process.index) else { return };
         let Some(open) = self.open.get_mut(here.location.number) else { return };
         match event.what {
-            What::LockRequested { key, exclusive } => {
-                holder.request(here, key, exclusive, open, out);
+            What::LockRequested { key, mode } => {
+                holder.request(here, key, mode, open, out);
             }
-            What::LockAcquired { key, exclusive } => {
-                acquire(here, event.time, key, exclusive, open, out);
+            What::LockAcquired { key, mode } => {
+                acquire(here, event.time, key, mode, open, out);
             }
             What::LockReleased { key } => holder.release(here, event.time, key, open, out),
             What::CompletedAtTarget { window } => holder.flush(here, window, open),
@@ -142,7 +142,7 @@ impl Pattern for Locks {
         }
         let of = |owner| {
             let key = LockKey { window, owner, lock: 0 };
-            holder.asked.get(&key).map(|exclusive| (key, *exclusive, target))
+            holder.asked.get(&key).map(|mode| (key, *mode, target))
         };
         let lock = of(LockOwner::Process(target)).or_else(|| of(LockOwner::All));
         let lock = lock.filter(|_| here.world.roles.get(frame.region).requests);
@@ -221,7 +221,7 @@ impl Holder {
         &mut self,
         here: &mut Here<'_>,
         key: LockKey,
-        exclusive: bool,
+        mode: LockMode,
         open: &mut Open,
         out: &mut Asking<'_, Telling>,
     ) {
@@ -229,11 +229,11 @@ impl Holder {
         if frame.traits.has(Traits::SAYS_WHEN) {
             return;
         }
-        tell(here, key, LockEvent::Request { time: frame.enter, exclusive }, out);
-        self.asked.insert(key, exclusive);
+        tell(here, key, LockEvent::Request { time: frame.enter, mode }, out);
+        self.asked.insert(key, mode);
         self.consent.remove(&key);
         here.note();
-        open.locks.push((key, exclusive, Taken::Said));
+        open.locks.push((key, mode, Taken::Said));
     }
 
     /// Notes that the open call released a lock.
@@ -254,9 +254,9 @@ impl Holder {
                 || ![LockOwner::All, LockOwner::Process(*target)].contains(&key.owner)
         });
         // No record said when the lock was acquired: it may have been in this call.
-        if let Some(exclusive) = self.asked.remove(&key) {
+        if let Some(mode) = self.asked.remove(&key) {
             here.note();
-            open.locks.push((key, exclusive, Taken::Before(time)));
+            open.locks.push((key, mode, Taken::Before(time)));
         }
     }
 
@@ -279,11 +279,11 @@ impl Holder {
                 }
         };
         let asked = self.asked.iter().filter(|(key, _)| is(key));
-        let mut keys: Vec<(LockKey, bool)> = asked.map(|(key, it)| (*key, *it)).collect();
+        let mut keys: Vec<(LockKey, LockMode)> = asked.map(|(key, it)| (*key, *it)).collect();
         keys.sort_unstable();
-        for (key, exclusive) in keys {
+        for (key, mode) in keys {
             here.note();
-            open.locks.push((key, exclusive, Taken::Said));
+            open.locks.push((key, mode, Taken::Said));
         }
     }
 
@@ -297,33 +297,33 @@ impl Holder {
     ) {
         let EndedCall { location, account, enter, leave, layer, .. } = *call;
         let mut released = leave;
-        let mut locks: Vec<(LockKey, bool)> = Vec::new();
-        for (key, exclusive, taken) in open.locks {
+        let mut locks: Vec<(LockKey, LockMode)> = Vec::new();
+        for (key, mode, taken) in open.locks {
             match taken {
                 Taken::AtLeave => {
-                    let acquired = LockEvent::Acquire { asked: enter, time: leave, exclusive };
+                    let acquired = LockEvent::Acquire { asked: enter, time: leave, mode };
                     tell(here, key, acquired, out);
                 }
                 Taken::Before(time) => released = time,
                 Taken::Said => {}
             }
-            if !locks.contains(&(key, exclusive)) {
-                locks.push((key, exclusive));
+            if !locks.contains(&(key, mode)) {
+                locks.push((key, mode));
             }
         }
-        if let Some((key, exclusive, target)) = open.first {
+        if let Some((key, mode, target)) = open.first {
             call.claimed = true;
             let until = leave;
-            let waiting = Waiting { location, account, enter, leave, until, exclusive };
+            let waiting = Waiting { location, account, enter, leave, until, mode };
             tell(here, key, LockEvent::Wait(waiting), out);
             let (class, known) = (Class::first(layer), Known::default());
             let done = vec![Done { target, start: enter, class, known }];
             call.locked.push(LockedCall { key, waiting, done, perhaps: Vec::new() });
         }
         match *locks.as_slice() {
-            [(key, exclusive)] => {
+            [(key, mode)] => {
                 let until = released;
-                let waiting = Waiting { location, account, enter, leave, until, exclusive };
+                let waiting = Waiting { location, account, enter, leave, until, mode };
                 tell(here, key, LockEvent::Wait(waiting), out);
                 let done = std::mem::take(&mut call.done);
                 let locked = self.needed(here, key, waiting, layer, done);
@@ -376,7 +376,7 @@ fn acquire(
     here: &mut Here<'_>,
     time: u64,
     key: LockKey,
-    exclusive: bool,
+    mode: LockMode,
     open: &mut Open,
     out: &mut Asking<'_, Telling>,
 ) {
@@ -384,10 +384,10 @@ fn acquire(
     here.note();
     // Records of other tools about acquiring stand at the enter, so the message is sent at the leave.
     if !frame.traits.has(Traits::SAYS_WHEN) {
-        return open.locks.push((key, exclusive, Taken::AtLeave));
+        return open.locks.push((key, mode, Taken::AtLeave));
     }
-    tell(here, key, LockEvent::Acquire { asked: frame.enter, time, exclusive }, out);
-    open.locks.push((key, exclusive, Taken::Said));
+    tell(here, key, LockEvent::Acquire { asked: frame.enter, time, mode }, out);
+    open.locks.push((key, mode, Taken::Said));
 }
 
 /// Sends a message to the owner of a lock.
@@ -411,9 +411,9 @@ impl Message for LockMessage {}
 #[derive(Clone, Copy, Debug)]
 enum LockEvent {
     /// A process requests the lock, and no record will say when it acquires it.
-    Request { time: u64, exclusive: bool },
+    Request { time: u64, mode: LockMode },
     /// A process that requested the lock in a call holds it from then on.
-    Acquire { asked: u64, time: u64, exclusive: bool },
+    Acquire { asked: u64, time: u64, mode: LockMode },
     /// The process has released the lock.
     Release { time: u64 },
     /// A call waited for the lock.
@@ -438,7 +438,7 @@ struct Hold {
     from: u64,
     begin: u64,
     end: u64,
-    exclusive: bool,
+    mode: LockMode,
     /// True if the begin of the hold is not recorded.
     inferred: bool,
 }
@@ -449,7 +449,7 @@ struct Epoch {
     process: ProcessNumber,
     request: u64,
     release: Option<u64>,
-    exclusive: bool,
+    mode: LockMode,
 }
 
 /// State of a lock at the shard that owns it.
@@ -485,7 +485,9 @@ impl Lock {
     fn hand_over(&mut self) {
         let mut ends: Vec<u64> = self.holds.iter().map(|hold| hold.end).collect();
         ends.sort_unstable();
-        for hold in self.holds.iter_mut().filter(|it| it.exclusive && !it.inferred) {
+        for hold in
+            self.holds.iter_mut().filter(|it| it.mode == LockMode::Exclusive && !it.inferred)
+        {
             let before = ends.partition_point(|end| *end <= hold.begin);
             let release = before.checked_sub(1).and_then(|last| ends.get(last));
             hold.from = release.map_or(hold.begin, |end| hold.asked.max(*end).min(hold.begin));
@@ -509,19 +511,19 @@ impl Family {
             settled.extend(lock.epochs.extract_if(.., over).map(|epoch| (epoch, owner)));
         }
         settled.sort_by_key(|(it, owner)| (it.release, it.process, *owner));
-        for (Epoch { process, request, release, exclusive }, owner) in settled {
+        for (Epoch { process, request, release, mode }, owner) in settled {
             let end = release.unwrap_or(u64::MAX);
             let of_all = self.locks.get(&LockOwner::All).map_or(0, |lock| lock.last_release);
             let Some(lock) = self.locks.get_mut(&owner) else { continue };
-            let begin = if exclusive {
+            let begin = if mode == LockMode::Exclusive {
                 request.max(lock.last_release).max(of_all)
             } else {
                 request.max(lock.exclusive_release)
             };
             let (asked, from, inferred) = (request, begin, true);
-            lock.holds.push(Hold { process, asked, from, begin, end, exclusive, inferred });
+            lock.holds.push(Hold { process, asked, from, begin, end, mode, inferred });
             lock.last_release = lock.last_release.max(end);
-            if exclusive {
+            if mode == LockMode::Exclusive {
                 lock.exclusive_release = lock.exclusive_release.max(end);
             }
         }
@@ -545,14 +547,14 @@ impl Family {
     fn covered(
         &self,
         (owner, process): (LockOwner, ProcessNumber),
-        exclusive: bool,
+        mode: LockMode,
         from: u64,
         until: u64,
     ) -> Covered {
         let mut cut: Vec<(u64, u64, ProcessNumber, bool)> = self
             .related(owner)
             .flat_map(|lock| &lock.holds)
-            .filter(|hold| hold.process != process && (exclusive || hold.exclusive))
+            .filter(|hold| hold.process != process && mode.excludes(hold.mode))
             .map(|hold| (hold.from.max(from), hold.end.min(until), hold.process, hold.inferred))
             .filter(|(begin, end, ..)| begin < end)
             .collect();
@@ -574,14 +576,14 @@ impl Family {
         }
         for question in questions {
             let Question { owner, process, waiting, waited } = question;
-            let Waiting { location, account, enter, leave, until, exclusive } = waiting;
+            let Waiting { location, account, enter, leave, until, mode } = waiting;
             let open = || floor < leave || self.is_open(owner, process, leave);
             let open = horizon != u64::MAX && open();
             if leave >= horizon || open {
                 self.questions.push(question);
                 continue;
             }
-            let covered = |until| self.covered((owner, process), exclusive, enter, until);
+            let covered = |until| self.covered((owner, process), mode, enter, until);
             if let Some(waited) = waited {
                 let left = |time: u64| time.saturating_sub(covered(enter + time).time);
                 let held = covered(leave).time;
@@ -641,12 +643,12 @@ impl Locks {
             let lock = family.locks.entry(key.owner).or_default();
             let open = |hold: &&mut Hold| hold.process == process && hold.end == u64::MAX;
             match what {
-                LockEvent::Request { time: request, exclusive } => {
-                    lock.epochs.push(Epoch { process, request, release: None, exclusive });
+                LockEvent::Request { time: request, mode } => {
+                    lock.epochs.push(Epoch { process, request, release: None, mode });
                 }
-                LockEvent::Acquire { asked, time: begin, exclusive } => {
+                LockEvent::Acquire { asked, time: begin, mode } => {
                     let (from, end, inferred) = (begin, u64::MAX, false);
-                    lock.holds.push(Hold { process, asked, from, begin, end, exclusive, inferred });
+                    lock.holds.push(Hold { process, asked, from, begin, end, mode, inferred });
                 }
                 LockEvent::Release { time } => {
                     let asked = |it: &&mut Epoch| it.process == process && it.release.is_none();

@@ -43,6 +43,7 @@ use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Pattern, Unjudged, Window};
 use crate::engine::process::Process;
 use crate::engine::quantity::Quantity;
+use crate::engine::regions::Span;
 use inbox::{After, Inbox, Waiter};
 use sent::{
     Arrived, Channel, MOST_KEPT, Polled, Posted, Probe, Receive, Replied, Replying, Sending, Sent,
@@ -368,5 +369,5 @@ fn hold(
         return None;
     }
     let done = std::mem::take(&mut call.done);
-    Some(here.process.held.ended(location, account, (enter, leave), done))
+    Some(here.process.held.ended(location, account, Span { begin: enter, end: leave }, done))
 }

@@ -1,5 +1,6 @@
 //! Answers questions about operations from the progress regions of their targets.
 
+use crate::archive::crowds::Room;
 use crate::archive::ids::ProcessNumber;
 use crate::archive::world::World;
 use crate::engine::outstanding::Known;
@@ -8,7 +9,7 @@ use crate::engine::regions::{Found, Request, Span, Visits};
 use crate::engine::transport::Outbox;
 use crate::engine::waited::Waited;
 use crate::patterns::progress::evidence::Found as FoundEvidence;
-use crate::patterns::progress::questions::{Ask, AskOne, Away, Seen, Served, Watch};
+use crate::patterns::progress::questions::{Ask, AskOne, Away, Rule, Seen, Served, Watch};
 use crate::patterns::progress::several::MOST_GAPS;
 
 /// Returns the visits of a target during an operation: by the regions that always progress, and by all that may.
@@ -41,10 +42,9 @@ pub(super) fn request(
     world: &World,
     (from, to): (ProcessNumber, ProcessNumber),
     start: u64,
-    when: (u64, u64),
+    Span { begin: enter, end: leave }: Span,
 ) -> Request {
     let latency = world.latency(from, to);
-    let (enter, leave) = when;
     let after = start.saturating_add(latency);
     Request { after, enter, leave, apart: latency.max(APART) }
 }
@@ -87,11 +87,11 @@ pub(super) fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
 pub(super) fn wait(
     sure: &Visits,
     wide: &Visits,
-    (enter, leave): (u64, u64),
-    crowded: bool,
+    Span { begin: enter, end: leave }: Span,
+    room: Room,
 ) -> (u64, u64, u32) {
     let (one, two) = (bounds(sure, enter), bounds(wide, enter));
-    let aligned = match sure.gaps > 0 && !(crowded && sure.gap < SLICE) {
+    let aligned = match sure.gaps > 0 && !(room == Room::Crowded && sure.gap < SLICE) {
         true => aligned(leave.saturating_sub(sure.last), sure.gap),
         false => 0,
     };
@@ -164,7 +164,7 @@ pub(super) fn answer(
     evidence: &mut FoundEvidence,
 ) -> Outcome<Option<Waited>> {
     let Ask { start, enter, leave, target, location, account, class } = *ask;
-    let request = request(world, (origin, target), start, (enter, leave));
+    let request = request(world, (origin, target), start, Span { begin: enter, end: leave });
     let known = Known::default();
     let (sure, wide) =
         match look_up(world, target_process, (request.after, request), known, horizon) {
@@ -185,8 +185,8 @@ pub(super) fn answer(
             _ => Outcome::Answered(None),
         };
     }
-    let crowded = world.system.is_crowded(target);
-    let (low, high, aligned) = wait(&sure, &wide, (enter, leave), crowded);
+    let (when, room) = (Span { begin: enter, end: leave }, world.system.room(target));
+    let (low, high, aligned) = wait(&sure, &wide, when, room);
     Outcome::Answered((high > 0).then_some(Waited {
         location,
         account,
@@ -211,7 +211,7 @@ pub(super) fn answer_one(
     away: &mut Outbox<Away>,
 ) -> Outcome<Served> {
     let AskOne { start, enter, leave, target, process, case, index, class, known } = *ask;
-    let request = request(world, (process, target), start, (enter, leave));
+    let request = request(world, (process, target), start, Span { begin: enter, end: leave });
     let (sure, wide) =
         match look_up(world, target_process, (request.after, request), known, horizon) {
             Outcome::Answered(visits) => visits,
@@ -226,20 +226,20 @@ pub(super) fn answer_one(
         }
     }
     let sides = [
-        (false, &target_process.sure, &sure, known.sure),
-        (true, &target_process.wide, &wide, known.wide),
+        (Rule::Sure, &target_process.sure, &sure, known.sure),
+        (Rule::Wide, &target_process.wide, &wide, known.wide),
     ];
-    for (side, regions, visits, known) in sides {
+    for (rule, regions, visits, known) in sides {
         let regions = if world.wide { regions } else { &target_process.sure };
         if visits.comes_and_goes(enter) {
             let gaps = regions.gaps(known, request, visits.last).take(MOST_GAPS + 1);
             for gap in gaps {
-                away.send(process, Away { process, case, index, wide: side, gap });
+                away.send(process, Away { process, case, index, rule, gap });
             }
         }
     }
-    let crowded = world.system.is_crowded(target);
-    Outcome::Answered(Served { process, case, index, sure, wide, crowded })
+    let room = world.system.room(target);
+    Outcome::Answered(Served { process, case, index, sure, wide, room })
 }
 
 /// Returns the region that has served an operation in flight, if there is one.

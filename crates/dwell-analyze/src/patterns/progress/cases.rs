@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::locking::{LockKey, LockedCall, Waiting};
@@ -12,7 +13,7 @@ use crate::engine::transport::Outbox;
 use crate::engine::waited::Waited;
 use crate::patterns::progress::answers::wait;
 use crate::patterns::progress::evidence::{Key, Ledger};
-use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Served};
+use crate::patterns::progress::questions::{Ask, AskOne, Away, Questions, Rule, Served};
 use crate::patterns::progress::several::{Gaps, uncovered};
 
 /// Waits for progress of a process.
@@ -34,29 +35,38 @@ pub(super) struct Case {
     pub(super) length: u64,
     pub(super) missing: u32,
     pub(super) targets: Vec<Target>,
-    /// Intervals in which targets that came and went were away: index of the target, and true if calls count that may
-    /// or may not progress operations of others.
-    pub(super) away: Vec<(u32, bool, Span)>,
+    /// Intervals in which targets that came and went were away: index of the target, and the calls of the target
+    /// that count.
+    pub(super) away: Vec<(u32, Rule, Span)>,
     /// The lock, if the call acquired one. Contention comes first.
     pub(super) lock: Option<(LockKey, Waiting)>,
+}
+
+/// Need of a call for one of its targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Need {
+    /// The call may have ended without the target.
+    Perhaps,
+    /// The call cannot have ended without the target.
+    Certain,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) process: ProcessNumber,
     pub(super) class: Class,
-    /// True if the call cannot have ended without this target.
-    pub(super) certain: bool,
+    /// Need of the call for this target.
+    pub(super) need: Need,
     pub(super) sure: Visits,
     pub(super) wide: Visits,
-    pub(super) crowded: bool,
+    pub(super) room: Room,
 }
 
 impl Target {
     /// Creates a target that has not answered.
-    pub(super) fn new(process: ProcessNumber, class: Class, certain: bool) -> Self {
+    pub(super) fn new(process: ProcessNumber, class: Class, need: Need) -> Self {
         let (sure, wide) = (Visits::NONE, Visits::NONE);
-        Self { process, class, certain, sure, wide, crowded: false }
+        Self { process, class, need, sure, wide, room: Room::Enough }
     }
 }
 
@@ -75,7 +85,7 @@ impl Origin {
         &mut self,
         (process, location): (ProcessNumber, LocationNumber),
         (account, length): (Account, u64),
-        (enter, leave): (u64, u64),
+        Span { begin: enter, end: leave }: Span,
         done: &[Done],
         out: &mut Questions,
     ) {
@@ -101,7 +111,7 @@ impl Origin {
         let (mut targets, mut missing) = (Vec::with_capacity(last.len()), 0);
         for (index, one) in (0..).zip(last.values()) {
             let Done { target, start, class, known } = *one;
-            targets.push(Target::new(target, class, true));
+            targets.push(Target::new(target, class, Need::Certain));
             missing += 1;
             let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
             out.ones.send(target, ask);
@@ -121,12 +131,12 @@ impl Origin {
         let LockedCall { key, waiting, done, perhaps } = call;
         let Waiting { location, account, enter, leave, .. } = waiting;
         // Of several operations to one target, the last one decides.
-        let mut last: BTreeMap<ProcessNumber, (Done, bool)> = BTreeMap::new();
-        let certain = done.iter().map(|one| (*one, true));
-        for (one, certain) in certain.chain(perhaps.iter().map(|one| (*one, false))) {
-            let known = last.entry(one.target).or_insert((one, certain));
-            if certain && known.0.start <= one.start {
-                *known = (one, certain);
+        let mut last: BTreeMap<ProcessNumber, (Done, Need)> = BTreeMap::new();
+        let certain = done.iter().map(|one| (*one, Need::Certain));
+        for (one, need) in certain.chain(perhaps.iter().map(|one| (*one, Need::Perhaps))) {
+            let known = last.entry(one.target).or_insert((one, need));
+            if need == Need::Certain && known.0.start <= one.start {
+                *known = (one, need);
             }
         }
         last.remove(&process);
@@ -135,9 +145,9 @@ impl Origin {
         }
         let case = self.cases.next();
         let mut targets = Vec::with_capacity(last.len());
-        for (index, (one, certain)) in (0..).zip(last.into_values()) {
+        for (index, (one, need)) in (0..).zip(last.into_values()) {
             let Done { target, start, class, known } = one;
-            targets.push(Target::new(target, class, certain));
+            targets.push(Target::new(target, class, need));
             let ask = AskOne { start, enter, leave, target, process, case, index, class, known };
             ones.send(target, ask);
         }
@@ -150,7 +160,7 @@ impl Origin {
     /// Records when one of several targets was away.
     pub(super) fn note_away(&mut self, away: &Away) {
         if let Some(case) = self.cases.get_mut(away.case) {
-            case.away.push((away.index, away.wide, away.gap));
+            case.away.push((away.index, away.rule, away.gap));
         }
     }
 
@@ -161,7 +171,7 @@ impl Origin {
     ) -> Option<(Waited, Option<(LockKey, Waiting)>)> {
         let case = self.cases.get_mut(served.case)?;
         let target = case.targets.get_mut(served.index as usize)?;
-        (target.sure, target.wide, target.crowded) = (served.sure, served.wide, served.crowded);
+        (target.sure, target.wide, target.room) = (served.sure, served.wide, served.room);
         case.missing = case.missing.saturating_sub(1);
         if case.missing > 0 {
             return None;
@@ -221,35 +231,38 @@ impl Cases {
 /// Applies the rules for one and for several targets.
 fn judge(case: &Case) -> Option<Waited> {
     let (enter, leave) = (case.enter, case.leave);
-    let several = |certain: bool| {
-        let asked = |it: &&(u32, &Target)| !certain || it.1.certain;
+    let several = |least: Need| {
+        let asked = |it: &&(u32, &Target)| it.1.need >= least;
         let targets: Vec<(u32, &Target)> = (0..).zip(&case.targets).collect();
-        let bounds = |wide: bool| {
-            let of = |it: &Target| if wide { it.wide } else { it.sure };
+        let bounds = |rule: Rule| {
+            let of = |it: &Target| match rule {
+                Rule::Sure => it.sure,
+                Rule::Wide => it.wide,
+            };
             let visits: Vec<Visits> = targets.iter().filter(asked).map(|it| of(it.1)).collect();
             let low = uncovered(enter, leave, visits.iter().map(|it| it.first));
             let mut gaps = Gaps::default();
             for (index, target) in targets.iter().filter(asked) {
-                let own = case.away.iter().filter(|it| (it.0, it.1) == (*index, wide));
+                let own = case.away.iter().filter(|it| (it.0, it.1) == (*index, rule));
                 gaps.add(enter, &of(target), own.map(|it| it.2));
             }
             (low, gaps.time(enter).max(low))
         };
-        let (sure, wide) = (bounds(false), bounds(true));
+        let (sure, wide) = (bounds(Rule::Sure), bounds(Rule::Wide));
         (sure.0.min(wide.0), sure.1.max(wide.1))
     };
-    let certain: Vec<&Target> = case.targets.iter().filter(|it| it.certain).collect();
+    let certain: Vec<&Target> = case.targets.iter().filter(|it| it.need == Need::Certain).collect();
     let (mut low, mut high, mut aligned) = match certain.as_slice() {
-        [only] => wait(&only.sure, &only.wide, (enter, leave), only.crowded),
+        [only] => wait(&only.sure, &only.wide, Span { begin: enter, end: leave }, only.room),
         _ => {
-            let (low, high) = several(true);
+            let (low, high) = several(Need::Certain);
             (low, high, 0)
         }
     };
     let all: Vec<&Target> = case.targets.iter().collect();
     let mut blamed = &certain;
     if certain.len() < all.len() {
-        let wider = several(false);
+        let wider = several(Need::Perhaps);
         if certain.is_empty() {
             low = wider.0;
         }

@@ -57,6 +57,7 @@ use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
+use crate::engine::regions::Span;
 use crate::engine::transport::{Inbox, Outbox};
 use crate::engine::waited::Waited;
 use answers::{APART, Outcome, answer, answer_one, look_for};
@@ -142,7 +143,7 @@ impl Pattern for Progress {
             return;
         }
         let of = (account, leave - enter);
-        origin.ask_many((me, location), of, (enter, leave), &call.done, out.own);
+        origin.ask_many((me, location), of, Span { begin: enter, end: leave }, &call.done, out.own);
     }
 
     fn paused(

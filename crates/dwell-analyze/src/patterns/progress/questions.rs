@@ -2,6 +2,7 @@
 
 use otf2::id::RmaWinRef;
 
+use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
@@ -59,14 +60,23 @@ pub(crate) struct AskOne {
 
 impl Message for AskOne {}
 
+/// Calls of a target that count as progress of operations of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Only calls that always progress.
+    Sure,
+    /// Also calls that may or may not progress.
+    Wide,
+}
+
 /// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Away {
     pub(super) process: ProcessNumber,
     pub(super) case: u32,
     pub(super) index: u32,
-    /// True if calls count that may or may not progress operations of others.
-    pub(super) wide: bool,
+    /// Calls of the target that count.
+    pub(super) rule: Rule,
     pub(super) gap: Span,
 }
 
@@ -80,8 +90,8 @@ pub(crate) struct Served {
     pub(super) index: u32,
     pub(super) sure: Visits,
     pub(super) wide: Visits,
-    /// True if the target shares cores with other processes because its node has too few.
-    pub(super) crowded: bool,
+    /// Room of the target on the cores of its node.
+    pub(super) room: Room,
 }
 
 impl Message for Served {}
@@ -116,6 +126,6 @@ impl AskOne {
     pub(super) fn unanswered(&self) -> Served {
         let Self { process, case, index, .. } = *self;
         let nothing = Visits::NONE;
-        Served { process, case, index, sure: nothing, wide: nothing, crowded: false }
+        Served { process, case, index, sure: nothing, wide: nothing, room: Room::Enough }
     }
 }
