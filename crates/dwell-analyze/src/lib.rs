@@ -54,6 +54,7 @@ use output::tree::Tree;
 use output::{Replayed, division, findings, notes, report};
 
 use crate::archive::ids::{Ordinal, PartyNumber};
+use crate::archive::time::Time;
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -218,7 +219,7 @@ pub fn analyze(
     }
     let length = defs.clock().map_or(0, |clock| {
         let end = clock.global_offset.saturating_add(clock.trace_length);
-        world.clock.nanoseconds(end)
+        world.clock.time(otf2::id::Time(end)).since(Time::BEGIN)
     });
     let plan = replay::Plan { memory: options.memory, cut: options.cut, length };
     let replayed: Replayed = replay::replay(&threads, archive, &world, plan, progress);
@@ -382,8 +383,8 @@ impl Analysis {
     /// events.
     pub fn length(&self) -> u64 {
         let locations = || self.replayed.locations().filter(|location| location.events > 0);
-        let first = locations().filter_map(|location| location.first).min().unwrap_or(0);
-        locations().map(|location| location.now).max().unwrap_or(0).saturating_sub(first)
+        let first = locations().filter_map(|location| location.first).min().unwrap_or(Time::BEGIN);
+        locations().map(|location| location.now).max().unwrap_or(Time::BEGIN).since(first)
     }
 
     /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it

@@ -10,4 +10,5 @@ pub(crate) mod names;
 pub(crate) mod parties;
 pub(crate) mod roles;
 pub(crate) mod system;
+pub(crate) mod time;
 pub(crate) mod world;

@@ -15,6 +15,7 @@ use crate::archive::memory::static_memory;
 use crate::archive::parties::Parties;
 use crate::archive::roles::{LeftOut, Roles};
 use crate::archive::system::System;
+use crate::archive::time::Time;
 
 /// Converts timestamps of the archive to nanoseconds since its beginning.
 #[derive(Clone, Copy, Debug)]
@@ -34,23 +35,24 @@ impl Clock {
         }
     }
 
-    /// Converts ticks to nanoseconds. The conversion is monotonic.
+    /// Converts a time of the archive, which is in ticks. The conversion is monotonic.
     #[inline]
-    pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
-        let ticks = ticks.saturating_sub(self.offset);
+    pub(crate) fn time(self, ticks: otf2::id::Time) -> Time {
+        let ticks = ticks.0.saturating_sub(self.offset);
         if self.resolution == NANOSECONDS {
-            return ticks;
+            return Time(ticks);
         }
         let exact = u128::from(ticks) * u128::from(NANOSECONDS) / u128::from(self.resolution);
-        u64::try_from(exact).unwrap_or(u64::MAX)
+        Time(u64::try_from(exact).unwrap_or(u64::MAX))
     }
 }
 
 impl Clock {
-    /// Returns the last tick that is not after a time in nanoseconds.
-    pub(crate) fn ticks(self, nanoseconds: u64) -> u64 {
-        let exact = u128::from(nanoseconds) * u128::from(self.resolution) / u128::from(NANOSECONDS);
-        u64::try_from(exact).unwrap_or(u64::MAX).saturating_add(self.offset)
+    /// Returns the last time of the archive that is not after a point in time.
+    pub(crate) fn ticks(self, time: Time) -> otf2::id::Time {
+        let exact = u128::from(time.0) * u128::from(self.resolution) / u128::from(NANOSECONDS);
+        let ticks = u64::try_from(exact).unwrap_or(u64::MAX);
+        otf2::id::Time(ticks.saturating_add(self.offset))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages that carry waits to the call paths on which they are booked.
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
@@ -13,7 +14,7 @@ pub(crate) struct Booking {
     pub(crate) what: Quantity,
     pub(crate) amount: u64,
     /// Start of the wait in nanoseconds.
-    pub(crate) begin: u64,
+    pub(crate) begin: Time,
     /// Process that was waited for, if it is known.
     pub(crate) blamed: Option<ProcessNumber>,
     /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.

@@ -6,6 +6,7 @@ use otf2::id::RmaWinRef;
 use otf2::{Attribute, List};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::location::Frame;
 use crate::engine::locking::LockedCall;
@@ -31,11 +32,11 @@ pub(crate) struct Issued<'a> {
 pub(crate) struct CompletedCall {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
+    pub(crate) enter: Time,
+    pub(crate) leave: Time,
     pub(crate) target: ProcessNumber,
     /// Enter of the call that issued the operation.
-    pub(crate) start: u64,
+    pub(crate) start: Time,
     pub(crate) class: Class,
 }
 
@@ -47,8 +48,8 @@ pub(crate) struct EndedCall {
     pub(crate) operation: Option<Operation>,
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
+    pub(crate) enter: Time,
+    pub(crate) leave: Time,
     /// Operations that the call completed and that no pattern has taken yet.
     pub(crate) done: Vec<Done>,
     /// True if the call waited for something else first, so that `done` does not explain it.

@@ -8,13 +8,14 @@ use otf2::{Attribute, List};
 
 use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role};
+use crate::archive::time::Time;
 use crate::engine::locking::{LockKey, LockMode};
 
 /// An event of a location, beside those that enter or leave calls and those that issue or complete operations at their
 /// origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event<'a> {
-    pub(crate) time: u64,
+    pub(crate) time: Time,
     pub(crate) what: What<'a>,
 }
 
@@ -33,7 +34,7 @@ pub(crate) enum What<'a> {
     /// The message of a request has been sent.
     SendCompleted { request: u64 },
     /// A call posted a receive. `enter` is the enter of that call.
-    ReceivePosted { request: u64, enter: u64 },
+    ReceivePosted { request: u64, enter: Time },
     /// A call received a message, through a request or not.
     Received { request: Option<u64>, message: Option<Received> },
     /// A request was cancelled.
@@ -41,7 +42,7 @@ pub(crate) enum What<'a> {
     /// A judged call took part in a collective.
     Collective(Collective),
     /// A call began a non-blocking collective. `enter` is the enter of that call.
-    CollectiveBegun { request: u64, enter: u64, among: Among },
+    CollectiveBegun { request: u64, enter: Time, among: Among },
     /// A call completed a non-blocking collective.
     CollectiveCompleted { context: ContextNumber, way: Way, root: CollectiveRoot, request: u64 },
     /// A call requested a lock.
@@ -73,7 +74,7 @@ pub(crate) struct Received {
     /// not recorded.
     pub(crate) skipped: u64,
     /// Enter of the call.
-    pub(crate) enter: u64,
+    pub(crate) enter: Time,
 }
 
 /// A collective that a call took part in.

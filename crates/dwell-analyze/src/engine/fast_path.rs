@@ -10,6 +10,7 @@ use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
+use crate::archive::time::Time;
 use crate::engine::accounts::{Account, Distance, Layout, OperationEnd, Sort, size};
 use crate::engine::call::CompletedCall;
 use crate::engine::exchange::Asking;
@@ -28,7 +29,7 @@ pub(crate) struct Leaf {
     traits: Traits,
     region: RegionRef,
     site: CallingContextRef,
-    enter: u64,
+    enter: Time,
     /// The operation that the call issued. If it only completed one, just the window and the number are valid.
     pub(crate) issue: Issue,
 }
@@ -79,7 +80,7 @@ impl Leaf {
         traits: Traits(0),
         region: RegionRef::UNDEFINED,
         site: CallingContextRef::UNDEFINED,
-        enter: 0,
+        enter: Time::BEGIN,
         issue: Issue {
             kind: Kind::Get,
             returns: false,
@@ -105,7 +106,7 @@ const ORDINARY: Traits = Traits(
 impl<P: Pattern> Player<'_, P> {
     /// Begins a call. Threads of one process share facts in the order of time, so their calls are ordinary ones.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
+    pub(crate) fn enter(&mut self, time: Time, region: RegionRef, site: CallingContextRef) {
         self.unfold();
         let traits = self.here.world.roles.traits(region);
         if self.here.process.alone && !traits.has(ORDINARY) {
@@ -196,7 +197,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Ends a call. If it is the open leaf, everything about it is booked here.
     #[inline(always)]
-    pub(crate) fn fold_leave(&mut self, time: u64, region: RegionRef) -> bool {
+    pub(crate) fn fold_leave(&mut self, time: Time, region: RegionRef) -> bool {
         if self.leaf.act == Act::Absent || self.leaf.region != region {
             return false;
         }
@@ -206,7 +207,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     #[inline(always)]
-    fn book_leaf(&mut self, time: u64) {
+    fn book_leaf(&mut self, time: Time) {
         let Leaf { enter, region, site, traits, .. } = self.leaf;
         let length = time - enter;
         let lane = &mut *self.here.location;
@@ -242,7 +243,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Books a call that issued an operation. Returns `true` if it was judged and acted on its own process.
     #[inline(always)]
-    fn book_issue(&mut self, time: u64, path: Path, judged: bool) -> bool {
+    fn book_issue(&mut self, time: Time, path: Path, judged: bool) -> bool {
         let (enter, issue) = (self.leaf.enter, self.leaf.issue);
         let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
         let counts = judged || !self.leaf.traits.has(Traits::CALL);
@@ -276,7 +277,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Books a call that has no records.
     #[inline(always)]
-    fn book_nothing(&mut self, time: u64, path: Path, judged: bool) {
+    fn book_nothing(&mut self, time: Time, path: Path, judged: bool) {
         let account = self.charge_function(time, path);
         if judged && self.leaf.traits.has(Traits::ROWS) {
             self.synchronise(account, time, path);
@@ -285,7 +286,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Books a call that issued no operation.
     #[inline(always)]
-    fn book_other(&mut self, time: u64, path: Path, judged: bool) {
+    fn book_other(&mut self, time: Time, path: Path, judged: bool) {
         if self.leaf.act != Act::Completed {
             return self.book_nothing(time, path, judged);
         }
@@ -310,7 +311,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Adds the time of the call to the account of its function, if it is a runtime call and not part of a judged one.
     #[inline(always)]
-    fn charge_function(&mut self, time: u64, path: Path) -> Account {
+    fn charge_function(&mut self, time: Time, path: Path) -> Account {
         if !self.leaf.traits.has(Traits::CALL) || self.here.location.judged != 0 {
             return Account::NONE;
         }
@@ -320,7 +321,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Asks the target of the operation that the call issued, or keeps the operation as outstanding.
     #[inline(always)]
-    fn issue_leaf(&mut self, account: Account, time: u64, class: Class, target: ProcessNumber) {
+    fn issue_leaf(&mut self, account: Account, time: Time, class: Class, target: ProcessNumber) {
         let Leaf { enter, act, issue: Issue { returns, window, id, .. }, .. } = self.leaf;
         let complete = act == Act::Done;
         if complete && returns {
@@ -340,7 +341,7 @@ impl<P: Pattern> Player<'_, P> {
     #[inline(never)]
     fn book_issue_apart(
         &mut self,
-        time: u64,
+        time: Time,
         path: Path,
         class: Class,
         target: ProcessNumber,
@@ -361,7 +362,7 @@ impl<P: Pattern> Player<'_, P> {
     /// Ends rows of operations at the location.
     #[cold]
     #[inline(never)]
-    fn synchronise(&mut self, account: Account, time: u64, path: Path) {
+    fn synchronise(&mut self, account: Account, time: Time, path: Path) {
         let Leaf { traits, enter, .. } = self.leaf;
         self.here.location.paths.synchronise(
             traits,
@@ -377,7 +378,7 @@ impl<P: Pattern> Player<'_, P> {
         account: Account,
         Span { begin: enter, end: leave }: Span,
         target: ProcessNumber,
-        start: u64,
+        start: Time,
         class: Class,
     ) {
         let location = self.here.location.number;

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
 use crate::engine::regions::Span;
@@ -32,8 +33,8 @@ pub(crate) struct Remainder {
     pub(crate) process: ProcessNumber,
     /// Number of the call among those that are held.
     pub(crate) number: u32,
-    pub(crate) from: u64,
-    pub(crate) until: u64,
+    pub(crate) from: Time,
+    pub(crate) until: Time,
 }
 
 impl Message for Remainder {}
@@ -93,7 +94,7 @@ impl Held {
 
     /// Records that a call which has ended waited for something else until a time, and adds partners that it may have
     /// waited for since then.
-    pub(crate) fn waited_until(&mut self, number: u32, until: u64, partners: Vec<Done>) {
+    pub(crate) fn waited_until(&mut self, number: u32, until: Time, partners: Vec<Done>) {
         if let Some(it) = self.open.get_mut(&number) {
             it.done.extend(partners);
             let rest = Span { begin: until, end: it.when.end };
@@ -126,11 +127,11 @@ impl Held {
 
     /// Returns the earliest time from which progress regions are still needed: the start of an operation that has yet
     /// to ask for the region that served it, or the enter of its call.
-    pub(crate) fn start(&self) -> u64 {
+    pub(crate) fn start(&self) -> Time {
         let of = |it: &Call| {
             let unknown = |it: &&Done| it.known.sure.is_none() || it.known.wide.is_none();
-            it.done.iter().filter(unknown).map(|it| it.start).fold(it.when.begin, u64::min)
+            it.done.iter().filter(unknown).map(|it| it.start).fold(it.when.begin, Time::min)
         };
-        self.open.values().map(of).min().unwrap_or(u64::MAX)
+        self.open.values().map(of).min().unwrap_or(Time::END)
     }
 }

@@ -6,6 +6,7 @@
 //! which waits become known.
 
 use crate::archive::ids::ProcessNumber;
+use crate::archive::time::Time;
 
 /// The longest of some waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub(crate) struct Longest {
     /// Length in nanoseconds, by the upper bound if there are two; 0 if there is no wait.
     pub(crate) amount: u64,
     /// Start of the wait in nanoseconds.
-    pub(crate) begin: u64,
+    pub(crate) begin: Time,
     /// Process that was waited for, or [`ProcessNumber::UNKNOWN`].
     pub(crate) partner: ProcessNumber,
     /// Window that the operation acted on, or [`NOTHING`].
@@ -26,7 +27,7 @@ pub(crate) const NOTHING: u16 = u16::MAX;
 impl Longest {
     /// Stands for no wait.
     pub(crate) const NONE: Self =
-        Self { amount: 0, begin: u64::MAX, partner: ProcessNumber::UNKNOWN, window: NOTHING };
+        Self { amount: 0, begin: Time::END, partner: ProcessNumber::UNKNOWN, window: NOTHING };
 
     /// Keeps the longer of two waits.
     #[inline]
@@ -51,7 +52,7 @@ impl WaitingCalls {
 
     /// Describes a single call that waited.
     #[inline]
-    pub(crate) fn one(amount: u64, begin: u64, partner: Option<ProcessNumber>) -> Self {
+    pub(crate) fn one(amount: u64, begin: Time, partner: Option<ProcessNumber>) -> Self {
         let partner = partner.unwrap_or(ProcessNumber::UNKNOWN);
         Self { count: 1, longest: Longest { amount, begin, partner, window: NOTHING } }
     }

@@ -5,6 +5,7 @@ use otf2::read::EventReader;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
+use crate::archive::time::Time;
 use crate::engine::accounts::Moved;
 use crate::engine::outstanding::Done;
 use crate::engine::paths::{Path, Paths};
@@ -15,7 +16,7 @@ use crate::engine::told::Awaited;
 /// A call that was entered and not yet left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    pub(crate) enter: u64,
+    pub(crate) enter: Time,
     /// Time in calls made from this one that have ended.
     pub(crate) inside: u64,
     pub(crate) path: Path,
@@ -45,7 +46,7 @@ impl Frame {
 
     /// A frame without a call.
     pub(crate) const EMPTY: Self = Self {
-        enter: 0,
+        enter: Time::BEGIN,
         inside: 0,
         path: Path::TOP,
         region: RegionRef::UNDEFINED,
@@ -95,9 +96,9 @@ pub(crate) struct Location {
     /// Number of judged calls that issued operations and were not read on the fast path.
     pub(crate) slow_calls: u64,
     /// Time of the last event in nanoseconds.
-    pub(crate) now: u64,
+    pub(crate) now: Time,
     /// Time of the first event in nanoseconds.
-    pub(crate) first: Option<u64>,
+    pub(crate) first: Option<Time>,
     /// Number of events that [`Self::count`] has counted, and number of events read once the source is closed.
     pub(crate) events: u64,
     pub(crate) read: u64,
@@ -105,7 +106,7 @@ pub(crate) struct Location {
     pub(crate) window: Option<(RmaWinRef, ContextNumber, u16)>,
     pub(crate) damage: Damage,
     /// Time since which recording is off, and the past intervals in which it was off.
-    pub(crate) off: Option<u64>,
+    pub(crate) off: Option<Time>,
     pub(crate) gaps: Vec<Span>,
     pub(crate) cut: Cut,
 }
@@ -149,7 +150,7 @@ impl Location {
             neighbours: None,
             in_calls: 0,
             slow_calls: 0,
-            now: 0,
+            now: Time::BEGIN,
             first: None,
             events: 0,
             read: 0,
@@ -172,7 +173,7 @@ impl Location {
     }
 
     /// Returns the start of the polling loop over memory tests that is still going on, if there is one.
-    pub(crate) fn tests_memory_since(&self) -> Option<u64> {
+    pub(crate) fn tests_memory_since(&self) -> Option<Time> {
         let run = self.polls.as_ref().filter(|run| run.tests_memory)?;
         let is_caller = |frame: &Frame| frame.enter == run.last.caller;
         let caller = self.stack.iter().rev().find(|frame| is_caller(frame))?;
@@ -181,8 +182,8 @@ impl Location {
 
     /// Returns the time that the location has spent computing before the judged call that is open, in nanoseconds since
     /// its first event.
-    pub(crate) fn computed_before(&self, enter: u64) -> u64 {
-        enter.saturating_sub(self.first.unwrap_or(enter)).saturating_sub(self.in_calls)
+    pub(crate) fn computed_before(&self, enter: Time) -> u64 {
+        enter.since(self.first.unwrap_or(enter)).saturating_sub(self.in_calls)
     }
 
     pub(crate) fn ended(&self) -> bool {

@@ -3,6 +3,7 @@
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
@@ -57,10 +58,10 @@ impl LockKey {
 pub(crate) struct Waiting {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
+    pub(crate) enter: Time,
+    pub(crate) leave: Time,
     /// Time until which the call waited for the lock: its leave, or the release of the lock.
-    pub(crate) until: u64,
+    pub(crate) until: Time,
     pub(crate) mode: LockMode,
 }
 

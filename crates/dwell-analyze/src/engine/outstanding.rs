@@ -10,6 +10,7 @@ use dwell_model::layer::Layer;
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::hash::Mixed;
 use crate::engine::matrix::Kind;
 use crate::engine::regions::Span;
@@ -121,7 +122,7 @@ pub(crate) struct Op {
     pub(crate) window: RmaWinRef,
     pub(crate) target: ProcessNumber,
     /// Enter of the call that issued the operation.
-    pub(crate) start: u64,
+    pub(crate) start: Time,
     pub(crate) class: Class,
     /// True if completion at the origin waits for the target.
     pub(crate) returns: bool,
@@ -133,7 +134,7 @@ pub(crate) struct Op {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) target: ProcessNumber,
-    pub(crate) start: u64,
+    pub(crate) start: Time,
     pub(crate) class: Class,
     pub(crate) known: Known,
 }

@@ -19,6 +19,7 @@
 use std::fmt::Debug;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
@@ -111,7 +112,7 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         &mut self,
         world: &World,
         process: &Process,
-        horizon: u64,
+        horizon: Time,
         out: &mut Asking<'_, Self::Questions>,
     ) -> Floors {
         let _ = (world, process, horizon, out);
@@ -136,9 +137,9 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         at: &mut Window<'_>,
         answered: <Self::Answers as Outboxes>::Inboxes,
         common: &mut Answered,
-    ) -> u64 {
+    ) -> Time {
         let _ = (at, answered, common);
-        u64::MAX
+        Time::END
     }
 
     /// Returns what this shard found that other shards need to know.
@@ -194,15 +195,15 @@ impl Facts for () {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Floors {
     /// No later question asks for a progress region that ended at or before this time.
-    pub(crate) regions: u64,
+    pub(crate) regions: Time,
     /// No lock call that is open or not judged began before this time.
-    pub(crate) locks: u64,
+    pub(crate) locks: Time,
     /// Time of the earliest event that was read last at a location which has more.
-    pub(crate) next: u64,
+    pub(crate) next: Time,
 }
 
 impl Floors {
-    pub(crate) const TOP: Self = Self { regions: u64::MAX, locks: u64::MAX, next: u64::MAX };
+    pub(crate) const TOP: Self = Self { regions: Time::END, locks: Time::END, next: Time::END };
 
     pub(crate) fn min(self, other: Self) -> Self {
         Self {
@@ -218,7 +219,7 @@ pub(crate) struct Window<'a> {
     pub(crate) world: &'a World,
     pub(crate) processes: &'a mut Owned<ProcessNumber, Process>,
     /// Every event before this time has been read.
-    pub(crate) horizon: u64,
+    pub(crate) horizon: Time,
     pub(crate) floors: Floors,
     /// For each process whether it has no events left. Given only if that has changed since the last window.
     pub(crate) ended: Option<&'a [bool]>,

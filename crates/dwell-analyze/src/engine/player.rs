@@ -11,6 +11,7 @@ use otf2::{Attribute, Event, List};
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::{Traits, is_numbered};
+use crate::archive::time::Time;
 use crate::archive::world::number;
 use crate::engine::accounts::{self, Account, Distance, Moved, OperationEnd, Sort};
 use crate::engine::call::{EndedCall, Issued};
@@ -35,7 +36,7 @@ pub(crate) struct Player<'a, P: Pattern> {
     /// Outboxes of the patterns, and of the engine.
     pub(crate) own: &'a mut P::Questions,
     pub(crate) common: &'a mut Questions,
-    pub(crate) horizon: u64,
+    pub(crate) horizon: Time,
     /// Scratch space for completed operations.
     pub(crate) ops: &'a mut Vec<Op>,
     /// The innermost call while it has made no other call. It is not on the stack.
@@ -46,7 +47,7 @@ impl<P: Pattern> Visitor for Player<'_, P> {
     #[inline(always)]
     fn event(&mut self, record: EventRecord<'_>) -> ControlFlow<()> {
         // A clock that runs backwards counts as standing still.
-        let time = self.here.world.clock.nanoseconds(record.time.0).max(self.here.location.now);
+        let time = self.here.world.clock.time(record.time).max(self.here.location.now);
         self.here.location.now = time;
         match record.event {
             Event::Enter(it) => {
@@ -119,7 +120,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Puts a call on the stack.
     #[inline(always)]
-    pub(crate) fn open(&mut self, time: u64, region: RegionRef, site: CallingContextRef) {
+    pub(crate) fn open(&mut self, time: Time, region: RegionRef, site: CallingContextRef) {
         let traits = self.here.world.roles.traits(region);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         let lane = &mut *self.here.location;
@@ -149,7 +150,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     #[inline(never)]
-    fn leave(&mut self, time: u64, region: RegionRef) {
+    fn leave(&mut self, time: Time, region: RegionRef) {
         self.unfold();
         while self.here.location.stack.last().is_some_and(|frame| frame.setting) {
             self.close(time);
@@ -198,7 +199,7 @@ impl<P: Pattern> Player<'_, P> {
     /// Makes the call of this region the innermost one, if it is open at all.
     #[cold]
     #[inline(never)]
-    fn unwind(&mut self, time: u64, region: RegionRef) -> bool {
+    fn unwind(&mut self, time: Time, region: RegionRef) -> bool {
         self.here.location.damage.unmatched += 1;
         if !self.here.location.stack.iter().any(|frame| frame.region == region) {
             return false;
@@ -211,7 +212,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Ends the innermost call.
     #[inline(always)]
-    pub(crate) fn close(&mut self, time: u64) {
+    pub(crate) fn close(&mut self, time: Time) {
         let lane = &mut *self.here.location;
         let Some(frame) = lane.stack.pop() else { return };
         let length = time - frame.enter;
@@ -278,7 +279,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Checks whether the operation of a call that has ended is in a row with others.
     #[inline(never)]
-    fn follow(&mut self, frame: &Frame, account: Account, time: u64) {
+    fn follow(&mut self, frame: &Frame, account: Account, time: Time) {
         let target = frame.first.map(|it| it.1).filter(|it| *it != self.here.process.index);
         if let Some(target) = target.filter(|_| frame.traits.has(Traits::ONE_SIDED)) {
             let end = self.here.location.moved.end;
@@ -304,7 +305,7 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Ends a call about which something was noted, or whose function may wait for something, before patterns judge it.
     #[inline(never)]
-    fn end(&mut self, time: u64, frame: Frame) {
+    fn end(&mut self, time: Time, frame: Frame) {
         if !frame.traits.has(Traits::COLLECTIVE) {
             self.complete_implied(frame);
         }
@@ -354,7 +355,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Records that a call tested whether something has happened, which it may do again and again.
-    fn tested(&mut self, time: u64, frame: Frame) {
+    fn tested(&mut self, time: Time, frame: Frame) {
         let meaning = self.here.world.roles.get(frame.region).meaning;
         let operation = meaning.map(|meaning| meaning.operation);
         if operation == Some(Operation::Probe) {
@@ -515,7 +516,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Records that operations are complete at their targets.
-    pub(crate) fn complete_remote(&mut self, time: u64, win: RmaWinRef, id: MatchingId) {
+    pub(crate) fn complete_remote(&mut self, time: Time, win: RmaWinRef, id: MatchingId) {
         let Some(frame) = self.here.judged_call() else { return };
         self.ops.clear();
         let layer = self.here.world.roles.get(frame.region).layer();
@@ -545,7 +546,7 @@ impl Process {
     /// Records that a call begins, at one of several threads, which may turn out to act on its own process.
     #[cold]
     #[inline(never)]
-    fn doubt(&mut self, time: u64, traits: Traits, wide: bool) {
+    fn doubt(&mut self, time: Time, traits: Traits, wide: bool) {
         if traits.has(Traits::ALWAYS) {
             self.sure.doubt(time);
         }
@@ -557,7 +558,7 @@ impl Process {
     /// Records whether that call acts on its own process.
     #[cold]
     #[inline(never)]
-    fn settle(&mut self, enter: u64, traits: Traits, itself: bool) {
+    fn settle(&mut self, enter: Time, traits: Traits, itself: bool) {
         let settle = |regions: &mut Regions| match itself {
             true => drop(regions.distrust(enter)),
             false => regions.trust(enter),

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
 
@@ -23,10 +24,10 @@ const SITES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Test {
     pub(crate) path: Path,
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
+    pub(crate) enter: Time,
+    pub(crate) leave: Time,
     /// Enter of the call around the test.
-    pub(crate) caller: u64,
+    pub(crate) caller: Time,
     /// Time in calls made from there, this one included. It shows whether another call was made in between.
     pub(crate) inside: u64,
 }
@@ -36,7 +37,7 @@ pub(crate) struct Test {
 pub(crate) struct Run {
     pub(crate) last: Test,
     /// Enter of the first call.
-    pub(crate) begin: u64,
+    pub(crate) begin: Time,
     /// Each call site, with the time up to the ends of its calls, each counted from the end of the call before.
     sites: [(Path, u64); SITES],
     count: usize,
@@ -45,7 +46,7 @@ pub(crate) struct Run {
     /// Number of the loop among those whose release is being determined.
     pub(crate) number: Option<u32>,
     /// End of the last call that probed for a message, until a receive follows; otherwise 0.
-    pub(crate) probed: u64,
+    pub(crate) probed: Time,
     /// True if the last call tests memory.
     pub(crate) tests_memory: bool,
 }
@@ -59,7 +60,7 @@ impl Run {
             count: 1,
             is_loop: false,
             number: None,
-            probed: 0,
+            probed: Time::BEGIN,
             tests_memory: false,
         }
     }
@@ -103,8 +104,8 @@ impl Run {
     }
 
     /// Returns the time of each call site for which the process that ended the loop at `release` is blamed.
-    fn blamed(&self, release: u64) -> impl Iterator<Item = (Path, u64)> {
-        let mut late = self.last.leave.saturating_sub(release);
+    fn blamed(&self, release: Time) -> impl Iterator<Item = (Path, u64)> {
+        let mut late = self.last.leave.since(release);
         let sites = self.sites.get(..self.count).unwrap_or_default().iter();
         let (last, others): (Vec<_>, Vec<_>) = sites.partition(|it| it.0 == self.last.path);
         last.into_iter().chain(others).map(move |&(path, time)| {
@@ -121,7 +122,7 @@ pub(crate) struct Release {
     /// Number of the loop at its process.
     pub(crate) number: u32,
     /// Time at which the loop could end and the process that caused it, if they were found.
-    pub(crate) by: Option<(u64, ProcessNumber)>,
+    pub(crate) by: Option<(Time, ProcessNumber)>,
 }
 
 /// Time of a loop for which a process is blamed.
@@ -138,7 +139,7 @@ pub(crate) struct Blamed {
 struct Loop {
     /// Number of releases that are not known yet.
     missing: u32,
-    latest: Option<(u64, ProcessNumber)>,
+    latest: Option<(Time, ProcessNumber)>,
     /// Location and run, once the loop has ended.
     ended: Option<(LocationNumber, Run)>,
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, NodeNumber, Ordinal, ProcessNumber};
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::hash::Mixed;
 use crate::engine::held::Held;
@@ -41,7 +42,7 @@ pub(crate) struct Process {
     /// Polling loops whose releases are being determined.
     pub(crate) loops: Loops,
     /// End of the last operation on each window and target, for MPI fences and epochs.
-    pub(crate) touched: HashMap<(RmaWinRef, ProcessNumber), u64, Mixed>,
+    pub(crate) touched: HashMap<(RmaWinRef, ProcessNumber), Time, Mixed>,
 }
 
 impl Process {
@@ -75,12 +76,12 @@ impl Process {
     /// Returns `true` if the activity of the process is unknown at some time between the start of an operation and the
     /// region that served it or the end of the call, because recording was off or the trace ends before.
     #[inline]
-    pub(crate) fn is_blind(&self, start: u64, leave: u64, served: u64) -> bool {
+    pub(crate) fn is_blind(&self, start: Time, leave: Time, served: Time) -> bool {
         self.dark || !self.seen && self.has_gap(start, leave, served)
     }
 
     #[inline(never)]
-    fn has_gap(&self, start: u64, leave: u64, served: u64) -> bool {
+    fn has_gap(&self, start: Time, leave: Time, served: Time) -> bool {
         let until = served.min(leave);
         let off = |gap: &Span| gap.begin < until && gap.end > start;
         let still = |location: &Location| location.off.is_some_and(|begin| begin < until);

@@ -9,6 +9,7 @@ use otf2::{Attribute, AttributeValue, Event as Record, List};
 
 use crate::archive::ids::{ContextNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Role, Traits};
+use crate::archive::time::Time;
 use crate::archive::world::number;
 use crate::engine::event::{Among, Collective, Event, Group, Received, Way, What};
 use crate::engine::exchange::Asking;
@@ -23,7 +24,7 @@ use crate::engine::regions::Span;
 
 impl<P: Pattern> Player<'_, P> {
     /// Sets a parameter of the program, until the call in which it was set ends or it is set again.
-    fn set(&mut self, time: u64, parameter: ParameterRef, value: u64) {
+    fn set(&mut self, time: Time, parameter: ParameterRef, value: u64) {
         let stack = &self.here.location.stack;
         let settings = stack.iter().rev().take_while(|frame| frame.setting).count();
         // Inside a runtime call there is nothing to divide.
@@ -56,7 +57,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Shows an event to all patterns.
-    pub(crate) fn show(&mut self, time: u64, what: What<'_>) {
+    pub(crate) fn show(&mut self, time: Time, what: What<'_>) {
         let mut out = Asking { own: self.own, common: self.common };
         self.patterns.happened(&mut self.here, &Event { time, what }, &mut out);
     }
@@ -64,7 +65,7 @@ impl<P: Pattern> Player<'_, P> {
     /// Reads a record that is neither an enter nor a leave, and that neither issues an operation nor completes one at
     /// its origin.
     #[inline(never)]
-    pub(crate) fn rare(&mut self, time: u64, record: Record<'_>, attributes: List<'_, Attribute>) {
+    pub(crate) fn rare(&mut self, time: Time, record: Record<'_>, attributes: List<'_, Attribute>) {
         let known = &self.here.world.attributes;
         let skipped = || number(attributes, known.skipped).unwrap_or(0);
         let enter = self.here.location.stack.last().map_or(time, |frame| frame.enter);
@@ -212,7 +213,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Counts a collective, and shows it to the patterns if waits are judged at its call.
-    fn collective(&mut self, time: u64, of: Collective, attributes: List<'_, Attribute>) {
+    fn collective(&mut self, time: Time, of: Collective, attributes: List<'_, Attribute>) {
         let neighbours = self.here.location.neighbours.take();
         let Some(&frame) = self.here.location.stack.last() else { return };
         self.here.location.paths.book(frame.path, Quantity::Collectives, 1);
@@ -271,7 +272,7 @@ impl<P: Pattern> Player<'_, P> {
     }
 
     /// Shows patterns that a call synchronised with the members of a group.
-    fn group_sync(&mut self, time: u64, win: RmaWinRef, group: GroupRef, level: RmaSyncLevel) {
+    fn group_sync(&mut self, time: Time, win: RmaWinRef, group: GroupRef, level: RmaSyncLevel) {
         let world = self.here.world;
         let Some(frame) = self.here.location.stack.last() else { return };
         let epoch = world.roles.get(frame.region).epoch;

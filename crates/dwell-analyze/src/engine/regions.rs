@@ -3,11 +3,13 @@
 //! A region is a maximal interval inside calls that progress, over all threads of the process. Adjacent intervals are
 //! one region. Regions are in order, and only the last one may be open.
 
+use crate::archive::time::Time;
+
 /// An interval of time. `NONE` stands for a region that does not exist: it begins after everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
+    pub(crate) begin: Time,
+    pub(crate) end: Time,
 }
 
 impl Span {
@@ -17,10 +19,10 @@ impl Span {
         self.end - self.begin
     }
 
-    pub(crate) const NONE: Self = Self { begin: u64::MAX, end: u64::MAX };
+    pub(crate) const NONE: Self = Self { begin: Time::END, end: Time::END };
     /// Stands for the activity of a process before the waiting call was entered, if nobody examined it. It may have
     /// been enough to serve the operation.
-    pub(crate) const EARLY: Self = Self { begin: 1, end: 0 };
+    pub(crate) const EARLY: Self = Self { begin: Time(1), end: Time(0) };
 }
 
 /// The first region that ends after a time, as far as it is known.
@@ -38,10 +40,10 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     /// Earliest time at which the request can have arrived.
-    pub(crate) after: u64,
+    pub(crate) after: Time,
     /// Enter of the call that waits, and completion of the operation.
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
+    pub(crate) enter: Time,
+    pub(crate) leave: Time,
     /// Regions that are closer together than this count as one visit.
     pub(crate) apart: u64,
 }
@@ -53,7 +55,7 @@ pub(crate) struct Visits {
     /// The first region, or [`Span::NONE`].
     pub(crate) first: Span,
     /// Start of the last visit.
-    pub(crate) last: u64,
+    pub(crate) last: Time,
     /// Time from the enter of the call to the last visit in which the process was in no region.
     pub(crate) gaps: u64,
     /// Part of `gaps` right before the last visit.
@@ -64,16 +66,16 @@ pub(crate) struct Visits {
 
 impl Visits {
     pub(crate) const NONE: Self =
-        Self { first: Span::NONE, last: u64::MAX, gaps: 0, gap: 0, count: 0 };
+        Self { first: Span::NONE, last: Time::END, gaps: 0, gap: 0, count: 0 };
 
     /// Returns `true` if the process was in its runtime between the enter of the call and the last visit.
     #[inline]
-    pub(crate) fn comes_and_goes(&self, enter: u64) -> bool {
+    pub(crate) fn comes_and_goes(&self, enter: Time) -> bool {
         self.first != Span::NONE && self.last > enter && self.gaps != self.last - enter
     }
 
-    fn from(first: Span, enter: u64) -> Self {
-        let gap = first.begin.saturating_sub(enter);
+    fn from(first: Span, enter: Time) -> Self {
+        let gap = first.begin.since(enter);
         Self { first, last: first.begin, gaps: gap, gap, count: u32::from(gap > 0) }
     }
 }
@@ -84,22 +86,22 @@ pub(crate) struct Regions {
     closed: Vec<Span>,
     /// Number of open calls that progress.
     depth: u32,
-    begin: u64,
+    begin: Time,
     /// End of the previous region, which the open one continues.
-    before: Option<u64>,
+    before: Option<Time>,
     /// True if the open call may turn out to act on its own process, and so to progress nothing.
     tentative: bool,
     /// Starts of calls that may turn out so, in processes with several threads.
-    doubtful: Vec<u64>,
+    doubtful: Vec<Time>,
     /// End of the first region, and number of regions that end per nanosecond, for guessing an index.
-    base: u64,
+    base: Time,
     pace: f64,
 }
 
 impl Regions {
     /// Records that a call that progresses begins.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, time: u64, tentative: bool) {
+    pub(crate) fn enter(&mut self, time: Time, tentative: bool) {
         self.depth += 1;
         if self.depth > 1 {
             self.tentative = false;
@@ -118,7 +120,7 @@ impl Regions {
 
     /// Records that a call that progresses ends.
     #[inline(always)]
-    pub(crate) fn leave(&mut self, time: u64) {
+    pub(crate) fn leave(&mut self, time: Time) {
         self.depth = self.depth.saturating_sub(1);
         if self.depth == 0 {
             self.tentative = false;
@@ -128,7 +130,7 @@ impl Regions {
 
     /// Records a whole call that progresses.
     #[inline(always)]
-    pub(crate) fn call(&mut self, begin: u64, end: u64) {
+    pub(crate) fn call(&mut self, begin: Time, end: Time) {
         if self.depth > 0 {
             self.tentative = false;
             return;
@@ -141,12 +143,12 @@ impl Regions {
 
     /// Records the start of a call that progresses unless it turns out to act on its own process. It is for processes
     /// with several threads, whose other calls go on meanwhile.
-    pub(crate) fn doubt(&mut self, time: u64) {
+    pub(crate) fn doubt(&mut self, time: Time) {
         self.doubtful.push(time);
     }
 
     /// Records that a doubtful call acts on another process, so it has progressed since its start.
-    pub(crate) fn trust(&mut self, since: u64) {
+    pub(crate) fn trust(&mut self, since: Time) {
         if !self.distrust(since) {
             return;
         }
@@ -161,14 +163,14 @@ impl Regions {
     }
 
     /// Records that a doubtful call acts on its own process. Returns `false` if no doubtful call began at this time.
-    pub(crate) fn distrust(&mut self, since: u64) -> bool {
+    pub(crate) fn distrust(&mut self, since: Time) -> bool {
         let at = self.doubtful.iter().position(|&begin| begin == since);
         at.map(|at| self.doubtful.swap_remove(at)).is_some()
     }
 
     /// Returns the time up to which the regions are final, apart from open calls.
-    fn settled(&self) -> u64 {
-        self.doubtful.iter().copied().min().unwrap_or(u64::MAX)
+    fn settled(&self) -> Time {
+        self.doubtful.iter().copied().min().unwrap_or(Time::END)
     }
 
     /// Records that the open call acts on another process.
@@ -191,7 +193,7 @@ impl Regions {
     /// Returns the first region that ends after `after`, if it begins before `until`. Everything before `horizon` is
     /// known.
     #[inline]
-    pub(crate) fn first(&self, after: u64, until: u64, horizon: u64) -> Found {
+    pub(crate) fn first(&self, after: Time, until: Time, horizon: Time) -> Found {
         let index = self.index_after(after);
         let settled = self.settled();
         if settled < until {
@@ -219,7 +221,7 @@ impl Regions {
                 // The end of the region may matter up to `until`.
                 Found::Unknown
             } else {
-                Found::Region(Span { begin: self.begin, end: u64::MAX })
+                Found::Region(Span { begin: self.begin, end: Time::END })
             };
         }
         if horizon > until { Found::Nothing } else { Found::Unknown }
@@ -232,7 +234,7 @@ impl Regions {
         &self,
         known: Option<Span>,
         request: Request,
-        horizon: u64,
+        horizon: Time,
     ) -> Option<Visits> {
         let Request { after, enter, leave, apart } = request;
         let open = self.depth > 0 && self.begin < leave;
@@ -242,7 +244,7 @@ impl Regions {
             return None;
         }
         let index = self.index_after(known.map_or(after, |known| known.end));
-        let open = open.then_some(Span { begin: self.begin, end: u64::MAX });
+        let open = open.then_some(Span { begin: self.begin, end: Time::END });
         let mut rest = self.closed.get(index..).unwrap_or_default().iter().copied().chain(open);
         let Some(first) = known.or_else(|| rest.next()).filter(|it| it.begin < leave) else {
             return Some(Visits::NONE);
@@ -250,10 +252,10 @@ impl Regions {
         let mut visits = Visits::from(first, enter);
         let (mut end, mut gaps) = (first.end, visits.gaps);
         for region in rest.take_while(|it| it.begin < leave) {
-            let gap = region.begin.saturating_sub(end.max(enter));
+            let gap = region.begin.since(end.max(enter));
             gaps += gap;
             let unknown = first == Span::EARLY && end == first.end;
-            if unknown || region.begin.saturating_sub(end) >= apart {
+            if unknown || region.begin.since(end) >= apart {
                 visits.last = region.begin;
                 (visits.gaps, visits.gap) = (gaps, gap);
                 visits.count += u32::from(region.begin > enter);
@@ -269,11 +271,11 @@ impl Regions {
         &self,
         known: Option<Span>,
         request: Request,
-        until: u64,
+        until: Time,
     ) -> impl Iterator<Item = Span> {
         let Request { after, enter, .. } = request;
         let index = self.index_after(known.map_or(after, |known| known.end));
-        let open = (self.depth > 0).then_some(Span { begin: self.begin, end: u64::MAX });
+        let open = (self.depth > 0).then_some(Span { begin: self.begin, end: Time::END });
         let closed = self.closed.get(index..).unwrap_or_default().iter().copied();
         let regions = known.into_iter().chain(closed).chain(open);
         let mut end = enter;
@@ -285,7 +287,7 @@ impl Regions {
     }
 
     /// Returns the first region that ends after `after`, if its end is final.
-    pub(crate) fn ended(&self, after: u64, horizon: u64) -> Option<Span> {
+    pub(crate) fn ended(&self, after: Time, horizon: Time) -> Option<Span> {
         let index = self.index_after(after);
         let span = self.closed.get(index).copied()?;
         if self.settled() <= span.end {
@@ -296,10 +298,10 @@ impl Regions {
 
     /// Returns the index of the first closed region that ends after a time.
     #[inline]
-    fn index_after(&self, after: u64) -> usize {
+    fn index_after(&self, after: Time) -> usize {
         let over = |at: usize| self.closed.get(at).is_some_and(|span| span.end <= after);
         // Calls usually come at an even pace, so guess an index and search from there.
-        let since = after.saturating_sub(self.base);
+        let since = after.since(self.base);
         let guess = (since as f64 * self.pace) as usize;
         let (mut from, mut to) = (guess.min(self.closed.len()), self.closed.len());
         let mut step = 1;
@@ -332,14 +334,14 @@ impl Regions {
                 let length = (last.end - first.end) as f64;
                 (first.end, (self.closed.len() - 1) as f64 / length)
             }
-            _ => (0, 0.0),
+            _ => (Time::BEGIN, 0.0),
         };
     }
 
     /// Forgets regions that ended at or before a time.
-    pub(crate) fn forget(&mut self, floor: u64) {
+    pub(crate) fn forget(&mut self, floor: Time) {
         // Regions that may still be continued are kept.
-        let from = self.index_after(floor.min(self.settled().saturating_sub(1)));
+        let from = self.index_after(floor.min(self.settled().earlier_by(1)));
         // The last one may still be continued.
         let from = from.min(self.closed.len().saturating_sub(1));
         self.closed.drain(..from);
@@ -355,11 +357,19 @@ impl Regions {
 mod tests {
     use super::*;
 
+    fn span(begin: u64, end: u64) -> Span {
+        Span { begin: Time(begin), end: Time(end) }
+    }
+
+    fn first(regions: &Regions, after: u64, until: u64, horizon: u64) -> Found {
+        regions.first(Time(after), Time(until), Time(horizon))
+    }
+
     fn calls(list: &[(u64, u64)]) -> Regions {
         let mut regions = Regions::default();
         for &(begin, end) in list {
-            regions.enter(begin, false);
-            regions.leave(end);
+            regions.enter(Time(begin), false);
+            regions.leave(Time(end));
         }
         regions
     }
@@ -367,54 +377,57 @@ mod tests {
     #[test]
     fn stretches_that_touch_are_one() {
         let regions = calls(&[(10, 20), (20, 30), (31, 40)]);
-        assert_eq!(regions.closed, [Span { begin: 10, end: 30 }, Span { begin: 31, end: 40 }]);
+        assert_eq!(regions.closed, [span(10, 30), span(31, 40)]);
     }
 
     #[test]
     fn what_ends_at_the_time_is_over() {
         let regions = calls(&[(10, 20), (25, 30)]);
-        let first = |after| regions.first(after, 100, 100);
-        assert_eq!(first(19), Found::Region(Span { begin: 10, end: 20 }));
-        assert_eq!(first(20), Found::Region(Span { begin: 25, end: 30 }));
-        assert_eq!(first(30), Found::Unknown);
-        assert_eq!(regions.first(30, 99, 100), Found::Nothing);
-        assert_eq!(regions.first(20, 99, 30), Found::Unknown);
+        let at = |after| first(&regions, after, 100, 100);
+        assert_eq!(at(19), Found::Region(span(10, 20)));
+        assert_eq!(at(20), Found::Region(span(25, 30)));
+        assert_eq!(at(30), Found::Unknown);
+        assert_eq!(first(&regions, 30, 99, 100), Found::Nothing);
+        assert_eq!(first(&regions, 20, 99, 30), Found::Unknown);
     }
 
     #[test]
     fn a_call_that_may_be_on_itself() {
-        let whole = |regions: &Regions| regions.first(5, 100, 200);
+        let whole = |regions: &Regions| first(regions, 5, 100, 200);
         let mut regions = calls(&[(10, 20)]);
-        regions.doubt(18);
-        regions.doubt(40);
-        regions.enter(50, false);
+        regions.doubt(Time(18));
+        regions.doubt(Time(40));
+        regions.enter(Time(50), false);
         // Where it begins is not known, but what ended before is.
         assert_eq!(whole(&regions), Found::Unknown);
-        assert_eq!(regions.first(5, 18, 200), Found::Region(Span { begin: 10, end: 20 }));
-        assert_eq!(regions.ended(5, 200), None);
-        regions.forget(30);
-        regions.distrust(18);
-        assert_eq!(whole(&regions), Found::Region(Span { begin: 10, end: 20 }));
-        assert_eq!(regions.first(20, 100, 200), Found::Unknown);
-        regions.trust(40);
-        assert_eq!(regions.first(20, 100, 200), Found::Region(Span { begin: 40, end: u64::MAX }));
-        regions.leave(60);
-        regions.leave(70);
-        assert_eq!(regions.first(20, 100, 200), Found::Region(Span { begin: 40, end: 70 }));
+        assert_eq!(first(&regions, 5, 18, 200), Found::Region(span(10, 20)));
+        assert_eq!(regions.ended(Time(5), Time(200)), None);
+        regions.forget(Time(30));
+        regions.distrust(Time(18));
+        assert_eq!(whole(&regions), Found::Region(span(10, 20)));
+        assert_eq!(first(&regions, 20, 100, 200), Found::Unknown);
+        regions.trust(Time(40));
+        assert_eq!(
+            first(&regions, 20, 100, 200),
+            Found::Region(Span { begin: Time(40), end: Time::END })
+        );
+        regions.leave(Time(60));
+        regions.leave(Time(70));
+        assert_eq!(first(&regions, 20, 100, 200), Found::Region(span(40, 70)));
         // One that began while the others were there is part of them.
-        regions.doubt(65);
-        regions.trust(65);
-        regions.leave(80);
-        assert_eq!(regions.closed.last(), Some(&Span { begin: 40, end: 80 }));
+        regions.doubt(Time(65));
+        regions.trust(Time(65));
+        regions.leave(Time(80));
+        assert_eq!(regions.closed.last(), Some(&span(40, 80)));
     }
 
     #[test]
     fn a_call_on_itself_is_none() {
         let mut regions = calls(&[(10, 20)]);
-        regions.enter(20, true);
-        assert_eq!(regions.first(20, 25, 30), Found::Unknown);
+        regions.enter(Time(20), true);
+        assert_eq!(first(&regions, 20, 25, 30), Found::Unknown);
         regions.retract();
-        assert_eq!(regions.closed, [Span { begin: 10, end: 20 }]);
-        assert_eq!(regions.first(20, 25, 30), Found::Nothing);
+        assert_eq!(regions.closed, [span(10, 20)]);
+        assert_eq!(first(&regions, 20, 25, 30), Found::Nothing);
     }
 }

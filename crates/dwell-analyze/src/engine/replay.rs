@@ -7,6 +7,7 @@
 use otf2::Archive;
 
 use crate::archive::ids::ProcessNumber;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::{Expected, Part};
 use crate::engine::blame::Blame;
@@ -123,19 +124,19 @@ impl Windows {
 
     /// Returns the next horizon. `kept` is the memory in bytes that was taken before the last window, and `added` the
     /// memory that the window needed besides.
-    fn next(&mut self, horizon: u64, next: u64, kept: u64, added: u64) -> u64 {
+    fn next(&mut self, horizon: Time, next: Time, kept: u64, added: u64) -> Time {
         match self.cut {
-            Cut::EveryEvent => next.saturating_add(1).max(horizon.saturating_add(1)),
-            Cut::Nanoseconds(step) => next.max(horizon).saturating_add(step.max(1)),
+            Cut::EveryEvent => next.later_by(1).max(horizon.later_by(1)),
+            Cut::Nanoseconds(step) => next.max(horizon).later_by(step.max(1)),
             Cut::Budget => {
-                if horizon > 0 {
+                if horizon > Time::BEGIN {
                     let room = self.room.saturating_sub(kept).max(self.least_room);
                     let fit = u128::from(self.step) * u128::from(room) / u128::from(added.max(1));
                     let fit = u64::try_from(fit).unwrap_or(u64::MAX);
                     let most = self.step.saturating_mul(2);
                     self.step = fit.clamp(self.step / 2, most).max(self.least_step);
                 }
-                next.max(horizon).saturating_add(self.step)
+                next.max(horizon).later_by(self.step)
             }
         }
     }
@@ -196,7 +197,7 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
         (0..sharding.count).map(|number| Shard::new(world, owned(number))).collect();
     let mut windows = Windows::new(world, plan.cut, room, plan.length);
     let most_open = (room / 4 / count.max(1) as u64 / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
-    let (mut horizon, mut count, mut events, mut rounds) = (0, 0, 0, 0);
+    let (mut horizon, mut count, mut events, mut rounds) = (Time::BEGIN, 0, 0, 0);
     let mut ended_before = 0;
     // Memory that facts and questions took at the end of the last window.
     let mut kept = 0;
@@ -220,9 +221,9 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
         let read: u64 = readers.iter().map(|reader| reader.events).sum();
         let floors = readers.iter().fold(Floors::TOP, |floors, reader| floors.min(reader.floors));
         let floors = Floors {
-            regions: transport.least(floors.regions),
-            locks: transport.least(floors.locks),
-            next: transport.least(floors.next),
+            regions: Time(transport.least(floors.regions.0)),
+            locks: Time(transport.least(floors.locks.0)),
+            next: Time(transport.least(floors.next.0)),
         };
         events += read;
         progress(read);
@@ -261,14 +262,14 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
             shard.book(world, floors, limits);
         });
 
-        if horizon == u64::MAX {
+        if horizon == Time::END {
             rounds += 1;
             if rounds == LAST_ROUNDS || !shards.iter().any(Shard::is_busy) {
                 let facts = conclude(transport, world, &mut shards);
                 return results(world, shards, facts, sharding, (count, events));
             }
-        } else if floors.next == u64::MAX {
-            horizon = u64::MAX;
+        } else if floors.next == Time::END {
+            horizon = Time::END;
         } else {
             horizon = windows.next(horizon, floors.next, kept, used.saturating_sub(kept));
             kept = shards.iter().map(|shard| shard.bytes() as u64).sum();
@@ -336,8 +337,8 @@ mod tests {
         let least_room = least_room(locations);
         let (room, step, least_step) = (16 << 20, length / LEAST_WINDOWS, length / MOST_WINDOWS);
         let mut windows = Windows { cut: Cut::Budget, room, least_room, step, least_step };
-        let (mut horizon, mut count) = (0, 0);
-        while horizon < length {
+        let (mut horizon, mut count) = (Time::BEGIN, 0);
+        while horizon.0 < length {
             let added = windows.step * each;
             horizon = windows.next(horizon, horizon, kept, added);
             count += 1;

@@ -9,6 +9,7 @@
 //! operation and its completion together.
 
 use crate::archive::ids::ProcessNumber;
+use crate::archive::time::Time;
 use crate::engine::accounts::{Account, OperationEnd};
 use crate::engine::paths::Path;
 use crate::engine::regions::Span;
@@ -32,9 +33,9 @@ pub(crate) struct Row {
     operations: u64,
     completed: u64,
     /// Start of the last operation.
-    enter: u64,
+    enter: Time,
     /// Latest start of an operation that is still in a row with the last one.
-    until: u64,
+    until: Time,
     /// Length of the longest operation in the row.
     longest: u64,
     /// Account and target of the last operation.
@@ -47,8 +48,8 @@ pub(crate) struct Row {
 struct Completion {
     /// Path of the call, or [`Path::TOP`] if there was none.
     path: Path,
-    begin: u64,
-    end: u64,
+    begin: Time,
+    end: Time,
 }
 
 impl Row {
@@ -66,10 +67,10 @@ impl Row {
         self.operations += 1;
         self.enter = enter;
         if end == OperationEnd::Later {
-            self.until = 0;
+            self.until = Time::BEGIN;
             return;
         }
-        self.until = leave.saturating_add(length);
+        self.until = leave.later_by(length);
         let last = u64::from(account.0) << 32 | u64::from(target.0);
         if enter > until {
             self.last = last;
@@ -94,9 +95,9 @@ impl Row {
         let begin = if operations > 0 { self.enter } else { enter };
         let again = operations == 1
             && before.path == path
-            && begin.saturating_sub(before.end) <= before.end - before.begin;
+            && begin.since(before.end) <= before.end - before.begin;
         self.completion = Completion { path, begin, end: leave };
-        (self.completed, self.until) = (self.operations, 0);
+        (self.completed, self.until) = (self.operations, Time::BEGIN);
         again
     }
 
@@ -104,19 +105,19 @@ impl Row {
     /// new lock is part of the row.
     pub(crate) fn lock(&mut self, Span { begin: enter, end: leave }: Span) {
         let took = self.completion.end - self.completion.begin;
-        if self.operations > self.completed || enter.saturating_sub(self.completion.end) > took {
+        if self.operations > self.completed || enter.since(self.completion.end) > took {
             return self.interrupt();
         }
         self.completion.end = leave.max(self.completion.end);
-        self.completion.begin = self.completion.end.saturating_sub(took);
-        self.until = 0;
+        self.completion.begin = self.completion.end.earlier_by(took);
+        self.until = Time::BEGIN;
     }
 
     /// Ends every row.
     #[inline(always)]
     pub(crate) fn interrupt(&mut self) {
         self.completion.path = Path::TOP;
-        (self.completed, self.until) = (self.operations, 0);
+        (self.completed, self.until) = (self.operations, Time::BEGIN);
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
     const QUIET: Path = Path(7);
 
     fn span(begin: u64, end: u64) -> Span {
-        Span { begin, end }
+        Span { begin: Time(begin), end: Time(end) }
     }
 
     /// Returns the numbers that an operation adds: `again`, `others` and `overlap`.
@@ -142,7 +143,7 @@ mod tests {
         ends: OperationEnd,
     ) -> [u64; 3] {
         let mut following = Following::default();
-        row.operation(Span { begin, end }, of, ProcessNumber(to), ends, &mut following);
+        row.operation(span(begin, end), of, ProcessNumber(to), ends, &mut following);
         let Following { again, others, overlap } = following;
         [again, others, overlap]
     }

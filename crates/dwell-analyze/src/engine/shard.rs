@@ -7,6 +7,7 @@
 use otf2::Archive;
 
 use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::{self, ExpectedTimes, Part};
 use crate::engine::blame::Blame;
@@ -59,7 +60,7 @@ pub(crate) struct Shard<P: Pattern> {
 /// Time up to which a window reads, and the memory for doing so.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    pub(crate) horizon: u64,
+    pub(crate) horizon: Time,
     /// Size of each location's read buffer in bytes.
     pub(crate) buffer: usize,
     /// About this many operations in flight are kept in memory for each process.
@@ -112,7 +113,7 @@ impl<P: Pattern> Shard<P> {
             let next = match locations.as_mut_slice() {
                 [location] => {
                     play.alone(location);
-                    if location.ended() { u64::MAX } else { location.now }
+                    if location.ended() { Time::END } else { location.now }
                 }
                 several => play.merged(several),
             };
@@ -134,7 +135,7 @@ impl<P: Pattern> Shard<P> {
     pub(crate) fn answer(
         &mut self,
         world: &World,
-        horizon: u64,
+        horizon: Time,
         floors: Floors,
         ended: Option<&[bool]>,
         answerer: &mut Answerer<P>,
@@ -268,7 +269,7 @@ struct Play<'a, P: Pattern> {
     patterns: &'a mut P,
     matrix: &'a mut Matrix,
     reader: &'a mut Reader<P>,
-    horizon: u64,
+    horizon: Time,
 }
 
 impl<P: Pattern> Play<'_, P> {
@@ -299,8 +300,9 @@ impl<P: Pattern> Play<'_, P> {
                 return;
             };
             if location.first.is_none() {
-                let first = reader.peek_time().ok().flatten().map_or(0, |time| time.0);
-                location.first = Some(self.world.clock.nanoseconds(first));
+                let first =
+                    reader.peek_time().ok().flatten().map_or(otf2::id::Time(0), |time| time);
+                location.first = Some(self.world.clock.time(first));
             }
             let mut player = self.player(location);
             let visited = reader.visit(&mut player);
@@ -326,13 +328,13 @@ impl<P: Pattern> Play<'_, P> {
 
     /// Reads the events of a process with several locations in the order of time, ties by location. Returns the time of
     /// the next event.
-    fn merged(&mut self, locations: &mut [Location]) -> u64 {
+    fn merged(&mut self, locations: &mut [Location]) -> Time {
         loop {
-            let mut next: Option<(u64, usize)> = None;
+            let mut next: Option<(Time, usize)> = None;
             for (index, location) in locations.iter_mut().enumerate() {
                 let Source::Open(reader) = &mut location.source else { continue };
                 let time = match reader.peek_time() {
-                    Ok(Some(time)) => self.world.clock.nanoseconds(time.0).max(location.now),
+                    Ok(Some(time)) => self.world.clock.time(time).max(location.now),
                     Ok(None) => {
                         location.read = reader.position().0;
                         self.end(location);
@@ -348,14 +350,14 @@ impl<P: Pattern> Play<'_, P> {
                     next = Some((time, index));
                 }
             }
-            let Some((time, index)) = next else { return u64::MAX };
+            let Some((time, index)) = next else { return Time::END };
             if time >= self.horizon {
                 return time;
             }
-            let Some(location) = locations.get_mut(index) else { return u64::MAX };
+            let Some(location) = locations.get_mut(index) else { return Time::END };
             location.first.get_or_insert(time);
             let Source::Open(mut reader) = std::mem::take(&mut location.source) else {
-                return u64::MAX;
+                return Time::END;
             };
             let mut player = self.player(location);
             let shown = reader.next().map(|record| {

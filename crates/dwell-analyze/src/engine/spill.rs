@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::outstanding::{Class, Known, Op};
 use crate::engine::regions::Span;
 
@@ -185,7 +186,7 @@ fn several(file: &File, run: &Run, from: usize, count: usize) -> Option<Vec<Stor
 
 /// Encodes an operation as ten numbers of eight bytes.
 fn encode((op, known): &Stored) -> [u8; SIZE] {
-    let span = |span: Option<Span>| span.map_or((u64::MAX, 0), |span| (span.begin, span.end));
+    let span = |span: Option<Span>| span.map_or((u64::MAX, 0), |span| (span.begin.0, span.end.0));
     let (sure, wide) = (span(known.sure), span(known.wide));
     let flags = u64::from(op.class.0) | u64::from(op.returns) << 32;
     let places = u64::from(op.window.0) | u64::from(op.target.0) << 32;
@@ -193,7 +194,7 @@ fn encode((op, known): &Stored) -> [u8; SIZE] {
         op.serial,
         op.id,
         places,
-        op.start,
+        op.start.0,
         flags,
         sure.0,
         sure.1,
@@ -216,7 +217,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
     let [serial, id, places, start, flags, sure_begin, sure_end, wide_begin, wide_end, location] =
         words;
     // A region never ends before it begins, so that stands for none.
-    let span = |begin, end| (begin <= end).then_some(Span { begin, end });
+    let span = |begin, end| (begin <= end).then_some(Span { begin: Time(begin), end: Time(end) });
     let known = Known { sure: span(sure_begin, sure_end), wide: span(wide_begin, wide_end) };
     let op = Op {
         serial,
@@ -224,7 +225,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
         location: LocationNumber(location as u32),
         window: RmaWinRef(places as u32),
         target: ProcessNumber((places >> 32) as u32),
-        start,
+        start: Time(start),
         class: Class(flags as u32),
         returns: flags & 1 << 32 != 0,
         learned: false,
@@ -241,7 +242,7 @@ mod tests {
     const OTHER: RmaWinRef = RmaWinRef(2);
 
     fn op(serial: u64, window: RmaWinRef, target: u32) -> Stored {
-        let (id, start) = (serial * 7 % 101, serial * 10);
+        let (id, start) = (serial * 7 % 101, Time(serial * 10));
         let op = Op {
             serial,
             id,

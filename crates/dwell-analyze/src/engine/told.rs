@@ -5,6 +5,7 @@
 //! last, and the pattern that judges the call puts that beside the messages.
 
 use crate::archive::ids::ProcessNumber;
+use crate::archive::time::Time;
 use crate::engine::transport::Message;
 
 /// A non-blocking collective that the open call completed.
@@ -13,7 +14,7 @@ pub(crate) struct Awaited {
     /// Number of the collective at its process.
     pub(crate) number: u32,
     /// Enter of the call that began the collective.
-    pub(crate) began: u64,
+    pub(crate) began: Time,
 }
 
 /// Tells a member of a non-blocking collective which of the members that it waits for began last, and when.
@@ -25,7 +26,7 @@ pub(crate) struct LastToBegin {
     /// The process that began last: the member itself if it waits for nobody.
     pub(crate) last: ProcessNumber,
     /// Time at which it began; 0 if the member waits for nobody.
-    pub(crate) began: u64,
+    pub(crate) began: Time,
 }
 
 impl Message for LastToBegin {}

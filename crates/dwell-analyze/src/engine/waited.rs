@@ -1,6 +1,7 @@
 //! A wait for progress of other processes, with its bounds.
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Class;
 use crate::engine::transport::Message;
@@ -13,7 +14,7 @@ pub(crate) struct Waited {
     pub(crate) target: ProcessNumber,
     pub(crate) class: Class,
     /// Time at which the call began to wait.
-    pub(crate) enter: u64,
+    pub(crate) enter: Time,
     /// Lower and upper bound of the wait.
     pub(crate) low: u64,
     pub(crate) high: u64,

@@ -10,6 +10,7 @@ use otf2::read::Definitions;
 use crate::NotComputed;
 use crate::archive::ids::Ordinal;
 use crate::archive::roles::LeftOut;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::pattern::Unjudged;
 use crate::engine::quantity::Quantity;
@@ -173,14 +174,14 @@ const NAMED: usize = 5;
 fn lost(world: &World, replayed: &Replayed) -> Option<String> {
     // A location without events has no first event.
     let begun = replayed.locations().filter(|location| location.events > 0);
-    let first = begun.filter_map(|location| location.first).min().unwrap_or(0);
+    let first = begun.filter_map(|location| location.first).min().unwrap_or(Time::BEGIN);
     let dead = replayed.processes().filter(|it| it.locations.iter().any(|it| it.cut.any));
     let ends: Vec<String> = dead
         .map(|ended| {
             let process = world.system.processes.get(ended.index.index());
             let name = process.map_or("a process", |process| &process.name);
             let last = ended.locations.iter().map(|it| it.now).max().unwrap_or(first);
-            format!("{name} after {:.6} s", last.saturating_sub(first) as f64 / 1e9)
+            format!("{name} after {:.6} s", last.since(first) as f64 / 1e9)
         })
         .collect();
     let (count, all) = (ends.len(), world.system.processes.len());

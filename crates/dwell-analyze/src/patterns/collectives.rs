@@ -37,6 +37,7 @@ use otf2::id::{GroupRef, Rank};
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::system::Context;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::{Account, Distance, Sort};
 use crate::engine::booking::Booking;
@@ -192,7 +193,7 @@ impl Member {
     fn arrive(
         &mut self,
         here: &mut Here<'_>,
-        time: u64,
+        time: Time,
         of: &Collective,
         open: &mut Vec<Arrival>,
         out: &mut Asking<'_, Arriving>,
@@ -234,7 +235,7 @@ impl Member {
     fn complete(
         &mut self,
         here: &mut Here<'_>,
-        time: u64,
+        time: Time,
         request: u64,
         of: Collective,
         out: &mut Asking<'_, Arriving>,
@@ -285,11 +286,11 @@ pub(crate) struct Arrival {
     /// Account on which the member's waits are booked.
     pub(crate) account: Account,
     /// Enter and leave of the call that waits.
-    pub(crate) enter: u64,
-    pub(crate) leave: u64,
+    pub(crate) enter: Time,
+    pub(crate) leave: Time,
     /// Enter of the call that began the collective, which is the same call if it blocks.
-    pub(crate) began: u64,
-    pub(crate) end: u64,
+    pub(crate) began: Time,
+    pub(crate) end: Time,
     pub(crate) way: Way,
     /// Process that is the root.
     pub(crate) root: Option<ProcessNumber>,
@@ -327,7 +328,7 @@ pub(crate) struct Touch {
     pub(crate) sequence: u64,
     pub(crate) target: ProcessNumber,
     /// End of the last operation on that target.
-    pub(crate) time: u64,
+    pub(crate) time: Time,
 }
 
 impl Message for Touch {}
@@ -345,7 +346,7 @@ struct Started {
     location: LocationNumber,
     request: u64,
     number: u32,
-    began: u64,
+    began: Time,
     among: Among,
     /// The arrival once the collective is complete; `None` inside if it is not judged.
     complete: Option<Option<Arrival>>,
@@ -364,14 +365,14 @@ struct InFlight {
 
 impl InFlight {
     /// Records that a call began a collective.
-    fn begin(&mut self, location: LocationNumber, request: u64, began: u64, among: Among) {
+    fn begin(&mut self, location: LocationNumber, request: u64, began: Time, among: Among) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.started.push_back(Started { location, request, number, began, among, complete: None });
     }
 
     /// Returns the number and the beginning of a collective that ends, and the members that it waits for.
-    fn find(&mut self, location: LocationNumber, request: u64) -> Option<(u32, u64, Among)> {
+    fn find(&mut self, location: LocationNumber, request: u64) -> Option<(u32, Time, Among)> {
         let is = |it: &&Started| {
             it.location == location && it.request == request && it.complete.is_none()
         };
@@ -469,7 +470,7 @@ impl Instances {
 /// A member that others wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
-    began: u64,
+    began: Time,
     process: ProcessNumber,
 }
 
@@ -593,7 +594,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     if first.number.is_some() {
         return tell(&list, &awaited, out);
     }
-    let first_end = list.iter().map(|it| it.end).min().unwrap_or(0);
+    let first_end = list.iter().map(|it| it.end).min().unwrap_or(Time::BEGIN);
     for it in &list {
         if let Some(number) = it.held {
             let (process, from, until) = (it.process, last.enter, first_end);
@@ -602,7 +603,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     }
     let mut book = |it: &Arrival, what, amount: u64, blamed, left| {
         // A wait is never longer than the time in the collective.
-        let amount = amount.min(it.end.saturating_sub(it.enter));
+        let amount = amount.min(it.end.since(it.enter));
         if amount > 0 {
             let Arrival { location, account, .. } = *it;
             let begin = match Some(what) == completion(way) {
@@ -616,19 +617,19 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     };
     let between = world.system.context(first.context).and_then(Context::sides).is_some();
     for (it, late) in list.iter().zip(awaited) {
-        let until = late.map_or(0, |late| late.began.saturating_sub(it.enter));
+        let until = late.map_or(0, |late| late.began.since(it.enter));
         let left = it.leave - it.enter;
         let waited = book(it, wait(way), until, late.map(|late| late.process), Some(left));
         if let Some(completion) = completion(way).filter(|_| !between) {
-            let rest = it.end.saturating_sub(it.enter) - waited;
+            let rest = it.end.since(it.enter) - waited;
             let left = left - waited;
             book(it, completion, (it.end - first_end).min(rest), None, Some(left));
         }
         if way == Way::Fence {
             let touched = touches.iter().filter(|touch| touch.target == it.process);
-            let over = touched.map(|touch| touch.time).max().unwrap_or(0);
+            let over = touched.map(|touch| touch.time).max().unwrap_or(Time::BEGIN);
             // The process that acts on others has yet to come, so this is a part of the wait.
-            let pending = over.saturating_sub(it.enter).min(until);
+            let pending = over.since(it.enter).min(until);
             book(it, Quantity::Wait(Wait::EarlyFence), pending, None, None);
         }
     }
@@ -662,7 +663,7 @@ fn tell(list: &[Arrival], awaited: &[Option<Late>], out: &mut Answers) {
     for (it, late) in list.iter().zip(awaited) {
         let (member, number) = (it.process, it.number.unwrap_or_default());
         let last = late.map_or(member, |late| late.process);
-        let began = late.map_or(0, |late| late.began);
+        let began = late.map_or(Time::BEGIN, |late| late.began);
         out.begun.send(member, LastToBegin { member, number, last, began });
     }
 }

@@ -20,6 +20,7 @@ use dwell_model::waits::Wait;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::system::Context;
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
 use crate::engine::call::EndedCall;
@@ -47,8 +48,8 @@ pub(crate) struct Arrival {
     process: ProcessNumber,
     location: LocationNumber,
     account: Account,
-    enter: u64,
-    end: u64,
+    enter: Time,
+    end: Time,
     /// Time that the member has computed since the previous barrier of the group.
     computed: u64,
 }
@@ -164,7 +165,7 @@ fn judge(list: &[Arrival], out: &mut Answers) {
         return;
     };
     for it in list {
-        let wait = last.enter.min(it.end).saturating_sub(it.enter);
+        let wait = last.enter.min(it.end).since(it.enter);
         let amount = last.computed.saturating_sub(it.computed).min(wait);
         if amount > 0 {
             let Arrival { process, location, account, enter: begin, .. } = *it;

@@ -31,6 +31,7 @@ use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::booking::Booking;
 use crate::engine::call::{EndedCall, Issued};
@@ -97,7 +98,7 @@ enum Taken {
     /// The owner of the lock has been told, or will find out.
     Said,
     /// The owner will find out; the lock is released at this time.
-    Before(u64),
+    Before(Time),
     /// The lock is acquired when the call ends.
     AtLeave,
 }
@@ -167,12 +168,12 @@ impl Pattern for Locks {
         &mut self,
         _: &World,
         process: &Process,
-        horizon: u64,
+        horizon: Time,
         _: &mut Asking<'_, Telling>,
     ) -> Floors {
         let frames = process.locations.iter().flat_map(|location| &location.stack);
         let open = frames.filter(|frame| frame.traits.has(Traits::LOCK)).map(|frame| frame.enter);
-        Floors { locks: open.fold(horizon, u64::min), ..Floors::TOP }
+        Floors { locks: open.fold(horizon, Time::min), ..Floors::TOP }
     }
 
     fn answer(
@@ -240,7 +241,7 @@ impl Holder {
     fn release(
         &mut self,
         here: &mut Here<'_>,
-        time: u64,
+        time: Time,
         key: LockKey,
         open: &mut Open,
         out: &mut Asking<'_, Telling>,
@@ -374,7 +375,7 @@ impl Holder {
 /// Notes that the open call acquired a lock.
 fn acquire(
     here: &mut Here<'_>,
-    time: u64,
+    time: Time,
     key: LockKey,
     mode: LockMode,
     open: &mut Open,
@@ -411,11 +412,11 @@ impl Message for LockMessage {}
 #[derive(Clone, Copy, Debug)]
 enum LockEvent {
     /// A process requests the lock, and no record will say when it acquires it.
-    Request { time: u64, mode: LockMode },
+    Request { time: Time, mode: LockMode },
     /// A process that requested the lock in a call holds it from then on.
-    Acquire { asked: u64, time: u64, mode: LockMode },
+    Acquire { asked: Time, time: Time, mode: LockMode },
     /// The process has released the lock.
-    Release { time: u64 },
+    Release { time: Time },
     /// A call waited for the lock.
     Wait(Waiting),
 }
@@ -433,11 +434,11 @@ struct Question {
 struct Hold {
     process: ProcessNumber,
     /// Time at which the holder requested the lock, if it is recorded.
-    asked: u64,
+    asked: Time,
     /// Time since which the hold excludes others, which is not later than `begin`.
-    from: u64,
-    begin: u64,
-    end: u64,
+    from: Time,
+    begin: Time,
+    end: Time,
     mode: LockMode,
     /// True if the begin of the hold is not recorded.
     inferred: bool,
@@ -447,8 +448,8 @@ struct Hold {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     process: ProcessNumber,
-    request: u64,
-    release: Option<u64>,
+    request: Time,
+    release: Option<Time>,
     mode: LockMode,
 }
 
@@ -458,8 +459,8 @@ struct Lock {
     /// Requests whose holds are not known yet.
     epochs: Vec<Epoch>,
     /// Last release that followed from a request, of an exclusive hold and of any.
-    exclusive_release: u64,
-    last_release: u64,
+    exclusive_release: Time,
+    last_release: Time,
     /// Holds. Open ones end at the end of time.
     holds: Vec<Hold>,
 }
@@ -483,7 +484,7 @@ impl Lock {
     /// Computes since when holds exclude others. Everything before the horizon is known, and so is the release before a
     /// hold that begins before it.
     fn hand_over(&mut self) {
-        let mut ends: Vec<u64> = self.holds.iter().map(|hold| hold.end).collect();
+        let mut ends: Vec<Time> = self.holds.iter().map(|hold| hold.end).collect();
         ends.sort_unstable();
         for hold in
             self.holds.iter_mut().filter(|it| it.mode == LockMode::Exclusive && !it.inferred)
@@ -495,7 +496,7 @@ impl Lock {
     }
 
     /// Forgets holds that ended before a time, except the last of them: the lock may have been handed over since.
-    fn forget(&mut self, floor: u64) {
+    fn forget(&mut self, floor: Time) {
         let ended = self.holds.iter().map(|hold| hold.end).filter(|end| *end < floor).max();
         let floor = ended.unwrap_or(floor);
         self.holds.retain(|hold| hold.end >= floor);
@@ -504,7 +505,7 @@ impl Lock {
 
 impl Family {
     /// Computes the holds of epochs that were released before the horizon.
-    fn settle(&mut self, horizon: u64) {
+    fn settle(&mut self, horizon: Time) {
         let over = |it: &mut Epoch| it.release.is_some_and(|release| release < horizon);
         let mut settled: Vec<(Epoch, LockOwner)> = Vec::new();
         for (&owner, lock) in &mut self.locks {
@@ -512,8 +513,9 @@ impl Family {
         }
         settled.sort_by_key(|(it, owner)| (it.release, it.process, *owner));
         for (Epoch { process, request, release, mode }, owner) in settled {
-            let end = release.unwrap_or(u64::MAX);
-            let of_all = self.locks.get(&LockOwner::All).map_or(0, |lock| lock.last_release);
+            let end = release.unwrap_or(Time::END);
+            let of_all =
+                self.locks.get(&LockOwner::All).map_or(Time::BEGIN, |lock| lock.last_release);
             let Some(lock) = self.locks.get_mut(&owner) else { continue };
             let begin = if mode == LockMode::Exclusive {
                 request.max(lock.last_release).max(of_all)
@@ -538,7 +540,7 @@ impl Family {
     }
 
     /// Returns `true` if another process that requested the lock before a time may have held it by then.
-    fn is_open(&self, owner: LockOwner, process: ProcessNumber, before: u64) -> bool {
+    fn is_open(&self, owner: LockOwner, process: ProcessNumber, before: Time) -> bool {
         let mut epochs = self.related(owner).flat_map(|lock| &lock.epochs);
         epochs.any(|it| it.process != process && it.request < before)
     }
@@ -548,10 +550,10 @@ impl Family {
         &self,
         (owner, process): (LockOwner, ProcessNumber),
         mode: LockMode,
-        from: u64,
-        until: u64,
+        from: Time,
+        until: Time,
     ) -> Covered {
-        let mut cut: Vec<(u64, u64, ProcessNumber, bool)> = self
+        let mut cut: Vec<(Time, Time, ProcessNumber, bool)> = self
             .related(owner)
             .flat_map(|lock| &lock.holds)
             .filter(|hold| hold.process != process && mode.excludes(hold.mode))
@@ -561,7 +563,7 @@ impl Family {
         cut.sort_unstable();
         let (mut holders, mut reached) = (BTreeMap::new(), from);
         for &(begin, end, holder, _) in &cut {
-            *holders.entry(holder).or_default() += end.saturating_sub(begin.max(reached));
+            *holders.entry(holder).or_default() += end.since(begin.max(reached));
             reached = reached.max(end);
         }
         Covered { time: holders.values().sum(), holders, inferred: cut.iter().any(|it| it.3) }
@@ -569,7 +571,7 @@ impl Family {
 
     /// Answers the questions that are decided. Calls that are open since `floor` may have requested the lock before
     /// they say so.
-    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Answers) {
+    fn judge(&mut self, horizon: Time, floor: Time, out: &mut Answers) {
         let questions = std::mem::take(&mut self.questions);
         if !questions.is_empty() {
             self.locks.values_mut().for_each(Lock::hand_over);
@@ -578,7 +580,7 @@ impl Family {
             let Question { owner, process, waiting, waited } = question;
             let Waiting { location, account, enter, leave, until, mode } = waiting;
             let open = || floor < leave || self.is_open(owner, process, leave);
-            let open = horizon != u64::MAX && open();
+            let open = horizon != Time::END && open();
             if leave >= horizon || open {
                 self.questions.push(question);
                 continue;
@@ -614,15 +616,15 @@ impl Family {
     }
 
     /// Forgets everything that no question can need. Returns `false` if nothing is left.
-    fn forget(&mut self, floor: u64) -> bool {
+    fn forget(&mut self, floor: Time) -> bool {
         let pending = self.questions.iter().map(|question| question.waiting.enter);
         // A hold that is not known yet may begin with its request.
         let asked = self.locks.values().flat_map(|lock| &lock.epochs).map(|it| it.request);
-        let floor = pending.chain(asked).fold(floor, u64::min);
+        let floor = pending.chain(asked).fold(floor, Time::min);
         self.locks.retain(|_, lock| {
             lock.forget(floor);
             // The last release is needed as long as any process may request the lock.
-            lock.last_release > 0 || !lock.holds.is_empty() || !lock.epochs.is_empty()
+            lock.last_release > Time::BEGIN || !lock.holds.is_empty() || !lock.epochs.is_empty()
         });
         !self.locks.is_empty() || !self.questions.is_empty()
     }
@@ -641,13 +643,13 @@ impl Locks {
                 continue;
             }
             let lock = family.locks.entry(key.owner).or_default();
-            let open = |hold: &&mut Hold| hold.process == process && hold.end == u64::MAX;
+            let open = |hold: &&mut Hold| hold.process == process && hold.end == Time::END;
             match what {
                 LockEvent::Request { time: request, mode } => {
                     lock.epochs.push(Epoch { process, request, release: None, mode });
                 }
                 LockEvent::Acquire { asked, time: begin, mode } => {
-                    let (from, end, inferred) = (begin, u64::MAX, false);
+                    let (from, end, inferred) = (begin, Time::END, false);
                     lock.holds.push(Hold { process, asked, from, begin, end, mode, inferred });
                 }
                 LockEvent::Release { time } => {
@@ -665,7 +667,7 @@ impl Locks {
 
     /// Judges waits that ended before the horizon, and forgets holds that ended before `floor`, the start of the oldest
     /// lock call that is open or not judged.
-    fn judge(&mut self, horizon: u64, floor: u64, out: &mut Answers) {
+    fn judge(&mut self, horizon: Time, floor: Time, out: &mut Answers) {
         self.families.retain(|_, family| {
             family.settle(horizon);
             family.judge(horizon, floor, out);

@@ -13,6 +13,7 @@ mod progress;
 mod signals;
 
 use crate::archive::ids::LocationNumber;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::ExpectedTimes;
 use crate::engine::call::{CompletedCall, EndedCall, Issued};
@@ -142,7 +143,7 @@ macro_rules! list {
                 &mut self,
                 world: &World,
                 process: &Process,
-                horizon: u64,
+                horizon: Time,
                 out: &mut Asking<'_, Questions>,
             ) -> Floors {
                 let Asking { own, common } = out;
@@ -168,8 +169,8 @@ macro_rules! list {
                 )*
             }
 
-            fn book(&mut self, at: &mut Window<'_>, answered: Replied, common: &mut Answered) -> u64 {
-                let since = u64::MAX;
+            fn book(&mut self, at: &mut Window<'_>, answered: Replied, common: &mut Answered) -> Time {
+                let since = Time::END;
                 $( let since = since.min(self.$name.book(at, answered.$name, common)); )*
                 since
             }

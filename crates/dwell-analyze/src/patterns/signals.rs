@@ -23,6 +23,7 @@ use otf2::{Attribute, List};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
+use crate::archive::time::Time;
 use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
@@ -144,7 +145,7 @@ impl Pattern for Signals {
             let waits = frames.filter(|frame| frame.traits.has(Traits::WAIT_CHANGE));
             let loops = process.locations.iter().filter_map(Location::tests_memory_since);
             let enters = waits.map(|frame| frame.enter).chain(loops);
-            let open = enters.min().unwrap_or(u64::MAX);
+            let open = enters.min().unwrap_or(Time::END);
             inbox.judge(me, at.horizon, open, |wait, what, amount, origin| {
                 let (location, account) = (wait.location, wait.account);
                 let whole = what == Quantity::Wait(Wait::LateSignal);
@@ -179,7 +180,7 @@ impl Pattern for Signals {
 fn raise(
     here: &Here<'_>,
     target: ProcessNumber,
-    (begin, bytes): (u64, u64),
+    (begin, bytes): (Time, u64),
     attributes: List<'_, Attribute>,
     out: &mut Asking<'_, Raising>,
 ) {
@@ -202,7 +203,7 @@ fn raise(
 pub(crate) struct Signal {
     pub(crate) target: ProcessNumber,
     pub(crate) origin: ProcessNumber,
-    pub(crate) begin: u64,
+    pub(crate) begin: Time,
     /// Offset that the operation acts on, if the archive states it.
     pub(crate) offset: Option<u64>,
     pub(crate) bytes: u64,
@@ -227,8 +228,8 @@ impl Signal {
 struct FlagWait {
     location: LocationNumber,
     account: Account,
-    enter: u64,
-    leave: u64,
+    enter: Time,
+    leave: Time,
     offset: Option<u64>,
     /// Number of the polling loop, if this is one. The loop is told who ended it, and nothing is booked.
     polls: Option<u32>,
@@ -262,8 +263,8 @@ impl Inbox {
     fn judge(
         &mut self,
         me: ProcessNumber,
-        horizon: u64,
-        open: u64,
+        horizon: Time,
+        open: Time,
         mut book: impl FnMut(&FlagWait, Quantity, u64, ProcessNumber),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
@@ -293,7 +294,7 @@ impl Inbox {
             }
             false
         });
-        let pending = self.waits.iter().map(|wait| wait.enter).min().unwrap_or(u64::MAX);
+        let pending = self.waits.iter().map(|wait| wait.enter).min().unwrap_or(Time::END);
         let floor = horizon.min(open).min(pending);
         let from = self.raised.partition_point(|it| it.begin < floor);
         self.raised.drain(..from);

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef, Time};
+use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 use otf2::read::{Definitions, EventReader};
 use otf2::{Archive, Attribute, Event, List};
 
@@ -20,7 +20,9 @@ use super::sites::Sites;
 use super::{LISTED, Step};
 use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::roles::Traits;
+use crate::archive::time::Time;
 use crate::archive::world::{World, number};
+use crate::engine::regions::Span;
 
 /// Greatest number of events that are read for one process before the search is given up.
 const MOST_EVENTS: u64 = 4 << 20;
@@ -92,7 +94,7 @@ struct Sum {
 struct Open {
     region: RegionRef,
     site: CallingContextRef,
-    enter: u64,
+    enter: Time,
     is_call: bool,
     on_itself: bool,
     on_others: bool,
@@ -127,7 +129,7 @@ impl<'a> Looker<'a> {
     pub(super) fn look(
         &self,
         process: ProcessNumber,
-        (begin, end): (u64, u64),
+        when: Span,
         of_progress: bool,
     ) -> Option<Meanwhile> {
         let Self { archive, ground, nests } = *self;
@@ -137,17 +139,17 @@ impl<'a> Looker<'a> {
         let tables = archive.local_tables(place.id);
         let mut reader = archive.events_with(place.id, &tables, BUFFER).ok()?;
         match nests {
-            false => reader.seek_time(Time(world.clock.ticks(begin))).ok()?,
+            false => reader.seek_time(world.clock.ticks(when.begin)).ok()?,
             true if place.events > MOST_EVENTS => return None,
             true => {}
         }
         let chunk = reader.chunk_first();
-        let mut look = Look::new(world, process, (begin, end));
+        let mut look = Look::new(world, process, when);
         look.read(&mut reader)?;
         if look.is_unsited {
             // The enter of the call that was open, which says where it was called, is mostly in the same chunk.
             reader.seek_event(chunk).ok()?;
-            look = Look::new(world, process, (begin, end));
+            look = Look::new(world, process, when);
             look.read(&mut reader)?;
         }
         Some(look.result(ground.defs, &ground.sites, of_progress))
@@ -157,8 +159,7 @@ impl<'a> Looker<'a> {
 struct Look<'w> {
     world: &'w World,
     process: ProcessNumber,
-    begin: u64,
-    end: u64,
+    when: Span,
     stack: Vec<Open>,
     sums: BTreeMap<(RegionRef, CallingContextRef), Sum>,
     /// True if a runtime call was left whose enter was not read, so that its call site is unknown.
@@ -166,9 +167,9 @@ struct Look<'w> {
 }
 
 impl<'w> Look<'w> {
-    fn new(world: &'w World, process: ProcessNumber, (begin, end): (u64, u64)) -> Self {
+    fn new(world: &'w World, process: ProcessNumber, when: Span) -> Self {
         let (stack, sums) = Default::default();
-        Self { world, process, begin, end, stack, sums, is_unsited: false }
+        Self { world, process, when, stack, sums, is_unsited: false }
     }
 }
 
@@ -177,16 +178,16 @@ impl Look<'_> {
     fn read(&mut self, reader: &mut EventReader) -> Option<()> {
         for _ in 0..MOST_EVENTS {
             let Some(record) = reader.next().ok()? else { break };
-            let time = self.world.clock.nanoseconds(record.time.0);
+            let time = self.world.clock.time(record.time);
             // The first enter or leave after the interval shows which call was open before.
-            let is_known = time > self.end && !self.stack.is_empty();
+            let is_known = time > self.when.end && !self.stack.is_empty();
             match record.event {
                 _ if is_known => break,
-                Event::Enter(_) if time > self.end => break,
+                Event::Enter(_) if time > self.when.end => break,
                 Event::Enter(it) => self.enter(time, it.region, record.attributes),
                 Event::Leave(it) => {
                     self.leave(time, it.region);
-                    if time > self.end {
+                    if time > self.when.end {
                         break;
                     }
                 }
@@ -198,12 +199,12 @@ impl Look<'_> {
         }
         let open = self.stack.iter().find(|it| it.is_call).copied();
         if let Some(open) = open {
-            self.add(&open, self.end);
+            self.add(&open, self.when.end);
         }
         Some(())
     }
 
-    fn enter(&mut self, enter: u64, region: RegionRef, attributes: List<'_, Attribute>) {
+    fn enter(&mut self, enter: Time, region: RegionRef, attributes: List<'_, Attribute>) {
         let site = number(attributes, self.world.attributes.site);
         let site = site.and_then(|it| u32::try_from(it).ok()).map(CallingContextRef);
         let is_call = self.world.roles.layer(region).is_some();
@@ -217,11 +218,11 @@ impl Look<'_> {
         });
     }
 
-    fn leave(&mut self, time: u64, region: RegionRef) {
+    fn leave(&mut self, time: Time, region: RegionRef) {
         let open = self.stack.pop().unwrap_or_else(|| {
             let is_call = self.world.roles.layer(region).is_some();
             self.is_unsited |= is_call;
-            let (site, enter) = (CallingContextRef::UNDEFINED, 0);
+            let (site, enter) = (CallingContextRef::UNDEFINED, Time::BEGIN);
             Open { region, site, enter, is_call, on_itself: false, on_others: false }
         });
         // Calls inside a call are part of it.
@@ -242,14 +243,14 @@ impl Look<'_> {
     }
 
     /// Adds the part of a call that lies within the interval to the sums of its call site.
-    fn add(&mut self, open: &Open, leave: u64) {
-        let (from, until) = (open.enter.max(self.begin), leave.min(self.end));
+    fn add(&mut self, open: &Open, leave: Time) {
+        let (from, until) = (open.enter.max(self.when.begin), leave.min(self.when.end));
         if from < until {
             let sum = self.sums.entry((open.region, open.site)).or_default();
             sum.count += 1;
             sum.nanoseconds += until - from;
             sum.on_itself += u64::from(open.on_itself && !open.on_others);
-            sum.outlived += u64::from(leave.saturating_add(SOON) <= self.end);
+            sum.outlived += u64::from(leave.later_by(SOON) <= self.when.end);
         }
     }
 
@@ -278,7 +279,7 @@ impl Look<'_> {
             }
         };
         Meanwhile {
-            computing: (self.end - self.begin).saturating_sub(in_calls),
+            computing: self.when.length().saturating_sub(in_calls),
             calls: calls.into_iter().take(LISTED).map(doing).collect(),
         }
     }

@@ -22,7 +22,9 @@ use otf2::Archive;
 
 use crate::archive::ids::{PartyNumber, ProcessNumber};
 use crate::archive::names::{self, Site};
+use crate::archive::time::Time;
 use crate::engine::quantity::Quantity as Q;
+use crate::engine::regions::Span;
 pub use beside::Polling;
 pub(crate) use beside::polling;
 pub(crate) use ground::Ground;
@@ -160,7 +162,7 @@ pub struct Instance {
     /// first [`LOOKED_AT`] entries of the run have one; it is `None` also if those events cannot be read.
     pub meanwhile: Option<Meanwhile>,
     /// Start of the wait by the clock of the replay in nanoseconds, and the number of the partner.
-    at: (u64, ProcessNumber),
+    at: (Time, ProcessNumber),
 }
 
 /// Number of entries for which [`Analysis`](crate::Analysis) reports what the partner of the worst instance did
@@ -262,7 +264,7 @@ impl Ranking {
             let of_progress = finding.latency.is_some();
             let Some(worst) = finding.worst.as_mut() else { continue };
             let (begin, partner) = worst.at;
-            let interval = (begin, begin.saturating_add(worst.nanoseconds));
+            let interval = Span { begin, end: begin.later_by(worst.nanoseconds) };
             if worst.partner.is_some() {
                 worst.meanwhile = looker.look(partner, interval, of_progress);
             }
@@ -326,7 +328,7 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
                 calls: sums.calls,
                 worst: sums.longest.map(|(longest, location)| Instance {
                     process: process(world.process(location)).unwrap_or_default(),
-                    begin: longest.begin.saturating_sub(first_event.unwrap_or(0)),
+                    begin: longest.begin.since(first_event.unwrap_or(Time::BEGIN)),
                     nanoseconds: longest.amount,
                     partner: process(longest.partner),
                     window: names::window(defs, longest.window),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use dwell_model::waits::Wait;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
 use crate::engine::exchange::Asking;
@@ -24,7 +25,7 @@ use crate::patterns::messages::sent::{
 pub(super) struct After {
     /// Number of the case of the call.
     pub(super) number: u32,
-    pub(super) until: u64,
+    pub(super) until: Time,
     /// Partners of large messages.
     pub(super) partners: Vec<Done>,
 }
@@ -34,8 +35,8 @@ pub(super) struct After {
 pub(super) struct Waiter {
     pub(super) location: LocationNumber,
     pub(super) account: Account,
-    pub(super) enter: u64,
-    pub(super) leave: u64,
+    pub(super) enter: Time,
+    pub(super) leave: Time,
     /// Number of the polling loop that the call belongs to.
     pub(super) polls: Option<u32>,
 }
@@ -52,13 +53,13 @@ pub(super) struct Call {
     /// The process that began last, over the collectives that the call completed.
     pub(super) collective: Option<Sent>,
     /// Time until which the call waited for messages and collectives, once that is booked.
-    pub(super) until: Option<u64>,
+    pub(super) until: Option<Time>,
     /// Number of sends whose receives are not known.
     pub(super) sends: u32,
     /// The last receive that was posted during the call, and its process.
-    pub(super) posted: Option<(u64, ProcessNumber)>,
+    pub(super) posted: Option<(Time, ProcessNumber)>,
     /// The last receive of one of the call's sends, whenever it was posted, and its process.
-    pub(super) received: Option<(u64, ProcessNumber)>,
+    pub(super) received: Option<(Time, ProcessNumber)>,
     /// Number of the case, if the rest of the call may be a wait for progress.
     pub(super) after: Option<u32>,
     /// Partners of large messages, and the time since which both sides knew of the message.
@@ -86,7 +87,12 @@ impl Call {
     }
 
     /// Records since when this side and the partner have known of a message.
-    pub(super) fn partner(&mut self, target: ProcessNumber, (own, other): (u64, u64), bytes: u64) {
+    pub(super) fn partner(
+        &mut self,
+        target: ProcessNumber,
+        (own, other): (Time, Time),
+        bytes: u64,
+    ) {
         if self.after.is_some() && bytes > MOST_KEPT {
             let class = Class::message(bytes);
             // The partner may do its part in the call in which it learns of the message.
@@ -96,7 +102,7 @@ impl Call {
     }
 
     /// Ends the judgement of messages, given until when the call waited for them. The rest is judged for progress.
-    pub(super) fn after(&mut self, until: u64) -> Option<After> {
+    pub(super) fn after(&mut self, until: Time) -> Option<After> {
         let mut partners = std::mem::take(&mut self.partners);
         for partner in &mut partners {
             // Both knew of the message before, so the activity of the partner until now may have been enough.
@@ -114,7 +120,7 @@ impl Call {
 pub(super) struct Missing {
     pub(super) key: Key,
     pub(super) bytes: u64,
-    pub(super) posted: u64,
+    pub(super) posted: Time,
     /// Number of unrecorded receives that come before it.
     pub(super) skipped: u64,
     pub(super) probe: Option<Probe>,
@@ -195,7 +201,7 @@ impl Inbox {
     pub(super) fn tell(
         &mut self,
         here: &mut Here<'_>,
-        time: u64,
+        time: Time,
         partner: ProcessNumber,
         channel: Channel,
         out: &mut Asking<'_, Sending>,
@@ -214,7 +220,7 @@ impl Inbox {
             time,
             serial: self.serial(),
             blocking: false,
-            touched: touched.unwrap_or(0),
+            touched: touched.unwrap_or(Time::BEGIN),
             skipped: 0,
         };
         out.own.sends.send(partner, sent);
@@ -298,7 +304,7 @@ impl Inbox {
     pub(super) fn judge(
         &mut self,
         me: ProcessNumber,
-        horizon: u64,
+        horizon: Time,
         replies: &mut Outbox<Ready>,
         mut book: impl FnMut(Booking),
     ) {
@@ -319,14 +325,14 @@ impl Inbox {
             }
         }
         self.match_calls(me, horizon, replies, &mut book);
-        self.closing = horizon == u64::MAX;
+        self.closing = horizon == Time::END;
     }
 
     /// Matches the receives of all calls, in order.
     pub(super) fn match_calls(
         &mut self,
         me: ProcessNumber,
-        horizon: u64,
+        horizon: Time,
         replies: &mut Outbox<Ready>,
         book: &mut impl FnMut(Booking),
     ) {
@@ -340,7 +346,7 @@ impl Inbox {
             let (sent, unseen, releases) = (&mut self.sent, &mut self.unseen, &mut self.releases);
             let mut missing = std::mem::take(&mut call.missing);
             missing.retain_mut(|Missing { key, bytes, posted, skipped, probe, polled }| {
-                let mut release = |by: Option<(u64, ProcessNumber)>| {
+                let mut release = |by: Option<(Time, ProcessNumber)>| {
                     if let Some(Polled { number, leave }) = *polled {
                         let by = by.filter(|it| it.0 < leave);
                         releases.push(Release { number, by });
@@ -419,7 +425,7 @@ pub(super) fn judge_call(
     call: &Call,
     sent: &HashMap<Key, VecDeque<Sent>, Mixed>,
     book: &mut impl FnMut(Booking),
-) -> u64 {
+) -> Time {
     let Waiter { location, account, leave, mut enter, .. } = call.waiter;
     let mut add = |what, begin, amount, it: &Sent, left| {
         if amount > 0 {
@@ -433,14 +439,14 @@ pub(super) fn judge_call(
         enter = until;
     }
     let Some(latest) = call.latest else { return enter };
-    let amount = latest.begin.min(leave).saturating_sub(enter);
+    let amount = latest.begin.min(leave).since(enter);
     if amount == 0 || call.what == Quantity::Wait(Wait::LatePost) && latest.begin >= leave {
         return enter;
     }
     add(call.what, enter, amount, &latest, Some(leave - enter));
     if call.what == Quantity::Wait(Wait::EarlyWait) {
         let from = latest.touched.max(enter);
-        let idle = latest.begin.min(leave).saturating_sub(from);
+        let idle = latest.begin.min(leave).since(from);
         add(Quantity::Wait(Wait::LateComplete), from, idle, &latest, None);
     }
     let earlier = |it: &Sent| it.time < latest.time && matches!(it.channel, Channel::Messages(_));
@@ -453,7 +459,7 @@ pub(super) fn judge_call(
 }
 
 /// Judges the sends of a call that waited for messages until some time. Returns the time until which it waited.
-pub(super) fn judge_sends(call: &Call, until: u64, book: &mut impl FnMut(Booking)) -> u64 {
+pub(super) fn judge_sends(call: &Call, until: Time, book: &mut impl FnMut(Booking)) -> Time {
     let Some((posted, receiver)) = call.posted.filter(|(posted, _)| *posted > until) else {
         return until;
     };

@@ -33,6 +33,7 @@ use otf2::enums::RmaSyncType;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::{Epoch, Traits};
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::call::EndedCall;
 use crate::engine::event::{Event, Received, What};
@@ -86,7 +87,7 @@ impl Pattern for Messages {
         let Some(open) = self.open.get_mut(here.location.number) else { return };
         match event.what {
             What::Sent { context, receiver, tag, bytes, request, skipped } => {
-                let begin = here.location.stack.last().map_or(0, |frame| frame.enter);
+                let begin = here.location.stack.last().map_or(Time::BEGIN, |frame| frame.enter);
                 let serial = inbox.serial();
                 let sent = Sent {
                     receiver,
@@ -97,7 +98,7 @@ impl Pattern for Messages {
                     time: event.time,
                     serial,
                     blocking: true,
-                    touched: 0,
+                    touched: Time::BEGIN,
                     skipped,
                 };
                 out.own.sends.send(receiver, sent);
@@ -240,7 +241,7 @@ impl Pattern for Messages {
         }
     }
 
-    fn book(&mut self, _: &mut Window<'_>, replied: Replied, common: &mut Answered) -> u64 {
+    fn book(&mut self, _: &mut Window<'_>, replied: Replied, common: &mut Answered) -> Time {
         for told in std::mem::take(&mut common.begun).into_messages() {
             if let Some(inbox) = self.inboxes.get_mut(told.member) {
                 inbox.fresh.push(told.into());
@@ -251,7 +252,7 @@ impl Pattern for Messages {
                 inbox.ready.push(ready);
             }
         }
-        u64::MAX
+        Time::END
     }
 
     fn is_busy(&self) -> bool {
@@ -297,9 +298,10 @@ impl Open {
     }
 
     /// Posts a receive. Its message may be the one that a probe found before.
-    fn post(&mut self, here: &mut Here<'_>, enter: u64) -> Posted {
+    fn post(&mut self, here: &mut Here<'_>, enter: Time) -> Posted {
         let probe = self.probe.take();
-        let run = here.location.polls.as_mut().filter(|run| run.is_loop && run.probed > 0);
+        let run =
+            here.location.polls.as_mut().filter(|run| run.is_loop && run.probed > Time::BEGIN);
         let polled = run.map(|run| {
             let leave = std::mem::take(&mut run.probed);
             Polled { number: here.process.loops.expect(run), leave }
@@ -330,7 +332,7 @@ impl Open {
 
     /// Makes the open call wait for what a partner tells.
     fn hear(&mut self, here: &mut Here<'_>, sender: ProcessNumber, channel: Channel, wait: Wait) {
-        let posted = here.location.stack.last().map_or(0, |frame| frame.enter);
+        let posted = here.location.stack.last().map_or(Time::BEGIN, |frame| frame.enter);
         if here.note() {
             self.receives.push(Receive {
                 sender,

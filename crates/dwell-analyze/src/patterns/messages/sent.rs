@@ -3,6 +3,7 @@
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
 use crate::engine::quantity::Quantity;
@@ -54,15 +55,15 @@ pub(crate) struct Sent {
     pub(super) channel: Channel,
     pub(super) tag: u32,
     /// Enter of the call that sent the message.
-    pub(super) begin: u64,
+    pub(super) begin: Time,
     /// Time of the record.
-    pub(super) time: u64,
+    pub(super) time: Time,
     /// Sequence number of the send in its process.
     pub(super) serial: u64,
     /// True if the sender may have waited for the receiver.
     pub(super) blocking: bool,
     /// For the end of an access epoch, the end of its last operation on the receiver.
-    pub(super) touched: u64,
+    pub(super) touched: Time,
     /// Number of messages with the same key that were sent before this one since the last, and not recorded.
     pub(super) skipped: u64,
 }
@@ -90,10 +91,10 @@ impl From<LastToBegin> for Sent {
             channel: Channel::Collectives,
             tag: number,
             begin: began,
-            time: 0,
+            time: Time::BEGIN,
             serial: 0,
             blocking: false,
-            touched: 0,
+            touched: Time::BEGIN,
             skipped: 0,
         }
     }
@@ -105,7 +106,7 @@ pub(crate) struct Ready {
     pub(super) sender: ProcessNumber,
     pub(super) receiver: ProcessNumber,
     pub(super) serial: u64,
-    pub(super) posted: u64,
+    pub(super) posted: Time,
 }
 
 impl Message for Ready {}
@@ -118,7 +119,7 @@ pub(super) struct Receive {
     pub(super) tag: u32,
     pub(super) bytes: u64,
     /// Enter of the call that posted the receive.
-    pub(super) posted: u64,
+    pub(super) posted: Time,
     /// Quantity that a wait for this message is booked as.
     pub(super) what: Quantity,
     /// Number of messages with the same key that were received before this one since the last, and not recorded.
@@ -134,7 +135,7 @@ pub(super) struct Polled {
     /// Number of the loop.
     pub(super) number: u32,
     /// End of the probe. A message that was sent later is not the one that the probe found.
-    pub(super) leave: u64,
+    pub(super) leave: Time,
 }
 
 /// A call that waited until a message arrived, and did not receive it.
@@ -142,15 +143,15 @@ pub(super) struct Polled {
 pub(super) struct Probe {
     pub(super) location: LocationNumber,
     pub(super) account: Account,
-    pub(super) enter: u64,
-    pub(super) leave: u64,
+    pub(super) enter: Time,
+    pub(super) leave: Time,
 }
 
 /// A receive that was posted and is not complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posted {
     /// Enter of the call that posted the receive.
-    pub(super) enter: u64,
+    pub(super) enter: Time,
     pub(super) probe: Option<Probe>,
     pub(super) polled: Option<Polled>,
 }
@@ -161,7 +162,7 @@ pub(super) struct Started {
     /// Sequence number of the send in its process.
     pub(super) serial: u64,
     /// Enter of the call that sent the message.
-    pub(super) begin: u64,
+    pub(super) begin: Time,
     pub(super) bytes: u64,
 }
 

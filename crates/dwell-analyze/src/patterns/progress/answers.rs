@@ -2,6 +2,7 @@
 
 use crate::archive::crowds::Room;
 use crate::archive::ids::ProcessNumber;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::outstanding::Known;
 use crate::engine::process::Process;
@@ -17,9 +18,9 @@ use crate::patterns::progress::several::MOST_GAPS;
 pub(super) fn look_up(
     world: &World,
     target_process: &Process,
-    (start, request): (u64, Request),
+    (start, request): (Time, Request),
     known: Known,
-    horizon: u64,
+    horizon: Time,
 ) -> Outcome<(Visits, Visits)> {
     let Some(sure) = target_process.sure.visits(known.sure, request, horizon) else {
         return Outcome::Pending;
@@ -41,11 +42,11 @@ pub(super) fn look_up(
 pub(super) fn request(
     world: &World,
     (from, to): (ProcessNumber, ProcessNumber),
-    start: u64,
+    start: Time,
     Span { begin: enter, end: leave }: Span,
 ) -> Request {
     let latency = world.latency(from, to);
-    let after = start.saturating_add(latency);
+    let after = start.later_by(latency);
     Request { after, enter, leave, apart: latency.max(APART) }
 }
 
@@ -56,11 +57,11 @@ pub(super) fn request(
 pub(super) fn alone(
     world: &World,
     target_process: &Process,
-    (start, leave, origin): (u64, u64, ProcessNumber),
-    horizon: u64,
+    (start, leave, origin): (Time, Time, ProcessNumber),
+    horizon: Time,
 ) -> Option<bool> {
     let spare = world.latency(origin, target_process.index);
-    let (from, until) = (start.saturating_sub(spare), leave.saturating_add(spare));
+    let (from, until) = (start.earlier_by(spare), leave.later_by(spare));
     let regions = if world.wide { &target_process.wide } else { &target_process.sure };
     match regions.first(from, until, horizon) {
         Found::Region(span) => Some(span.begin >= until),
@@ -71,14 +72,14 @@ pub(super) fn alone(
 
 /// Returns the lower and upper bound of the wait of a call for one target, given the visits of the target.
 #[inline]
-pub(super) fn bounds(visits: &Visits, enter: u64) -> (u64, u64) {
+pub(super) fn bounds(visits: &Visits, enter: Time) -> (u64, u64) {
     if visits.first == Span::NONE {
         return (0, 0);
     }
     if visits.count > OUTLIVED && visits.gaps >= LONG {
         return (visits.gaps, visits.gaps);
     }
-    (visits.first.begin.saturating_sub(enter), visits.gaps)
+    (visits.first.begin.since(enter), visits.gaps)
 }
 
 /// Returns the lower and upper bound of the wait of a call for one target, and the unlikelihood of an end so soon after
@@ -92,7 +93,7 @@ pub(super) fn wait(
 ) -> (u64, u64, u32) {
     let (one, two) = (bounds(sure, enter), bounds(wide, enter));
     let aligned = match sure.gaps > 0 && !(room == Room::Crowded && sure.gap < SLICE) {
-        true => aligned(leave.saturating_sub(sure.last), sure.gap),
+        true => aligned(leave.since(sure.last), sure.gap),
         false => 0,
     };
     (one.0.min(two.0), one.1.max(two.1), aligned)
@@ -160,7 +161,7 @@ pub(super) fn answer(
     target_process: &Process,
     ask: &Ask,
     origin: ProcessNumber,
-    horizon: u64,
+    horizon: Time,
     evidence: &mut FoundEvidence,
 ) -> Outcome<Option<Waited>> {
     let Ask { start, enter, leave, target, location, account, class } = *ask;
@@ -206,7 +207,7 @@ pub(super) fn answer_one(
     world: &World,
     target_process: &Process,
     ask: &AskOne,
-    horizon: u64,
+    horizon: Time,
     evidence: &mut FoundEvidence,
     away: &mut Outbox<Away>,
 ) -> Outcome<Served> {
@@ -247,13 +248,13 @@ pub(super) fn look_for(
     world: &World,
     target_process: &Process,
     watch: &Watch,
-    horizon: u64,
+    horizon: Time,
 ) -> Option<Seen> {
     let Watch { start, serial, target, process, window, known } = *watch;
-    let after = start.saturating_add(world.latency(process, target));
+    let after = start.later_by(world.latency(process, target));
     // The region that is known already may be forgotten here.
     let sure = known.sure.or_else(|| target_process.sure.ended(after, horizon));
-    if sure.is_some_and(|sure| target_process.is_blind(after, u64::MAX, sure.begin)) {
+    if sure.is_some_and(|sure| target_process.is_blind(after, Time::END, sure.begin)) {
         return None;
     }
     let wide = match world.wide {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::locking::{LockKey, LockedCall, Waiting};
 use crate::engine::outstanding::{Class, Done, Known};
@@ -29,8 +30,8 @@ pub(super) struct Origin {
 pub(super) struct Case {
     pub(super) location: LocationNumber,
     pub(super) account: Account,
-    pub(super) enter: u64,
-    pub(super) leave: u64,
+    pub(super) enter: Time,
+    pub(super) leave: Time,
     /// Length of the call in nanoseconds.
     pub(super) length: u64,
     pub(super) missing: u32,
@@ -72,7 +73,7 @@ impl Target {
 
 impl Case {
     /// Returns the enter of the call if it acquired a lock.
-    pub(super) fn locked(&self) -> Option<u64> {
+    pub(super) fn locked(&self) -> Option<Time> {
         self.lock.map(|_| self.enter)
     }
 }

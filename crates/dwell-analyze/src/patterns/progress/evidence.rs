@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use dwell_model::waits::Wait;
 
 use crate::archive::ids::{LocationNumber, NodeNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::hash::Mixed;
@@ -93,7 +94,7 @@ struct Sum {
     left: u64,
     /// Upper bound and start of the longest wait; of several that are equal, the first.
     longest: u64,
-    begin: u64,
+    begin: Time,
 }
 
 impl Sum {
@@ -156,7 +157,7 @@ impl Ledger {
     pub(crate) fn wait(
         &mut self,
         key: Key,
-        begin: u64,
+        begin: Time,
         (low, high): (u64, u64),
         left: u64,
         unlikely: u32,

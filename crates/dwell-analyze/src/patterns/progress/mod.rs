@@ -47,6 +47,7 @@ mod several;
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
+use crate::archive::time::Time;
 use crate::archive::world::World;
 use crate::engine::call::{CompletedCall, EndedCall};
 use crate::engine::exchange::{Answered, Answering, Asked, Asking};
@@ -150,7 +151,7 @@ impl Pattern for Progress {
         &mut self,
         world: &World,
         process: &Process,
-        horizon: u64,
+        horizon: Time,
         out: &mut Asking<'_, Questions>,
     ) -> Floors {
         for (op, known) in process.outstanding.waiting() {
@@ -159,10 +160,10 @@ impl Pattern for Progress {
             let watch = Watch { start, serial, target, process, window, known };
             out.own.watches.send(target, watch);
         }
-        let locks = self.origins.get(process.index).map_or(u64::MAX, |origin| {
-            origin.cases.iter().filter_map(Case::locked).min().unwrap_or(u64::MAX)
+        let locks = self.origins.get(process.index).map_or(Time::END, |origin| {
+            origin.cases.iter().filter_map(Case::locked).min().unwrap_or(Time::END)
         });
-        let regions = needed_since(world, process, horizon).saturating_sub(spare(world));
+        let regions = needed_since(world, process, horizon).earlier_by(spare(world));
         Floors { regions, locks, ..Floors::TOP }
     }
 
@@ -204,7 +205,7 @@ impl Pattern for Progress {
         }
     }
 
-    fn book(&mut self, at: &mut Window<'_>, replied: Replied, common: &mut Answered) -> u64 {
+    fn book(&mut self, at: &mut Window<'_>, replied: Replied, common: &mut Answered) -> Time {
         let world = at.world;
         let mut keep = |origins: &mut Owned<ProcessNumber, Origin>, waited: &Waited| {
             let number = world.process(waited.location);
@@ -242,8 +243,8 @@ impl Pattern for Progress {
         // Questions that wait here will look again.
         let asks = self.asks.iter().map(|ask| ask.start);
         let ones = self.ones.iter().map(|ask| ask.start);
-        let oldest = asks.chain(ones).min().unwrap_or(u64::MAX);
-        oldest.saturating_sub(spare(world))
+        let oldest = asks.chain(ones).min().unwrap_or(Time::END);
+        oldest.earlier_by(spare(world))
     }
 
     fn found(&self, world: &World) -> Nodes {
@@ -295,7 +296,7 @@ impl Progress {
 
 /// Returns the earliest time from which a process will ask others for progress regions: for operations and calls that
 /// are open, and for calls whose rest is not judged yet.
-fn needed_since(world: &World, process: &Process, horizon: u64) -> u64 {
+fn needed_since(world: &World, process: &Process, horizon: Time) -> Time {
     let locations = &process.locations;
     let in_flight = !process.outstanding.is_empty()
         || locations.iter().any(|location| !location.done.is_empty());
@@ -312,7 +313,7 @@ fn needed_since(world: &World, process: &Process, horizon: u64) -> u64 {
             let issues = frame.traits.has(Traits::ONE_SIDED);
             let locks = frame.traits.has(Traits::LOCK);
             let completes = in_flight && !frame.traits.has(Traits::TOGETHER);
-            let messages = frame.enter.saturating_add(LONGEST_MESSAGE) >= horizon
+            let messages = frame.enter.later_by(LONGEST_MESSAGE) >= horizon
                 && world.roles.get(frame.region).completes_messages();
             if issues || locks || completes || messages {
                 since = since.min(frame.enter);

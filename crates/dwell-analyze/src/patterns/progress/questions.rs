@@ -4,6 +4,7 @@ use otf2::id::RmaWinRef;
 
 use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
+use crate::archive::time::Time;
 use crate::engine::accounts::Account;
 use crate::engine::exchange::outboxes;
 use crate::engine::outstanding::{Class, Known};
@@ -33,9 +34,9 @@ outboxes! {
 /// Asks the only target of a call whether an operation waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
-    pub(super) start: u64,
-    pub(super) enter: u64,
-    pub(super) leave: u64,
+    pub(super) start: Time,
+    pub(super) enter: Time,
+    pub(super) leave: Time,
     pub(super) target: ProcessNumber,
     pub(super) location: LocationNumber,
     pub(super) account: Account,
@@ -47,9 +48,9 @@ impl Message for Ask {}
 /// Asks one of several targets of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskOne {
-    pub(super) start: u64,
-    pub(super) enter: u64,
-    pub(super) leave: u64,
+    pub(super) start: Time,
+    pub(super) enter: Time,
+    pub(super) leave: Time,
     pub(super) target: ProcessNumber,
     pub(super) process: ProcessNumber,
     pub(super) case: u32,
@@ -99,7 +100,7 @@ impl Message for Served {}
 /// Asks, for an operation in flight, for the region that has served it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
-    pub(super) start: u64,
+    pub(super) start: Time,
     pub(super) serial: u64,
     pub(super) target: ProcessNumber,
     pub(super) process: ProcessNumber,

@@ -1,5 +1,6 @@
 //! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
 
+use crate::archive::time::Time;
 use crate::engine::regions::{Span, Visits};
 
 /// Greatest number of absences of a target that are kept for a call with several targets. If a target was away more
@@ -13,14 +14,14 @@ pub(super) struct Gaps {
     list: Vec<Span>,
     /// Sum over all targets, and start of the latest last visit.
     sum: u64,
-    last: u64,
+    last: Time,
     /// True if some target was away too often to keep every interval.
     too_many: bool,
 }
 
 impl Gaps {
     /// Adds a target: its visits and, if it came and went, the intervals in which it was away.
-    pub(super) fn add(&mut self, enter: u64, visits: &Visits, own: impl Iterator<Item = Span>) {
+    pub(super) fn add(&mut self, enter: Time, visits: &Visits, own: impl Iterator<Item = Span>) {
         if visits.first == Span::NONE {
             return;
         }
@@ -35,14 +36,14 @@ impl Gaps {
         }
     }
 
-    pub(super) fn time(mut self, enter: u64) -> u64 {
+    pub(super) fn time(mut self, enter: Time) -> u64 {
         if self.too_many {
-            return self.sum.min(self.last.saturating_sub(enter));
+            return self.sum.min(self.last.since(enter));
         }
         self.list.sort_unstable_by_key(|gap| (gap.begin, gap.end));
         let (mut sum, mut reached) = (0, enter);
         for gap in self.list {
-            sum += gap.end.saturating_sub(gap.begin.max(reached));
+            sum += gap.end.since(gap.begin.max(reached));
             reached = reached.max(gap.end);
         }
         sum
@@ -50,7 +51,7 @@ impl Gaps {
 }
 
 /// Returns the part of [enter, latest begin] that no region covers.
-pub(super) fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Span>) -> u64 {
+pub(super) fn uncovered(enter: Time, leave: Time, regions: impl Iterator<Item = Span>) -> u64 {
     let mut cut: Vec<Span> = regions
         .filter(|region| region.begin < leave && region.end > enter)
         .map(|region| Span { begin: region.begin.max(enter), end: region.end.min(leave) })
@@ -59,7 +60,7 @@ pub(super) fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Sp
     cut.sort_unstable_by_key(|region| (region.begin, region.end));
     let (mut sum, mut covered) = (0, enter);
     for region in cut {
-        sum += region.begin.min(latest).saturating_sub(covered);
+        sum += region.begin.min(latest).since(covered);
         covered = covered.max(region.end);
     }
     sum
@@ -69,10 +70,15 @@ pub(super) fn uncovered(enter: u64, leave: u64, regions: impl Iterator<Item = Sp
 mod tests {
     use super::*;
 
+    const ENTER: Time = Time(100);
+
+    fn span(begin: u64, end: u64) -> Span {
+        Span { begin: Time(begin), end: Time(end) }
+    }
+
     #[test]
     fn only_what_no_region_covers() {
-        let span = |begin, end| Span { begin, end };
-        let wait = |list: &[Span]| uncovered(100, 200, list.iter().copied());
+        let wait = |list: &[Span]| uncovered(ENTER, Time(200), list.iter().copied());
         assert_eq!(wait(&[span(150, 160)]), 50);
         assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
         assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
@@ -84,20 +90,19 @@ mod tests {
 
     #[test]
     fn time_in_which_any_was_away() {
-        let span = |begin, end| Span { begin, end };
-        let visits = |first, last, gaps| Visits { first, last, gaps, ..Visits::NONE };
+        let visits = |first, last, gaps| Visits { first, last: Time(last), gaps, ..Visits::NONE };
         let mut gaps = Gaps::default();
-        gaps.add(100, &Visits::NONE, [].into_iter());
+        gaps.add(ENTER, &Visits::NONE, [].into_iter());
         // Came at 150; came at 120, left at 130 and came again at 170.
-        gaps.add(100, &visits(span(150, 300), 150, 50), [].into_iter());
+        gaps.add(ENTER, &visits(span(150, 300), 150, 50), [].into_iter());
         let own = [span(100, 120), span(130, 170)];
-        gaps.add(100, &visits(span(120, 130), 170, 60), own.into_iter());
-        assert_eq!(gaps.time(100), 70);
+        gaps.add(ENTER, &visits(span(120, 130), 170, 60), own.into_iter());
+        assert_eq!(gaps.time(ENTER), 70);
         // Away too often to keep: the time until the last visit is less than the sum.
         let mut gaps = Gaps::default();
-        gaps.add(100, &visits(span(150, 300), 150, 50), [].into_iter());
+        gaps.add(ENTER, &visits(span(150, 300), 150, 50), [].into_iter());
         let many = (0..=MOST_GAPS as u64).map(|at| span(101 + 2 * at, 102 + 2 * at));
-        gaps.add(100, &visits(span(100, 101), 240, 100), many);
-        assert_eq!(gaps.time(100), 140);
+        gaps.add(ENTER, &visits(span(100, 101), 240, 100), many);
+        assert_eq!(gaps.time(ENTER), 140);
     }
 }
