@@ -54,7 +54,7 @@ use output::tree::Tree;
 use output::{Replayed, division, findings, notes, report};
 
 use crate::archive::ids::{Ordinal, PartyNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 
 /// Callback that reports progress: the argument is the number of events that were read since the previous call, over
 /// all locations. The analysis calls it after each window from the thread that called [`analyze`]. The sum of all
@@ -217,7 +217,7 @@ pub fn analyze(
     if world.system.places.is_empty() {
         return Err(Error::NoLocations);
     }
-    let length = defs.clock().map_or(0, |clock| {
+    let length = defs.clock().map_or(Duration::ZERO, |clock| {
         let end = clock.global_offset.saturating_add(clock.trace_length);
         world.clock.time(otf2::id::Time(end)).since(Time::BEGIN)
     });
@@ -384,14 +384,14 @@ impl Analysis {
     pub fn length(&self) -> u64 {
         let locations = || self.replayed.locations().filter(|location| location.events > 0);
         let first = locations().filter_map(|location| location.first).min().unwrap_or(Time::BEGIN);
-        locations().map(|location| location.now).max().unwrap_or(Time::BEGIN).since(first)
+        locations().map(|location| location.now).max().unwrap_or(Time::BEGIN).since(first).0
     }
 
     /// Returns the exclusive time of all call paths over all locations, in nanoseconds. With several locations it
     /// exceeds [`Self::length`], the time that a clock on the wall would show.
     pub fn time(&self) -> u64 {
         let nodes = self.replayed.locations().flat_map(|location| location.paths.iter());
-        nodes.map(|(_, node)| node.time).sum()
+        nodes.map(|(_, node)| node.time.0).sum()
     }
 
     /// Returns the sum of a quantity over all call paths and locations, in nanoseconds, bytes or operations as the

@@ -54,8 +54,7 @@ fn many_locations_in_little_memory_take_few_windows() {
     let little = analyzed(directory.path(), Some(memory), Cut::Budget);
     assert!(little.windows() <= 200, "{} windows", little.windows());
     let enough = analyzed(directory.path(), None, Cut::Budget);
-    let waits = |analysis: &Analysis| {
-        Quantity::all().map(|what| analysis.total(what)).collect::<Vec<_>>()
-    };
+    let waits =
+        |analysis: &Analysis| Quantity::all().map(|what| analysis.total(what)).collect::<Vec<_>>();
     assert_eq!(waits(&little), waits(&enough));
 }

@@ -1,11 +1,12 @@
-//! Points in time.
+//! Points in time, and durations.
 
-use std::ops::{Add, Sub};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// A point in time: nanoseconds since the beginning of the trace by its clock.
 ///
-/// The difference of two points is a number of nanoseconds and of no type of its own, because quantities of all units
-/// are booked as plain numbers. A point cannot be added to another one, nor taken for a number of bytes or operations.
+/// The difference of two points is a [`Duration`]. A point cannot be added to another one, nor taken for a duration, a
+/// number of bytes or the number of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub(crate) struct Time(pub(crate) u64);
@@ -16,48 +17,123 @@ impl Time {
     /// The end of time, which lies after every event.
     pub(crate) const END: Self = Self(u64::MAX);
 
-    /// Returns the nanoseconds since an earlier point, or 0 if that point is later.
+    /// Returns the duration since an earlier point, or 0 if that point is later.
     #[inline(always)]
-    pub(crate) fn since(self, earlier: Self) -> u64 {
-        self.0.saturating_sub(earlier.0)
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the point that is some nanoseconds later, at most the end of time.
+    /// Returns the point that is later by a duration, at most the end of time.
     #[inline(always)]
-    pub(crate) fn later_by(self, nanoseconds: u64) -> Self {
-        Self(self.0.saturating_add(nanoseconds))
+    pub(crate) fn later_by(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration.0))
     }
 
-    /// Returns the point that is some nanoseconds earlier, at least the beginning of the trace.
+    /// Returns the point that is earlier by a duration, at least the beginning of the trace.
     #[inline(always)]
-    pub(crate) fn earlier_by(self, nanoseconds: u64) -> Self {
-        Self(self.0.saturating_sub(nanoseconds))
+    pub(crate) fn earlier_by(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(duration.0))
     }
 }
 
 impl Sub for Time {
-    type Output = u64;
+    type Output = Duration;
 
     #[inline(always)]
-    fn sub(self, earlier: Self) -> u64 {
-        self.0 - earlier.0
+    fn sub(self, earlier: Self) -> Duration {
+        Duration(self.0 - earlier.0)
     }
 }
 
-impl Add<u64> for Time {
+impl Add<Duration> for Time {
     type Output = Self;
 
     #[inline(always)]
-    fn add(self, nanoseconds: u64) -> Self {
-        Self(self.0 + nanoseconds)
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0 + duration.0)
     }
 }
 
-impl Sub<u64> for Time {
+impl Sub<Duration> for Time {
     type Output = Self;
 
     #[inline(always)]
-    fn sub(self, nanoseconds: u64) -> Self {
-        Self(self.0 - nanoseconds)
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0 - duration.0)
+    }
+}
+
+/// A duration in nanoseconds: a part of the time of one call, or a sum over many calls.
+///
+/// Amounts of a [`Quantity`](crate::Quantity) are plain numbers, because the quantity states the unit. A duration becomes
+/// one where it is booked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(crate) struct Duration(pub(crate) u64);
+
+impl Duration {
+    /// No time at all.
+    pub(crate) const ZERO: Self = Self(0);
+
+    /// Returns the difference of two durations, or 0 if the other one is longer.
+    #[inline(always)]
+    pub(crate) fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// Returns the sum of two durations, at most the longest duration.
+    #[inline(always)]
+    pub(crate) fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// Returns the sum of as many durations like this, at most the longest duration.
+    #[inline(always)]
+    pub(crate) fn times(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Duration {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Self;
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Duration {
+    #[inline(always)]
+    fn sub_assign(&mut self, other: Self) {
+        self.0 -= other.0;
+    }
+}
+
+impl Sum for Duration {
+    fn sum<I: Iterator<Item = Self>>(durations: I) -> Self {
+        Self(durations.map(|it| it.0).sum())
+    }
+}
+
+impl<'a> Sum<&'a Duration> for Duration {
+    fn sum<I: Iterator<Item = &'a Duration>>(durations: I) -> Self {
+        durations.copied().sum()
     }
 }

@@ -15,7 +15,7 @@ use crate::archive::memory::static_memory;
 use crate::archive::parties::Parties;
 use crate::archive::roles::{LeftOut, Roles};
 use crate::archive::system::System;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 
 /// Converts timestamps of the archive to nanoseconds since its beginning.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +117,9 @@ pub(crate) struct World {
     pub(crate) wide: bool,
     pub(crate) parties: Parties,
     /// Least time of a request between two nodes in nanoseconds; 0 if it is unknown.
-    pub(crate) between_nodes: u64,
+    pub(crate) between_nodes: Duration,
     /// Least time of a request between two processes of one node in nanoseconds; 0 if it is unknown.
-    pub(crate) on_node: u64,
+    pub(crate) on_node: Duration,
     /// True if calls that may have progressed operations of others are missing, so that it is unknown which call served
     /// which operation.
     pub(crate) dark: bool,
@@ -129,7 +129,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn of(anchor: &Anchor, defs: &Definitions, layer: Option<Layer>) -> Self {
-        let latency = |name| anchor.property(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let latency =
+            |name| Duration(anchor.property(name).and_then(|text| text.parse().ok()).unwrap_or(0));
         let system = System::of(defs);
         let roles = Roles::of(defs);
         Self {
@@ -158,7 +159,7 @@ impl World {
     /// Returns the least time of a request from one process to another in nanoseconds: half of the shortest round trip
     /// between nodes or on one node, and 0 if the archive does not state it.
     #[inline]
-    pub(crate) fn latency(&self, from: ProcessNumber, to: ProcessNumber) -> u64 {
+    pub(crate) fn latency(&self, from: ProcessNumber, to: ProcessNumber) -> Duration {
         if self.between_nodes == self.on_node || self.system.node(from) != self.system.node(to) {
             return self.between_nodes;
         }
@@ -166,7 +167,7 @@ impl World {
     }
 
     /// Returns the longest least time of a request over all pairs.
-    pub(crate) fn longest_latency(&self) -> u64 {
+    pub(crate) fn longest_latency(&self) -> Duration {
         self.between_nodes.max(self.on_node)
     }
 }

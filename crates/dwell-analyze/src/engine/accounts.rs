@@ -28,6 +28,7 @@ use dwell_model::layer::Layer;
 use otf2::id::RegionRef;
 
 use crate::archive::roles::Traits;
+use crate::archive::time::Duration;
 use crate::engine::matrix::Kind;
 use crate::engine::outstanding::{Class, magnitude};
 use crate::engine::paths::Path;
@@ -231,8 +232,8 @@ impl Default for Histogram {
 impl Histogram {
     /// Adds a call with this rest.
     #[inline(always)]
-    pub(crate) fn add(&mut self, time: u64) {
-        self.change(bin(time), 1, time.cast_signed());
+    pub(crate) fn add(&mut self, time: Duration) {
+        self.change(bin(time.0), 1, time.0.cast_signed());
     }
 
     #[inline(always)]
@@ -263,16 +264,16 @@ impl Histogram {
     }
 
     /// Moves a call with `left` nanoseconds to a lower bin, because a wait was found in it.
-    pub(crate) fn take(&mut self, left: u64, wait: u64) {
-        self.change(bin(left), -1, -left.cast_signed());
+    pub(crate) fn take(&mut self, left: Duration, wait: Duration) {
+        self.change(bin(left.0), -1, -left.0.cast_signed());
         self.add(left.saturating_sub(wait));
     }
 
     /// Moves `count` calls back, because their waits turned out to be none. Only the number and the sums are known, so
     /// the calls are treated as equally long.
-    pub(crate) fn give_back(&mut self, count: u64, left: u64, waits: u64) {
+    pub(crate) fn give_back(&mut self, count: u64, left: Duration, waits: Duration) {
+        let (left, rests) = (left.0, left.saturating_sub(waits).0);
         let Some(before) = left.checked_div(count) else { return };
-        let rests = left.saturating_sub(waits);
         let (after, count) = (rests.checked_div(count).unwrap_or(0), count.cast_signed());
         self.change(bin(after), -count, -rests.cast_signed());
         self.change(bin(before), count, left.cast_signed());
@@ -293,7 +294,7 @@ impl Histogram {
 
     /// Returns the time that the fastest tenth of the calls stay within, or `None` if there are fewer than [`ENOUGH`]
     /// calls.
-    fn tenth(&self) -> Option<u64> {
+    fn tenth(&self) -> Option<Duration> {
         let calls: i64 = self.bins().map(|(_, bin)| bin.count).sum();
         if calls < ENOUGH {
             return None;
@@ -303,24 +304,24 @@ impl Histogram {
             sum += bin.count;
             sum >= wanted
         };
-        self.bins().find(reached).map(|(at, _)| edge(at))
+        self.bins().find(reached).map(|(at, _)| Duration(edge(at)))
     }
 
     /// Returns the sum of all rests, and the sum of the rests with each cut off at `at_most`.
-    fn split(&self, at_most: u64) -> (u64, u64) {
+    fn split(&self, Duration(at_most): Duration) -> (Duration, Duration) {
         let (mut all, mut part) = (0, 0);
         for (at, bin) in self.bins() {
             all += bin.sum;
             part += if edge(at) < at_most { bin.sum } else { bin.count * at_most.cast_signed() };
         }
         let all = u64::try_from(all).unwrap_or(0);
-        (all, u64::try_from(part).unwrap_or(0).min(all))
+        (Duration(all), Duration(u64::try_from(part).unwrap_or(0).min(all)))
     }
 
     /// Returns a lower bound of the excess of the longest rest over `time`.
-    pub(crate) fn longest_beyond(&self, time: u64) -> u64 {
+    pub(crate) fn longest_beyond(&self, time: Duration) -> Duration {
         let last = self.bins().filter(|(_, bin)| bin.count > 0).map(|(at, _)| edge(at)).last();
-        last.unwrap_or(0).saturating_sub(time)
+        Duration(last.unwrap_or(0)).saturating_sub(time)
     }
 
     /// Returns the number of calls.
@@ -429,7 +430,7 @@ impl Expected {
     }
 
     /// Returns the time of a call of this sort, or `None` if there are too few calls to compare.
-    fn time(&self, sort: Sort) -> Option<u64> {
+    fn time(&self, sort: Sort) -> Option<Duration> {
         self.sorts.get(&sort).and_then(Histogram::tenth).or_else(|| {
             let (what, size) = sort.general();
             let mut alike = Histogram::default();
@@ -447,12 +448,12 @@ impl Expected {
 
 /// Nanoseconds that a call of each sort takes if nothing delays it; `None` for sorts with too few calls to tell.
 #[derive(Debug)]
-pub(crate) struct ExpectedTimes(BTreeMap<Sort, Option<u64>>);
+pub(crate) struct ExpectedTimes(BTreeMap<Sort, Option<Duration>>);
 
 impl ExpectedTimes {
     /// Returns the nanoseconds that a call of a sort takes if nothing delays it, or `None` if the run had too few such
     /// calls to tell.
-    pub(crate) fn of(&self, sort: Sort) -> Option<u64> {
+    pub(crate) fn of(&self, sort: Sort) -> Option<Duration> {
         self.0.get(&sort).copied().flatten()
     }
 
@@ -460,17 +461,17 @@ impl ExpectedTimes {
     pub(crate) fn range(
         &self,
         sorts: std::ops::RangeInclusive<Sort>,
-    ) -> impl Iterator<Item = (&Sort, &Option<u64>)> {
+    ) -> impl Iterator<Item = (&Sort, &Option<Duration>)> {
         self.0.range(sorts)
     }
 }
 
 impl Calls {
     /// Divides the rests of the account into the quantities that are booked on its path.
-    pub(crate) fn divide(&self, expected: Option<u64>) -> [(Quantity, u64); 3] {
-        let (all, transfer) = self.rests.split(expected.unwrap_or(0));
+    pub(crate) fn divide(&self, expected: Option<Duration>) -> [(Quantity, Duration); 3] {
+        let (all, transfer) = self.rests.split(expected.unwrap_or_default());
         let unexplained = all - transfer;
-        let few = if expected.is_none() { unexplained } else { 0 };
+        let few = if expected.is_none() { unexplained } else { Duration::ZERO };
         [
             (Quantity::Transfer, transfer),
             (Quantity::Unexplained, unexplained),
@@ -489,6 +490,11 @@ pub(crate) fn class(layer: Option<Layer>, kind: Kind, memory: u16) -> Class {
 mod tests {
     use super::*;
 
+    fn split(rests: &Histogram, at_most: u64) -> (u64, u64) {
+        let (all, part) = rests.split(Duration(at_most));
+        (all.0, part.0)
+    }
+
     #[test]
     fn bins_have_edges_and_order() {
         for time in (0..5_000).chain((0..64).map(|log| 1 << log)).chain([u64::MAX]) {
@@ -503,32 +509,32 @@ mod tests {
     #[test]
     fn a_tenth_needs_ten() {
         let mut rests = Histogram::default();
-        (1..=9).for_each(|time| rests.add(100 * time));
+        (1..=9).for_each(|time| rests.add(Duration(100 * time)));
         assert_eq!(rests.tenth(), None);
-        rests.add(1_000);
-        assert_eq!(rests.tenth(), Some(100));
-        rests.add(50);
+        rests.add(Duration(1_000));
+        assert_eq!(rests.tenth(), Some(Duration(100)));
+        rests.add(Duration(50));
         // The second of eleven, as the lower edge of its bin.
-        assert_eq!(rests.tenth(), Some(edge(bin(100))));
-        assert_eq!(rests.split(100), (5_550, 50 + 1_000));
+        assert_eq!(rests.tenth(), Some(Duration(edge(bin(100)))));
+        assert_eq!(split(&rests, 100), (5_550, 50 + 1_000));
         // A wait of 900 leaves 100 of the longest.
-        rests.take(1_000, 900);
-        assert_eq!(rests.split(100), (4_650, 50 + 1_000));
+        rests.take(Duration(1_000), Duration(900));
+        assert_eq!(split(&rests, 100), (4_650, 50 + 1_000));
     }
 
     #[test]
     fn waits_that_are_none_go_back() {
         let mut rests = Histogram::default();
         for length in [700, 90, 90, 90] {
-            rests.add(length);
+            rests.add(Duration(length));
         }
         for _ in 0..3 {
-            rests.take(90, 60);
+            rests.take(Duration(90), Duration(60));
         }
-        assert_eq!(rests.split(50), (700 + 90, 50 + 90));
-        rests.give_back(3, 270, 180);
-        assert_eq!(rests.split(50), (700 + 270, 4 * 50));
-        rests.give_back(0, 0, 0);
-        assert_eq!(rests.split(50), (700 + 270, 4 * 50));
+        assert_eq!(split(&rests, 50), (700 + 90, 50 + 90));
+        rests.give_back(3, Duration(270), Duration(180));
+        assert_eq!(split(&rests, 50), (700 + 270, 4 * 50));
+        rests.give_back(0, Duration(0), Duration(0));
+        assert_eq!(split(&rests, 50), (700 + 270, 4 * 50));
     }
 }

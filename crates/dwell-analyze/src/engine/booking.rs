@@ -1,7 +1,7 @@
 //! Messages that carry waits to the call paths on which they are booked.
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
@@ -12,13 +12,14 @@ pub(crate) struct Booking {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     pub(crate) what: Quantity,
+    /// Amount in the unit of the quantity.
     pub(crate) amount: u64,
     /// Start of the wait in nanoseconds.
     pub(crate) begin: Time,
     /// Process that was waited for, if it is known.
     pub(crate) blamed: Option<ProcessNumber>,
     /// Time that the call had left after the waits booked before; `None` for counts and for parts of other waits.
-    pub(crate) left: Option<u64>,
+    pub(crate) left: Option<Duration>,
 }
 
 impl Message for Booking {}

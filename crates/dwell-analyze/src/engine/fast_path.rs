@@ -10,7 +10,7 @@ use otf2::id::{CallingContextRef, Rank, RegionRef, RmaWinRef};
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::{Account, Distance, Layout, OperationEnd, Sort, size};
 use crate::engine::call::CompletedCall;
 use crate::engine::exchange::Asking;
@@ -245,7 +245,7 @@ impl<P: Pattern> Player<'_, P> {
     #[inline(always)]
     fn book_issue(&mut self, time: Time, path: Path, judged: bool) -> bool {
         let (enter, issue) = (self.leaf.enter, self.leaf.issue);
-        let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { 0 };
+        let length = if self.leaf.traits.has(Traits::CALL) { time - enter } else { Duration::ZERO };
         let counts = judged || !self.leaf.traits.has(Traits::CALL);
         let counted = self.count(path, &issue, Some(time - enter), counts.then_some(length));
         let Some((target, recent)) = counted.filter(|_| judged) else {

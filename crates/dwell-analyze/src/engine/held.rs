@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Done;
 use crate::engine::regions::Span;
@@ -20,7 +20,7 @@ pub(crate) struct Rest {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
     /// Time that the call has left beside the waits before, in nanoseconds.
-    pub(crate) length: u64,
+    pub(crate) length: Duration,
     /// Interval in which the call may have waited.
     pub(crate) when: Span,
     /// Operations that the call completed, and partners of its messages.
@@ -45,7 +45,7 @@ struct Call {
     location: LocationNumber,
     /// Account and length of the call, once it has ended.
     account: Account,
-    length: u64,
+    length: Duration,
     /// Enter of the call, and time up to which it may have waited.
     when: Span,
     done: Vec<Done>,
@@ -66,7 +66,7 @@ impl Held {
     pub(crate) fn open(&mut self, location: LocationNumber, when: Span, done: Vec<Done>) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        let (account, length) = (Account::NONE, 0);
+        let (account, length) = (Account::NONE, Duration::ZERO);
         let call = Call { location, account, length, when, done, between: None };
         self.open.insert(number, call);
         number
@@ -86,7 +86,7 @@ impl Held {
     }
 
     /// Records that a held call has ended.
-    pub(crate) fn leave(&mut self, number: u32, account: Account, length: u64) {
+    pub(crate) fn leave(&mut self, number: u32, account: Account, length: Duration) {
         if let Some(it) = self.open.get_mut(&number) {
             (it.account, it.length) = (account, length);
         }

@@ -6,13 +6,13 @@
 //! which waits become known.
 
 use crate::archive::ids::ProcessNumber;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 
 /// The longest of some waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Longest {
     /// Length in nanoseconds, by the upper bound if there are two; 0 if there is no wait.
-    pub(crate) amount: u64,
+    pub(crate) amount: Duration,
     /// Start of the wait in nanoseconds.
     pub(crate) begin: Time,
     /// Process that was waited for, or [`ProcessNumber::UNKNOWN`].
@@ -26,8 +26,12 @@ pub(crate) const NOTHING: u16 = u16::MAX;
 
 impl Longest {
     /// Stands for no wait.
-    pub(crate) const NONE: Self =
-        Self { amount: 0, begin: Time::END, partner: ProcessNumber::UNKNOWN, window: NOTHING };
+    pub(crate) const NONE: Self = Self {
+        amount: Duration::ZERO,
+        begin: Time::END,
+        partner: ProcessNumber::UNKNOWN,
+        window: NOTHING,
+    };
 
     /// Keeps the longer of two waits.
     #[inline]
@@ -52,7 +56,7 @@ impl WaitingCalls {
 
     /// Describes a single call that waited.
     #[inline]
-    pub(crate) fn one(amount: u64, begin: Time, partner: Option<ProcessNumber>) -> Self {
+    pub(crate) fn one(amount: Duration, begin: Time, partner: Option<ProcessNumber>) -> Self {
         let partner = partner.unwrap_or(ProcessNumber::UNKNOWN);
         Self { count: 1, longest: Longest { amount, begin, partner, window: NOTHING } }
     }

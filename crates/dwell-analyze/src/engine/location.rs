@@ -5,7 +5,7 @@ use otf2::read::EventReader;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Moved;
 use crate::engine::outstanding::Done;
 use crate::engine::paths::{Path, Paths};
@@ -18,7 +18,7 @@ use crate::engine::told::Awaited;
 pub(crate) struct Frame {
     pub(crate) enter: Time,
     /// Time in calls made from this one that have ended.
-    pub(crate) inside: u64,
+    pub(crate) inside: Duration,
     pub(crate) path: Path,
     pub(crate) region: RegionRef,
     pub(crate) traits: Traits,
@@ -47,7 +47,7 @@ impl Frame {
     /// A frame without a call.
     pub(crate) const EMPTY: Self = Self {
         enter: Time::BEGIN,
-        inside: 0,
+        inside: Duration::ZERO,
         path: Path::TOP,
         region: RegionRef::UNDEFINED,
         traits: Traits(0),
@@ -92,7 +92,7 @@ pub(crate) struct Location {
     /// Group of the neighbours in the open neighbourhood collective.
     pub(crate) neighbours: Option<GroupRef>,
     /// Time in calls at which waits are judged and that have ended, in nanoseconds. All other time is computing.
-    pub(crate) in_calls: u64,
+    pub(crate) in_calls: Duration,
     /// Number of judged calls that issued operations and were not read on the fast path.
     pub(crate) slow_calls: u64,
     /// Time of the last event in nanoseconds.
@@ -148,7 +148,7 @@ impl Location {
             awaited: Vec::new(),
             polls: None,
             neighbours: None,
-            in_calls: 0,
+            in_calls: Duration::ZERO,
             slow_calls: 0,
             now: Time::BEGIN,
             first: None,
@@ -182,7 +182,7 @@ impl Location {
 
     /// Returns the time that the location has spent computing before the judged call that is open, in nanoseconds since
     /// its first event.
-    pub(crate) fn computed_before(&self, enter: Time) -> u64 {
+    pub(crate) fn computed_before(&self, enter: Time) -> Duration {
         enter.since(self.first.unwrap_or(enter)).saturating_sub(self.in_calls)
     }
 

@@ -10,7 +10,7 @@ use dwell_model::layer::Layer;
 use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::hash::Mixed;
 use crate::engine::matrix::Kind;
 use crate::engine::regions::Span;
@@ -96,7 +96,7 @@ pub(crate) fn magnitude(of: u64) -> u32 {
 
 /// Calls that complete messages and take longer than this in nanoseconds are not judged for the progress of their
 /// partners: the activity of all processes during the call would have to be kept.
-pub(crate) const LONGEST_MESSAGE: u64 = 1_000_000_000;
+pub(crate) const LONGEST_MESSAGE: Duration = Duration(1_000_000_000);
 
 /// The region of the target that served an operation, as far as it is known: among the regions that always progress,
 /// and among all that may.

@@ -15,6 +15,7 @@ use crate::archive::counters::Number;
 use crate::archive::ids::ProcessNumber;
 use crate::archive::names::Setting;
 use crate::archive::roles::Traits;
+use crate::archive::time::Duration;
 use crate::engine::accounts::{Account, Calls, ExpectedTimes, Histogram, OperationEnd, Sort};
 use crate::engine::hash::Mixed;
 use crate::engine::instances::WaitingCalls;
@@ -70,11 +71,11 @@ pub(crate) struct Node {
     account: u32,
     pub(crate) visits: u64,
     /// Exclusive time in nanoseconds.
-    pub(crate) time: u64,
+    pub(crate) time: Duration,
     /// Operations and bytes, which every call that communicates changes.
     counts: [u64; COUNTS.len()],
     /// Lower bound of the excess of the longest call over others of its class, without waits.
-    pub(crate) longest: u64,
+    pub(crate) longest: Duration,
     /// Hash of the path that is equal at every location, whatever the order of its calls.
     pub(crate) signature: u64,
     /// All other quantities.
@@ -98,9 +99,9 @@ impl Node {
             follower: 0,
             account: 0,
             visits: 0,
-            time: 0,
+            time: Duration::ZERO,
             counts: [0; COUNTS.len()],
-            longest: 0,
+            longest: Duration::ZERO,
             signature,
             rest: Vec::new(),
             counted: Vec::new(),
@@ -317,7 +318,7 @@ impl Paths {
 
     /// Adds one call with its exclusive time.
     #[inline(always)]
-    pub(crate) fn visit(&mut self, path: Path, time: u64) {
+    pub(crate) fn visit(&mut self, path: Path, time: Duration) {
         if let Some(node) = self.nodes.get_mut(path.0 as usize) {
             node.visits += 1;
             node.time += time;
@@ -326,7 +327,7 @@ impl Paths {
 
     /// Adds the time of a runtime call, waits included, to an account, and returns the account.
     #[inline(always)]
-    pub(crate) fn charge(&mut self, path: Path, sort: Sort, time: u64) -> Account {
+    pub(crate) fn charge(&mut self, path: Path, sort: Sort, time: Duration) -> Account {
         let recent = self.nodes.get(path.0 as usize).map_or(0, |node| node.account);
         let known = self.accounts.get_mut(recent.wrapping_sub(1) as usize);
         if let Some(account) = known
@@ -457,7 +458,7 @@ impl Paths {
 
     /// Moves a wait out of the rest of a call that had `left` nanoseconds left.
     #[inline]
-    pub(crate) fn take_wait(&mut self, account: Account, wait: u64, left: u64) {
+    pub(crate) fn take_wait(&mut self, account: Account, wait: Duration, left: Duration) {
         if let Some(calls) = self.calls_mut(account) {
             calls.rests.take(left, wait);
         }
@@ -466,7 +467,11 @@ impl Paths {
 
     /// Divides the time of all calls beyond their waits and books the parts, given the time that calls of each sort
     /// need. Shows the calls of each account with their rest and with the part of the rest that is transfer.
-    pub(crate) fn divide(&mut self, times: &ExpectedTimes, mut show: impl FnMut(&Calls, u64, u64)) {
+    pub(crate) fn divide(
+        &mut self,
+        times: &ExpectedTimes,
+        mut show: impl FnMut(&Calls, Duration, Duration),
+    ) {
         let accounts = std::mem::take(&mut self.accounts);
         for calls in &accounts {
             let expected = times.of(calls.sort);
@@ -474,10 +479,11 @@ impl Paths {
             let [(_, transfer), (_, unexplained), _] = parts;
             show(calls, transfer + unexplained, transfer);
             for (what, time) in parts {
-                self.book(calls.path, what, time);
+                self.book(calls.path, what, time.0);
             }
             if let Some(node) = self.nodes.get_mut(calls.path.0 as usize) {
-                node.longest = node.longest.max(calls.rests.longest_beyond(expected.unwrap_or(0)));
+                node.longest =
+                    node.longest.max(calls.rests.longest_beyond(expected.unwrap_or_default()));
             }
         }
     }
@@ -489,7 +495,7 @@ impl Paths {
         path: Path,
         what: Quantity,
         (sent, received): (u64, u64),
-        call: Option<u64>,
+        call: Option<Duration>,
     ) -> u32 {
         let Some(node) = self.nodes.get_mut(path.0 as usize) else { return 0 };
         node.add(what, 1);

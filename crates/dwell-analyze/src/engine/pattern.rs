@@ -19,7 +19,7 @@
 use std::fmt::Debug;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{Calls, ExpectedTimes};
 use crate::engine::blame::Blame;
@@ -254,9 +254,9 @@ pub(crate) struct Conclusion<'a> {
 pub(crate) struct DividedCalls<'a> {
     pub(crate) calls: &'a Calls,
     /// Time of the calls beyond their waits.
-    pub(crate) rest: u64,
+    pub(crate) rest: Duration,
     /// Part of the rest that such calls need if nothing delays them.
-    pub(crate) transfer: u64,
+    pub(crate) transfer: Duration,
 }
 
 /// Waits of a kind that could not be judged.

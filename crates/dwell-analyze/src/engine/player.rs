@@ -11,7 +11,7 @@ use otf2::{Attribute, Event, List};
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::{Traits, is_numbered};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::number;
 use crate::engine::accounts::{self, Account, Distance, Moved, OperationEnd, Sort};
 use crate::engine::call::{EndedCall, Issued};
@@ -239,7 +239,7 @@ impl<P: Pattern> Player<'_, P> {
         if let Some((kind, target)) = frame.first {
             let to = self.here.world.parties.party(target);
             if let Some(cell) = self.here.matrix.cell(self.here.row, to, kind) {
-                cell.time += length;
+                cell.time += length.0;
             }
         }
         if !frame.judged {
@@ -294,7 +294,13 @@ impl<P: Pattern> Player<'_, P> {
 
     /// Adds the time of a judged call to the account of the calls that it is compared with.
     #[inline(always)]
-    fn charge(&mut self, length: u64, path: Path, region: RegionRef, traits: Traits) -> Account {
+    fn charge(
+        &mut self,
+        length: Duration,
+        path: Path,
+        region: RegionRef,
+        traits: Traits,
+    ) -> Account {
         let moved = &mut self.here.location.moved;
         if traits.has(Traits::COMPLETES) {
             moved.bytes = moved.bytes.max(std::mem::take(&mut self.here.process.moved));
@@ -368,7 +374,7 @@ impl<P: Pattern> Player<'_, P> {
         let paths = &mut self.here.location.paths;
         let (mut run, ended) = Run::after(self.here.location.polls.take(), test, |path, time| {
             paths.book(path, Quantity::PollingCalls, 1);
-            paths.book(path, Quantity::PollingTime, time);
+            paths.book(path, Quantity::PollingTime, time.0);
         });
         run.tests_memory = operation == Some(Operation::TestChange);
         if operation == Some(Operation::TestProbe) {
@@ -411,8 +417,8 @@ impl<P: Pattern> Player<'_, P> {
         &mut self,
         path: Path,
         issue: &Issue,
-        call: Option<u64>,
-        in_matrix: Option<u64>,
+        call: Option<Duration>,
+        in_matrix: Option<Duration>,
     ) -> Option<(ProcessNumber, u32)> {
         let Issue { kind, sent, received, .. } = *issue;
         let Some(context) = self.here.context(issue.window) else {
@@ -434,7 +440,7 @@ impl<P: Pattern> Player<'_, P> {
         {
             cell.operations += 1;
             cell.bytes += sent + received;
-            cell.time += time;
+            cell.time += time.0;
         }
         target.map(|target| (target, recent))
     }
@@ -443,7 +449,7 @@ impl<P: Pattern> Player<'_, P> {
     pub(crate) fn issue(&mut self, issue: &Issue, attributes: List<'_, Attribute>) {
         let Issue { kind, window, id, sent, received, .. } = *issue;
         let Some(&frame) = self.here.location.stack.last() else { return };
-        let counted = self.count(frame.path, issue, None, frame.counts().then_some(0));
+        let counted = self.count(frame.path, issue, None, frame.counts().then_some(Duration::ZERO));
         let Some((target, _)) = counted else { return };
         let far = self.here.distance(target);
         let Some(frame) = self.here.location.stack.last_mut() else { return };

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::hash::Mixed;
 use crate::engine::paths::Path;
 
@@ -29,7 +29,7 @@ pub(crate) struct Test {
     /// Enter of the call around the test.
     pub(crate) caller: Time,
     /// Time in calls made from there, this one included. It shows whether another call was made in between.
-    pub(crate) inside: u64,
+    pub(crate) inside: Duration,
 }
 
 /// A run of consecutive calls that test.
@@ -39,7 +39,7 @@ pub(crate) struct Run {
     /// Enter of the first call.
     pub(crate) begin: Time,
     /// Each call site, with the time up to the ends of its calls, each counted from the end of the call before.
-    sites: [(Path, u64); SITES],
+    sites: [(Path, Duration); SITES],
     count: usize,
     /// True if a call site repeated.
     pub(crate) is_loop: bool,
@@ -70,7 +70,7 @@ impl Run {
     pub(crate) fn after(
         run: Option<Self>,
         test: Test,
-        mut book: impl FnMut(Path, u64),
+        mut book: impl FnMut(Path, Duration),
     ) -> (Self, Option<Self>) {
         let Some(mut run) = run.filter(|run| run.is_followed_by(&test)) else {
             return (Self::of(test), run);
@@ -104,7 +104,7 @@ impl Run {
     }
 
     /// Returns the time of each call site for which the process that ended the loop at `release` is blamed.
-    fn blamed(&self, release: Time) -> impl Iterator<Item = (Path, u64)> {
+    fn blamed(&self, release: Time) -> impl Iterator<Item = (Path, Duration)> {
         let mut late = self.last.leave.since(release);
         let sites = self.sites.get(..self.count).unwrap_or_default().iter();
         let (last, others): (Vec<_>, Vec<_>) = sites.partition(|it| it.0 == self.last.path);
@@ -131,7 +131,7 @@ pub(crate) struct Blamed {
     pub(crate) location: LocationNumber,
     pub(crate) path: Path,
     pub(crate) culprit: ProcessNumber,
-    pub(crate) time: u64,
+    pub(crate) time: Duration,
 }
 
 /// A loop whose releases are not all known.

@@ -3,7 +3,7 @@
 //! A region is a maximal interval inside calls that progress, over all threads of the process. Adjacent intervals are
 //! one region. Regions are in order, and only the last one may be open.
 
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 
 /// An interval of time. `NONE` stands for a region that does not exist: it begins after everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct Span {
 impl Span {
     /// Returns the time between begin and end.
     #[inline(always)]
-    pub(crate) fn length(self) -> u64 {
+    pub(crate) fn length(self) -> Duration {
         self.end - self.begin
     }
 
@@ -45,7 +45,7 @@ pub(crate) struct Request {
     pub(crate) enter: Time,
     pub(crate) leave: Time,
     /// Regions that are closer together than this count as one visit.
-    pub(crate) apart: u64,
+    pub(crate) apart: Duration,
 }
 
 /// Times at which a process was in its runtime between the arrival of a request and the end of the operation. Regions
@@ -57,16 +57,21 @@ pub(crate) struct Visits {
     /// Start of the last visit.
     pub(crate) last: Time,
     /// Time from the enter of the call to the last visit in which the process was in no region.
-    pub(crate) gaps: u64,
+    pub(crate) gaps: Duration,
     /// Part of `gaps` right before the last visit.
-    pub(crate) gap: u64,
+    pub(crate) gap: Duration,
     /// Number of visits that began after the enter of the call.
     pub(crate) count: u32,
 }
 
 impl Visits {
-    pub(crate) const NONE: Self =
-        Self { first: Span::NONE, last: Time::END, gaps: 0, gap: 0, count: 0 };
+    pub(crate) const NONE: Self = Self {
+        first: Span::NONE,
+        last: Time::END,
+        gaps: Duration::ZERO,
+        gap: Duration::ZERO,
+        count: 0,
+    };
 
     /// Returns `true` if the process was in its runtime between the enter of the call and the last visit.
     #[inline]
@@ -76,7 +81,7 @@ impl Visits {
 
     fn from(first: Span, enter: Time) -> Self {
         let gap = first.begin.since(enter);
-        Self { first, last: first.begin, gaps: gap, gap, count: u32::from(gap > 0) }
+        Self { first, last: first.begin, gaps: gap, gap, count: u32::from(gap > Duration::ZERO) }
     }
 }
 
@@ -302,7 +307,7 @@ impl Regions {
         let over = |at: usize| self.closed.get(at).is_some_and(|span| span.end <= after);
         // Calls usually come at an even pace, so guess an index and search from there.
         let since = after.since(self.base);
-        let guess = (since as f64 * self.pace) as usize;
+        let guess = (since.0 as f64 * self.pace) as usize;
         let (mut from, mut to) = (guess.min(self.closed.len()), self.closed.len());
         let mut step = 1;
         if over(from) {
@@ -331,7 +336,7 @@ impl Regions {
         let ends = self.closed.first().zip(self.closed.last());
         (self.base, self.pace) = match ends {
             Some((first, last)) if last.end > first.end => {
-                let length = (last.end - first.end) as f64;
+                let length = (last.end - first.end).0 as f64;
                 (first.end, (self.closed.len() - 1) as f64 / length)
             }
             _ => (Time::BEGIN, 0.0),
@@ -341,7 +346,7 @@ impl Regions {
     /// Forgets regions that ended at or before a time.
     pub(crate) fn forget(&mut self, floor: Time) {
         // Regions that may still be continued are kept.
-        let from = self.index_after(floor.min(self.settled().earlier_by(1)));
+        let from = self.index_after(floor.min(self.settled().earlier_by(Duration(1))));
         // The last one may still be continued.
         let from = from.min(self.closed.len().saturating_sub(1));
         self.closed.drain(..from);

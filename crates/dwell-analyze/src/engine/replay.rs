@@ -7,7 +7,7 @@
 use otf2::Archive;
 
 use crate::archive::ids::ProcessNumber;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{Expected, Part};
 use crate::engine::blame::Blame;
@@ -97,7 +97,7 @@ pub(crate) struct Plan {
     pub(crate) memory: u64,
     pub(crate) cut: Cut,
     /// Length of the trace in nanoseconds; 0 if it is unknown.
-    pub(crate) length: u64,
+    pub(crate) length: Duration,
 }
 
 /// Chooses the length of windows.
@@ -106,19 +106,19 @@ struct Windows {
     /// Memory in bytes for facts and questions, and the part of it that every window may use whatever else is kept.
     room: u64,
     least_room: u64,
-    step: u64,
-    least_step: u64,
+    step: Duration,
+    least_step: Duration,
 }
 
 impl Windows {
-    fn new(world: &World, cut: Cut, room: u64, length: u64) -> Self {
+    fn new(world: &World, cut: Cut, room: u64, length: Duration) -> Self {
         let events: u64 = world.system.places.iter().map(|place| place.events).sum();
         // The first window is short, since the memory for an event is not known before one has been read.
         let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
-        let length = if length == 0 { 1_000_000 } else { length };
-        let least_step = (length / MOST_WINDOWS).max(1);
+        let length = if length == Duration::ZERO { 1_000_000 } else { length.0 };
+        let least_step = Duration((length / MOST_WINDOWS).max(1));
         let least_room = least_room(world.system.places.len() as u64);
-        let step = (length / windows).max(least_step);
+        let step = Duration(length / windows).max(least_step);
         Self { cut, room, least_room, step, least_step }
     }
 
@@ -126,15 +126,16 @@ impl Windows {
     /// memory that the window needed besides.
     fn next(&mut self, horizon: Time, next: Time, kept: u64, added: u64) -> Time {
         match self.cut {
-            Cut::EveryEvent => next.later_by(1).max(horizon.later_by(1)),
-            Cut::Nanoseconds(step) => next.max(horizon).later_by(step.max(1)),
+            Cut::EveryEvent => next.later_by(Duration(1)).max(horizon.later_by(Duration(1))),
+            Cut::Nanoseconds(step) => next.max(horizon).later_by(Duration(step.max(1))),
             Cut::Budget => {
                 if horizon > Time::BEGIN {
                     let room = self.room.saturating_sub(kept).max(self.least_room);
-                    let fit = u128::from(self.step) * u128::from(room) / u128::from(added.max(1));
+                    let fit = u128::from(self.step.0) * u128::from(room) / u128::from(added.max(1));
                     let fit = u64::try_from(fit).unwrap_or(u64::MAX);
-                    let most = self.step.saturating_mul(2);
-                    self.step = fit.clamp(self.step / 2, most).max(self.least_step);
+                    let most = self.step.0.saturating_mul(2);
+                    let fit = Duration(fit.clamp(self.step.0 / 2, most));
+                    self.step = fit.max(self.least_step);
                 }
                 next.max(horizon).later_by(self.step)
             }
@@ -335,11 +336,13 @@ mod tests {
     fn windows(kept: u64, each: u64) -> u64 {
         let (length, locations) = (1_000_000, 10_000);
         let least_room = least_room(locations);
-        let (room, step, least_step) = (16 << 20, length / LEAST_WINDOWS, length / MOST_WINDOWS);
+        let (step, least_step) =
+            (Duration(length / LEAST_WINDOWS), Duration(length / MOST_WINDOWS));
+        let room = 16 << 20;
         let mut windows = Windows { cut: Cut::Budget, room, least_room, step, least_step };
         let (mut horizon, mut count) = (Time::BEGIN, 0);
         while horizon.0 < length {
-            let added = windows.step * each;
+            let added = windows.step.0.saturating_mul(each);
             horizon = windows.next(horizon, horizon, kept, added);
             count += 1;
         }

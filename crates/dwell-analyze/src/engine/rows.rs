@@ -9,7 +9,7 @@
 //! operation and its completion together.
 
 use crate::archive::ids::ProcessNumber;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::{Account, OperationEnd};
 use crate::engine::paths::Path;
 use crate::engine::regions::Span;
@@ -23,7 +23,7 @@ pub(crate) struct Following {
     pub(crate) others: u64,
     /// Time in nanoseconds by which rows would be shorter if their operations were in flight together: the sum of the
     /// lengths without the longest.
-    pub(crate) overlap: u64,
+    pub(crate) overlap: Duration,
 }
 
 /// Activity of a location since it last synchronised. Every operation changes it, so its fields are plain numbers.
@@ -37,7 +37,7 @@ pub(crate) struct Row {
     /// Latest start of an operation that is still in a row with the last one.
     until: Time,
     /// Length of the longest operation in the row.
-    longest: u64,
+    longest: Duration,
     /// Account and target of the last operation.
     last: u64,
     completion: Completion,
@@ -145,7 +145,7 @@ mod tests {
         let mut following = Following::default();
         row.operation(span(begin, end), of, ProcessNumber(to), ends, &mut following);
         let Following { again, others, overlap } = following;
-        [again, others, overlap]
+        [again, others, overlap.0]
     }
 
     fn put(row: &mut Row, when: (u64, u64)) {

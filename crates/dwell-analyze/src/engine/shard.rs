@@ -7,7 +7,7 @@
 use otf2::Archive;
 
 use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{self, ExpectedTimes, Part};
 use crate::engine::blame::Blame;
@@ -166,7 +166,7 @@ impl<P: Pattern> Shard<P> {
             for blamed in std::mem::take(&mut process.loops.blamed) {
                 let Blamed { location, path, culprit, time } = blamed;
                 let Some(location) = process.location_mut(location) else { continue };
-                location.paths.book(path, Quantity::PollingBlamed, time);
+                location.paths.book(path, Quantity::PollingBlamed, time.0);
                 let signature = location.paths.get(path).map_or(0, |node| node.signature);
                 let party = world.parties.party(culprit);
                 self.blame.add(signature, Quantity::PollingBlamed, party, time);
@@ -185,14 +185,14 @@ impl<P: Pattern> Shard<P> {
         let Some(path) = location.paths.calls(account).map(|calls| calls.path) else { return };
         location.paths.book(path, what, amount);
         if what.wait().is_some() {
-            location.paths.waited(path, what, WaitingCalls::one(amount, begin, blamed));
+            location.paths.waited(path, what, WaitingCalls::one(Duration(amount), begin, blamed));
         }
         if let Some(left) = left {
-            location.paths.take_wait(account, amount, left);
+            location.paths.take_wait(account, Duration(amount), left);
         }
         if let Some(party) = blamed.map(|process| world.parties.party(process)) {
             let signature = location.paths.get(path).map_or(0, |node| node.signature);
-            self.blame.add(signature, what, party, amount);
+            self.blame.add(signature, what, party, Duration(amount));
         }
     }
 

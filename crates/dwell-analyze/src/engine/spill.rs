@@ -236,6 +236,7 @@ fn decode(bytes: &[u8; SIZE]) -> Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::archive::time::Duration;
 
     const HERE: LocationNumber = LocationNumber(5);
     const ONE: RmaWinRef = RmaWinRef(1);
@@ -254,7 +255,7 @@ mod tests {
             returns: serial.is_multiple_of(2),
             learned: false,
         };
-        let span = Span { begin: start, end: start + 5 };
+        let span = Span { begin: start, end: start + Duration(5) };
         (op, Known { sure: Some(span), wide: serial.is_multiple_of(3).then_some(Span::NONE) })
     }
 

@@ -1,7 +1,7 @@
 //! A wait for progress of other processes, with its bounds.
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::outstanding::Class;
 use crate::engine::transport::Message;
@@ -16,10 +16,10 @@ pub(crate) struct Waited {
     /// Time at which the call began to wait.
     pub(crate) enter: Time,
     /// Lower and upper bound of the wait.
-    pub(crate) low: u64,
-    pub(crate) high: u64,
+    pub(crate) low: Duration,
+    pub(crate) high: Duration,
     /// Time that the call has left beside other waits.
-    pub(crate) left: u64,
+    pub(crate) left: Duration,
     /// Unlikelihood of an end so soon after the target came, or 0.
     pub(crate) aligned: u32,
     /// True for several targets; `target` is the one that came last.
@@ -35,14 +35,14 @@ impl Waited {
     /// it, of which `booked` is a wait of the call already.
     pub(crate) fn without_contention(
         self,
-        left: impl Fn(u64) -> u64,
-        free: u64,
-        (held, booked): (u64, u64),
+        left: impl Fn(Duration) -> Duration,
+        free: Duration,
+        (held, booked): (Duration, Duration),
     ) -> Option<Self> {
         let high = self.high.min(free);
         let low = left(self.low).min(high);
-        let aligned = if held > 0 { 0 } else { self.aligned };
+        let aligned = if held > Duration::ZERO { 0 } else { self.aligned };
         let left = self.left.saturating_sub(booked);
-        (high > 0).then_some(Self { low, high, left, aligned, ..self })
+        (high > Duration::ZERO).then_some(Self { low, high, left, aligned, ..self })
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn of(world: &World, location: &Location) -> Vec<CallTime> {
             *place = judged;
         }
         if let Some(time) = times.get_mut(path.0 as usize) {
-            *time = node.time;
+            *time = node.time.0;
         }
     }
     let nodes: Vec<_> = location.paths.iter().collect();
@@ -79,7 +79,7 @@ pub(crate) fn of(world: &World, location: &Location) -> Vec<CallTime> {
                 location: location.number.0,
                 path: path.0,
                 layer,
-                time: if is_judged(node) { with_calls } else { node.time },
+                time: if is_judged(node) { with_calls } else { node.time.0 },
                 waits: waits(node),
                 transfer: node.get(Q::Transfer),
                 unexplained: node.get(Q::Unexplained),

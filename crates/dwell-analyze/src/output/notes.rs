@@ -181,7 +181,7 @@ fn lost(world: &World, replayed: &Replayed) -> Option<String> {
             let process = world.system.processes.get(ended.index.index());
             let name = process.map_or("a process", |process| &process.name);
             let last = ended.locations.iter().map(|it| it.now).max().unwrap_or(first);
-            format!("{name} after {:.6} s", last.since(first) as f64 / 1e9)
+            format!("{name} after {:.6} s", last.since(first).0 as f64 / 1e9)
         })
         .collect();
     let (count, all) = (ends.len(), world.system.processes.len());

@@ -283,7 +283,7 @@ impl Source {
 
     fn value(self, node: &Node) -> u64 {
         match self {
-            Self::Time(..) => node.time,
+            Self::Time(..) => node.time.0,
             Self::Visits => node.visits,
             Self::Wait(_, _, wait) => node.get(Q::Wait(wait)),
             Self::Sum(_, all) => all.iter().map(|&what| node.get(what)).sum(),

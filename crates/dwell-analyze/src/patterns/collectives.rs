@@ -37,7 +37,7 @@ use otf2::id::{GroupRef, Rank};
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
 use crate::archive::system::Context;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::{Account, Distance, Sort};
 use crate::engine::booking::Booking;
@@ -601,15 +601,16 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             out.remainders.send(process, Remainder { process, number, from, until });
         }
     }
-    let mut book = |it: &Arrival, what, amount: u64, blamed, left| {
+    let mut book = |it: &Arrival, what, amount: Duration, blamed, left| {
         // A wait is never longer than the time in the collective.
         let amount = amount.min(it.end.since(it.enter));
-        if amount > 0 {
+        if amount > Duration::ZERO {
             let Arrival { location, account, .. } = *it;
             let begin = match Some(what) == completion(way) {
                 true => it.end - amount,
                 false => it.enter,
             };
+            let amount = amount.0;
             let booking = Booking { location, account, what, amount, begin, blamed, left };
             out.bookings.send(it.process, booking);
         }
@@ -617,7 +618,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
     };
     let between = world.system.context(first.context).and_then(Context::sides).is_some();
     for (it, late) in list.iter().zip(awaited) {
-        let until = late.map_or(0, |late| late.began.since(it.enter));
+        let until = late.map_or(Duration::ZERO, |late| late.began.since(it.enter));
         let left = it.leave - it.enter;
         let waited = book(it, wait(way), until, late.map(|late| late.process), Some(left));
         if let Some(completion) = completion(way).filter(|_| !between) {

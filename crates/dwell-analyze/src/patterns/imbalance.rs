@@ -20,7 +20,7 @@ use dwell_model::waits::Wait;
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::system::Context;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
 use crate::engine::call::EndedCall;
@@ -51,7 +51,7 @@ pub(crate) struct Arrival {
     enter: Time,
     end: Time,
     /// Time that the member has computed since the previous barrier of the group.
-    computed: u64,
+    computed: Duration,
 }
 
 impl Message for Arrival {}
@@ -72,7 +72,7 @@ struct Member {
     /// Number of collectives so far, by context.
     counted: HashMap<ContextNumber, u64, Mixed>,
     /// Time that a location had computed when it entered its last barrier of a context.
-    computed: HashMap<(LocationNumber, ContextNumber), u64, Mixed>,
+    computed: HashMap<(LocationNumber, ContextNumber), Duration, Mixed>,
 }
 
 impl Pattern for Imbalance {
@@ -105,7 +105,8 @@ impl Pattern for Imbalance {
             return;
         }
         let computed = here.location.computed_before(frame.enter);
-        let before = member.computed.insert((location, context), computed).unwrap_or(0);
+        let before =
+            member.computed.insert((location, context), computed).unwrap_or(Duration::ZERO);
         open.push(Arrival {
             context,
             sequence,
@@ -167,10 +168,11 @@ fn judge(list: &[Arrival], out: &mut Answers) {
     for it in list {
         let wait = last.enter.min(it.end).since(it.enter);
         let amount = last.computed.saturating_sub(it.computed).min(wait);
-        if amount > 0 {
+        if amount > Duration::ZERO {
             let Arrival { process, location, account, enter: begin, .. } = *it;
             let (what, blamed) = (Quantity::Wait(Wait::BarrierImbalance), Some(last.process));
-            let booking = Booking { location, account, what, amount, begin, blamed, left: None };
+            let booking =
+                Booking { location, account, what, amount: amount.0, begin, blamed, left: None };
             out.bookings.send(process, booking);
         }
     }

@@ -31,7 +31,7 @@ use otf2::id::RmaWinRef;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::booking::Booking;
 use crate::engine::call::{EndedCall, Issued};
@@ -49,7 +49,7 @@ use crate::engine::transport::Message;
 use crate::engine::waited::Waited;
 
 /// Calls under a lock on all processes that take less than this in nanoseconds are not worth asking every process.
-const LONG_LOCK: u64 = 1_000_000;
+const LONG_LOCK: Duration = Duration(1_000_000);
 
 outboxes! {
     /// Messages to the owners of locks.
@@ -474,9 +474,9 @@ struct Family {
 
 /// Time in which others held a lock.
 struct Covered {
-    time: u64,
+    time: Duration,
     /// Part of the time that each holder covered.
-    holders: BTreeMap<ProcessNumber, u64>,
+    holders: BTreeMap<ProcessNumber, Duration>,
     inferred: bool,
 }
 
@@ -587,16 +587,17 @@ impl Family {
             }
             let covered = |until| self.covered((owner, process), mode, enter, until);
             if let Some(waited) = waited {
-                let left = |time: u64| time.saturating_sub(covered(enter + time).time);
+                let left = |time: Duration| time.saturating_sub(covered(enter + time).time);
                 let held = covered(leave).time;
                 let free = (leave - enter).saturating_sub(held);
-                let booked = if held > 0 { covered(until).time } else { 0 };
+                let booked =
+                    if held > Duration::ZERO { covered(until).time } else { Duration::ZERO };
                 if let Some(rest) = waited.without_contention(left, free, (held, booked)) {
                     out.waited.send(process, rest);
                 }
                 continue;
             }
-            let mut book = |what, amount, blamed, left| {
+            let mut book = |what, Duration(amount), blamed, left| {
                 if amount > 0 {
                     let begin = enter;
                     let booking = Booking { location, account, what, amount, begin, blamed, left };

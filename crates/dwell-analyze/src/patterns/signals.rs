@@ -23,7 +23,7 @@ use otf2::{Attribute, List};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::{World, number};
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
@@ -146,7 +146,7 @@ impl Pattern for Signals {
             let loops = process.locations.iter().filter_map(Location::tests_memory_since);
             let enters = waits.map(|frame| frame.enter).chain(loops);
             let open = enters.min().unwrap_or(Time::END);
-            inbox.judge(me, at.horizon, open, |wait, what, amount, origin| {
+            inbox.judge(me, at.horizon, open, |wait, what, Duration(amount), origin| {
                 let (location, account) = (wait.location, wait.account);
                 let whole = what == Quantity::Wait(Wait::LateSignal);
                 let (begin, blamed) = (wait.enter, Some(origin));
@@ -265,7 +265,7 @@ impl Inbox {
         me: ProcessNumber,
         horizon: Time,
         open: Time,
-        mut book: impl FnMut(&FlagWait, Quantity, u64, ProcessNumber),
+        mut book: impl FnMut(&FlagWait, Quantity, Duration, ProcessNumber),
     ) {
         self.raised.sort_unstable_by_key(|it| (it.begin, it.origin, it.offset, it.bytes));
         let (raised, doubtful, releases) = (&self.raised, &mut self.doubtful, &mut self.releases);

@@ -91,7 +91,7 @@ impl<'a> Ground<'a> {
 
 /// Returns the exclusive time of a branch over all locations.
 pub(super) fn own_time(locations: &[&Location], branch: &Branch) -> u64 {
-    branch.members.iter().filter_map(|&at| node(locations, at)).map(|node| node.time).sum()
+    branch.members.iter().filter_map(|&at| node(locations, at)).map(|node| node.time.0).sum()
 }
 
 fn inclusive(locations: &[&Location], tree: &Tree) -> Vec<u64> {

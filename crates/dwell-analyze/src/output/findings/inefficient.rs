@@ -9,6 +9,7 @@ use super::ground::Ground;
 use super::phase::Phase;
 use super::{Share, Step, top};
 use crate::archive::ids::ProcessNumber;
+use crate::archive::time::Duration;
 use crate::engine::matrix;
 use crate::engine::quantity::Quantity as Q;
 use crate::output::Replayed;
@@ -173,7 +174,7 @@ impl Sums {
         }
         let each = rests.checked_div(visits)?;
         let per_call = bytes / visits.max(1);
-        let instead = saving.instead.checked_div(saving.compared);
+        let instead = saving.instead.0.checked_div(saving.compared);
         // Strided calls without anything to compare with take at least as long as they take for one element.
         let mut worth = (0, 1);
         let evidence = match waste {
@@ -186,7 +187,7 @@ impl Sums {
                 Evidence::Strided { elements, element_bytes, each, instead }
             }
             Waste::Small => {
-                let instead = (saving.compared > 0).then_some(saving.instead);
+                let instead = (saving.compared > 0).then_some(saving.instead.0);
                 let rows = visits.saturating_sub(saving.calls);
                 Evidence::Small { rows, bytes: per_call, each, instead }
             }
@@ -198,11 +199,17 @@ impl Sums {
         let mut by_process: BTreeMap<ProcessNumber, (u64, u64)> = BTreeMap::new();
         for (process, one) in &by_location {
             let sum = by_process.entry(*process).or_default();
-            *sum = (sum.0 + one.least, sum.1 + most(one));
+            *sum = (sum.0 + one.least.0, sum.1 + most(one).0);
         }
         saving.most = by_location.iter().map(|(_, one)| most(one)).sum();
         let locations = locations.len() as u64;
-        (saving.most > 0).then_some(Self { saving, evidence, visits, locations, by_process })
+        (saving.most > Duration::ZERO).then_some(Self {
+            saving,
+            evidence,
+            visits,
+            locations,
+            by_process,
+        })
     }
 
     /// Turns the sums into the finding that users read. Returns `None` for call paths outside of runtimes.
@@ -217,8 +224,8 @@ impl Sums {
         Some(Inefficiency {
             pattern,
             layer: fold.class?.0,
-            nanoseconds: self.saving.least,
-            at_most: self.saving.most,
+            nanoseconds: self.saving.least.0,
+            at_most: self.saving.most.0,
             calls: self.saving.calls,
             evidence: self.evidence,
             visits: self.visits,
@@ -259,7 +266,7 @@ fn hot_target(
     // What atomics take beyond the fastest of them may be what they do to each other.
     let nodes = atomics.iter().flat_map(|fold| fold.members());
     let nodes = nodes.filter_map(|at| node(&ground.locations, at));
-    let unexplained = nodes.map(|node| node.get(Q::Unexplained)).sum();
+    let unexplained = nodes.map(|node| Duration(node.get(Q::Unexplained))).sum();
     let HotTarget { party, operations, of, origins, saved, .. } = hot;
     let target = ground.party(party).unwrap_or_else(|| format!("process {}", party.0));
     let mut by_process: BTreeMap<ProcessNumber, (u64, u64)> = BTreeMap::new();

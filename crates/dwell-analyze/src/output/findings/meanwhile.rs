@@ -20,7 +20,7 @@ use super::sites::Sites;
 use super::{LISTED, Step};
 use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::roles::Traits;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::{World, number};
 use crate::engine::regions::Span;
 
@@ -76,13 +76,13 @@ pub enum Serves {
 const OUTLIVED: u64 = 10;
 
 /// An operation that ends within this many nanoseconds after a call may have been served by that call.
-const SOON: u64 = 100_000;
+const SOON: Duration = Duration(100_000);
 
 /// Sums over the calls of one function at one call site.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
-    nanoseconds: u64,
+    time: Duration,
     /// Number of calls that acted on their own process and on no other.
     on_itself: u64,
     /// Number of calls that ended at least [`SOON`] before the interval did.
@@ -248,16 +248,16 @@ impl Look<'_> {
         if from < until {
             let sum = self.sums.entry((open.region, open.site)).or_default();
             sum.count += 1;
-            sum.nanoseconds += until - from;
+            sum.time += until - from;
             sum.on_itself += u64::from(open.on_itself && !open.on_others);
             sum.outlived += u64::from(leave.later_by(SOON) <= self.when.end);
         }
     }
 
     fn result(self, defs: &Definitions, sites: &Sites, of_progress: bool) -> Meanwhile {
-        let in_calls: u64 = self.sums.values().map(|it| it.nanoseconds).sum();
+        let in_calls: Duration = self.sums.values().map(|it| it.time).sum();
         let mut calls: Vec<_> = self.sums.into_iter().collect();
-        calls.sort_by_key(|(key, sum)| (Reverse(sum.nanoseconds), *key));
+        calls.sort_by_key(|(key, sum)| (Reverse(sum.time), *key));
         let doing = |((region, site), sum): ((RegionRef, CallingContextRef), Sum)| {
             let traits = self.world.roles.traits(region);
             let serves = match traits {
@@ -274,12 +274,12 @@ impl Look<'_> {
             Doing {
                 call: sites.step(defs, region, site),
                 count: sum.count,
-                nanoseconds: sum.nanoseconds,
+                nanoseconds: sum.time.0,
                 serves,
             }
         };
         Meanwhile {
-            computing: self.when.length().saturating_sub(in_calls),
+            computing: self.when.length().saturating_sub(in_calls).0,
             calls: calls.into_iter().take(LISTED).map(doing).collect(),
         }
     }

@@ -22,7 +22,7 @@ use otf2::Archive;
 
 use crate::archive::ids::{PartyNumber, ProcessNumber};
 use crate::archive::names::{self, Site};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::quantity::Quantity as Q;
 use crate::engine::regions::Span;
 pub use beside::Polling;
@@ -264,7 +264,7 @@ impl Ranking {
             let of_progress = finding.latency.is_some();
             let Some(worst) = finding.worst.as_mut() else { continue };
             let (begin, partner) = worst.at;
-            let interval = Span { begin, end: begin.later_by(worst.nanoseconds) };
+            let interval = Span { begin, end: begin.later_by(Duration(worst.nanoseconds)) };
             if worst.partner.is_some() {
                 worst.meanwhile = looker.look(partner, interval, of_progress);
             }
@@ -319,7 +319,7 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
                 nanoseconds: sums.least,
                 at_most: sums.most,
                 confidence,
-                latency: progress.then(|| world.longest_latency()),
+                latency: progress.then(|| world.longest_latency().0),
                 visits: sums.visits,
                 path_nanoseconds: ground.time(&fold),
                 path: ground.steps(number),
@@ -328,8 +328,8 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
                 calls: sums.calls,
                 worst: sums.longest.map(|(longest, location)| Instance {
                     process: process(world.process(location)).unwrap_or_default(),
-                    begin: longest.begin.since(first_event.unwrap_or(Time::BEGIN)),
-                    nanoseconds: longest.amount,
+                    begin: longest.begin.since(first_event.unwrap_or(Time::BEGIN)).0,
+                    nanoseconds: longest.amount.0,
                     partner: process(longest.partner),
                     window: names::window(defs, longest.window),
                     meanwhile: None,

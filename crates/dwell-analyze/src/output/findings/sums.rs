@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LISTED, Share};
 use crate::archive::ids::{LocationNumber, Ordinal, ProcessNumber};
+use crate::archive::time::Duration;
 use crate::archive::world::World;
 use crate::engine::instances::Longest;
 use crate::engine::location::Location;
@@ -92,7 +93,9 @@ impl Sums {
     fn longest(&mut self, longest: Longest, location: LocationNumber) {
         let key = |it: &(Longest, LocationNumber)| (Reverse(it.0.amount), it.0.begin, it.1);
         let one = (longest, location);
-        if longest.amount > 0 && self.longest.is_none_or(|known| key(&one) < key(&known)) {
+        if longest.amount > Duration::ZERO
+            && self.longest.is_none_or(|known| key(&one) < key(&known))
+        {
             self.longest = Some(one);
         }
     }

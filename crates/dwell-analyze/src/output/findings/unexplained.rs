@@ -8,6 +8,7 @@ use super::ground::Ground;
 use super::{Share, Step, top};
 use crate::archive::crowds::Crowd;
 use crate::archive::ids::{NodeNumber, PartyNumber, ProcessNumber};
+use crate::archive::time::Duration;
 use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
@@ -64,7 +65,7 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
     let time: u64 = locations
         .iter()
         .flat_map(|location| location.paths.iter())
-        .map(|(_, node)| node.time)
+        .map(|(_, node)| node.time.0)
         .sum();
     let mut list: Vec<(usize, Unexplained)> = Vec::new();
     for fold in ground.tree.folds() {
@@ -87,7 +88,7 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
         let counted = if class == Class::Management { sums.time - sums.too_few } else { sums.time };
         let nodes: BTreeSet<NodeNumber> =
             sums.by_process.keys().map(|&it| system.node(it)).collect();
-        let longest = sums.longest.filter(|it| it.0 > 0);
+        let longest = sums.longest.filter(|it| it.0 > Duration::ZERO);
         let number = fold.first();
         let unexplained = Unexplained {
             layer,
@@ -96,7 +97,7 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
             is_finding: counted > 0 && counted.saturating_mul(THRESHOLD) >= time,
             away: sums.away,
             transfer: sums.transfer,
-            longest: longest.and_then(|(time, at)| Some((time, process(at)?))),
+            longest: longest.and_then(|(time, at)| Some((time.0, process(at)?))),
             visits: sums.visits,
             path_nanoseconds: ground.time(&fold),
             path: ground.steps(number),
@@ -118,7 +119,7 @@ struct Sums {
     too_few: u64,
     away: u64,
     transfer: u64,
-    longest: Option<(u64, ProcessNumber)>,
+    longest: Option<(Duration, ProcessNumber)>,
     visits: u64,
     locations: u64,
     by_process: BTreeMap<ProcessNumber, (u64, u64)>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::savings::part;
 use crate::archive::ids::PartyNumber;
+use crate::archive::time::Duration;
 use crate::engine::matrix::{Cell, Kind, Sum};
 
 /// Least number of atomics from which something can be concluded.
@@ -21,8 +22,8 @@ pub(crate) struct HotTarget {
     pub(crate) origins: u64,
     /// Time of the atomics on the target beyond waits, and the part of it that would be saved if all parties received
     /// as many, both in nanoseconds.
-    pub(crate) time: u64,
-    pub(crate) saved: u64,
+    pub(crate) time: Duration,
+    pub(crate) saved: Duration,
 }
 
 impl HotTarget {
@@ -47,7 +48,7 @@ impl HotTarget {
             return None;
         }
         let even = of / parties;
-        let time = cell.time.saturating_sub(cell.wait);
+        let time = Duration(cell.time.saturating_sub(cell.wait));
         let saved = part(time, (cell.operations.saturating_sub(even), cell.operations));
         Some(Self { party, operations: cell.operations, of, origins, time, saved })
     }
@@ -74,8 +75,8 @@ mod tests {
             operations: 300,
             of: 400,
             origins: 3,
-            time: 2700,
-            saved: 1800,
+            time: Duration(2700),
+            saved: Duration(1800),
         };
         assert_eq!(hot, Some(expected));
         // Half of them, one origin, two processes, few atomics.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Waste;
+use crate::archive::time::Duration;
 use crate::engine::accounts::{Calls, ExpectedTimes, Sort};
 use crate::engine::paths::Path;
 use crate::engine::rows::Following;
@@ -20,25 +21,25 @@ pub(crate) struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn time(&self, sort: Sort) -> Option<u64> {
+    fn time(&self, sort: Sort) -> Option<Duration> {
         self.times.of(sort)
     }
 
     /// Returns the time of a contiguous transfer of as many bytes. If there are none, larger transfers give an upper
     /// bound.
-    fn in_one_piece(&self, sort: Sort) -> Option<u64> {
+    fn in_one_piece(&self, sort: Sort) -> Option<Duration> {
         sort.in_one_piece().find_map(|sort| self.time(sort))
     }
 
     /// Returns the time of the fastest operation that differs only in having fewer bytes.
-    fn latency(&self, sort: Sort) -> Option<u64> {
+    fn latency(&self, sort: Sort) -> Option<Duration> {
         let smaller = (1..=sort.size().min(small())).map(|size| sort.with_size(size));
         smaller.filter_map(|sort| self.time(sort)).min()
     }
 
     /// Returns the time of the same operation on memory that is not static data.
-    fn on_heap(&self, sort: Sort) -> Option<u64> {
-        let of = |(other, time): (&Sort, &Option<u64>)| {
+    fn on_heap(&self, sort: Sort) -> Option<Duration> {
+        let of = |(other, time): (&Sort, &Option<Duration>)| {
             let heap = !self.static_memory.contains(&other.memory());
             time.filter(|_| heap && sort.with_memory(other.memory()) == *other)
         };
@@ -60,12 +61,12 @@ pub(crate) struct Saving {
     /// Number of calls for which the run shows how long the other way takes, and the time it would take for all of
     /// them.
     pub(crate) compared: u64,
-    pub(crate) instead: u64,
+    pub(crate) instead: Duration,
     /// Rests of strided calls for which the run has nothing to compare with.
-    pub(crate) unknown: u64,
+    pub(crate) unknown: Duration,
     /// Lower and upper bound of the saving for all other calls.
-    pub(crate) least: u64,
-    pub(crate) most: u64,
+    pub(crate) least: Duration,
+    pub(crate) most: Duration,
 }
 
 impl Saving {
@@ -86,7 +87,12 @@ pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 
 impl Savings {
     /// Estimates the saving in the calls of an account, given their rests and the part of the rests that is transfer.
-    pub(crate) fn add(&mut self, calls: &Calls, known: &Known<'_>, (all, transfer): (u64, u64)) {
+    pub(crate) fn add(
+        &mut self,
+        calls: &Calls,
+        known: &Known<'_>,
+        (all, transfer): (Duration, Duration),
+    ) {
         let sort = calls.sort;
         let is_static = sort.is_one_sided() && known.static_memory.contains(&sort.memory());
         if calls.following == Following::default() && !is_static && !sort.is_strided() {
@@ -133,30 +139,30 @@ impl Savings {
 /// Time of the calls of an account beyond their waits.
 struct Rests {
     count: u64,
-    all: u64,
+    all: Duration,
     /// Part of the time that such calls need if nothing delays them.
-    transfer: u64,
+    transfer: Duration,
 }
 
 impl Rests {
     /// Returns the proportional part of a time that belongs to some of the calls.
-    fn part(&self, of: u64, calls: u64) -> u64 {
+    fn part(&self, of: Duration, calls: u64) -> Duration {
         part(of, (calls.min(self.count), self.count))
     }
 
     /// Estimates the saving if each call were another one that takes `each` nanoseconds. The saving is 0 unless that is
     /// at most half of the present time.
-    fn otherwise(&self, each: u64) -> Saving {
-        let instead = self.count.saturating_mul(each);
-        let usual = if self.transfer > 0 { self.transfer } else { self.all };
-        if usual < instead.saturating_mul(2) {
+    fn otherwise(&self, each: Duration) -> Saving {
+        let instead = each.times(self.count);
+        let usual = if self.transfer > Duration::ZERO { self.transfer } else { self.all };
+        if usual < instead.times(2) {
             return Saving::default();
         }
         Saving {
             calls: self.count,
             compared: self.count,
             instead,
-            unknown: 0,
+            unknown: Duration::ZERO,
             least: self.transfer.saturating_sub(instead),
             most: self.all.saturating_sub(instead),
         }
@@ -171,14 +177,14 @@ impl Rests {
             let each = known.time(sort.with_size(size))?;
             // As many calls as the bytes need, and at least one for each row.
             let needed = self.count.checked_shr(3 * steps).unwrap_or(0).max(rows);
-            Some(needed.saturating_mul(each))
+            Some(each.times(needed))
         };
         let instead = larger.filter_map(in_larger).min();
         let most = self.part(self.all, again);
-        let least = instead.map_or(0, |it| self.transfer.saturating_sub(it).min(most));
+        let least = instead.map_or(Duration::ZERO, |it| self.transfer.saturating_sub(it).min(most));
         let compared = if instead.is_some() { again } else { 0 };
-        let instead = instead.unwrap_or(0);
-        Saving { calls: again, compared, instead, unknown: 0, least, most }
+        let instead = instead.unwrap_or_default();
+        Saving { calls: again, compared, instead, unknown: Duration::ZERO, least, most }
     }
 
     /// Estimates the saving if the operations of a row were in flight together. That saves at least their latencies,
@@ -186,7 +192,7 @@ impl Rests {
     fn overlapped(&self, of: Following, sort: Sort, known: &Known<'_>) -> Saving {
         let calls = of.again + of.others;
         let most = self.part(self.all, of.again) + self.part(self.all, of.others).min(of.overlap);
-        let latency = known.latency(sort).unwrap_or(0).saturating_mul(calls);
+        let latency = known.latency(sort).unwrap_or_default().times(calls);
         let least = self.part(self.transfer, calls).min(latency).min(most);
         Saving { calls, least, most, ..Saving::default() }
     }
@@ -197,13 +203,13 @@ impl Rests {
         let again = calls.following.again;
         let most = self.part(self.all, again);
         let least = self.part(self.transfer, again);
-        let least = if calls.sort.size() <= small() { least } else { 0 };
+        let least = if calls.sort.size() <= small() { least } else { Duration::ZERO };
         Saving { calls: again, least, most, ..Saving::default() }
     }
 }
 
 /// Returns `of` times `part` divided by `whole`. A `whole` of 0 counts as 1.
-pub(crate) fn part(of: u64, (part, whole): (u64, u64)) -> u64 {
-    let found = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(found).unwrap_or(u64::MAX)
+pub(crate) fn part(of: Duration, (part, whole): (u64, u64)) -> Duration {
+    let found = u128::from(of.0) * u128::from(part) / u128::from(whole.max(1));
+    Duration(u64::try_from(found).unwrap_or(u64::MAX))
 }

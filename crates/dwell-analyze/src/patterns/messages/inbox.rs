@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use dwell_model::waits::Wait;
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::booking::Booking;
 use crate::engine::exchange::Asking;
@@ -427,7 +427,7 @@ pub(super) fn judge_call(
     book: &mut impl FnMut(Booking),
 ) -> Time {
     let Waiter { location, account, leave, mut enter, .. } = call.waiter;
-    let mut add = |what, begin, amount, it: &Sent, left| {
+    let mut add = |what, begin, Duration(amount), it: &Sent, left| {
         if amount > 0 {
             let blamed = Some(it.sender);
             book(Booking { location, account, what, amount, begin, blamed, left });
@@ -440,7 +440,9 @@ pub(super) fn judge_call(
     }
     let Some(latest) = call.latest else { return enter };
     let amount = latest.begin.min(leave).since(enter);
-    if amount == 0 || call.what == Quantity::Wait(Wait::LatePost) && latest.begin >= leave {
+    if amount == Duration::ZERO
+        || call.what == Quantity::Wait(Wait::LatePost) && latest.begin >= leave
+    {
         return enter;
     }
     add(call.what, enter, amount, &latest, Some(leave - enter));
@@ -464,7 +466,7 @@ pub(super) fn judge_sends(call: &Call, until: Time, book: &mut impl FnMut(Bookin
         return until;
     };
     let Waiter { location, account, leave, .. } = call.waiter;
-    let (what, amount) = (Quantity::Wait(Wait::LateReceiver), posted - until);
+    let (what, amount) = (Quantity::Wait(Wait::LateReceiver), (posted - until).0);
     let (begin, blamed, left) = (until, Some(receiver), Some(leave - until));
     book(Booking { location, account, what, amount, begin, blamed, left });
     posted
@@ -474,7 +476,7 @@ pub(super) fn judge_sends(call: &Call, until: Time, book: &mut impl FnMut(Bookin
 pub(super) fn judge_probe(probe: &Probe, message: &Sent, book: &mut impl FnMut(Booking)) {
     let Probe { location, account, enter, leave } = *probe;
     if message.begin > enter && message.begin < leave {
-        let (what, amount) = (Quantity::Wait(Wait::LateSender), message.begin - enter);
+        let (what, amount) = (Quantity::Wait(Wait::LateSender), (message.begin - enter).0);
         let (begin, blamed, left) = (enter, Some(message.sender), Some(leave - enter));
         book(Booking { location, account, what, amount, begin, blamed, left });
     }

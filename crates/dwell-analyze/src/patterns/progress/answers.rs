@@ -2,7 +2,7 @@
 
 use crate::archive::crowds::Room;
 use crate::archive::ids::ProcessNumber;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::outstanding::Known;
 use crate::engine::process::Process;
@@ -72,9 +72,9 @@ pub(super) fn alone(
 
 /// Returns the lower and upper bound of the wait of a call for one target, given the visits of the target.
 #[inline]
-pub(super) fn bounds(visits: &Visits, enter: Time) -> (u64, u64) {
+pub(super) fn bounds(visits: &Visits, enter: Time) -> (Duration, Duration) {
     if visits.first == Span::NONE {
-        return (0, 0);
+        return (Duration::ZERO, Duration::ZERO);
     }
     if visits.count > OUTLIVED && visits.gaps >= LONG {
         return (visits.gaps, visits.gaps);
@@ -90,9 +90,9 @@ pub(super) fn wait(
     wide: &Visits,
     Span { begin: enter, end: leave }: Span,
     room: Room,
-) -> (u64, u64, u32) {
+) -> (Duration, Duration, u32) {
     let (one, two) = (bounds(sure, enter), bounds(wide, enter));
-    let aligned = match sure.gaps > 0 && !(room == Room::Crowded && sure.gap < SLICE) {
+    let aligned = match sure.gaps > Duration::ZERO && !(room == Room::Crowded && sure.gap < SLICE) {
         true => aligned(leave.since(sure.last), sure.gap),
         false => 0,
     };
@@ -100,13 +100,13 @@ pub(super) fn wait(
 }
 
 /// Regions of a target that are closer together than this in nanoseconds, or than the time of a request, are one visit.
-pub(super) const APART: u64 = 10_000;
+pub(super) const APART: Duration = Duration(10_000);
 /// An operation that outlived more visits than this was served by none of them, if it waited for at least [`LONG`].
 pub(super) const OUTLIVED: u32 = 10;
-pub(super) const LONG: u64 = 50_000_000;
+pub(super) const LONG: Duration = Duration(50_000_000);
 /// If processes share cores, a call of the target can yield the core to another process, whose operations then end by
 /// chance just when the target comes. A target that was away for longer than this had lost the core meanwhile.
-pub(super) const SLICE: u64 = 20_000_000;
+pub(super) const SLICE: Duration = Duration(20_000_000);
 /// Ratio by which the absence of a target before a visit must exceed the time from the visit to the end of the
 /// operation.
 pub(super) const MUCH: u64 = 19;
@@ -115,7 +115,7 @@ pub(super) const MUCH: u64 = 19;
 /// which its target was away for `gap`, ended so soon by chance with the probability u = late / (late + gap). The
 /// result is ln(1 / u) in thousandths if u is at most 0.05, and 0 otherwise.
 #[inline]
-pub(super) fn aligned(late: u64, gap: u64) -> u32 {
+pub(super) fn aligned(Duration(late): Duration, Duration(gap): Duration) -> u32 {
     if late == 0 || gap / MUCH < late {
         return 0;
     }
@@ -188,7 +188,7 @@ pub(super) fn answer(
     }
     let (when, room) = (Span { begin: enter, end: leave }, world.system.room(target));
     let (low, high, aligned) = wait(&sure, &wide, when, room);
-    Outcome::Answered((high > 0).then_some(Waited {
+    Outcome::Answered((high > Duration::ZERO).then_some(Waited {
         location,
         account,
         target,
@@ -275,15 +275,15 @@ mod tests {
             for times in [19, 20, 99, 100, 1_000, 54_321, 1_000_000] {
                 let gap = late * times + times % 13;
                 let real = ((late + gap) as f64 / late as f64).ln() * 1e3;
-                let found = f64::from(aligned(late, gap));
+                let found = f64::from(aligned(Duration(late), Duration(gap)));
                 assert!(
                     real - found > -1e-3 && real - found < 1.001,
                     "{late} {gap} {real} {found}"
                 );
             }
-            assert_eq!(aligned(late, late * 19 - 1), 0);
+            assert_eq!(aligned(Duration(late), Duration(late * 19 - 1)), 0);
         }
-        assert_eq!(aligned(0, 10), 0);
-        assert!(aligned(1, u64::MAX) > 44_000);
+        assert_eq!(aligned(Duration(0), Duration(10)), 0);
+        assert!(aligned(Duration(1), Duration(u64::MAX)) > 44_000);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
 use crate::engine::locking::{LockKey, LockedCall, Waiting};
 use crate::engine::outstanding::{Class, Done, Known};
@@ -33,7 +33,7 @@ pub(super) struct Case {
     pub(super) enter: Time,
     pub(super) leave: Time,
     /// Length of the call in nanoseconds.
-    pub(super) length: u64,
+    pub(super) length: Duration,
     pub(super) missing: u32,
     pub(super) targets: Vec<Target>,
     /// Intervals in which targets that came and went were away: index of the target, and the calls of the target
@@ -85,7 +85,7 @@ impl Origin {
     pub(super) fn ask_many(
         &mut self,
         (process, location): (ProcessNumber, LocationNumber),
-        (account, length): (Account, u64),
+        (account, length): (Account, Duration),
         Span { begin: enter, end: leave }: Span,
         done: &[Done],
         out: &mut Questions,
@@ -272,7 +272,7 @@ fn judge(case: &Case) -> Option<Waited> {
             (high, aligned, blamed) = (wider.1, 0, &all);
         }
     }
-    if high == 0 {
+    if high == Duration::ZERO {
         return None;
     }
     // The target that came last stands for all of them. Others may have come again after it.

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use dwell_model::waits::Wait;
 
 use crate::archive::ids::{LocationNumber, NodeNumber, ProcessNumber};
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::accounts::Account;
 use crate::engine::hash::Mixed;
@@ -89,11 +89,11 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
-    low: u64,
-    high: u64,
-    left: u64,
+    low: Duration,
+    high: Duration,
+    left: Duration,
     /// Upper bound and start of the longest wait; of several that are equal, the first.
-    longest: u64,
+    longest: Duration,
     begin: Time,
 }
 
@@ -134,8 +134,8 @@ impl Waits {
 
     /// Returns `true` if the ends of operations follow the arrivals of their targets.
     fn depends(&self) -> bool {
-        let all = u128::from(self.aligned.high) + u128::from(self.others.high);
-        5 * u128::from(self.aligned.high) >= 4 * all && self.unlikely >= UNLIKELY
+        let all = u128::from(self.aligned.high.0) + u128::from(self.others.high.0);
+        5 * u128::from(self.aligned.high.0) >= 4 * all && self.unlikely >= UNLIKELY
     }
 }
 
@@ -158,8 +158,8 @@ impl Ledger {
         &mut self,
         key: Key,
         begin: Time,
-        (low, high): (u64, u64),
-        left: u64,
+        (low, high): (Duration, Duration),
+        left: Duration,
         unlikely: u32,
     ) {
         let waits = self.waits.entry(key).or_default();
@@ -298,10 +298,10 @@ pub(super) fn conclude(
         }
         let path = calls.path;
         let signature = location.paths.get(path).map_or(0, |node| node.signature);
-        let party = world.parties.party(target);
-        let mut book = |what: Quantity, amount: u64| {
-            if amount > 0 {
-                location.paths.book(path, what, amount);
+        let (party, none) = (world.parties.party(target), Duration::ZERO);
+        let mut book = |what: Quantity, amount: Duration| {
+            if amount > none {
+                location.paths.book(path, what, amount.0);
                 blame.add(signature, what, party, amount);
             }
         };
@@ -312,14 +312,14 @@ pub(super) fn conclude(
         let (low, high, by_rule, other) = match verdict {
             Verdict::Open => {
                 let high = aligned.high + others.high;
-                (aligned.low + others.low, high, high, 0)
+                (aligned.low + others.low, high, high, none)
             }
             Verdict::Dependent => {
-                (aligned.high + others.low, aligned.high + others.high, others.high, 0)
+                (aligned.high + others.low, aligned.high + others.high, others.high, none)
             }
-            Verdict::Mostly => (aligned.high, aligned.high, 0, others.high),
-            Verdict::Sometimes => (0, aligned.high, 0, others.high),
-            Verdict::Independent => (0, 0, 0, aligned.high + others.high),
+            Verdict::Mostly => (aligned.high, aligned.high, none, others.high),
+            Verdict::Sometimes => (none, aligned.high, none, others.high),
+            Verdict::Independent => (none, none, none, aligned.high + others.high),
         };
         book(least, low);
         book(Quantity::Margin(wait), high - low);
@@ -331,10 +331,10 @@ pub(super) fn conclude(
             let what = if verdict.is_wait(is_aligned) { least } else { unexplained };
             location.paths.waited(path, what, calls);
         }
-        if high > 0
+        if high > none
             && let Some(cell) = matrix.cell(row, party, class.kind())
         {
-            cell.wait += high;
+            cell.wait += high.0;
         }
     }
     kept.evidence = ledger.evidence;

@@ -47,7 +47,7 @@ mod several;
 
 use crate::archive::ids::ProcessNumber;
 use crate::archive::roles::Traits;
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
 use crate::engine::call::{CompletedCall, EndedCall};
 use crate::engine::exchange::{Answered, Answering, Asked, Asking};
@@ -325,6 +325,6 @@ fn needed_since(world: &World, process: &Process, horizon: Time) -> Time {
 
 /// Returns the time before an operation for which regions are kept: those that ended shortly before it are no evidence,
 /// and may belong to a visit.
-fn spare(world: &World) -> u64 {
+fn spare(world: &World) -> Duration {
     world.longest_latency().max(APART)
 }

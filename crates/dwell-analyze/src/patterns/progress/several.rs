@@ -1,6 +1,6 @@
 //! Bounds of a wait for several targets: the time in which none of them served, and the time in which any was away.
 
-use crate::archive::time::Time;
+use crate::archive::time::{Duration, Time};
 use crate::engine::regions::{Span, Visits};
 
 /// Greatest number of absences of a target that are kept for a call with several targets. If a target was away more
@@ -13,7 +13,7 @@ pub(super) const MOST_GAPS: usize = 64;
 pub(super) struct Gaps {
     list: Vec<Span>,
     /// Sum over all targets, and start of the latest last visit.
-    sum: u64,
+    sum: Duration,
     last: Time,
     /// True if some target was away too often to keep every interval.
     too_many: bool,
@@ -36,12 +36,12 @@ impl Gaps {
         }
     }
 
-    pub(super) fn time(mut self, enter: Time) -> u64 {
+    pub(super) fn time(mut self, enter: Time) -> Duration {
         if self.too_many {
             return self.sum.min(self.last.since(enter));
         }
         self.list.sort_unstable_by_key(|gap| (gap.begin, gap.end));
-        let (mut sum, mut reached) = (0, enter);
+        let (mut sum, mut reached) = (Duration::ZERO, enter);
         for gap in self.list {
             sum += gap.end.since(gap.begin.max(reached));
             reached = reached.max(gap.end);
@@ -51,14 +51,14 @@ impl Gaps {
 }
 
 /// Returns the part of [enter, latest begin] that no region covers.
-pub(super) fn uncovered(enter: Time, leave: Time, regions: impl Iterator<Item = Span>) -> u64 {
+pub(super) fn uncovered(enter: Time, leave: Time, regions: impl Iterator<Item = Span>) -> Duration {
     let mut cut: Vec<Span> = regions
         .filter(|region| region.begin < leave && region.end > enter)
         .map(|region| Span { begin: region.begin.max(enter), end: region.end.min(leave) })
         .collect();
-    let Some(latest) = cut.iter().map(|region| region.begin).max() else { return 0 };
+    let Some(latest) = cut.iter().map(|region| region.begin).max() else { return Duration::ZERO };
     cut.sort_unstable_by_key(|region| (region.begin, region.end));
-    let (mut sum, mut covered) = (0, enter);
+    let (mut sum, mut covered) = (Duration::ZERO, enter);
     for region in cut {
         sum += region.begin.min(latest).since(covered);
         covered = covered.max(region.end);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn only_what_no_region_covers() {
-        let wait = |list: &[Span]| uncovered(ENTER, Time(200), list.iter().copied());
+        let wait = |list: &[Span]| uncovered(ENTER, Time(200), list.iter().copied()).0;
         assert_eq!(wait(&[span(150, 160)]), 50);
         assert_eq!(wait(&[span(90, 110), span(150, 160)]), 40);
         assert_eq!(wait(&[span(110, 120), span(150, 160)]), 10 + 30);
@@ -90,19 +90,24 @@ mod tests {
 
     #[test]
     fn time_in_which_any_was_away() {
-        let visits = |first, last, gaps| Visits { first, last: Time(last), gaps, ..Visits::NONE };
+        let visits = |first, last, gaps| Visits {
+            first,
+            last: Time(last),
+            gaps: Duration(gaps),
+            ..Visits::NONE
+        };
         let mut gaps = Gaps::default();
         gaps.add(ENTER, &Visits::NONE, [].into_iter());
         // Came at 150; came at 120, left at 130 and came again at 170.
         gaps.add(ENTER, &visits(span(150, 300), 150, 50), [].into_iter());
         let own = [span(100, 120), span(130, 170)];
         gaps.add(ENTER, &visits(span(120, 130), 170, 60), own.into_iter());
-        assert_eq!(gaps.time(ENTER), 70);
+        assert_eq!(gaps.time(ENTER).0, 70);
         // Away too often to keep: the time until the last visit is less than the sum.
         let mut gaps = Gaps::default();
         gaps.add(ENTER, &visits(span(150, 300), 150, 50), [].into_iter());
         let many = (0..=MOST_GAPS as u64).map(|at| span(101 + 2 * at, 102 + 2 * at));
         gaps.add(ENTER, &visits(span(100, 101), 240, 100), many);
-        assert_eq!(gaps.time(ENTER), 140);
+        assert_eq!(gaps.time(ENTER).0, 140);
     }
 }
