@@ -20,6 +20,8 @@ pub(crate) struct Here<'a> {
     pub(crate) matrix: &'a mut Matrix,
     /// The process's row of the communication matrix.
     pub(crate) row: usize,
+    /// Bit of the pattern that sees the location now.
+    pub(crate) pattern: u16,
 }
 
 impl Here<'_> {
@@ -28,10 +30,20 @@ impl Here<'_> {
         self.location.stack.last().copied().filter(|frame| frame.judged)
     }
 
-    /// Makes sure that patterns see the end of the open call. Returns `false` if waits are not judged at it.
+    /// Makes sure that this pattern sees the end of the open call, which may have waited for something. Returns `false`
+    /// if waits are not judged at the call.
     pub(crate) fn note(&mut self) -> bool {
+        let is_judged = self.attend();
+        if let Some(frame) = self.location.stack.last_mut().filter(|_| is_judged) {
+            frame.noted = true;
+        }
+        is_judged
+    }
+
+    /// Makes sure that this pattern sees the end of the open call. Returns `false` if waits are not judged at the call.
+    pub(crate) fn attend(&mut self) -> bool {
         let frame = self.location.stack.last_mut().filter(|frame| frame.judged);
-        frame.map(|frame| frame.noted = true).is_some()
+        frame.map(|frame| frame.seen_by |= self.pattern).is_some()
     }
 
     /// Adds bytes that the open call moved in a group of this size.

@@ -32,8 +32,8 @@ pub(crate) struct Frame {
     pub(crate) first: Option<(crate::engine::matrix::Kind, ProcessNumber)>,
     /// True if something must be judged when the call ends.
     pub(crate) noted: bool,
-    /// True if the call took part in a collective.
-    pub(crate) joined: bool,
+    /// Patterns that must see the end of the call, one bit for each.
+    pub(crate) seen_by: u16,
 }
 
 impl Frame {
@@ -56,7 +56,7 @@ impl Frame {
         issued: false,
         first: None,
         noted: false,
-        joined: false,
+        seen_by: 0,
     };
 }
 

@@ -95,8 +95,14 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         let _ = (call, out);
     }
 
-    /// Judges a call that has ended, if it completed operations, if a pattern noted something about it, or if its
-    /// function may wait for something.
+    /// Returns `true` if [`Self::ended`] must see a call about which the pattern noted nothing.
+    #[inline(always)]
+    fn judges(here: &Here<'_>, call: &EndedCall) -> bool {
+        let _ = (here, call);
+        false
+    }
+
+    /// Judges a call that has ended, if the pattern noted something about it or asked for it ([`Self::judges`]).
     fn ended(
         &mut self,
         here: &mut Here<'_>,

@@ -272,7 +272,7 @@ impl<P: Pattern> Player<'_, P> {
         if noted {
             self.end(time, frame);
         }
-        if noted || frame.joined || !self.here.location.done.is_empty() {
+        if noted || frame.seen_by != 0 || !self.here.location.done.is_empty() {
             self.judge(Span { begin: frame.enter, end: time }, frame, account);
         }
     }

@@ -282,6 +282,7 @@ impl<P: Pattern> Play<'_, P> {
                 location,
                 matrix: self.matrix,
                 row,
+                pattern: 0,
             },
             patterns: self.patterns,
             own: &mut self.reader.own,

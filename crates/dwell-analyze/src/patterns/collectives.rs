@@ -123,8 +123,7 @@ impl Pattern for Collectives {
     }
 
     fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
-        let open = self.open.get_mut(call.location).filter(|open| !open.is_empty());
-        let Some(open) = open else { return };
+        let Some(open) = self.open.get_mut(call.location) else { return };
         let (account, leave) = (call.account, call.leave);
         for arrival in open.drain(..) {
             if let Some(number) = arrival.held {
@@ -199,8 +198,8 @@ impl Member {
         out: &mut Asking<'_, Arriving>,
     ) {
         let Collective { context, way, neighbours, .. } = *of;
-        let Some(frame) = here.location.stack.last_mut() else { return };
-        frame.joined = true;
+        let Some(frame) = here.judged_call() else { return };
+        here.attend();
         let enter = frame.enter;
         self.strangers += u64::from(way == Way::Neighbours && neighbours.is_none());
         let counted = self.counted.entry(context).or_insert(0);

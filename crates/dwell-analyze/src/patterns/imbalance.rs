@@ -104,6 +104,7 @@ impl Pattern for Imbalance {
         if way != Way::Barrier || between {
             return;
         }
+        here.attend();
         let computed = here.location.computed_before(frame.enter);
         let before =
             member.computed.insert((location, context), computed).unwrap_or(Duration::ZERO);
@@ -120,8 +121,7 @@ impl Pattern for Imbalance {
     }
 
     fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, out: &mut Asking<'_, Arriving>) {
-        let open = self.open.get_mut(call.location).filter(|open| !open.is_empty());
-        let Some(open) = open else { return };
+        let Some(open) = self.open.get_mut(call.location) else { return };
         for arrival in open.drain(..) {
             let processes = here.world.system.processes.len().max(1) as u64;
             let owner = arrival.sequence.wrapping_add(u64::from(arrival.context.0)) % processes;

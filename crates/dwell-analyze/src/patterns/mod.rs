@@ -36,6 +36,12 @@ macro_rules! list {
             $( pub(crate) $name: $pattern, )*
         }
 
+        /// Numbers of the patterns in the list.
+        #[allow(non_camel_case_types)]
+        enum Place {
+            $( $name, )*
+        }
+
         /// Outboxes of all patterns while events are read.
         #[derive(Debug)]
         pub(crate) struct Questions {
@@ -110,7 +116,10 @@ macro_rules! list {
                 out: &mut Asking<'_, Questions>,
             ) {
                 let Asking { own, common } = out;
-                $( self.$name.happened(here, event, &mut Asking { own: &mut own.$name, common }); )*
+                $(
+                    here.pattern = 1 << Place::$name as u16;
+                    self.$name.happened(here, event, &mut Asking { own: &mut own.$name, common });
+                )*
             }
 
             fn issued(
@@ -120,7 +129,10 @@ macro_rules! list {
                 out: &mut Asking<'_, Questions>,
             ) {
                 let Asking { own, common } = out;
-                $( self.$name.issued(here, operation, &mut Asking { own: &mut own.$name, common }); )*
+                $(
+                    here.pattern = 1 << Place::$name as u16;
+                    self.$name.issued(here, operation, &mut Asking { own: &mut own.$name, common });
+                )*
             }
 
             #[inline(always)]
@@ -136,7 +148,12 @@ macro_rules! list {
                 out: &mut Asking<'_, Questions>,
             ) {
                 let Asking { own, common } = out;
-                $( self.$name.ended(here, call, &mut Asking { own: &mut own.$name, common }); )*
+                $(
+                    let is_noted = call.frame.seen_by & (1 << Place::$name as u16) != 0;
+                    if is_noted || <$pattern>::judges(here, call) {
+                        self.$name.ended(here, call, &mut Asking { own: &mut own.$name, common });
+                    }
+                )*
             }
 
             fn paused(

@@ -169,12 +169,14 @@ impl Pattern for Messages {
         }
     }
 
+    #[inline(always)]
+    fn judges(here: &Here<'_>, call: &EndedCall) -> bool {
+        call.operation == Some(Operation::Probe) || !here.location.awaited.is_empty()
+    }
+
     fn ended(&mut self, here: &mut Here<'_>, call: &mut EndedCall, _: &mut Asking<'_, Sending>) {
         let tests = call.frame.traits.has(Traits::TESTS);
-        let has_messages =
-            |open: &&mut Open| tests || !open.is_empty() || !here.location.awaited.is_empty();
-        let open = self.open.get_mut(call.location).filter(has_messages);
-        let Some(open) = open else { return };
+        let Some(open) = self.open.get_mut(call.location) else { return };
         let Some(inbox) = self.inboxes.get_mut(here.process.index) else { return };
         let EndedCall { location, account, enter, leave, .. } = *call;
         if tests && call.operation == Some(Operation::Probe) {

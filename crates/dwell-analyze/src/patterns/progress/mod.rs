@@ -120,6 +120,11 @@ impl Pattern for Progress {
         out.own.asks.send(target, ask);
     }
 
+    #[inline(always)]
+    fn judges(_: &Here<'_>, call: &EndedCall) -> bool {
+        !call.done.is_empty() || !call.locked.is_empty()
+    }
+
     fn ended(
         &mut self,
         here: &mut Here<'_>,
