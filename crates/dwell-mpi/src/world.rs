@@ -48,7 +48,7 @@ pub enum Waiting {
 
 /// Number of tests in a row that find nothing new before the first sleep.
 const TESTS: u32 = 200;
-/// Lengths of the first sleep and of the longest. A sleep doubles after each [`SAME`] of them.
+/// Shortest and longest sleep between tests. The length doubles after every [`SAME`] sleeps.
 const SLEEPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
 const SAME: u32 = 32;
 /// Time that `MPI_Abort` and the thread that waits for others get beyond the deadline.

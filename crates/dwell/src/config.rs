@@ -191,7 +191,10 @@ fn read(file: &Path) -> Result<Vec<(&'static Setting, String)>> {
         let value = as_text(&value).with_context(|| {
             format!("{name}: expected a string, a number, true, false or a list")
         })?;
-        setting.kind.check(&value).map_err(|wanted| anyhow!("{name} = {value:?}: {wanted}"))?;
+        setting
+            .kind
+            .check(&value)
+            .map_err(|wanted| anyhow!("invalid value {value:?} for {name}: {wanted}"))?;
         list.push((setting, value));
     }
     Ok(list)

@@ -31,10 +31,10 @@ pub(crate) struct Args {
     /// Metrics to compare; time and its waits by default.
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metric: Vec<String>,
-    /// Relative increase in time from which on a call path is worse: a fraction such as 0.05 or 5%.
+    /// Relative increase in time above which a call path counts as worse: a fraction such as 0.05 or 5%.
     #[arg(long, default_value = "5%", value_parser = share)]
     threshold: f64,
-    /// Smallest increase that counts, as a fraction of the whole time.
+    /// Ignore increases below this share of the total time.
     #[arg(long, default_value = "0.1%", value_parser = share)]
     least: f64,
     /// Largest number of differences to show.

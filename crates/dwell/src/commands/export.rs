@@ -17,7 +17,7 @@ use crate::terminal::{line, note, visible};
 #[command(after_help = "\
 The file is the page of `dwell view` with its data. It opens from a disk or an email, without a server or a \
 network. It contains the first screens of all views and then details, the largest values first, until the data \
-reaches --most; the page says what did not fit. It also contains the source lines around calls, from the \
+reaches --max-size; the page says what did not fit. It also contains the source lines around calls, from the \
 directories that --source-path allows; the command lists these files.
 
 Exit code: 0 if everything is included, 1 if damaged parts of the report were left out, 2 if the file cannot \
@@ -38,8 +38,8 @@ pub(crate) struct Args {
     compare: Vec<PathBuf>,
     #[command(flatten)]
     sources: view::Sources,
-    /// Largest amount of data in the file before compression.
-    #[arg(long, default_value = "32M", value_parser = analyze::size, value_name = "SIZE")]
+    /// Limit of the data in the file before compression.
+    #[arg(long = "max-size", alias = "most", default_value = "32M", value_parser = analyze::size, value_name = "SIZE")]
     most: u64,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     line!("{}: {}", args.output.display(), format::bytes(size as f64))?;
     if exported.left_out > 0 {
         line!(
-            "{} of {} answers did not fit; increase --most to include them",
+            "{} of {} answers did not fit; increase --max-size to include them",
             format::grouped(exported.left_out as u64),
             format::grouped((exported.answers + exported.left_out) as u64)
         )?;

@@ -124,7 +124,7 @@ fn compile(compiler: &str, folder: &Path, name: &str, code: &str) -> Result<()> 
         .arg("-o")
         .arg(&o)
         .output()
-        .with_context(|| format!("{compiler}: set CC to a compiler for C"))?;
+        .with_context(|| format!("cannot run {compiler}; set CC to a C compiler"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said: Vec<&str> = said.lines().take(3).collect();

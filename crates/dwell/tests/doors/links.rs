@@ -28,7 +28,8 @@ fn analyze_replaces_links_where_its_results_go() {
 fn caches_of_large_reports_replace_links() {
     let home = Home::with_large_report();
     CACHES.iter().for_each(|name| home.plant(name));
-    let output = home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--most", "1K"]);
+    let output =
+        home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--max-size", "1K"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(home.victim(), MINE);
     for name in &CACHES[..2] {

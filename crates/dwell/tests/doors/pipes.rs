@@ -70,6 +70,7 @@ fn a_pipe_in_place_of_a_cache_is_no_wait() {
     for name in CACHES {
         pipe(&home.path(name));
     }
-    let output = home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--most", "1K"]);
+    let output =
+        home.dwell(&["export", "large.cubex", "--html", "-o", "x.html", "--max-size", "1K"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }

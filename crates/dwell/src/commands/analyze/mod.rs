@@ -45,10 +45,11 @@ pub(crate) struct Args {
     /// Threads to use; as many as there are cores if not given.
     #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
     threads: usize,
-    /// Memory to stay within, such as 500M or 4G, but for the result itself.
+    /// Memory limit of the analysis, such as 500M or 4G. The result itself is not counted.
     #[arg(long, default_value = "2G", value_parser = size, value_name = "SIZE")]
     memory: u64,
-    /// Layer to judge waits at: shmem, mpi, armci, caf, gasnet, upc. The outermost if not given.
+    /// Report the waits of calls to this layer: shmem, mpi, armci, caf, gasnet, upc. The default is the
+    /// outermost layer that was recorded.
     #[arg(long, value_parser = layer, value_name = "NAME")]
     layer: Option<Layer>,
     /// Number of waiting call paths to print.

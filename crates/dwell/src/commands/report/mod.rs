@@ -119,7 +119,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else if args.counters {
         let listing = views::counters(&query, below)?;
         vec![listing.with_context(|| {
-            format!("{}: no counter has a value here; DWELL_COUNTER gives it one", path.display())
+            format!(
+                "{}: the report contains no counters; programs record them with DWELL_COUNTER",
+                path.display()
+            )
         })?]
     } else if let Some(name) = &args.tree {
         vec![views::tree(&query, metric(name)?, below, args.top, args.depth)?]
@@ -179,7 +182,11 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
     match files.as_slice() {
         [file] => Ok(file.clone()),
         [] => bail!("{}: no `.cubex` file here", path.display()),
-        _ => bail!("{}: {} `.cubex` files here; name one", path.display(), files.len()),
+        _ => bail!(
+            "{}: the directory contains {} reports (`.cubex`); name one of them",
+            path.display(),
+            files.len()
+        ),
     }
 }
 
@@ -187,7 +194,7 @@ pub(crate) fn find(path: &Path) -> anyhow::Result<PathBuf> {
 fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
     match query.find_paths(text).as_slice() {
         [cnode] => Ok(*cnode),
-        [] => bail!("no call path `{}`; --tree time shows them", visible(text)),
+        [] => bail!("no call path `{}`; list them with `dwell report --tree time`", visible(text)),
         several => {
             let shown = |path: &str| visible(path).into_owned();
             let paths: Vec<String> = several
@@ -197,7 +204,7 @@ fn one_path(query: &Query, text: &str) -> anyhow::Result<CnodeId> {
                 .collect();
             let more = if several.len() > 5 { "\n  …" } else { "" };
             bail!(
-                "`{}` means {} call paths; name one of them:\n  {}{more}",
+                "`{}` matches {} call paths; give one of them in full:\n  {}{more}",
                 visible(text),
                 several.len(),
                 paths.join("\n  ")
