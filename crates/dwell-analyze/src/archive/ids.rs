@@ -1,4 +1,4 @@
-//! Numbers of processes, locations, nodes, parties and contexts, each a type of its own.
+//! Numbers of processes, locations, nodes, parties, contexts and call paths, each a type of its own.
 //!
 //! The crate counts all of these from 0, and an archive of one process per node has nearly the same numbers for all of
 //! them: only the type tells a process from its location. Regions, windows, groups and ranks keep the types of the
@@ -65,6 +65,9 @@ numbers! {
     pub(crate) PartyNumber;
     /// Number of a context, which is the group of processes of a communicator or window.
     pub(crate) ContextNumber;
+    /// Number of a call path of the program, which the report gives it too. Callers come before what they call. At a
+    /// single location a call path has another number, its [`Path`](crate::engine::paths::Path).
+    pub(crate) CallPathNumber;
 }
 
 impl ProcessNumber {

@@ -27,7 +27,7 @@ use otf2::value::MetricValue;
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::{Counters, Number};
-use crate::archive::ids::{LocationNumber, Ordinal, PartyNumber, ProcessNumber};
+use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::names::Setting;
 use crate::archive::world::World;
 use crate::engine::matrix::{self, Kind};
@@ -82,7 +82,7 @@ struct Block {
 /// Position of the lines of one path in a block.
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    path: u32,
+    path: CallPathNumber,
     start: u64,
     end: u64,
     lines: u64,
@@ -186,7 +186,7 @@ impl Profile {
             lines.sort_unstable_by_key(|line| (line.0, line.1));
             for of_location in lines.chunk_by(|one, other| one.0 == other.0) {
                 let calls = of_location.iter().filter_map(|(_, path, sums, values)| {
-                    let (region, description, is_parameter) = functions.get(*path as usize)?;
+                    let (region, description, is_parameter) = functions.get(path.index())?;
                     Some(Calls {
                         region,
                         description,
@@ -221,8 +221,8 @@ impl Profile {
             pairs: &pairs,
         };
         let counted = self.counted()?;
-        let has = |source: Source, path: u32, _: &Branch| {
-            let has = self.has.get(path as usize).copied().unwrap_or(0);
+        let has = |source: Source, path: CallPathNumber, _: &Branch| {
+            let has = self.has.get(path.index()).copied().unwrap_or(0);
             match source {
                 Source::Time(..) => Sums::has_time(has),
                 Source::Visits => Sums::has_visits(has),
@@ -243,10 +243,11 @@ impl Profile {
     }
 
     /// Returns the pairs of path and counter for which there are values.
-    fn counted(&self) -> Result<BTreeSet<(u32, MetricRef)>, Error> {
+    fn counted(&self) -> Result<BTreeSet<(CallPathNumber, MetricRef)>, Error> {
         let (mut found, mut buffer) = (BTreeSet::new(), Vec::new());
-        let has_some =
-            |path: u32| self.has.get(path as usize).is_some_and(|has| Sums::has_counters(*has));
+        let has_some = |path: CallPathNumber| {
+            self.has.get(path.index()).is_some_and(|has| Sums::has_counters(*has))
+        };
         for block in &self.blocks {
             let mut spans = block.spans.iter().filter(|span| has_some(span.path)).peekable();
             if spans.peek().is_none() {
@@ -294,8 +295,9 @@ impl Profile {
         let cores = thread::available_parallelism().map_or(1, Into::into);
         let threads = (MEMORY / of_path).clamp(1, cores);
         let at_once = (MEMORY / of_path / threads).clamp(1, MOST_AT_ONCE);
-        let paths: Vec<u32> = (0..).take(self.tree.branches.len()).collect();
-        let steps: Vec<&[u32]> = paths.chunks(at_once).collect();
+        let paths: Vec<CallPathNumber> =
+            CallPathNumber(0).and_more().take(self.tree.branches.len()).collect();
+        let steps: Vec<&[CallPathNumber]> = paths.chunks(at_once).collect();
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = || -> Result<(), Error> {
             let mut columns = Vec::new();
@@ -320,14 +322,14 @@ impl Profile {
     fn fill_paths(
         &self,
         sheets: &Sheets,
-        paths: &[u32],
+        paths: &[CallPathNumber],
         columns: &mut Vec<Columns>,
         damage: &Mutex<Vec<String>>,
     ) -> Result<(), Error> {
         let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return Ok(()) };
         columns.resize_with(paths.len(), Columns::default);
         for (columns, &path) in columns.iter_mut().zip(paths) {
-            let has = self.has.get(path as usize).copied().unwrap_or(0);
+            let has = self.has.get(path.index()).copied().unwrap_or(0);
             columns.clear(self.world.system.places.len(), has);
         }
         let mut buffer = Vec::new();
@@ -342,7 +344,9 @@ impl Profile {
                     none => none
                         .insert(dwell_files::open(&block.path).map_err(|error| block.told(error))?),
                 };
-                let Some(columns) = columns.get_mut((span.path - first) as usize) else { continue };
+                let Some(columns) = columns.get_mut(span.path.index() - first.index()) else {
+                    continue;
+                };
                 let put = |place, sums: &Sums, counters: block::Counters<'_>| {
                     columns.put(place, sums);
                     columns.count(place, counters, &self.world.counters);
@@ -529,7 +533,7 @@ fn files(folder: &FilePath) -> io::Result<Vec<(u64, PathBuf)>> {
 }
 
 /// Identifies a path: its parent, region and calling context, or its parameter and value.
-type Step = (Option<u32>, u32, Option<u32>, Option<Setting>);
+type Step = (Option<CallPathNumber>, RegionRef, CallingContextRef, Option<Setting>);
 
 /// State while blocks are read.
 struct Reading<'w> {
@@ -539,7 +543,7 @@ struct Reading<'w> {
     /// True for each location that no block has had yet.
     free: Vec<bool>,
     branches: Vec<Branch>,
-    known: HashMap<Step, u32>,
+    known: HashMap<Step, CallPathNumber>,
     has: Vec<u32>,
     dropped: u64,
     notes: Vec<String>,
@@ -592,30 +596,34 @@ impl<'w> Reading<'w> {
     }
 
     /// Returns the path of a call from a call site, after the functions that lead there, as the replay numbers it.
-    fn call(&mut self, parent: Option<u32>, region: u32, site: Option<u32>) -> u32 {
-        let known = |site: CallingContextRef| (!site.is_undefined()).then_some(site.0);
-        let site = site.map_or(CallingContextRef::UNDEFINED, CallingContextRef);
-        let caller = self.contexts.way(site).into_iter().fold(parent, |parent, (region, site)| {
-            Some(self.branch((parent, region.0, known(site), None)))
-        });
-        self.branch((caller, region, known(self.contexts.like(site)), None))
+    fn call(
+        &mut self,
+        parent: Option<CallPathNumber>,
+        region: RegionRef,
+        site: CallingContextRef,
+    ) -> CallPathNumber {
+        let caller =
+            self.contexts.way(site).into_iter().fold(parent, |parent, (region, site)| {
+                Some(self.branch((parent, region, site, None)))
+            });
+        self.branch((caller, region, self.contexts.like(site), None))
     }
 
     /// Returns the number of a path, and creates it if it is new.
-    fn branch(&mut self, step: Step) -> u32 {
+    fn branch(&mut self, step: Step) -> CallPathNumber {
         let (parent, region, site, setting) = step;
         *self.known.entry(step).or_insert_with(|| {
             self.branches.push(Branch {
                 parent,
                 setting,
-                region: RegionRef(region),
-                site: site.map_or(CallingContextRef::UNDEFINED, CallingContextRef),
+                region,
+                site,
                 signature: 0,
                 class: None,
                 members: Vec::new(),
             });
             self.has.push(0);
-            self.branches.len() as u32 - 1
+            CallPathNumber(self.branches.len() as u32 - 1)
         })
     }
 
@@ -631,7 +639,7 @@ impl<'w> Reading<'w> {
             }
             start = end;
         }
-        let mut here: Vec<u32> = Vec::with_capacity(paths.len());
+        let mut here: Vec<CallPathNumber> = Vec::with_capacity(paths.len());
         let mut spans = Vec::with_capacity(paths.len());
         let mut ends = paths.iter().skip(1).map(|path| path.start).chain([head.partners]);
         for path in paths {
@@ -642,11 +650,13 @@ impl<'w> Reading<'w> {
             let setting = path
                 .setting
                 .map(|it| Setting { parameter: ParameterRef(it.parameter), value: it.value });
+            let region = RegionRef(path.region);
+            let site = path.site.map_or(CallingContextRef::UNDEFINED, CallingContextRef);
             let number = match setting {
-                Some(_) => self.branch((parent, path.region, None, setting)),
-                None => self.call(parent, path.region, path.site),
+                Some(_) => self.branch((parent, region, CallingContextRef::UNDEFINED, setting)),
+                None => self.call(parent, region, site),
             };
-            *self.has.get_mut(number as usize)? |= path.has;
+            *self.has.get_mut(number.index())? |= path.has;
             here.push(number);
             let (start, end, lines) = (path.start, ends.next()?, path.lines);
             spans.push(Span { path: number, start, end, lines });

@@ -18,7 +18,7 @@ use otf2::id::MetricRef;
 use otf2::read::Definitions;
 
 use crate::archive::counters::Counters;
-use crate::archive::ids::Ordinal;
+use crate::archive::ids::{CallPathNumber, Ordinal};
 use crate::archive::names;
 use crate::archive::names::Setting;
 use crate::archive::world::World;
@@ -326,7 +326,7 @@ pub(crate) struct Input<'a> {
 pub(crate) struct Sheet {
     pub(crate) source: Source,
     /// Paths that have rows of the metric, in order.
-    pub(crate) paths: Vec<u32>,
+    pub(crate) paths: Vec<CallPathNumber>,
     metric: MetricWriter,
 }
 
@@ -338,8 +338,13 @@ pub(crate) struct Sheets {
 
 impl Sheets {
     /// Writes the values of a path at all locations in order. Times are in nanoseconds.
-    pub(crate) fn write(&self, sheet: &Sheet, path: u32, values: &[u64]) -> cubex::Result<()> {
-        let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
+    pub(crate) fn write(
+        &self,
+        sheet: &Sheet,
+        path: CallPathNumber,
+        values: &[u64],
+    ) -> cubex::Result<()> {
+        let Some(&cnode) = self.cnodes.get(path.index()) else { return Ok(()) };
         if sheet.source.is_count() {
             return sheet.metric.write(cnode, values);
         }
@@ -352,10 +357,10 @@ impl Sheets {
     pub(crate) fn write_counted(
         &self,
         sheet: &Sheet,
-        path: u32,
+        path: CallPathNumber,
         values: &[f64],
     ) -> cubex::Result<()> {
-        let Some(&cnode) = self.cnodes.get(path as usize) else { return Ok(()) };
+        let Some(&cnode) = self.cnodes.get(path.index()) else { return Ok(()) };
         sheet.metric.write(cnode, values)
     }
 }
@@ -367,14 +372,14 @@ pub(crate) fn write_replayed(
     path: &FilePath,
 ) -> cubex::Result<()> {
     let locations: Vec<&location::Location> = replayed.locations().collect();
-    let has = |source: Source, _: u32, branch: &Branch| {
+    let has = |source: Source, _: CallPathNumber, branch: &Branch| {
         let mut nodes = branch.members.iter().filter_map(|&at| node(&locations, at));
         nodes.any(|node| source.is_at(node))
     };
     write(input, has, path, |sheets| -> cubex::Result<()> {
         for sheet in &sheets.all {
             for &number in &sheet.paths {
-                let branch = input.tree.branches.get(number as usize);
+                let branch = input.tree.branches.get(number.index());
                 let members = branch.into_iter().flat_map(|branch| &branch.members);
                 let members = members.filter_map(|&at| Some((at.0.index(), node(&locations, at)?)));
                 let count = input.world.system.places.len();
@@ -406,7 +411,7 @@ pub(crate) fn write_replayed(
 /// Writes a report: `has` tells which paths have values of a metric, and `fill` writes the values.
 pub(crate) fn write<E: From<cubex::Error>>(
     input: &Input<'_>,
-    has: impl Fn(Source, u32, &Branch) -> bool,
+    has: impl Fn(Source, CallPathNumber, &Branch) -> bool,
     path: &FilePath,
     fill: impl FnOnce(&Sheets) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -417,16 +422,17 @@ pub(crate) fn write<E: From<cubex::Error>>(
         tree.branches.iter().map(|branch| world.roles.get(branch.region).layer()).collect();
 
     // Only metrics that have values, and those above them.
-    let mut filled: Vec<Vec<u32>> = Vec::with_capacity(rows.len());
+    let mut filled: Vec<Vec<CallPathNumber>> = Vec::with_capacity(rows.len());
     for row in &rows {
-        let has = |(number, branch): &(u32, &Branch)| {
-            let of = own.get(*number as usize).copied().flatten();
+        let has = |(number, branch): &(CallPathNumber, &Branch)| {
+            let of = own.get(number.index()).copied().flatten();
             row.source.applies(branch.class, of) && has(row.source, *number, branch)
         };
-        let mut list: Vec<u32> =
-            (0..).zip(&tree.branches).filter(has).map(|(number, _)| number).collect();
+        let numbers = || CallPathNumber(0).and_more();
+        let mut list: Vec<CallPathNumber> =
+            numbers().zip(&tree.branches).filter(has).map(|(number, _)| number).collect();
         if row.source.needs_all_rows() && !list.is_empty() {
-            list = (0..).take(tree.branches.len()).collect();
+            list = numbers().take(tree.branches.len()).collect();
         }
         filled.push(list);
     }
@@ -474,7 +480,7 @@ pub(crate) fn write<E: From<cubex::Error>>(
     for ((row, id), paths) in rows.iter().zip(&ids).zip(filled) {
         let Some(id) = *id else { continue };
         let listed: Vec<CnodeId> =
-            paths.iter().filter_map(|&at| sheets.cnodes.get(at as usize).copied()).collect();
+            paths.iter().filter_map(|&at| sheets.cnodes.get(at.index()).copied()).collect();
         let metric = writer.metric(id, Rows::Listed(&listed))?;
         sheets.all.push(Sheet { source: row.source, paths, metric });
     }
@@ -518,7 +524,7 @@ fn call_tree(defs: &Definitions, tree: &Tree, builder: &mut MetaBuilder) -> Vec<
             })
         });
         let site = names::site(defs, branch.site);
-        let parent = branch.parent.and_then(|at| cnodes.get(at as usize).copied());
+        let parent = branch.parent.and_then(|at| cnodes.get(at.index()).copied());
         let line = site.as_ref().map(|site| site.line).filter(|line| *line > 0);
         // Without a file, the caller or its address distinguishes call paths with equal names.
         let file = site.as_ref().map_or("", |site| match site.file.as_str() {

@@ -8,7 +8,7 @@ use dwell_model::waits::Class;
 use otf2::id::{CallingContextRef, RegionRef};
 use otf2::read::Definitions;
 
-use crate::archive::ids::{LocationNumber, Ordinal};
+use crate::archive::ids::{CallPathNumber, LocationNumber, Ordinal};
 use crate::archive::names::{self, Setting};
 use crate::archive::roles::{Role, Traits};
 use crate::archive::world::World;
@@ -64,7 +64,7 @@ fn class_of(role: Role) -> Option<(Layer, Class)> {
 /// A call path of the program.
 #[derive(Debug)]
 pub(crate) struct Branch {
-    pub(crate) parent: Option<u32>,
+    pub(crate) parent: Option<CallPathNumber>,
     pub(crate) region: RegionRef,
     pub(crate) site: CallingContextRef,
     /// The parameter, if this is not a call.
@@ -96,14 +96,13 @@ impl Tree {
     /// Joins the trees of all locations, in their order.
     pub(crate) fn join(world: &World, locations: &[&Location]) -> Self {
         let mut tree = Self::default();
-        type Key = (u32, RegionRef, CallingContextRef, Option<Setting>);
-        let mut found: HashMap<Key, u32, Mixed> = HashMap::default();
+        type Key = (Option<CallPathNumber>, RegionRef, CallingContextRef, Option<Setting>);
+        let mut found: HashMap<Key, CallPathNumber, Mixed> = HashMap::default();
         for location in locations {
-            let mut map: Vec<Option<u32>> = vec![None; location.paths.len()];
+            let mut map: Vec<Option<CallPathNumber>> = vec![None; location.paths.len()];
             for (path, node) in location.paths.iter() {
                 let parent = map.get(node.parent.0 as usize).copied().flatten();
-                let above = parent.unwrap_or(u32::MAX);
-                let key = (above, node.region, node.site, node.setting);
+                let key = (parent, node.region, node.site, node.setting);
                 let number = *found.entry(key).or_insert_with(|| {
                     tree.branches.push(Branch {
                         parent,
@@ -114,9 +113,9 @@ impl Tree {
                         class: None,
                         members: Vec::new(),
                     });
-                    tree.branches.len() as u32 - 1
+                    CallPathNumber(tree.branches.len() as u32 - 1)
                 });
-                if let Some(branch) = tree.branches.get_mut(number as usize) {
+                if let Some(branch) = tree.branches.get_mut(number.index()) {
                     branch.members.push((location.number, path));
                 }
                 if let Some(place) = map.get_mut(path.0 as usize) {
@@ -142,7 +141,7 @@ impl Tree {
         for number in 0..self.branches.len() {
             let Some(branch) = self.branches.get(number) else { break };
             let role = world.roles.get(branch.region);
-            let above = branch.parent.map(|parent| parent as usize);
+            let above = branch.parent.map(CallPathNumber::index);
             let is_decided = above.and_then(|at| decided.get(at).copied()).unwrap_or(false);
             let inherited = above.and_then(|at| self.branches.get(at)?.class);
             let own = class_of(role);
@@ -182,13 +181,13 @@ impl Tree {
 #[derive(Debug)]
 pub(crate) struct Fold<'t> {
     pub(crate) class: Option<(Layer, Class)>,
-    branches: Vec<(usize, &'t Branch)>,
+    branches: Vec<(CallPathNumber, &'t Branch)>,
 }
 
 impl Fold<'_> {
     /// Returns the number of the first branch.
-    pub(crate) fn first(&self) -> usize {
-        self.branches.first().map_or(0, |it| it.0)
+    pub(crate) fn first(&self) -> CallPathNumber {
+        self.branches.first().map_or(CallPathNumber(0), |it| it.0)
     }
 
     pub(crate) fn branches(&self) -> impl Iterator<Item = &Branch> {
@@ -201,20 +200,19 @@ impl Fold<'_> {
 
     /// Returns the sum of a value over all branches.
     pub(crate) fn sum(&self, of: &[u64]) -> u64 {
-        self.branches.iter().filter_map(|it| of.get(it.0)).sum()
+        self.branches.iter().filter_map(|it| of.get(it.0.index())).sum()
     }
 }
 
 impl Tree {
     /// Returns all call paths, joining those that differ only in parameters, in the order of the first of them.
     pub(crate) fn folds(&self) -> Vec<Fold<'_>> {
-        type Key = (u32, RegionRef, CallingContextRef, Option<(Layer, Class)>);
+        type Key = (Option<usize>, RegionRef, CallingContextRef, Option<(Layer, Class)>);
         let (mut folds, mut found): (Vec<Fold<'_>>, HashMap<Key, usize>) = Default::default();
         // The fold of each branch. A parameter is in the fold of the call that it was set in.
-        let mut of: Vec<u32> = Vec::with_capacity(self.branches.len());
-        for (number, branch) in self.branches.iter().enumerate() {
-            let above = branch.parent.and_then(|at| of.get(at as usize).copied());
-            let above = above.unwrap_or(u32::MAX);
+        let mut of: Vec<Option<usize>> = Vec::with_capacity(self.branches.len());
+        for (number, branch) in CallPathNumber(0).and_more().zip(&self.branches) {
+            let above = branch.parent.and_then(|at| of.get(at.index()).copied().flatten());
             if branch.setting.is_some() {
                 of.push(above);
                 continue;
@@ -224,7 +222,7 @@ impl Tree {
                 folds.push(Fold { class: branch.class, branches: Vec::new() });
                 folds.len() - 1
             });
-            of.push(at as u32);
+            of.push(Some(at));
             if let Some(fold) = folds.get_mut(at) {
                 fold.branches.push((number, branch));
             }

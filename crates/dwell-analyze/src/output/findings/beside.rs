@@ -7,7 +7,7 @@ use dwell_model::layer::Layer;
 use super::ground::Ground;
 use super::sums::{Sums, Totals, top};
 use super::{Share, Step};
-use crate::archive::ids::PartyNumber;
+use crate::archive::ids::{CallPathNumber, PartyNumber};
 use crate::engine::quantity::Quantity as Q;
 
 /// A polling loop: calls on one call path that ask again and again whether something has happened. The process runs its
@@ -37,7 +37,7 @@ pub struct Polling {
 /// Lists all polling loops by call path, the longest first.
 pub(crate) fn polling(ground: &Ground<'_>) -> Vec<Polling> {
     let (world, locations) = (ground.world, &ground.locations);
-    let mut list: Vec<(usize, Polling)> = Vec::new();
+    let mut list: Vec<(CallPathNumber, Polling)> = Vec::new();
     for fold in ground.tree.folds() {
         let number = fold.first();
         let Some((layer, _)) = fold.class else { continue };

@@ -7,7 +7,7 @@ use otf2::read::Definitions;
 use super::Step;
 use super::phase::{self, Phase};
 use super::sites::Sites;
-use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
+use crate::archive::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::engine::quantity::Quantity as Q;
@@ -75,14 +75,14 @@ impl<'a> Ground<'a> {
     }
 
     /// Returns the calls that lead to a path, the outermost first. Parameters are left out.
-    pub(super) fn steps(&self, number: usize) -> Vec<Step> {
+    pub(super) fn steps(&self, number: CallPathNumber) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut at = self.tree.branches.get(number);
+        let mut at = self.tree.branches.get(number.index());
         while let Some(branch) = at {
             if branch.setting.is_none() {
                 steps.push(self.sites.step(self.defs, branch.region, branch.site));
             }
-            at = branch.parent.and_then(|parent| self.tree.branches.get(parent as usize));
+            at = branch.parent.and_then(|parent| self.tree.branches.get(parent.index()));
         }
         steps.reverse();
         steps
@@ -99,7 +99,7 @@ fn inclusive(locations: &[&Location], tree: &Tree) -> Vec<u64> {
     // Callers come before what they call.
     for (number, branch) in tree.branches.iter().enumerate().rev() {
         let time = times.get(number).copied().unwrap_or(0);
-        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above as usize)) {
+        if let Some(above) = branch.parent.and_then(|above| times.get_mut(above.index())) {
             *above += time;
         }
     }

@@ -8,7 +8,7 @@ use dwell_model::layer::Layer;
 use super::ground::Ground;
 use super::phase::Phase;
 use super::{Share, Step, top};
-use crate::archive::ids::ProcessNumber;
+use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::time::Duration;
 use crate::engine::matrix;
 use crate::engine::quantity::Quantity as Q;
@@ -128,7 +128,7 @@ impl Inefficiency {
 /// Lists savings in the run, the greatest first. Start-up and shutdown are not considered.
 pub(crate) fn list(ground: &Ground<'_>, replayed: &Replayed, run: u64) -> Vec<Inefficiency> {
     let folds = ground.tree.folds();
-    let is_run = |it: &&Fold<'_>| ground.phases.get(it.first()) == Some(&Phase::Run);
+    let is_run = |it: &&Fold<'_>| ground.phases.get(it.first().index()) == Some(&Phase::Run);
     let folds: Vec<&Fold<'_>> = folds.iter().filter(is_run).collect();
     let mut list: Vec<Inefficiency> = Vec::new();
     for fold in &folds {
@@ -231,7 +231,7 @@ impl Sums {
             visits: self.visits,
             path_nanoseconds: ground.time(fold),
             path: ground.steps(number),
-            call_path: number as u32,
+            call_path: number.0,
             locations: self.locations,
             origins: top(self.by_process.into_iter(), process),
         })

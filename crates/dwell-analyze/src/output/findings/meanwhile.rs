@@ -115,7 +115,7 @@ impl<'a> Looker<'a> {
         let mut inside: Vec<bool> = Vec::with_capacity(tree.branches.len());
         let mut nests = false;
         for branch in &tree.branches {
-            let above = branch.parent.and_then(|at| inside.get(at as usize).copied());
+            let above = branch.parent.and_then(|at| inside.get(at.index()).copied());
             let is_call = world.roles.layer(branch.region).is_some();
             nests |= is_call && above == Some(true);
             inside.push(is_call || above == Some(true));

@@ -20,7 +20,7 @@ use dwell_model::layer::Layer;
 use dwell_model::waits::Certainty;
 use otf2::Archive;
 
-use crate::archive::ids::{PartyNumber, ProcessNumber};
+use crate::archive::ids::{CallPathNumber, Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::names::{self, Site};
 use crate::archive::time::{Duration, Time};
 use crate::engine::quantity::Quantity as Q;
@@ -275,7 +275,7 @@ impl Ranking {
 /// Computes one finding for each wait on each call path, the greatest expected gain first.
 fn list(ground: &Ground<'_>) -> Vec<Finding> {
     let Ground { defs, world, ref locations, ref phases, .. } = *ground;
-    let mut findings: Vec<(usize, Finding)> = Vec::new();
+    let mut findings: Vec<(CallPathNumber, Finding)> = Vec::new();
     let first_event = locations.iter().filter(|it| it.events > 0).filter_map(|it| it.first).min();
     for fold in ground.tree.folds() {
         let number = fold.first();
@@ -315,7 +315,7 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
                     _ => crate::output::report::name_of(layer, class, wait),
                 },
                 layer,
-                phase: phases.get(number).copied().unwrap_or(Phase::Run),
+                phase: phases.get(number.index()).copied().unwrap_or(Phase::Run),
                 nanoseconds: sums.least,
                 at_most: sums.most,
                 confidence,
@@ -323,7 +323,7 @@ fn list(ground: &Ground<'_>) -> Vec<Finding> {
                 visits: sums.visits,
                 path_nanoseconds: ground.time(&fold),
                 path: ground.steps(number),
-                call_path: number as u32,
+                call_path: number.0,
                 locations: sums.locations,
                 calls: sums.calls,
                 worst: sums.longest.map(|(longest, location)| Instance {

@@ -6,6 +6,7 @@
 use dwell_model::operation::Operation;
 
 use super::ground::own_time;
+use crate::archive::ids::Ordinal;
 use crate::archive::world::World;
 use crate::engine::location::Location;
 use crate::output::tree::Tree;
@@ -49,7 +50,7 @@ pub(super) fn phases(world: &World, tree: &Tree) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::with_capacity(tree.branches.len());
     // Callers come before what they call.
     for branch in &tree.branches {
-        let above = branch.parent.and_then(|at| phases.get(at as usize).copied());
+        let above = branch.parent.and_then(|at| phases.get(at.index()).copied());
         let own = match world.roles.get(branch.region).meaning.map(|it| it.operation) {
             Some(Operation::Initialise) => Phase::StartUp,
             Some(Operation::Finalise) => Phase::Shutdown,

@@ -7,7 +7,7 @@ use dwell_model::layer::Layer;
 use super::ground::Ground;
 use super::{Share, Step, top};
 use crate::archive::crowds::Crowd;
-use crate::archive::ids::{NodeNumber, PartyNumber, ProcessNumber};
+use crate::archive::ids::{CallPathNumber, NodeNumber, PartyNumber, ProcessNumber};
 use crate::archive::time::Duration;
 use crate::archive::world::World;
 use crate::engine::location::Location;
@@ -67,7 +67,7 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
         .flat_map(|location| location.paths.iter())
         .map(|(_, node)| node.time.0)
         .sum();
-    let mut list: Vec<(usize, Unexplained)> = Vec::new();
+    let mut list: Vec<(CallPathNumber, Unexplained)> = Vec::new();
     for fold in ground.tree.folds() {
         let Some((layer, class)) = fold.class else { continue };
         let sums = Sums::of(locations, world, &fold);
@@ -101,7 +101,7 @@ pub(crate) fn list(ground: &Ground<'_>) -> Vec<Unexplained> {
             visits: sums.visits,
             path_nanoseconds: ground.time(&fold),
             path: ground.steps(number),
-            call_path: number as u32,
+            call_path: number.0,
             locations: sums.locations,
             origins: top(sums.by_process.into_iter(), process),
             targets: top(parties.into_iter(), |index| ground.party(index)),
