@@ -328,6 +328,8 @@ const SHAPES: &[Shape] = &[
 
 const BARRIER: &[(Q, Formula)] = &[
     (Q::Wait(Wait::BarrierWait), |n, k, d| (n - 1 - k) * d),
+    // All of them compute until they come.
+    (Q::Wait(Wait::BarrierImbalance), |n, k, d| (n - 1 - k) * d),
     (Q::Wait(Wait::BarrierCompletion), |_, k, _| k),
 ];
 
