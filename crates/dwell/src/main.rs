@@ -9,6 +9,7 @@ mod elf;
 mod format;
 mod library;
 mod listing;
+mod machine;
 mod output;
 mod profile;
 mod progress;

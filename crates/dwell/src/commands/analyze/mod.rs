@@ -19,6 +19,7 @@ use dwell_mpi::Launch;
 use otf2::Archive;
 
 use crate::format::bytes;
+use crate::machine;
 use crate::output;
 use crate::profile;
 use crate::progress;
@@ -36,7 +37,7 @@ Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if
 
 Examples:
   dwell analyze                          the latest run here
-  dwell analyze run --memory 8G          with more memory, in fewer and longer windows
+  dwell analyze run --memory 500M        with less memory, in more and shorter windows
   dwell analyze run --layer mpi          judge at MPI, below a library that uses it")]
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
@@ -45,9 +46,10 @@ pub(crate) struct Args {
     /// Threads to use; as many as there are cores if not given.
     #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
     threads: usize,
-    /// Memory limit of the analysis, such as 500M or 4G. The result itself is not counted.
-    #[arg(long, default_value = "2G", value_parser = size, value_name = "SIZE")]
-    memory: u64,
+    /// Memory limit of the analysis, such as 500M or 4G. The result itself is not counted. The default is
+    /// half of the memory of the machine or of its batch job; less is used where more does not help.
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    memory: Option<u64>,
     /// Report the waits of calls to this layer: shmem, mpi, armci, caf, gasnet, upc. The default is the
     /// outermost layer that was recorded.
     #[arg(long, value_parser = layer, value_name = "NAME")]
@@ -93,14 +95,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             path.display()
         );
     }
-    if args.memory < least_memory(locations) {
-        let least = bytes(least_memory(locations) as f64);
-        note!("{locations} locations need {least}, which is more than --memory allows");
+    let memory = args.memory.unwrap_or_else(|| machine::memory() / 2);
+    let least = least_memory(locations);
+    if memory < least {
+        let (least, memory) = (bytes(least as f64), bytes(memory as f64));
+        note!("{locations} locations need {least} of memory; the limit of {memory} cannot be kept");
     }
     let bar = progress::bar(total, "events");
     let mut options = Options::default();
     options.threads = args.threads;
-    options.memory = args.memory;
+    options.memory = memory;
     options.layer = args.layer;
     let analysis = analyze(&archive, &options, &|events| bar.inc(events));
     bar.finish_and_clear();
