@@ -7,7 +7,7 @@
 //! | module | is |
 //! |---|---|
 //! | `comms` | communicators and windows behind handles, and how their identity is agreed without a message |
-//! | `requests` | what is under way, by its request |
+//! | `requests` | what is in flight, by its request |
 //! | `recorder` | records of messages, requests and collectives, and of windows by [`crate::recorder`] |
 //! | `pending` | one-sided operations that are not complete |
 //! | `over_mpi` | the records of layers over MPI: coarrays, ARMCI |

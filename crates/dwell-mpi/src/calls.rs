@@ -3,7 +3,7 @@
 //! A [`Library`] is a loaded file, before `MPI_Init`. [`Library::start`] makes it [`Started`], whose existence is the
 //! proof that MPI may be called: it cannot leave the thread that started MPI, and finalising consumes it.
 //!
-//! Only non-blocking functions are used, because blocking ones spin while they wait. Memory that an operation under way
+//! Only non-blocking functions are used, because blocking ones spin while they wait. Memory that an operation in flight
 //! may still read or write is owned by [`Pending`], which gives it back when all operations have ended. If they never
 //! end, because one failed or the deadline passed, the memory is leaked: MPI may write to it at any later time.
 //!
@@ -230,7 +230,7 @@ impl<T> Loan<T> {
     }
 
     /// # Safety
-    /// No operation of MPI that uses the memory is under way.
+    /// No operation of MPI that uses the memory is in flight.
     unsafe fn back(self) -> Vec<T> {
         // SAFETY: these are the parts of the `Vec` that `of` took apart, and this is the only place that joins them
         // again. MPI wrote bytes or numbers only, for which every value is valid.
@@ -290,7 +290,7 @@ pub(crate) enum Reduction {
     Bits,
 }
 
-/// Operations under way, and the memory that they use.
+/// Operations in flight, and the memory that they use.
 pub(crate) struct Pending<'m> {
     mpi: &'m Started,
     requests: Requests,

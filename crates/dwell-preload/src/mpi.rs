@@ -7,16 +7,16 @@
 //! | `shape` | arguments of hooks, and the interface that all shapes of calls implement |
 //! | `messages`, `completion`, `collectives`, `rma`, `groups` | hooks of each shape |
 //! | `world_comms` | communicators that are known to contain all processes |
-//! | `mail` | messages between the recorders of all processes |
+//! | `channel` | messages between the recorders of all processes |
 //! | `fortran` | passing of arguments in Fortran |
 //! | `startup`, `sessions` | initialisation and finalisation |
 
 mod abi;
+mod channel;
 mod collectives;
 mod completion;
 mod fortran;
 mod groups;
-mod mail;
 mod messages;
 mod pmpi;
 mod rma;

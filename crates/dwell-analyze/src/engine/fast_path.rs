@@ -210,15 +210,15 @@ impl<P: Pattern> Player<'_, P> {
     fn book_leaf(&mut self, time: Time) {
         let Leaf { enter, region, site, traits, .. } = self.leaf;
         let length = time - enter;
-        let lane = &mut *self.here.location;
-        let parent = match lane.stack.last_mut() {
+        let location = &mut *self.here.location;
+        let parent = match location.stack.last_mut() {
             Some(above) => {
                 above.inside += length;
                 above.path
             }
             None => Path::TOP,
         };
-        let path = lane.paths.call(&self.here.world.contexts, parent, region, site);
+        let path = location.paths.call(&self.here.world.contexts, parent, region, site);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
         if judged {
             self.here.location.in_calls += length;

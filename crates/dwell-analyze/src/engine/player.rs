@@ -123,13 +123,13 @@ impl<P: Pattern> Player<'_, P> {
     pub(crate) fn open(&mut self, time: Time, region: RegionRef, site: CallingContextRef) {
         let traits = self.here.world.roles.traits(region);
         let judged = traits.has(Traits::CALL) && self.is_judged(region, traits);
-        let lane = &mut *self.here.location;
-        let parent = lane.stack.last().map_or(Path::TOP, |frame| frame.path);
-        let path = lane.paths.call(&self.here.world.contexts, parent, region, site);
+        let location = &mut *self.here.location;
+        let parent = location.stack.last().map_or(Path::TOP, |frame| frame.path);
+        let path = location.paths.call(&self.here.world.contexts, parent, region, site);
         if traits.has(Traits::CALL) {
             if judged {
-                lane.judged = lane.stack.len() as u32 + 1;
-                lane.moved = Moved::default();
+                location.judged = location.stack.len() as u32 + 1;
+                location.moved = Moved::default();
             }
             if traits.has(Traits::SERVES) {
                 let tentative = traits.has(Traits::ONE_SIDED);
@@ -146,7 +146,7 @@ impl<P: Pattern> Player<'_, P> {
                 }
             }
         }
-        lane.stack.push(Frame { enter: time, path, region, traits, judged, ..Frame::EMPTY });
+        location.stack.push(Frame { enter: time, path, region, traits, judged, ..Frame::EMPTY });
     }
 
     #[inline(never)]
@@ -213,11 +213,11 @@ impl<P: Pattern> Player<'_, P> {
     /// Ends the innermost call.
     #[inline(always)]
     pub(crate) fn close(&mut self, time: Time) {
-        let lane = &mut *self.here.location;
-        let Some(frame) = lane.stack.pop() else { return };
+        let location = &mut *self.here.location;
+        let Some(frame) = location.stack.pop() else { return };
         let length = time - frame.enter;
-        lane.paths.visit(frame.path, length.saturating_sub(frame.inside));
-        if let Some(above) = lane.stack.last_mut() {
+        location.paths.visit(frame.path, length.saturating_sub(frame.inside));
+        if let Some(above) = location.stack.last_mut() {
             above.inside += length;
         }
         if !frame.traits.has(Traits::CALL) {
@@ -244,15 +244,15 @@ impl<P: Pattern> Player<'_, P> {
         }
         if !frame.judged {
             // Calls of other layers outside of judged calls have accounts of their own.
-            if lane.judged == 0 {
+            if location.judged == 0 {
                 let sort = Sort::function(frame.region, 0, Distance::None, 0);
-                lane.paths.charge(frame.path, sort, length.saturating_sub(frame.inside));
+                location.paths.charge(frame.path, sort, length.saturating_sub(frame.inside));
             }
             return;
         }
-        lane.judged = 0;
-        lane.in_calls += length;
-        lane.slow_calls += u64::from(frame.issued);
+        location.judged = 0;
+        location.in_calls += length;
+        location.slow_calls += u64::from(frame.issued);
         let account = self.charge(length, frame.path, frame.region, frame.traits);
         if frame.traits.has(Traits::ROWS) {
             self.here.location.paths.synchronise(

@@ -64,14 +64,14 @@ fn quieten(comm: usize) {
 }
 
 /// Connection to the recorders of all other processes.
-pub(super) struct Mail {
+pub(super) struct Channel {
     rank: u64,
     size: u64,
     comm: usize,
     patience: Patience,
 }
 
-impl Mail {
+impl Channel {
     /// Opens the connection. The first time, all processes create the communicator together.
     pub(super) fn open(patience: Patience) -> io::Result<Self> {
         let mut comm = OWN.load(Ordering::Relaxed);
@@ -184,7 +184,7 @@ fn succeeded(code: c_int, what: &str) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::other(format!("{what} failed with {code}"))) }
 }
 
-impl Upcalls for Mail {
+impl Upcalls for Channel {
     fn rank(&self) -> u64 {
         self.rank
     }

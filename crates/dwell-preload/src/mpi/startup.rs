@@ -11,8 +11,8 @@ use dwell_measure::run::{self, Ending, Runtime};
 use dwell_model::layer::Layer;
 
 use super::abi::{Family, abi, library_version};
+use super::channel::{self, Channel};
 use super::hooks::ENTRIES;
-use super::mail::{self, Mail};
 use super::{groups, pmpi, sessions};
 use crate::{absent, real};
 
@@ -56,7 +56,7 @@ pub(super) fn start(hook: &'static Hook, (began, before): (Sample, u32)) {
         );
     }
     WORLD.store(true, Ordering::Relaxed);
-    run::start(hook, Past { enter: began, leave: None }, Mail::open, about);
+    run::start(hook, Past { enter: began, leave: None }, Channel::open, about);
     if let Some(process) = process::current().filter(|process| process.is_this()) {
         groups::begin(process, abi().comm_world, true);
     }
@@ -76,22 +76,22 @@ pub(super) fn finish(hook: &'static Hook) {
 }
 
 fn end(hook: &'static Hook) {
-    if run::finish(hook, Ending::Collective, Mail::open) {
-        mail::free_own();
+    if run::finish(hook, Ending::Collective, Channel::open) {
+        channel::free_own();
     }
 }
 
 /// Begins the recording in a function that creates a communicator from a group. In a program that uses sessions only,
 /// this is where processes first communicate.
 pub(super) fn meet(group: usize) {
-    if mail::has_own() || WORLD.load(Ordering::Relaxed) {
+    if channel::has_own() || WORLD.load(Ordering::Relaxed) {
         return;
     }
     let Some((hook, began)) = sessions::first() else { return };
     let abi = abi();
     let Some(comm) = sessions::open(abi.handle(group)) else { return };
-    mail::set_own(comm);
-    run::start(hook, began, Mail::open, about);
+    channel::set_own(comm);
+    run::start(hook, began, Channel::open, about);
     if let Some(process) = process::current().filter(|process| process.is_this()) {
         groups::begin(process, comm, false);
     }
@@ -99,7 +99,7 @@ pub(super) fn meet(group: usize) {
 
 /// Compares clocks after a collective that synchronises all processes. `before` is the number of such calls before it.
 pub(super) fn met(before: u64) {
-    dwell_measure::clock_rendezvous::after(Layer::Mpi, before, Mail::open);
+    dwell_measure::clock_rendezvous::after(Layer::Mpi, before, Channel::open);
 }
 
 /// Returns `true` between the initialisation and the finalisation of the world model.
