@@ -163,7 +163,7 @@ mod tests {
 | `dwell-export` | Parquet | `dwell-model`, `otf2`, `dwell-analyze` |
 | `dwell-serve` | HTTP | files, model, report, otf2, analyze |
 | `dwell` | the command line | all but preload |
-| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, model, unify |
+| `dwell-fuzz` | fuzz targets | otf2, cubex, fortran, model, unify, report |
 | `xtask` | automation | – |
 
 | x | y | z |
