@@ -11,6 +11,7 @@ macro_rules! ids {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
             #[repr(transparent)]
             pub struct $name(pub $repr);
 
