@@ -7,6 +7,8 @@
 //! * [`Launch`] recognises the launcher from its variables, without MPI.
 //! * [`World`] joins the processes of a launch: exchange of bytes between all pairs, agreement on numbers, joining along a
 //!   tree, broadcast, barrier. It waits by sleeping, and never longer than a time limit.
+//! * [`Peers`] is what a program needs of a `World`, and [`crew`] has the same among the threads of one program, for
+//!   tests.
 //! * [`parcel`] lays out what one process sends to another, so that a reader can check it.
 //!
 //! # Example
@@ -35,13 +37,17 @@
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic))]
 
 mod calls;
+mod crew;
 mod error;
 mod launch;
 mod library;
 pub mod parcel;
+mod peers;
 mod watch;
 mod world;
 
+pub use crew::{Member, crew};
 pub use error::{Error, LIBRARY};
 pub use launch::{Launch, Launcher};
+pub use peers::Peers;
 pub use world::{Agreement, Options, Traffic, Waiting, World};

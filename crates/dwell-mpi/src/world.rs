@@ -352,6 +352,17 @@ impl World {
         Ok(Some(bytes))
     }
 
+    /// Returns the name of the host of each process, in the order of the ranks.
+    ///
+    /// # Errors
+    /// If MPI fails, or not all processes come within the time allowed.
+    pub fn hosts(&mut self) -> Result<Vec<String>, Error> {
+        let mut out = vec![host().into_bytes(); self.size];
+        let mut into = Vec::new();
+        self.exchange("names of hosts", &mut out, &mut into)?;
+        Ok(into.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
     /// Waits for all processes.
     ///
     /// # Errors
@@ -452,9 +463,14 @@ impl Drop for World {
 
 /// Returns how messages of this process begin.
 fn label(rank: usize, size: Option<usize>) -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let size = size.map(|size| format!(" of {size}")).unwrap_or_default();
-    format!("dwell: rank {rank}{size} on {}", host.trim())
+    format!("dwell: rank {rank}{size} on {}", host())
+}
+
+/// Returns the name of this host.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().into()
 }
 
 /// Hash of a name (FNV-1a), the same in every build.
