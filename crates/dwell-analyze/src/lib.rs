@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use dwell_model::layer::Layer;
+use dwell_mpi::Peers;
 use otf2::Archive;
 use otf2::read::Definitions;
 
@@ -43,7 +44,7 @@ pub use engine::matrix::{Cell, Kind};
 pub use engine::quantity::Quantity;
 use engine::replay;
 pub use engine::replay::least_memory;
-pub use engine::transport;
+use engine::transport::Transport;
 pub use output::division::CallTime;
 pub use output::findings::{
     Confidence, Doing, Entry, Evidence, Finding, Inefficiency, Instance, LISTED, LOOKED_AT,
@@ -89,11 +90,20 @@ pub struct Options {
     pub layer: Option<Layer>,
     /// Rule by which the trace is cut into windows.
     pub cut: Cut,
+    /// Least number of events of a process of [`analyze_among`] that gets any. With fewer, sending messages would take
+    /// longer than reading events.
+    pub events_per_rank: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: 0, memory: 2 << 30, layer: None, cut: Cut::Budget }
+        Self {
+            threads: 0,
+            memory: 2 << 30,
+            layer: None,
+            cut: Cut::Budget,
+            events_per_rank: 1_000_000,
+        }
     }
 }
 
@@ -109,6 +119,8 @@ pub enum Error {
     Profile(PathBuf, io::Error),
     /// The Cube report cannot be written.
     Report(cubex::Error),
+    /// The processes that analyse together cannot communicate.
+    Peers(dwell_mpi::Error),
 }
 
 impl fmt::Display for Error {
@@ -117,6 +129,7 @@ impl fmt::Display for Error {
             Self::Archive(error) => error.fmt(f),
             Self::Profile(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Report(error) => error.fmt(f),
+            Self::Peers(error) => error.fmt(f),
             Self::NoLocations => f.write_str(
                 "the archive defines no locations; if its run was killed, `dwell recover` may help",
             ),
@@ -127,6 +140,12 @@ impl fmt::Display for Error {
 impl From<cubex::Error> for Error {
     fn from(error: cubex::Error) -> Self {
         Self::Report(error)
+    }
+}
+
+impl From<dwell_mpi::Error> for Error {
+    fn from(error: dwell_mpi::Error) -> Self {
+        Self::Peers(error)
     }
 }
 
@@ -142,6 +161,7 @@ impl std::error::Error for Error {
             Self::Archive(error) => Some(error),
             Self::Profile(_, error) => Some(error),
             Self::Report(error) => Some(error),
+            Self::Peers(error) => Some(error),
             Self::NoLocations => None,
         }
     }
@@ -211,7 +231,33 @@ pub fn analyze(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Analysis, Error> {
-    let threads = transport::Threads::new(options.threads);
+    let done = replay_on(&Transport::new(options.threads), archive, options, progress)?;
+    done.ok_or(Error::NoLocations)
+}
+
+/// Replays an archive together with the other processes of a launch, and returns all findings at rank 0 and `None` at
+/// the others. Every process must call it with the same archive and options; only the number of threads and the memory,
+/// which are those of this process, may differ. The result is the same as that of [`analyze`].
+///
+/// `progress` learns the events of all processes, at each of them.
+///
+/// # Errors
+/// Returns what [`analyze`] returns, and [`Error::Peers`] if the processes cannot communicate.
+pub fn analyze_among(
+    peers: &mut dyn Peers,
+    archive: &Archive,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Option<Analysis>, Error> {
+    replay_on(&Transport::among(peers, options.threads), archive, options, progress)
+}
+
+fn replay_on(
+    transport: &Transport<'_>,
+    archive: &Archive,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Option<Analysis>, Error> {
     let defs = archive.definitions()?;
     let world = World::of(archive.anchor(), &defs, options.layer);
     if world.system.places.is_empty() {
@@ -221,8 +267,10 @@ pub fn analyze(
         let end = clock.global_offset.saturating_add(clock.trace_length);
         world.clock.time(otf2::id::Time(end)).since(Time::BEGIN)
     });
-    let plan = replay::Plan { memory: options.memory, cut: options.cut, length };
-    let replayed: Replayed = replay::replay(&threads, archive, &world, plan, progress);
+    let Options { memory, cut, events_per_rank, .. } = *options;
+    let plan = replay::Plan { memory, cut, length, events_per_rank };
+    let replayed = replay::replay(transport, archive, &world, plan, progress)?;
+    let Some(replayed): Option<Replayed> = replayed else { return Ok(None) };
     let tree = Tree::join(&world, &replayed.locations().collect::<Vec<_>>());
     let ground = findings::Ground::new(&defs, &world, &replayed, &tree);
     let mut ranking = findings::rank(&ground);
@@ -233,7 +281,7 @@ pub fn analyze(
     let (not_computed, damage) = notes::collect(archive.anchor(), &defs, &world, &replayed);
     let residual = archive.anchor().property(dwell_model::archive::CLOCK_RESIDUAL);
     let residual = residual.and_then(|text| text.parse().ok());
-    Ok(Analysis {
+    Ok(Some(Analysis {
         defs,
         world,
         replayed,
@@ -245,7 +293,7 @@ pub fn analyze(
         not_computed,
         damage,
         residual,
-    })
+    }))
 }
 
 /// One row of the communication matrix: traffic of one kind from one origin to one target. The matrix covers one layer

@@ -44,8 +44,8 @@ pub(crate) const TABLE: &[Row] = &[
     Row { name: "dwell-preload", may_use: Only(&["dwell-model", "dwell-measure", "dwell-unify"]) },
     Row { name: "dwell-link", may_use: Only(&["dwell-model"]) },
     Row { name: "dwell-symbols", may_use: Only(&["dwell-files", "dwell-model", "otf2"]) },
-    Row { name: "dwell-analyze", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
-    Row { name: "dwell-mpi", may_use: Only(&["dwell-analyze", "dwell-model"]) },
+    Row { name: "dwell-analyze", may_use: Only(&["dwell-files", "dwell-model", "dwell-mpi", "otf2", "cubex"]) },
+    Row { name: "dwell-mpi", may_use: Only(&["dwell-model"]) },
     Row { name: "dwell-report", may_use: Only(&["cubex", "dwell-files", "dwell-model"]) },
     Row { name: "dwell-synth", may_use: Only(&["dwell-files", "dwell-model", "otf2", "cubex"]) },
     Row { name: "dwell-fortran", may_use: Only(&["dwell-model"]) },
@@ -65,7 +65,7 @@ const FOR_TESTS: &str = "dwell-synth";
 /// Crates that are published on their own and keep their dependencies few, with the external packages that each may use
 /// outside of tests.
 const EXTERNALS: &[(&str, &[&str])] =
-    &[("otf2", &[]), ("cubex", &["flate2", "memmap2", "quick-xml"])];
+    &[("otf2", &["serde"]), ("cubex", &["flate2", "memmap2", "quick-xml"])];
 
 /// Returns the row of a crate.
 pub(crate) fn row(name: &str) -> Option<&'static Row> {

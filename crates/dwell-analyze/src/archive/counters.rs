@@ -3,6 +3,8 @@
 //! Only values that a program states about itself, each at a moment, count as such. Hardware counters, which other
 //! tools accumulate from the beginning of the run, mean something else and are ignored.
 
+use serde::{Deserialize, Serialize};
+
 use otf2::enums::{MetricMode, MetricType, Type};
 use otf2::id::{MetricMemberRef, MetricRef};
 use otf2::read::Definitions;
@@ -70,7 +72,7 @@ impl Counters {
 }
 
 /// A value of a counter, or a sum of values. Integers stay integers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Number {
     Int(i64),
     Unsigned(u64),

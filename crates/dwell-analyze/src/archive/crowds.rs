@@ -11,6 +11,7 @@ use dwell_model::cores::Cores;
 use otf2::id::LocationGroupRef;
 use otf2::read::Definitions;
 use otf2::{AttributeValue, Definition};
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::ProcessNumber;
 
@@ -27,7 +28,7 @@ pub struct Crowd {
 }
 
 /// Room of a process on the cores of its node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Room {
     /// The process need not share cores, or the archive does not tell.
     Enough,

@@ -9,7 +9,9 @@ macro_rules! numbers {
     ($( $(#[$doc:meta])* $visibility:vis $name:ident; )*) => {
         $(
             $(#[$doc])*
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            #[derive(
+                Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+            )]
             #[repr(transparent)]
             $visibility struct $name(pub(crate) u32);
 

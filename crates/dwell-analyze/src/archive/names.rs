@@ -1,5 +1,7 @@
 //! Looks up names of regions, windows, parameters and call sites in the definitions of an archive.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::HashMap;
 
 use dwell_model::archive;
@@ -53,7 +55,7 @@ impl Columns {
 }
 
 /// A parameter with one of its values. A recorder that met too many values keeps the rest together, without a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Setting {
     pub(crate) parameter: ParameterRef,
     /// Bits of a number, or the reference of a string in the archive.

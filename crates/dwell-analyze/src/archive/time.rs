@@ -1,5 +1,7 @@
 //! Points in time, and durations.
 
+use serde::{Deserialize, Serialize};
+
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
@@ -7,7 +9,9 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 ///
 /// The difference of two points is a [`Duration`]. A point cannot be added to another one, nor taken for a duration, a
 /// number of bytes or the number of an operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[repr(transparent)]
 pub(crate) struct Time(pub(crate) u64);
 
@@ -67,7 +71,9 @@ impl Sub<Duration> for Time {
 ///
 /// Amounts of a [`Quantity`](crate::Quantity) are plain numbers, because the quantity states the unit. A duration becomes
 /// one where it is booked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[repr(transparent)]
 pub(crate) struct Duration(pub(crate) u64);
 

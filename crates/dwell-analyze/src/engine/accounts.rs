@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use dwell_model::layer::Layer;
 use otf2::id::RegionRef;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::roles::Traits;
 use crate::archive::time::Duration;
@@ -45,7 +46,7 @@ const BINS: usize = 16;
 const POWERS: usize = 61;
 
 /// Number of an account at its location.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Account(pub(crate) u32);
 
 impl Account {
@@ -107,7 +108,7 @@ pub(crate) enum Layout {
 /// | 16 to 31 | number of the memory of one-sided operations |
 /// | 32 to 62 | region, or of one-sided operations layer, kind, whether they are complete (bit 40), and whether they are strided (bit 41) |
 /// | 63 | one-sided operations |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Sort(pub(crate) u64);
 
 impl Sort {
@@ -382,7 +383,7 @@ impl Moved {
 }
 
 /// One bin of all calls of a sort, as a message to all shards.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Part {
     sort: Sort,
     bin: u16,

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::PartyNumber;
 use crate::archive::time::Duration;
 use crate::engine::hash::Mixed;
 use crate::engine::quantity::Quantity;
 
 /// Sums by path, kind of wait and party.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Blame {
     sums: HashMap<(u64, Quantity, PartyNumber), Duration, Mixed>,
 }

@@ -1,5 +1,7 @@
 //! Messages that carry waits to the call paths on which they are booked.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
@@ -7,7 +9,7 @@ use crate::engine::quantity::Quantity;
 use crate::engine::transport::Message;
 
 /// An amount to add to a quantity on a call path of the origin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Booking {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,

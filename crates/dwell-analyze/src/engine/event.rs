@@ -110,7 +110,7 @@ pub(crate) enum Group {
 }
 
 /// Shape of a collective, which says who waits for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Way {
     /// All wait for the last; no data is moved.
     Barrier,

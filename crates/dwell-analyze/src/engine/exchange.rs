@@ -7,26 +7,20 @@ use crate::engine::booking::Booking;
 use crate::engine::held::Remainder;
 use crate::engine::locking::Cut;
 use crate::engine::told::LastToBegin;
-use crate::engine::transport::{Pools, Sharding, Transport};
+use crate::engine::transport::{Pools, Sharding};
 use crate::engine::waited::Waited;
+use crate::engine::wire::Inboxes;
 
 /// Outboxes that are filled together and delivered together.
 pub(crate) trait Outboxes: Send + Sized {
     /// Messages of all kinds that arrived at one shard.
-    type Inboxes: Default + Send + std::fmt::Debug;
+    type Inboxes: Inboxes;
 
     /// Creates empty outboxes. Those for frequent messages take their memory from the pools.
     fn new(sharding: Sharding, pools: &Pools) -> Self;
 
-    /// Delivers the messages of all workers. Returns what each shard receives, in the order of the shards.
-    fn exchange<T: Transport>(
-        transport: &T,
-        sharding: Sharding,
-        sent: Vec<Self>,
-    ) -> Vec<Self::Inboxes>;
-
-    /// Returns the memory in bytes that received messages take.
-    fn bytes(inboxes: &Self::Inboxes) -> usize;
+    /// Sorts the messages of all workers by shard. Returns what they sent to each shard, in the order of the shards.
+    fn sort(sharding: Sharding, sent: Vec<Self>) -> Vec<Self::Inboxes>;
 }
 
 /// A pattern that sends nothing.
@@ -35,12 +29,8 @@ impl Outboxes for () {
 
     fn new(_: Sharding, _: &Pools) {}
 
-    fn exchange<T: Transport>(_: &T, sharding: Sharding, _: Vec<()>) -> Vec<()> {
+    fn sort(sharding: Sharding, _: Vec<()>) -> Vec<()> {
         vec![(); sharding.count]
-    }
-
-    fn bytes((): &()) -> usize {
-        0
     }
 }
 
@@ -71,8 +61,7 @@ macro_rules! outboxes {
                 Self { $( $name: $crate::engine::exchange::outboxes!(@new sharding, pools $(, $pooled)?), )* }
             }
 
-            fn exchange<T: $crate::engine::transport::Transport>(
-                transport: &T,
+            fn sort(
                 sharding: $crate::engine::transport::Sharding,
                 sent: Vec<Self>,
             ) -> Vec<$received> {
@@ -83,16 +72,31 @@ macro_rules! outboxes {
                     $( $name.push(one.$name); )*
                 }
                 $(
-                    let inboxes = transport.exchange(sharding, $name);
+                    let inboxes = $crate::engine::transport::sort(sharding, $name);
                     for (to, inbox) in arrived.iter_mut().zip(inboxes) {
                         to.$name = inbox;
                     }
                 )*
                 arrived
             }
+        }
 
-            fn bytes(inboxes: &$received) -> usize {
-                0 $( + inboxes.$name.bytes() )*
+        impl $crate::engine::wire::Inboxes for $received {
+            fn bytes(&self) -> usize {
+                0 $( + self.$name.bytes() )*
+            }
+
+            fn is_empty(&self) -> bool {
+                true $( && self.$name.is_empty() )*
+            }
+
+            fn write(self, to: &mut Vec<u8>) {
+                $( self.$name.write(to); )*
+            }
+
+            fn read(&mut self, from: &mut &[u8]) -> Result<(), $crate::engine::wire::Garbled> {
+                $( self.$name.take(from)?; )*
+                Ok(())
             }
         }
     };

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
@@ -28,7 +30,7 @@ pub(crate) struct Rest {
 }
 
 /// Tells the process of a held call in which interval its rest may have waited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Remainder {
     pub(crate) process: ProcessNumber,
     /// Number of the call among those that are held.

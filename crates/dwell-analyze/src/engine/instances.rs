@@ -5,11 +5,13 @@
 //! one that began first, then the one for the process with the lowest number, so it does not depend on the order in
 //! which waits become known.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::ProcessNumber;
 use crate::archive::time::{Duration, Time};
 
 /// The longest of some waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Longest {
     /// Length in nanoseconds, by the upper bound if there are two; 0 if there is no wait.
     pub(crate) amount: Duration,
@@ -44,7 +46,7 @@ impl Longest {
 }
 
 /// Number of calls that waited, and the longest wait among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitingCalls {
     pub(crate) count: u64,
     pub(crate) longest: Longest,

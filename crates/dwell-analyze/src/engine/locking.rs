@@ -1,6 +1,7 @@
 //! Locks, and calls that waited for one, as the replay and several patterns use them.
 
 use otf2::id::RmaWinRef;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::Time;
@@ -11,7 +12,7 @@ use crate::engine::transport::Message;
 use crate::engine::waited::Waited;
 
 /// How a process holds a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum LockMode {
     /// Other processes may hold the lock at the same time, if they share it too.
     Shared,
@@ -27,7 +28,7 @@ impl LockMode {
 }
 
 /// Process on which a lock acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum LockOwner {
     /// One process of the window.
     Process(ProcessNumber),
@@ -36,7 +37,7 @@ pub(crate) enum LockOwner {
 }
 
 /// Identifies a lock by window, owner and number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct LockKey {
     pub(crate) window: RmaWinRef,
     pub(crate) owner: LockOwner,
@@ -54,7 +55,7 @@ impl LockKey {
 }
 
 /// A call that waited for a lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,
@@ -78,7 +79,7 @@ pub(crate) struct LockedCall {
 
 /// Asks the owner of a lock's state which part of a wait for progress is no contention. Contention comes first: while
 /// others held the lock, the call waited for them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Cut {
     pub(crate) key: LockKey,
     pub(crate) process: ProcessNumber,

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 
 pub use dwell_model::pairs::Kind;
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
 use crate::archive::parties::Parties;
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
 /// no cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Number of operations or messages.
     pub operations: u64,
@@ -29,7 +31,7 @@ pub struct Cell {
 pub(crate) type Sum = BTreeMap<(PartyNumber, PartyNumber, Kind), Cell>;
 
 /// Part of the matrix: the rows of the origins of one shard.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Matrix {
     /// Rows in no order: the origin, and its targets for each kind.
     rows: Vec<(PartyNumber, [Targets; 4])>,
@@ -39,13 +41,33 @@ pub(crate) struct Matrix {
 const BLOCK: u32 = 16;
 
 /// Targets of one origin. Only blocks with targets that the origin communicates with take memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Cells", from = "Cells")]
 struct Targets {
     /// First target of each block and the place of the block, sorted by target.
     places: Vec<(u32, u32)>,
     blocks: Vec<[Cell; BLOCK as usize]>,
     /// First target and place of the block that was looked up last.
     last: Option<(u32, u32)>,
+}
+
+/// Targets of one origin as they travel to other processes.
+type Cells = Vec<(PartyNumber, Cell)>;
+
+impl From<Targets> for Cells {
+    fn from(targets: Targets) -> Self {
+        targets.iter().map(|(to, cell)| (to, *cell)).collect()
+    }
+}
+
+impl From<Cells> for Targets {
+    fn from(cells: Cells) -> Self {
+        let mut targets = Self::default();
+        for (to, cell) in cells {
+            targets.cell(to).into_iter().for_each(|place| *place = cell);
+        }
+        targets
+    }
 }
 
 impl Targets {

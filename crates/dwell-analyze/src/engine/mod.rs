@@ -30,5 +30,6 @@ pub(crate) mod rows;
 pub(crate) mod shard;
 pub(crate) mod spill;
 pub(crate) mod told;
-pub mod transport;
+pub(crate) mod transport;
 pub(crate) mod waited;
+pub(crate) mod wire;

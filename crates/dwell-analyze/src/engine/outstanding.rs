@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use dwell_model::layer::Layer;
 use otf2::id::RmaWinRef;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
@@ -24,7 +25,7 @@ use crate::engine::spill::{Spill, Stored};
 /// | 3 to 7 | layer, counted from 1 |
 /// | 8 to 15 | 0 for operations that move no byte, otherwise 1 + ⌊log8 of the bytes⌋ |
 /// | 16 to 31 | number of the memory, the last for all that have no number of their own |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Class(pub(crate) u32);
 
 impl Class {
@@ -100,7 +101,7 @@ pub(crate) const LONGEST_MESSAGE: Duration = Duration(1_000_000_000);
 
 /// The region of the target that served an operation, as far as it is known: among the regions that always progress,
 /// and among all that may.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) sure: Option<Span>,
     pub(crate) wide: Option<Span>,
@@ -139,22 +140,30 @@ pub(crate) struct Done {
     pub(crate) known: Known,
 }
 
-/// All outstanding operations of a process.
-#[derive(Debug, Default)]
+/// All outstanding operations of a process. Other processes learn only how many of them were spilled.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outstanding {
+    #[serde(skip)]
     serial: u64,
     /// Greater than the matching id of every operation so far.
+    #[serde(skip)]
     above: u64,
     /// True if some operation had a matching id that was not above all earlier ones.
+    #[serde(skip)]
     repeated: bool,
+    #[serde(skip)]
     open: VecDeque<Op>,
+    #[serde(skip)]
     lasting: HashMap<(RmaWinRef, ProcessNumber), Op, Mixed>,
     /// Regions that served operations, by sequence number.
+    #[serde(skip)]
     known: HashMap<u64, Known, Mixed>,
+    #[serde(skip)]
     spill: Spill,
     /// Number of operations that were moved to the file.
     pub(crate) spilled: u64,
     /// True if the file cannot take more operations.
+    #[serde(skip)]
     full: bool,
 }
 

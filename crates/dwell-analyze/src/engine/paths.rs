@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use dwell_model::profile::VALUES;
 use otf2::id::{CallingContextRef, MetricRef, ParameterRef, RegionRef};
+use serde::{Deserialize, Serialize};
 
 use crate::archive::contexts::Contexts;
 use crate::archive::counters::Number;
@@ -24,7 +25,9 @@ use crate::engine::regions::Span;
 use crate::engine::rows::{Following, Row};
 
 /// Number of a path at its location.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub(crate) struct Path(pub(crate) u32);
 
 impl Path {
@@ -33,7 +36,7 @@ impl Path {
 }
 
 /// Sums over the values of a counter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counted {
     pub(crate) counter: MetricRef,
     pub(crate) values: u64,
@@ -57,7 +60,7 @@ impl Counted {
 }
 
 /// A path with everything booked on it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Node {
     pub(crate) parent: Path,
     pub(crate) region: RegionRef,
@@ -65,9 +68,12 @@ pub(crate) struct Node {
     /// The parameter, if this is not a call.
     pub(crate) setting: Option<Setting>,
     /// The child that was used last, and the sibling that followed it last time: calls often repeat in the same order.
+    #[serde(skip)]
     recent: u32,
+    #[serde(skip)]
     follower: u32,
     /// Number of the account that was used last, or 0.
+    #[serde(skip)]
     account: u32,
     pub(crate) visits: u64,
     /// Exclusive time in nanoseconds.
@@ -130,23 +136,29 @@ impl Node {
     }
 }
 
-/// The call tree of a location.
-#[derive(Debug)]
+/// The call tree of a location. What only the replay needs is not sent to other processes.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Paths {
     nodes: Vec<Node>,
     /// Accounts of runtime calls, by path and sort.
+    #[serde(skip)]
     accounts: Vec<Calls>,
     /// Number of waits that were longer than the time left in their calls. It must be 0.
     pub(crate) excess: u64,
+    #[serde(skip)]
     children: HashMap<(Path, RegionRef, CallingContextRef), u32, Mixed>,
+    #[serde(skip)]
     settings: HashMap<(Path, Setting), Path, Mixed>,
     /// End of the sequence of functions that leads to a call, by its beginning and the call site.
+    #[serde(skip)]
     ways: HashMap<(Path, CallingContextRef), Path, Mixed>,
     /// Calls that waited, by path and kind of wait.
     waiting: Vec<Vec<(Quantity, WaitingCalls)>>,
     /// Number of parameter values that are kept apart.
+    #[serde(skip)]
     values: usize,
     /// Operations since the location last synchronised.
+    #[serde(skip)]
     pub(crate) row: Row,
 }
 

@@ -18,6 +18,9 @@
 
 use std::fmt::Debug;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::archive::ids::{ContextNumber, LocationNumber, Ordinal, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
@@ -31,10 +34,10 @@ use crate::engine::here::Here;
 use crate::engine::matrix::{Kind, Matrix};
 use crate::engine::owned::{Members, Owned};
 use crate::engine::process::Process;
-use crate::engine::transport::Transport;
+use crate::engine::transport::{Error, Transport};
 
 /// A pattern of waiting, with all state that it keeps for the processes of one shard. All methods but
-/// [`Self::new`] have a default that does nothing.
+/// [`Self::new`] and [`Self::outcome`] have a default that does nothing.
 pub(crate) trait Pattern: Debug + Send + Sized {
     /// Messages that the pattern sends while events are read.
     type Questions: Outboxes;
@@ -42,6 +45,8 @@ pub(crate) trait Pattern: Debug + Send + Sized {
     type Answers: Outboxes;
     /// Facts that all shards need to know before [`Self::conclude`].
     type Facts: Facts;
+    /// Results beside what is booked on call paths.
+    type Outcome: Debug + Send + Serialize + DeserializeOwned;
 
     /// Creates the state for the processes and locations of a shard.
     fn new(members: &Members) -> Self;
@@ -181,20 +186,26 @@ pub(crate) trait Pattern: Debug + Send + Sized {
         0
     }
 
-    /// Adds the waits that could not be judged.
+    /// Adds the waits that could not be judged. The list has the same entries for every shard, with other numbers of
+    /// calls, which may be 0.
     fn unjudged(&self, processes: &[Process], world: &World, list: &mut Vec<Unjudged>) {
         let _ = (processes, world, list);
     }
+
+    /// Returns the results beside what is booked on call paths.
+    fn outcome(self) -> Self::Outcome;
 }
 
 /// Facts of all shards, joined after the last event.
 pub(crate) trait Facts: Default + Send + Sync + Debug {
     /// Joins the facts of all shards, here and in other programs that take part in the replay.
-    fn join<T: Transport>(transport: &T, parts: Vec<Self>) -> Self;
+    fn join(transport: &Transport<'_>, parts: Vec<Self>) -> Result<Self, Error>;
 }
 
 impl Facts for () {
-    fn join<T: Transport>(_: &T, _: Vec<()>) {}
+    fn join(_: &Transport<'_>, _: Vec<()>) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// Times that all shards agree on at the end of a window.

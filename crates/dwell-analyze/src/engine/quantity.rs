@@ -1,13 +1,15 @@
 //! Quantities that the replay books on a call path at a location: counts, volumes and waits.
 
 use dwell_model::waits::{Certainty, Wait};
+use serde::{Deserialize, Serialize};
 
 /// Something that the replay sums up for each call path and location. Times are in nanoseconds, volumes in bytes.
 ///
 /// [`Analysis::total`](crate::Analysis::total) and [`Analysis::at_location`](crate::Analysis::at_location) return the
 /// sums. All quantities are integers, so sums depend neither on the number of threads nor on the order in which waits
 /// become known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "u16", try_from = "u16")]
 pub enum Quantity {
     /// Number of put operations that calls on the path issued.
     Puts,
@@ -154,6 +156,21 @@ impl Quantity {
     }
 }
 
+/// A quantity travels to other processes as its place in the order of [`Quantity::all`].
+impl From<Quantity> for u16 {
+    fn from(quantity: Quantity) -> Self {
+        quantity.index() as Self
+    }
+}
+
+impl TryFrom<u16> for Quantity {
+    type Error = &'static str;
+
+    fn try_from(place: u16) -> Result<Self, Self::Error> {
+        Self::all().nth(place.into()).ok_or("there is no such quantity")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Quantity;
@@ -162,5 +179,9 @@ mod tests {
     fn every_quantity_has_its_place() {
         let places: Vec<usize> = Quantity::all().map(Quantity::index).collect();
         assert_eq!(places, (0..Quantity::COUNT).collect::<Vec<_>>());
+        for quantity in Quantity::all() {
+            assert_eq!(Quantity::try_from(u16::from(quantity)), Ok(quantity));
+        }
+        assert!(Quantity::try_from(Quantity::COUNT as u16).is_err());
     }
 }

@@ -3,10 +3,12 @@
 //! A region is a maximal interval inside calls that progress, over all threads of the process. Adjacent intervals are
 //! one region. Regions are in order, and only the last one may be open.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::time::{Duration, Time};
 
 /// An interval of time. `NONE` stands for a region that does not exist: it begins after everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Span {
     pub(crate) begin: Time,
     pub(crate) end: Time,
@@ -50,7 +52,7 @@ pub(crate) struct Request {
 
 /// Times at which a process was in its runtime between the arrival of a request and the end of the operation. Regions
 /// that are close together count as one visit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Visits {
     /// The first region, or [`Span::NONE`].
     pub(crate) first: Span,

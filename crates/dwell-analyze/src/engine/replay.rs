@@ -4,12 +4,16 @@
 //! event, gives the same result, since a question is answered only when the events read so far decide it, and nothing
 //! is forgotten that a question can still need.
 
-use otf2::Archive;
+use std::ops::Range;
 
-use crate::archive::ids::ProcessNumber;
+use dwell_mpi::Agreement;
+use otf2::Archive;
+use serde::{Deserialize, Serialize};
+
+use crate::archive::ids::{Ordinal, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::archive::world::World;
-use crate::engine::accounts::{Expected, Part};
+use crate::engine::accounts::{self, Expected};
 use crate::engine::blame::Blame;
 use crate::engine::exchange::{Answers, Outboxes, Questions};
 use crate::engine::location::Location;
@@ -17,7 +21,8 @@ use crate::engine::matrix::Matrix;
 use crate::engine::pattern::{Facts, Floors, Pattern, Unjudged};
 use crate::engine::process::Process;
 use crate::engine::shard::{Answerer, Limits, Reader, Shard};
-use crate::engine::transport::{Pools, Sharding, Transport};
+use crate::engine::transport::{Deal, Error, Pools, Sharding, Transport};
+use crate::engine::wire::Inboxes;
 use crate::{Cut, Progress};
 
 /// Least size of a location's read buffer in bytes.
@@ -55,8 +60,8 @@ const LAST_ROUNDS: u32 = 8;
 pub(crate) struct Replayed<P: Pattern> {
     /// Results of each shard, in the order of their processes.
     pub(crate) parts: Vec<Results>,
-    /// State of the patterns of each shard.
-    patterns: Vec<P>,
+    /// Results of the patterns of each shard.
+    patterns: Vec<P::Outcome>,
     /// Facts that all shards shared.
     pub(crate) facts: P::Facts,
     pub(crate) unjudged: Vec<Unjudged>,
@@ -76,14 +81,14 @@ impl<P: Pattern> Replayed<P> {
         self.processes().flat_map(|process| &process.locations)
     }
 
-    /// Returns the state of the patterns of the shard that owns a process.
-    pub(crate) fn patterns_of(&self, process: ProcessNumber) -> Option<&P> {
+    /// Returns the results of the patterns of the shard that owns a process.
+    pub(crate) fn patterns_of(&self, process: ProcessNumber) -> Option<&P::Outcome> {
         self.patterns.get(self.sharding.shard(process))
     }
 }
 
 /// Results of a shard.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) processes: Vec<Process>,
     pub(crate) blame: Blame,
@@ -93,11 +98,13 @@ pub(crate) struct Results {
 /// Parameters of a replay that do not change the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// Memory budget in bytes.
+    /// Memory budget of this program in bytes.
     pub(crate) memory: u64,
     pub(crate) cut: Cut,
     /// Length of the trace in nanoseconds; 0 if it is unknown.
     pub(crate) length: Duration,
+    /// Least number of events of a rank that gets any.
+    pub(crate) events_per_rank: u64,
 }
 
 /// Chooses the length of windows.
@@ -111,13 +118,14 @@ struct Windows {
 }
 
 impl Windows {
-    fn new(world: &World, cut: Cut, room: u64, length: Duration) -> Self {
+    fn new(world: &World, plan: Plan, part: &Part) -> Self {
+        let Plan { cut, length, .. } = plan;
+        let Part { room, least_room, .. } = *part;
         let events: u64 = world.system.places.iter().map(|place| place.events).sum();
         // The first window is short, since the memory for an event is not known before one has been read.
         let windows = (events.saturating_mul(BYTES_PER_EVENT) / room.max(1)).max(LEAST_WINDOWS);
         let length = if length == Duration::ZERO { 1_000_000 } else { length.0 };
         let least_step = Duration((length / MOST_WINDOWS).max(1));
-        let least_room = least_room(world.system.places.len() as u64);
         let step = Duration(length / windows).max(least_step);
         Self { cut, room, least_room, step, least_step }
     }
@@ -179,27 +187,21 @@ fn least_room(locations: u64) -> u64 {
     locations.saturating_mul(LEAST_ROOM_PER_LOCATION).max(LEAST_ROOM)
 }
 
-/// Replays an archive.
-pub(crate) fn replay<P: Pattern, T: Transport>(
-    transport: &T,
+/// Replays an archive. Returns the results of all shards at the first rank, and `None` at others.
+pub(crate) fn replay<P: Pattern>(
+    transport: &Transport<'_>,
     archive: &Archive,
     world: &World,
     plan: Plan,
     progress: Progress<'_>,
-) -> Replayed<P> {
-    let Share { buffer, room } = Share::of(plan.memory, world.system.places.len() as u64);
-    let count = world.system.processes.len();
-    let sharding = Sharding::of(count).within(room / 8);
-    let owned = |shard: usize| {
-        let processes = sharding.processes(shard, count);
-        ProcessNumber(processes.start as u32)..ProcessNumber(processes.end as u32)
-    };
+) -> Result<Option<Replayed<P>>, Error> {
+    let part = Part::of(transport, world, plan)?;
+    let Part { sharding, buffer, most_open, .. } = part;
+    let mut windows = Windows::new(world, plan, &part);
     let mut shards: Vec<Shard<P>> =
-        (0..sharding.count).map(|number| Shard::new(world, owned(number))).collect();
-    let mut windows = Windows::new(world, plan.cut, room, plan.length);
-    let most_open = (room / 4 / count.max(1) as u64 / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
+        part.owned(world).map(|processes| Shard::new(world, processes)).collect();
     let (mut horizon, mut count, mut events, mut rounds) = (Time::BEGIN, 0, 0, 0);
-    let mut ended_before = 0;
+    let mut ended = Ended::new(world);
     // Memory that facts and questions took at the end of the last window.
     let mut kept = 0;
     let pools = Pools::default();
@@ -219,29 +221,23 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
                 shard.play(world, archive, limits, reader);
             },
         );
-        let read: u64 = readers.iter().map(|reader| reader.events).sum();
+        let read = readers.iter().map(|reader| reader.events).sum();
         let floors = readers.iter().fold(Floors::TOP, |floors, reader| floors.min(reader.floors));
-        let floors = Floors {
-            regions: Time(transport.least(floors.regions.0)),
-            locks: Time(transport.least(floors.locks.0)),
-            next: Time(transport.least(floors.next.0)),
-        };
+        let newly_ended = ended.news(&shards);
+        let (floors, read) = agree_on_window(transport, floors, read, &mut ended, newly_ended)?;
         events += read;
         progress(read);
         let (own, common) = readers.into_iter().map(|reader| (reader.own, reader.common)).unzip();
-        let own = P::Questions::exchange(transport, sharding, own);
-        let common = Questions::exchange(transport, sharding, common);
+        let asked = P::Questions::sort(sharding, own).into_iter();
+        let asked = asked.zip(Questions::sort(sharding, common)).collect();
+        let asked = transport.deliver("questions", &part.deal, asked)?;
         let mut used = 0;
-        for (shard, (own, common)) in shards.iter_mut().zip(own.into_iter().zip(common)) {
-            let arrived = P::Questions::bytes(&own) + Questions::bytes(&common);
-            used += (arrived + shard.bytes()) as u64;
-            shard.asked = (own, common);
+        for (shard, asked) in shards.iter_mut().zip(asked) {
+            used += (asked.bytes() + shard.bytes()) as u64;
+            shard.asked = asked;
         }
 
-        let ended = ended(&shards);
-        let now_ended = ended.iter().filter(|ended| **ended).count();
-        let news = (now_ended != ended_before).then_some(ended.as_slice());
-        ended_before = now_ended;
+        let news = ended.are_new.then_some(ended.list.as_slice());
         let answerers = transport.run(
             &mut shards,
             &|| Answerer {
@@ -253,78 +249,232 @@ pub(crate) fn replay<P: Pattern, T: Transport>(
             },
         );
         let (own, common) = answerers.into_iter().map(|it| (it.own, it.common)).unzip();
-        let own = P::Answers::exchange(transport, sharding, own);
-        let common = Answers::exchange(transport, sharding, common);
-        for (shard, (own, common)) in shards.iter_mut().zip(own.into_iter().zip(common)) {
-            used += (P::Answers::bytes(&own) + Answers::bytes(&common)) as u64;
-            shard.answered = (own, common);
+        let answered = P::Answers::sort(sharding, own).into_iter();
+        let answered = answered.zip(Answers::sort(sharding, common)).collect();
+        let answered = transport.deliver("answers", &part.deal, answered)?;
+        for (shard, answered) in shards.iter_mut().zip(answered) {
+            used += answered.bytes() as u64;
+            shard.answered = answered;
         }
         transport.run(&mut shards, &|| (), &|shard: &mut Shard<P>, (): &mut ()| {
             shard.book(world, floors, limits);
         });
 
+        let still = shards.iter().map(|shard| shard.bytes() as u64).sum();
+        let busy = u64::from(shards.iter().any(Shard::is_busy));
+        let most = vec![used.saturating_sub(kept), kept, busy];
+        let agreed = transport.agree("window", Agreement { most, ..Agreement::default() })?.most;
+        let &[added, before, busy] = agreed.as_slice() else { return Ok(None) };
         if horizon == Time::END {
             rounds += 1;
-            if rounds == LAST_ROUNDS || !shards.iter().any(Shard::is_busy) {
-                let facts = conclude(transport, world, &mut shards);
-                return results(world, shards, facts, sharding, (count, events));
+            if rounds == LAST_ROUNDS || busy == 0 {
+                let facts = conclude(transport, world, &mut shards)?;
+                return results(transport, world, shards, facts, sharding, (count, events));
             }
         } else if floors.next == Time::END {
             horizon = Time::END;
         } else {
-            horizon = windows.next(horizon, floors.next, kept, used.saturating_sub(kept));
-            kept = shards.iter().map(|shard| shard.bytes() as u64).sum();
+            horizon = windows.next(horizon, floors.next, before, added);
+            kept = still;
         }
     }
 }
 
-/// Takes the results out of all shards.
+/// Part of the replay that this program does.
+#[derive(Debug)]
+struct Part {
+    sharding: Sharding,
+    deal: Deal,
+    rank: usize,
+    /// Size of each location's read buffer in bytes.
+    buffer: usize,
+    /// Memory in bytes for facts and questions, and the part of it that every window may use whatever else is kept: the
+    /// least and the greatest of all ranks, so that all choose the same windows.
+    room: u64,
+    least_room: u64,
+    /// About this many operations in flight are kept in memory for each process.
+    most_open: usize,
+}
+
+impl Part {
+    fn of(transport: &Transport<'_>, world: &World, plan: Plan) -> Result<Self, Error> {
+        let (rank, ranks) = transport.rank();
+        let count = world.system.processes.len();
+        let agreement = Agreement { sum: vec![transport.threads() as u64], ..Agreement::default() };
+        let agreed = transport.agree("threads", agreement)?;
+        let workers = agreed.sum.first().copied().unwrap_or(1);
+        let sharding = Sharding::of(count, workers as usize);
+        // A location without a promised number of events still takes time.
+        let events = |process: usize| {
+            let process = world.system.processes.get(process);
+            let places =
+                process.map_or(0..0, |it| it.first.index()..it.first.index() + it.count as usize);
+            let places = world.system.places.get(places).unwrap_or_default();
+            places.iter().map(|place| place.events.max(1)).sum::<u64>()
+        };
+        let weight = |shard: usize| sharding.processes(shard, count).map(events).sum();
+        let weights: Vec<u64> = (0..sharding.count).map(weight).collect();
+        let deal = Deal::of(&weights, ranks, plan.events_per_rank);
+        let own = deal.shards(rank).flat_map(|shard| sharding.processes(shard, count));
+        let own = || own.clone().filter_map(|process| world.system.processes.get(process));
+        let locations = own().map(|process| u64::from(process.count)).sum();
+        let Share { buffer, room } = Share::of(plan.memory, locations);
+        let sharding = sharding.within(room / 8);
+        let each = room / 4 / own().count().max(1) as u64;
+        let most_open = (each / BYTES_PER_OPERATION).max(LEAST_OPEN) as usize;
+        let numbers = Agreement {
+            least: vec![room],
+            most: vec![least_room(locations)],
+            ..Agreement::default()
+        };
+        let agreed = transport.agree("memory", numbers)?;
+        let room = agreed.least.first().copied().unwrap_or(room);
+        let least_room = agreed.most.first().copied().unwrap_or(0);
+        Ok(Self { sharding, deal, rank, buffer, room, least_room, most_open })
+    }
+
+    /// Returns the processes of each shard of this program.
+    fn owned(&self, world: &World) -> impl Iterator<Item = Range<ProcessNumber>> {
+        let count = world.system.processes.len();
+        self.deal.shards(self.rank).map(move |shard| {
+            let processes = self.sharding.processes(shard, count);
+            ProcessNumber(processes.start as u32)..ProcessNumber(processes.end as u32)
+        })
+    }
+}
+
+/// Processes that have no events left.
+struct Ended {
+    /// For each process of the trace whether it has ended.
+    list: Vec<bool>,
+    /// True if a process has ended in this window.
+    are_new: bool,
+}
+
+impl Ended {
+    fn new(world: &World) -> Self {
+        Self { list: vec![false; world.system.processes.len()], are_new: false }
+    }
+
+    /// Returns the processes of some shards that have ended and are not listed yet.
+    fn news<P: Pattern>(&self, shards: &[Shard<P>]) -> Vec<ProcessNumber> {
+        let processes = shards.iter().flat_map(|shard| shard.processes.iter());
+        let ended = processes.filter(|it| it.locations.iter().all(Location::ended));
+        let is_new = |it: &ProcessNumber| self.list.get(it.index()) == Some(&false);
+        ended.map(|process| process.index).filter(is_new).collect()
+    }
+
+    fn add(&mut self, processes: &[ProcessNumber]) {
+        for process in processes {
+            self.list.get_mut(process.index()).into_iter().for_each(|it| *it = true);
+        }
+        self.are_new = !processes.is_empty();
+    }
+}
+
+/// Agrees with the other ranks on the times of a window, on the number of events read, and on the processes that have
+/// ended.
+fn agree_on_window(
+    transport: &Transport<'_>,
+    floors: Floors,
+    read: u64,
+    ended: &mut Ended,
+    newly_ended: Vec<ProcessNumber>,
+) -> Result<(Floors, u64), Error> {
+    let numbers = Agreement {
+        least: vec![floors.regions.0, floors.locks.0, floors.next.0],
+        sum: vec![read, newly_ended.len() as u64],
+        ..Agreement::default()
+    };
+    let agreed = transport.agree("floors", numbers)?;
+    let (least, sum) = (agreed.least, agreed.sum);
+    let (&[regions, locks, next], &[read, news]) = (least.as_slice(), sum.as_slice()) else {
+        return Ok((floors, read));
+    };
+    let newly_ended = match news {
+        0 => newly_ended,
+        _ => transport.share("processes that ended", newly_ended)?,
+    };
+    ended.add(&newly_ended);
+    let floors = Floors { regions: Time(regions), locks: Time(locks), next: Time(next) };
+    Ok((floors, read))
+}
+
+/// Takes the results out of all shards, and brings them to the first rank.
 fn results<P: Pattern>(
+    transport: &Transport<'_>,
     world: &World,
     shards: Vec<Shard<P>>,
     facts: P::Facts,
     sharding: Sharding,
     (windows, events): (u64, u64),
-) -> Replayed<P> {
-    let unjudged = shards.iter().flat_map(|shard| shard.unjudged(world)).collect();
+) -> Result<Option<Replayed<P>>, Error> {
+    let unjudged = unjudged(transport, world, &shards)?;
     let of = |shard: Shard<P>| {
         let Shard { processes, patterns, blame, matrix, .. } = shard;
-        (Results { processes: processes.into_list(), blame, matrix }, patterns)
+        (Results { processes: processes.into_list(), blame, matrix }, patterns.outcome())
     };
-    let (parts, patterns) = shards.into_iter().map(of).unzip();
-    Replayed { parts, patterns, facts, unjudged, sharding, windows, events }
+    let own: Vec<(Results, P::Outcome)> = shards.into_iter().map(of).collect();
+    let Some(all) = transport.gather("results", own)? else { return Ok(None) };
+    let (parts, patterns) = all.into_iter().flatten().unzip();
+    Ok(Some(Replayed { parts, patterns, facts, unjudged, sharding, windows, events }))
+}
+
+/// Adds up the waits that could not be judged. All shards have the same list, with other numbers of calls.
+fn unjudged<P: Pattern>(
+    transport: &Transport<'_>,
+    world: &World,
+    shards: &[Shard<P>],
+) -> Result<Vec<Unjudged>, Error> {
+    // A rank without shards has the list as well.
+    let none = Shard::<P>::new(world, ProcessNumber(0)..ProcessNumber(0));
+    let mut list = none.unjudged(world);
+    for shard in shards {
+        for (sum, one) in list.iter_mut().zip(shard.unjudged(world)) {
+            sum.calls += one.calls;
+        }
+    }
+    let sum = list.iter().map(|one| one.calls.cast_unsigned()).collect();
+    let agreed =
+        transport.agree("waits that are not judged", Agreement { sum, ..Agreement::default() })?;
+    for (one, calls) in list.iter_mut().zip(agreed.sum) {
+        one.calls = calls.cast_signed();
+    }
+    Ok(list)
 }
 
 /// Judges waits that need the facts of all processes, and divides the rest of the time of calls. Returns the facts.
-fn conclude<P: Pattern, T: Transport>(
-    transport: &T,
+fn conclude<P: Pattern>(
+    transport: &Transport<'_>,
     world: &World,
     shards: &mut [Shard<P>],
-) -> P::Facts {
+) -> Result<P::Facts, Error> {
     let of = |shard: &mut Shard<P>, found: &mut Vec<P::Facts>| {
         found.push(shard.patterns.found(world));
     };
     let found = transport.run(shards, &Vec::new, &of);
-    let facts = P::Facts::join(transport, found.into_iter().flatten().collect());
+    let facts = P::Facts::join(transport, found.into_iter().flatten().collect())?;
     let of = |shard: &mut Shard<P>, (): &mut ()| shard.conclude(world, &facts);
     transport.run(shards, &|| (), &of);
-    divide(transport, world, shards);
-    facts
+    divide(transport, world, shards)?;
+    Ok(facts)
 }
 
 /// Divides the time of calls beside their waits, which needs the calls of all processes.
-fn divide<P: Pattern, T: Transport>(transport: &T, world: &World, shards: &mut [Shard<P>]) {
-    let of = |shard: &mut Shard<P>, found: &mut Vec<Part>| found.append(&mut shard.rests());
+fn divide<P: Pattern>(
+    transport: &Transport<'_>,
+    world: &World,
+    shards: &mut [Shard<P>],
+) -> Result<(), Error> {
+    let of = |shard: &mut Shard<P>, found: &mut Vec<accounts::Part>| {
+        found.append(&mut shard.rests());
+    };
     let found = transport.run(shards, &Vec::new, &of);
-    let times = Expected::of(transport.share(found.into_iter().flatten().collect())).times();
+    let found = transport.share("times of calls", found.into_iter().flatten().collect())?;
+    let times = Expected::of(found).times();
     let of = |shard: &mut Shard<P>, (): &mut ()| shard.divide(world, &times);
     transport.run(shards, &|| (), &of);
-}
-
-/// Returns, for each process, whether it has no events left.
-fn ended<P: Pattern>(shards: &[Shard<P>]) -> Vec<bool> {
-    let processes = shards.iter().flat_map(|shard| shard.processes.iter());
-    processes.map(|process| process.locations.iter().all(Location::ended)).collect()
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! pattern that judges the instance of the collective therefore books nothing: it tells each member which process began
 //! last, and the pattern that judges the call puts that beside the messages.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::ProcessNumber;
 use crate::archive::time::Time;
 use crate::engine::transport::Message;
@@ -18,7 +20,7 @@ pub(crate) struct Awaited {
 }
 
 /// Tells a member of a non-blocking collective which of the members that it waits for began last, and when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct LastToBegin {
     pub(crate) member: ProcessNumber,
     /// Number of the collective at the member.

@@ -1,43 +1,58 @@
 //! Carries messages between the shards of the replay.
 //!
-//! Patterns put messages (questions, facts and answers) into an [`Outbox`], addressed to a process. A [`Transport`]
+//! Patterns put messages (questions, facts and answers) into an [`Outbox`], addressed to a process. The [`Transport`]
 //! delivers them to the [`Inbox`] of the shard that owns this process. Patterns do not know whether that shard runs on
 //! a thread of the same program or on another node.
+//!
+//! Over MPI every rank owns consecutive shards ([`Deal`]). What is for shards of other ranks travels as bytes, in one
+//! message for each pair of ranks and step of a window.
 
 use std::any::{Any, TypeId};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::archive::ids::ProcessNumber;
+pub(crate) use dwell_mpi::Error;
+use dwell_mpi::{Agreement, Peers, parcel};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// A message between shards. It contains numbers only and no references, so that it could be sent over a network as it
-/// is. The trait is a marker without methods: implement it for every type that goes into a [`Outbox`].
-pub trait Message: Copy + Send + 'static {}
+use crate::archive::ids::ProcessNumber;
+use crate::engine::wire::{self, Garbled, Inboxes};
+
+/// A message between shards. The trait is a marker without methods: implement it for every type that goes into an
+/// [`Outbox`].
+pub(crate) trait Message: Copy + Send + Serialize + DeserializeOwned + 'static {}
+
+impl Message for ProcessNumber {}
 
 /// Distribution of processes to shards: each shard owns as many consecutive processes, and that number is a power of
 /// two.
 #[derive(Clone, Copy, Debug)]
-pub struct Sharding {
+pub(crate) struct Sharding {
     shift: u32,
     /// Number of shards. The last one may own no process.
-    pub count: usize,
+    pub(crate) count: usize,
     /// Size of a batch of messages in bytes.
     batch: usize,
 }
 
 impl Sharding {
-    /// Chooses a distribution for a number of processes. A large run has a few hundred shards: enough to keep all
-    /// threads busy, and few enough for batches of messages to be worth sending.
-    pub fn of(processes: usize) -> Self {
-        let shift = (processes / 256).max(1).next_power_of_two().trailing_zeros();
+    /// Chooses a distribution for a number of processes and of workers, which are the threads of all ranks. A large run
+    /// has a few hundred shards: enough to keep all workers busy, and few enough for batches of messages to be worth
+    /// sending.
+    pub(crate) fn of(processes: usize, workers: usize) -> Self {
+        let shards = (workers * SHARDS_PER_WORKER).next_power_of_two().max(LEAST_SHARDS);
+        let shift = (processes / shards).max(1).next_power_of_two().trailing_zeros();
         Self { shift, count: (processes >> shift) + 1, batch: MOST_BATCH }
     }
 
     /// Returns the same distribution with smaller batches, so that all batches being filled take about `bytes`
     /// together. A batch never becomes smaller than 512 bytes.
     #[must_use]
-    pub fn within(self, bytes: u64) -> Self {
+    pub(crate) fn within(self, bytes: u64) -> Self {
         let open = self.count.saturating_mul(OPEN_BATCHES).max(1) as u64;
         let batch = (bytes / open) as usize;
         Self { batch: batch.clamp(LEAST_BATCH, MOST_BATCH), ..self }
@@ -46,13 +61,13 @@ impl Sharding {
     /// Returns the shard that owns a process. The result is below [`Self::count`] for every process that was counted in
     /// [`Self::of`].
     #[inline]
-    pub fn shard(self, process: ProcessNumber) -> usize {
+    pub(crate) fn shard(self, process: ProcessNumber) -> usize {
         (process.0 >> self.shift) as usize
     }
 
     /// Returns the processes that a shard owns. `of` is the number of all processes; the range is empty for a shard
     /// beyond them.
-    pub fn processes(self, shard: usize, of: usize) -> std::ops::Range<usize> {
+    pub(crate) fn processes(self, shard: usize, of: usize) -> std::ops::Range<usize> {
         (shard << self.shift).min(of)..((shard + 1) << self.shift).min(of)
     }
 }
@@ -60,7 +75,7 @@ impl Sharding {
 /// An outbox for messages of one kind, sorted by destination shard. It collects them in batches of a fixed size: a list
 /// that grows would be copied again and again, and would leave fragments of memory that nothing else fits into.
 #[derive(Debug)]
-pub struct Outbox<T> {
+pub(crate) struct Outbox<T> {
     sharding: Sharding,
     /// The batch being filled for each shard. They are close together in memory, since every message needs one of them.
     open: Vec<Vec<T>>,
@@ -71,27 +86,30 @@ pub struct Outbox<T> {
 /// Greatest size of a batch in bytes. Larger batches would not travel faster.
 const MOST_BATCH: usize = 16 * 1024;
 const LEAST_BATCH: usize = 512;
+/// Least number of shards of a large run, and least number for each worker.
+const LEAST_SHARDS: usize = 256;
+const SHARDS_PER_WORKER: usize = 4;
 /// Number of batches being filled for one shard: usual kinds of messages times threads.
 const OPEN_BATCHES: usize = 12;
 
 impl<T: Message> Outbox<T> {
     /// Creates an empty outbox that allocates its own batches. Use it for rare messages, whose batches are not worth a
     /// pool.
-    pub fn new(sharding: Sharding) -> Self {
+    pub(crate) fn new(sharding: Sharding) -> Self {
         let open = (0..sharding.count).map(|_| Vec::new()).collect();
         let full = (0..sharding.count).map(|_| Vec::new()).collect();
         Self { sharding, open, full, pool: None }
     }
 
     /// Creates an empty outbox that takes its batches from a pool, which the receiver returns them to.
-    pub fn with_pool(sharding: Sharding, pool: &Arc<Pool<T>>) -> Self {
+    pub(crate) fn with_pool(sharding: Sharding, pool: &Arc<Pool<T>>) -> Self {
         Self { pool: Some(Arc::clone(pool)), ..Self::new(sharding) }
     }
 
     /// Puts a message into the batch for the shard that owns `process`. A message to a process without a shard is
     /// dropped.
     #[inline]
-    pub fn send(&mut self, process: ProcessNumber, message: T) {
+    pub(crate) fn send(&mut self, process: ProcessNumber, message: T) {
         let shard = self.sharding.shard(process);
         let Some(batch) = self.open.get_mut(shard) else { return };
         if batch.len() == batch.capacity() {
@@ -124,7 +142,7 @@ impl<T: Message> Outbox<T> {
 /// Batches that were read and can be filled again. Every window needs many of them, so allocating them anew would be
 /// slow.
 #[derive(Debug)]
-pub struct Pool<T> {
+pub(crate) struct Pool<T> {
     spare: Mutex<Batches<T>>,
 }
 
@@ -151,7 +169,7 @@ impl<T: Message> Pool<T> {
 /// Messages of one kind that arrived at a shard. Messages of one worker keep their order, but messages of different
 /// workers may be in any order, so readers sort where the order matters.
 #[derive(Debug)]
-pub struct Inbox<T> {
+pub(crate) struct Inbox<T> {
     batches: Batches<T>,
     pool: Option<Arc<Pool<T>>>,
 }
@@ -165,7 +183,7 @@ impl<T> Default for Inbox<T> {
 impl<T: Message> Inbox<T> {
     /// Shows every message once and gives the memory of the batches back to their pool.
     #[inline]
-    pub fn read(self, mut show: impl FnMut(&T)) {
+    pub(crate) fn read(self, mut show: impl FnMut(&T)) {
         for batch in self.batches {
             batch.iter().for_each(&mut show);
             if let Some(pool) = &self.pool {
@@ -175,14 +193,62 @@ impl<T: Message> Inbox<T> {
     }
 
     /// Returns all messages. Use it for rare messages, whose batches are not worth a pool.
-    pub fn into_messages(self) -> impl Iterator<Item = T> {
+    pub(crate) fn into_messages(self) -> impl Iterator<Item = T> {
         self.batches.into_iter().flatten()
     }
 
+    /// Returns `true` if there are no messages.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// Appends all messages to the bytes for another process, and gives the memory of the batches back to their pool.
+    pub(crate) fn write(self, to: &mut Vec<u8>) {
+        let count: usize = self.batches.iter().map(Vec::len).sum();
+        wire::write(&(count as u64), to);
+        self.read(|message| wire::write(message, to));
+    }
+
+    /// Adds messages from the bytes of another process.
+    pub(crate) fn take(&mut self, from: &mut &[u8]) -> Result<(), Garbled> {
+        let count: u64 = wire::read(from)?;
+        let most = (MOST_BATCH / size_of::<T>()).max(1);
+        let mut batch = Vec::new();
+        for _ in 0..count {
+            if batch.len() == batch.capacity() {
+                let spare = self.pool.as_deref().and_then(Pool::spare);
+                let new = spare.unwrap_or_else(|| Vec::with_capacity(most));
+                let full = std::mem::replace(&mut batch, new);
+                self.batches.extend((!full.is_empty()).then_some(full));
+            }
+            batch.push(wire::read(from)?);
+        }
+        self.batches.extend((!batch.is_empty()).then_some(batch));
+        Ok(())
+    }
+
     /// Returns the memory in bytes that the messages take.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.batches.iter().map(Vec::capacity).sum::<usize>() * size_of::<T>()
     }
+}
+
+/// Moves the messages of all outboxes to the inboxes of their shards. Moving a batch is moving a `Vec`, so nothing is
+/// copied.
+pub(crate) fn sort<T: Message>(sharding: Sharding, sent: Vec<Outbox<T>>) -> Vec<Inbox<T>> {
+    let pool = sent.first().and_then(|outbox| outbox.pool.clone());
+    let inbox = |_| Inbox { batches: Vec::new(), pool: pool.clone() };
+    let mut arrived: Vec<Inbox<T>> = (0..sharding.count).map(inbox).collect();
+    for outbox in sent {
+        let sent = outbox.full.into_iter().zip(outbox.open);
+        for (inbox, (mut full, last)) in arrived.iter_mut().zip(sent) {
+            inbox.batches.append(&mut full);
+            if !last.is_empty() {
+                inbox.batches.push(last);
+            }
+        }
+    }
+    arrived
 }
 
 /// Batches of messages. The order of the batches is unspecified.
@@ -190,65 +256,104 @@ type Batches<T> = Vec<Vec<T>>;
 
 /// Pools for all kinds of frequent messages, which live as long as the replay.
 #[derive(Debug, Default)]
-pub struct Pools {
+pub(crate) struct Pools {
     by_kind: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Pools {
     /// Returns the pool for messages of one kind, the same at every call.
-    pub fn of<T: Message>(&self) -> Arc<Pool<T>> {
+    pub(crate) fn of<T: Message>(&self) -> Arc<Pool<T>> {
         let mut pools = self.by_kind.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = pools.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(Pool::<T>::default()));
         Arc::clone(pool).downcast().unwrap_or_default()
     }
 }
 
-/// Runs the work of all shards and delivers messages between them. [`Threads`] is the implementation within one
-/// program; one that spans nodes would hold only a part of the shards in each process.
-pub trait Transport {
-    /// Calls `work` once for every shard. Each worker creates a workspace of its own, passes it to all calls that it
-    /// makes, and the method returns the workspaces of all workers in no particular order. It returns after all calls
-    /// have ended.
-    fn run<S: Send, W: Send>(
-        &self,
-        shards: &mut [S],
-        workspace: &(dyn Fn() -> W + Sync),
-        work: &(dyn Fn(&mut S, &mut W) + Sync),
-    ) -> Vec<W>;
-
-    /// Delivers the messages of all outboxes. Returns one inbox for each shard, in the order of the shards.
-    fn exchange<T: Message>(&self, sharding: Sharding, sent: Vec<Outbox<T>>) -> Vec<Inbox<T>>;
-
-    /// Returns the minimum of `number` over all programs that take part in the replay.
-    fn least(&self, number: u64) -> u64;
-
-    /// Returns the messages of all programs that take part in the replay, the same list in each of them.
-    fn share<T: Message>(&self, messages: Vec<T>) -> Vec<T>;
+/// Consecutive shards of each rank.
+#[derive(Clone, Debug)]
+pub(crate) struct Deal {
+    /// First shard of each rank, and the number of all shards at the end.
+    first: Vec<usize>,
 }
 
-/// A [`Transport`] within one program: threads work on the shards, and messages stay in memory. Moving a batch to
-/// another shard is moving a `Vec`, so nothing is copied.
-#[derive(Clone, Copy, Debug)]
-pub struct Threads {
-    count: usize,
-}
+impl Deal {
+    /// Deals shards to ranks so that each gets about as much of the weight, and at least `least` of it if it gets any.
+    /// The first ranks get theirs first.
+    pub(crate) fn of(weights: &[u64], ranks: usize, least: u64) -> Self {
+        let all: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+        let busy = (all / u128::from(least.max(1))).clamp(1, ranks.max(1) as u128);
+        let mut first = vec![0];
+        let mut sum: u128 = 0;
+        for (shard, &weight) in weights.iter().enumerate() {
+            // A shard belongs to the rank in whose share its middle lies.
+            let middle = 2 * sum + u128::from(weight);
+            while (first.len() as u128) < busy && middle * busy >= 2 * all * first.len() as u128 {
+                first.push(shard);
+            }
+            sum += u128::from(weight);
+        }
+        first.resize(ranks.max(1) + 1, weights.len());
+        Self { first }
+    }
 
-impl Threads {
-    /// Creates a transport with this number of threads; 0 stands for one thread per available core.
-    pub fn new(count: usize) -> Self {
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        Self { count: if count == 0 { cores() } else { count } }
+    /// Returns the shards of a rank.
+    pub(crate) fn shards(&self, rank: usize) -> Range<usize> {
+        let at = |index: usize| self.first.get(index).copied().unwrap_or(0);
+        at(rank)..at(rank + 1)
     }
 }
 
-impl Transport for Threads {
-    fn run<S: Send, W: Send>(
+/// Runs the work of the shards of this program, and delivers messages between the shards of all programs that take part
+/// in the replay: only this one, or the ranks of an MPI launch.
+pub(crate) struct Transport<'p> {
+    threads: usize,
+    others: Option<RefCell<Others<'p>>>,
+}
+
+/// The other ranks, and buffers that are used again and again.
+struct Others<'p> {
+    peers: &'p mut dyn Peers,
+    out: Vec<Vec<u8>>,
+    into: Vec<Vec<u8>>,
+}
+
+impl<'p> Transport<'p> {
+    /// Creates a transport within this program with this number of threads; 0 stands for one thread per available core.
+    pub(crate) fn new(threads: usize) -> Self {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        Self { threads: if threads == 0 { cores() } else { threads }, others: None }
+    }
+
+    /// Creates a transport between the ranks of a launch, each with this number of threads.
+    pub(crate) fn among(peers: &'p mut dyn Peers, threads: usize) -> Self {
+        let others = Others { peers, out: Vec::new(), into: Vec::new() };
+        Self { others: Some(RefCell::new(others)), ..Self::new(threads) }
+    }
+
+    /// Returns the rank of this program, and the number of ranks.
+    pub(crate) fn rank(&self) -> (usize, usize) {
+        let of = |others: &RefCell<Others<'_>>| {
+            let others = others.borrow();
+            (others.peers.rank(), others.peers.size())
+        };
+        self.others.as_ref().map_or((0, 1), of)
+    }
+
+    /// Returns the number of threads of this program.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Calls `work` once for every shard. Each worker creates a workspace of its own, passes it to all calls that it
+    /// makes, and the method returns the workspaces of all workers in no particular order. It returns after all calls
+    /// have ended.
+    pub(crate) fn run<S: Send, W: Send>(
         &self,
         shards: &mut [S],
         workspace: &(dyn Fn() -> W + Sync),
         work: &(dyn Fn(&mut S, &mut W) + Sync),
     ) -> Vec<W> {
-        let workers = self.count.min(shards.len()).max(1);
+        let workers = self.threads.min(shards.len()).max(1);
         if workers == 1 {
             let mut space = workspace();
             shards.iter_mut().for_each(|shard| work(shard, &mut space));
@@ -276,27 +381,159 @@ impl Transport for Threads {
         })
     }
 
-    fn exchange<T: Message>(&self, sharding: Sharding, sent: Vec<Outbox<T>>) -> Vec<Inbox<T>> {
-        let pool = sent.first().and_then(|outbox| outbox.pool.clone());
-        let inbox = |_| Inbox { batches: Vec::new(), pool: pool.clone() };
-        let mut arrived: Vec<Inbox<T>> = (0..sharding.count).map(inbox).collect();
-        for outbox in sent {
-            let sent = outbox.full.into_iter().zip(outbox.open);
-            for (inbox, (mut full, last)) in arrived.iter_mut().zip(sent) {
-                inbox.batches.append(&mut full);
-                if !last.is_empty() {
-                    inbox.batches.push(last);
+    /// Delivers messages: takes what the workers of this program sent to all shards, and returns what the shards of this
+    /// program receive, in their order.
+    pub(crate) fn deliver<I: Inboxes>(
+        &self,
+        step: &'static str,
+        deal: &Deal,
+        mut sent: Vec<I>,
+    ) -> Result<Vec<I>, Error> {
+        let Some(others) = &self.others else { return Ok(sent) };
+        let Others { peers, out, into } = &mut *others.borrow_mut();
+        let (rank, size) = (peers.rank(), peers.size());
+        out.resize_with(size, Vec::new);
+        // From the end, so that what is left are the shards of lower ranks.
+        let mut own = Vec::new();
+        let mut parcels: Vec<(usize, Vec<I>, &mut Vec<u8>)> = Vec::new();
+        for (to, bytes) in out.iter_mut().enumerate().rev() {
+            let shards = deal.shards(to);
+            let theirs = sent.split_off(shards.start.min(sent.len()));
+            if to == rank {
+                own = theirs;
+            } else if theirs.iter().any(|inboxes| !inboxes.is_empty()) {
+                parcels.push((shards.start, theirs, bytes));
+            }
+        }
+        self.run(&mut parcels, &|| (), &|(first, inboxes, bytes), ()| {
+            for (shard, inboxes) in (*first..).zip(std::mem::take(inboxes)) {
+                if !inboxes.is_empty() {
+                    parcel::append(bytes, shard as u32, 0, |bytes| inboxes.write(bytes));
+                }
+            }
+        });
+        drop(parcels);
+        peers.exchange(step, out, into)?;
+
+        let first = deal.shards(rank).start;
+        let mut arrived: Vec<(I, Sections<'_>)> =
+            own.into_iter().map(|inboxes| (inboxes, Vec::new())).collect();
+        for (from, bytes) in into.iter().enumerate().filter(|(from, _)| *from != rank) {
+            for section in parcel::sections(bytes) {
+                let section = section.map_err(|reason| garbled(from, reason))?;
+                let place = (section.part as usize).checked_sub(first);
+                match place.and_then(|place| arrived.get_mut(place)) {
+                    Some((_, parts)) => parts.push((from, section.bytes)),
+                    None => return Err(garbled(from, "it is for another process".into())),
                 }
             }
         }
-        arrived
+        let found = self.run(&mut arrived, &|| None, &|(inboxes, parts), found| {
+            for (from, mut bytes) in parts.drain(..) {
+                if inboxes.read(&mut bytes).is_err() || !bytes.is_empty() {
+                    *found = Some(from);
+                }
+            }
+        });
+        match found.into_iter().flatten().next() {
+            Some(from) => Err(garbled(from, format!("not all messages of {step} can be read"))),
+            None => Ok(arrived.into_iter().map(|it| it.0).collect()),
+        }
     }
 
-    fn least(&self, number: u64) -> u64 {
-        number
+    /// Joins numbers of all ranks.
+    pub(crate) fn agree(&self, step: &'static str, numbers: Agreement) -> Result<Agreement, Error> {
+        match &self.others {
+            Some(others) => others.borrow_mut().peers.agree(step, numbers),
+            None => Ok(numbers),
+        }
     }
 
-    fn share<T: Message>(&self, messages: Vec<T>) -> Vec<T> {
-        messages
+    /// Returns the messages of all ranks in the order of the ranks, the same list in each of them.
+    pub(crate) fn share<T: Message>(
+        &self,
+        step: &'static str,
+        messages: Vec<T>,
+    ) -> Result<Vec<T>, Error> {
+        let Some(others) = &self.others else { return Ok(messages) };
+        let Others { peers, out, into } = &mut *others.borrow_mut();
+        out.resize_with(peers.size(), Vec::new);
+        let mut bytes = Vec::new();
+        messages.iter().for_each(|message| wire::write(message, &mut bytes));
+        for one in out.iter_mut() {
+            one.clone_from(&bytes);
+        }
+        peers.exchange(step, out, into)?;
+        let mut all = Vec::new();
+        for (from, bytes) in into.iter().enumerate() {
+            let mut bytes = bytes.as_slice();
+            while !bytes.is_empty() {
+                let read = wire::read(&mut bytes);
+                all.push(read.map_err(|_| garbled(from, format!("{step} cannot be read")))?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sends a value of each rank to rank 0. Returns all of them there, in the order of the ranks, and `None` elsewhere.
+    pub(crate) fn gather<T: Serialize + DeserializeOwned>(
+        &self,
+        step: &'static str,
+        value: T,
+    ) -> Result<Option<Vec<T>>, Error> {
+        let Some(others) = &self.others else { return Ok(Some(vec![value])) };
+        let Others { peers, out, into } = &mut *others.borrow_mut();
+        out.resize_with(peers.size(), Vec::new);
+        let is_first = peers.rank() == 0;
+        let mut own = Some(value);
+        if !is_first && let (Some(first), Some(value)) = (out.first_mut(), own.take()) {
+            wire::write(&value, first);
+        }
+        peers.exchange(step, out, into)?;
+        if !is_first {
+            return Ok(None);
+        }
+        let mut all: Vec<T> = own.into_iter().collect();
+        for (from, bytes) in into.iter_mut().enumerate().skip(1) {
+            let bytes = std::mem::take(bytes);
+            let read = wire::read(&mut bytes.as_slice());
+            all.push(read.map_err(|_| garbled(from, format!("{step} cannot be read")))?);
+        }
+        Ok(Some(all))
+    }
+}
+
+/// Sections of messages from other ranks for one shard, with the rank that sent each.
+type Sections<'m> = Vec<(usize, &'m [u8])>;
+
+fn garbled(rank: usize, reason: String) -> Error {
+    Error::Garbled { rank, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Deal;
+
+    fn deal(weights: &[u64], ranks: usize, least: u64) -> Vec<usize> {
+        Deal::of(weights, ranks, least).first
+    }
+
+    #[test]
+    fn ranks_get_consecutive_shards_of_about_the_same_weight() {
+        assert_eq!(deal(&[1; 8], 4, 1), [0, 2, 4, 6, 8]);
+        assert_eq!(deal(&[5, 1, 1, 1, 1, 1], 2, 1), [0, 1, 6]);
+        assert_eq!(deal(&[1, 1, 1, 1, 1, 5], 2, 1), [0, 5, 6]);
+        assert_eq!(deal(&[1, 100, 1], 3, 1), [0, 1, 2, 3]);
+        assert_eq!(deal(&[3], 3, 1), [0, 0, 0, 1]);
+        assert_eq!(deal(&[], 2, 1), [0, 0, 0]);
+        let large = [u64::MAX; 4];
+        assert_eq!(deal(&large, 2, 1), [0, 2, 4]);
+    }
+
+    #[test]
+    fn a_small_trace_is_not_spread_over_all_ranks() {
+        assert_eq!(deal(&[10; 8], 4, 40), [0, 4, 8, 8, 8]);
+        assert_eq!(deal(&[10; 8], 4, 1_000), [0, 8, 8, 8, 8]);
+        assert_eq!(deal(&[0; 3], 2, 0), [0, 3, 3]);
     }
 }

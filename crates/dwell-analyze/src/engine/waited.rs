@@ -1,5 +1,7 @@
 //! A wait for progress of other processes, with its bounds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
 use crate::engine::accounts::Account;
@@ -7,7 +9,7 @@ use crate::engine::outstanding::Class;
 use crate::engine::transport::Message;
 
 /// Tells the origin of an operation how long its call waited for the target to progress. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Waited {
     pub(crate) location: LocationNumber,
     pub(crate) account: Account,

@@ -33,6 +33,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_model::waits::Wait;
 use otf2::id::{GroupRef, Rank};
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
@@ -86,6 +87,7 @@ impl Pattern for Collectives {
     type Questions = Arriving;
     type Answers = ();
     type Facts = ();
+    type Outcome = ();
 
     fn new(members: &Members) -> Self {
         Self {
@@ -185,6 +187,8 @@ impl Pattern for Collectives {
         let of = Unjudged::new(100, "nonblocking_collective_wait", 0, reason);
         list.push(Unjudged { calls, ..of });
     }
+
+    fn outcome(self) {}
 }
 
 impl Member {
@@ -276,7 +280,7 @@ impl Member {
 }
 
 /// The arrival of a member in a collective.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Arrival {
     pub(crate) context: ContextNumber,
     pub(crate) sequence: u64,
@@ -321,7 +325,7 @@ fn owner(world: &World, context: ContextNumber, sequence: u64) -> ProcessNumber 
 pub(crate) const NON_BLOCKING: u64 = 1 << 63;
 
 /// An operation of a member on the window of another before a fence.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Touch {
     pub(crate) context: ContextNumber,
     pub(crate) sequence: u64,

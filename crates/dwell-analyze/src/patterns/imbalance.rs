@@ -17,6 +17,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::waits::Wait;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::system::Context;
@@ -41,7 +42,7 @@ outboxes! {
 }
 
 /// The arrival of a member at a barrier.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Arrival {
     context: ContextNumber,
     sequence: u64,
@@ -79,6 +80,7 @@ impl Pattern for Imbalance {
     type Questions = Arriving;
     type Answers = ();
     type Facts = ();
+    type Outcome = ();
 
     fn new(members: &Members) -> Self {
         Self {
@@ -158,6 +160,8 @@ impl Pattern for Imbalance {
     fn bytes(&self) -> usize {
         self.instances.values().map(|list| list.capacity() * size_of::<Arrival>() + 64).sum()
     }
+
+    fn outcome(self) {}
 }
 
 /// Books the imbalance of a barrier that is complete.

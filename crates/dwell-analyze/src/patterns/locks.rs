@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 use otf2::id::RmaWinRef;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
@@ -107,6 +108,7 @@ impl Pattern for Locks {
     type Questions = Telling;
     type Answers = ();
     type Facts = ();
+    type Outcome = ();
 
     fn new(members: &Members) -> Self {
         Self {
@@ -214,6 +216,8 @@ impl Pattern for Locks {
         let reason = "they wait for locks, and the archive does not say which process owns these";
         list.push(Unjudged::new(80, "wait_for_progress", ownerless, reason));
     }
+
+    fn outcome(self) {}
 }
 
 impl Holder {
@@ -399,7 +403,7 @@ fn tell(here: &Here<'_>, key: LockKey, what: LockEvent, out: &mut Asking<'_, Tel
 }
 
 /// A message about a lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct LockMessage {
     key: LockKey,
     process: ProcessNumber,
@@ -409,7 +413,7 @@ pub(crate) struct LockMessage {
 impl Message for LockMessage {}
 
 /// Event in the life of a lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum LockEvent {
     /// A process requests the lock, and no record will say when it acquires it.
     Request { time: Time, mode: LockMode },

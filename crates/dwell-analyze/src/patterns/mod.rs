@@ -12,6 +12,8 @@ mod messages;
 mod progress;
 mod signals;
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::LocationNumber;
 use crate::archive::time::Time;
 use crate::archive::world::World;
@@ -25,7 +27,8 @@ use crate::engine::matrix::Kind;
 use crate::engine::owned::Members;
 use crate::engine::pattern::{Conclusion, DividedCalls, Facts, Floors, Pattern, Unjudged, Window};
 use crate::engine::process::Process;
-use crate::engine::transport::{Pools, Sharding, Transport};
+use crate::engine::transport::{Error, Pools, Sharding, Transport};
+use crate::engine::wire::{Garbled, Inboxes};
 
 /// Defines a list of patterns, which is a pattern itself: it passes every call on to its members in order.
 macro_rules! list {
@@ -66,6 +69,12 @@ macro_rules! list {
             $( $name: <<$pattern as Pattern>::Answers as Outboxes>::Inboxes, )*
         }
 
+        /// Results of all patterns.
+        #[derive(Debug, Serialize, Deserialize)]
+        pub(crate) struct Outcome {
+            $( pub(crate) $name: <$pattern as Pattern>::Outcome, )*
+        }
+
         /// Facts of all patterns that every shard needs to know.
         #[derive(Debug, Default)]
         pub(crate) struct Found {
@@ -76,12 +85,12 @@ macro_rules! list {
         list!(@outboxes Answers, Replied { $( $name: <$pattern as Pattern>::Answers, )* });
 
         impl Facts for Found {
-            fn join<T: Transport>(transport: &T, parts: Vec<Self>) -> Self {
+            fn join(transport: &Transport<'_>, parts: Vec<Self>) -> Result<Self, Error> {
                 $( let mut $name = Vec::new(); )*
                 for part in parts {
                     $( $name.push(part.$name); )*
                 }
-                Self { $( $name: Facts::join(transport, $name), )* }
+                Ok(Self { $( $name: Facts::join(transport, $name)?, )* })
             }
         }
 
@@ -89,6 +98,7 @@ macro_rules! list {
             type Questions = Questions;
             type Answers = Answers;
             type Facts = Found;
+            type Outcome = Outcome;
 
             fn new(members: &Members) -> Self {
                 Self { $( $name: Pattern::new(members), )* }
@@ -221,6 +231,10 @@ macro_rules! list {
             fn unjudged(&self, processes: &[Process], world: &World, list: &mut Vec<Unjudged>) {
                 $( self.$name.unjudged(processes, world, list); )*
             }
+
+            fn outcome(self) -> Outcome {
+                Outcome { $( $name: self.$name.outcome(), )* }
+            }
         }
     };
     (@outboxes $sent:ident, $received:ident { $( $name:ident: $boxes:ty, )* }) => {
@@ -231,11 +245,7 @@ macro_rules! list {
                 Self { $( $name: Outboxes::new(sharding, pools), )* }
             }
 
-            fn exchange<T: Transport>(
-                transport: &T,
-                sharding: Sharding,
-                sent: Vec<Self>,
-            ) -> Vec<$received> {
+            fn sort(sharding: Sharding, sent: Vec<Self>) -> Vec<$received> {
                 let mut arrived: Vec<$received> =
                     (0..sharding.count).map(|_| $received::default()).collect();
                 $( let mut $name = Vec::new(); )*
@@ -243,16 +253,31 @@ macro_rules! list {
                     $( $name.push(one.$name); )*
                 }
                 $(
-                    let inboxes = Outboxes::exchange(transport, sharding, $name);
+                    let inboxes = <$boxes as Outboxes>::sort(sharding, $name);
                     for (to, inbox) in arrived.iter_mut().zip(inboxes) {
                         to.$name = inbox;
                     }
                 )*
                 arrived
             }
+        }
 
-            fn bytes(inboxes: &$received) -> usize {
-                0 $( + <$boxes as Outboxes>::bytes(&inboxes.$name) )*
+        impl Inboxes for $received {
+            fn bytes(&self) -> usize {
+                0 $( + self.$name.bytes() )*
+            }
+
+            fn is_empty(&self) -> bool {
+                true $( && self.$name.is_empty() )*
+            }
+
+            fn write(self, to: &mut Vec<u8>) {
+                $( self.$name.write(to); )*
+            }
+
+            fn read(&mut self, from: &mut &[u8]) -> Result<(), Garbled> {
+                $( self.$name.read(from)?; )*
+                Ok(())
             }
         }
     };

@@ -20,6 +20,7 @@ use dwell_model::archive::SMALL;
 use dwell_model::layer::Layer;
 use dwell_model::waits::Wait;
 use otf2::{Attribute, List};
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{LocationNumber, ProcessNumber};
 use crate::archive::roles::Traits;
@@ -59,6 +60,7 @@ impl Pattern for Signals {
     type Questions = Raising;
     type Answers = ();
     type Facts = ();
+    type Outcome = ();
 
     fn new(members: &Members) -> Self {
         Self {
@@ -174,6 +176,8 @@ impl Pattern for Signals {
         let unseen = Unjudged::new(120, "late_signal", unseen, reason);
         list.push(Unjudged { only_if_paused: true, ..unseen });
     }
+
+    fn outcome(self) {}
 }
 
 /// Tells the target about an operation that may raise a flag: its begin and its bytes.
@@ -199,7 +203,7 @@ fn raise(
 }
 
 /// An operation that may raise a flag.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Signal {
     pub(crate) target: ProcessNumber,
     pub(crate) origin: ProcessNumber,

@@ -13,6 +13,8 @@
 mod hot;
 mod savings;
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::ids::LocationNumber;
 use crate::archive::world::World;
 use crate::engine::accounts::ExpectedTimes;
@@ -25,7 +27,7 @@ use savings::{Known, Savings};
 pub(crate) use savings::{Saving, part};
 
 /// Inefficient communication of the locations of a shard.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Inefficient {
     /// Savings that other ways to communicate would bring, by location.
     savings: Owned<LocationNumber, Savings>,
@@ -47,6 +49,7 @@ impl Pattern for Inefficient {
     type Questions = ();
     type Answers = ();
     type Facts = ();
+    type Outcome = Self;
 
     fn new(members: &Members) -> Self {
         Self { savings: Owned::empty(members.locations.clone()) }
@@ -64,10 +67,14 @@ impl Pattern for Inefficient {
             savings.add(calls.calls, &known, (calls.rest, calls.transfer));
         }
     }
+
+    fn outcome(self) -> Self {
+        self
+    }
 }
 
 /// A way to communicate that takes longer than another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Waste {
     /// Strided calls that move data element by element.
     Strided,

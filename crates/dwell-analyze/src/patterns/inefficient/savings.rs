@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Waste;
+use serde::{Deserialize, Serialize};
+
 use crate::archive::time::Duration;
 use crate::engine::accounts::{Calls, ExpectedTimes, Sort};
 use crate::engine::paths::Path;
@@ -54,7 +56,7 @@ fn small() -> u64 {
 }
 
 /// Time that another way to communicate could save over some calls, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Saving {
     /// Number of calls that could be made in another way.
     pub(crate) calls: u64,
@@ -82,7 +84,7 @@ impl Saving {
 }
 
 /// Savings on the call paths of a location, by kind.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Savings(BTreeMap<(Path, Waste), Saving>);
 
 impl Savings {

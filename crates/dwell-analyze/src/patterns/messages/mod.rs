@@ -74,6 +74,7 @@ impl Pattern for Messages {
     type Questions = Sending;
     type Answers = Replying;
     type Facts = ();
+    type Outcome = ();
 
     fn new(members: &Members) -> Self {
         Self {
@@ -279,6 +280,8 @@ impl Pattern for Messages {
         let reason = "they probed for messages, and no receive followed that says which";
         list.push(Unjudged::new(41, "late_sender", left + sum(|it| it.unreceived), reason));
     }
+
+    fn outcome(self) {}
 }
 
 /// Waits whose cause may be missing from the archive, in the order in which they are reported, with the reason.

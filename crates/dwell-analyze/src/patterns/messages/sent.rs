@@ -1,6 +1,7 @@
 //! Messages and what is matched like messages: what was sent, received and posted.
 
 use otf2::id::RmaWinRef;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
 use crate::archive::time::Time;
@@ -25,7 +26,7 @@ outboxes! {
 }
 
 /// What a message is, which keeps things that are matched alike apart from each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Channel {
     /// Two-sided messages on a communicator.
     Messages(ContextNumber),
@@ -48,7 +49,7 @@ pub(super) type Key = (Channel, ProcessNumber, u32);
 
 /// A send as the receiver's side learns of it: enough to match it with a receive, and to tell how long the receive
 /// waited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Sent {
     pub(super) receiver: ProcessNumber,
     pub(super) sender: ProcessNumber,
@@ -101,7 +102,7 @@ impl From<LastToBegin> for Sent {
 }
 
 /// Tells a sender when the receiver was ready.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Ready {
     pub(super) sender: ProcessNumber,
     pub(super) receiver: ProcessNumber,

@@ -27,6 +27,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::waits::Wait;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{LocationNumber, NodeNumber, ProcessNumber};
 use crate::archive::time::{Duration, Time};
@@ -37,13 +38,13 @@ use crate::engine::instances::{Longest, NOTHING, WaitingCalls};
 use crate::engine::outstanding::Class;
 use crate::engine::pattern::{Conclusion, Facts};
 use crate::engine::quantity::Quantity;
-use crate::engine::transport::{Message, Outbox, Transport};
+use crate::engine::transport::{Error, Message, Outbox, Transport};
 
 /// Greatest number of partners of a process that are judged one by one. Beyond it, partners are judged by node.
 const MOST_PARTNERS: usize = 1024;
 
 /// Number of operations of a class from one process to another that needed no help, as a message to the origin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Evidence {
     pub(crate) origin: ProcessNumber,
     target: ProcessNumber,
@@ -193,7 +194,7 @@ impl Ledger {
 }
 
 /// A class of operations between two nodes for which some process has evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct NodePair {
     from: NodeNumber,
     to: NodeNumber,
@@ -207,9 +208,10 @@ impl Message for NodePair {}
 pub(crate) struct Nodes(BTreeSet<NodePair>);
 
 impl Facts for Nodes {
-    fn join<T: Transport>(transport: &T, parts: Vec<Self>) -> Self {
+    fn join(transport: &Transport<'_>, parts: Vec<Self>) -> Result<Self, Error> {
         let own: BTreeSet<NodePair> = parts.into_iter().flat_map(|part| part.0).collect();
-        Self(transport.share(own.into_iter().collect()).into_iter().collect())
+        let all = transport.share("evidence", own.into_iter().collect())?;
+        Ok(Self(all.into_iter().collect()))
     }
 }
 

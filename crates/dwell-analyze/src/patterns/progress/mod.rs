@@ -87,6 +87,7 @@ impl Pattern for Progress {
     type Questions = Questions;
     type Answers = Replies;
     type Facts = Nodes;
+    type Outcome = ();
 
     fn new(members: &Members) -> Self {
         Self {
@@ -278,6 +279,8 @@ impl Pattern for Progress {
         let reason = "the events of their targets are missing, or end before";
         list.push(Unjudged::new(10, "wait_for_progress", missed, reason));
     }
+
+    fn outcome(self) {}
 }
 
 impl Progress {

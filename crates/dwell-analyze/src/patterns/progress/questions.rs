@@ -1,6 +1,7 @@
 //! Questions to the targets of operations, and their answers.
 
 use otf2::id::RmaWinRef;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::crowds::Room;
 use crate::archive::ids::{LocationNumber, ProcessNumber};
@@ -32,7 +33,7 @@ outboxes! {
 }
 
 /// Asks the only target of a call whether an operation waited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Ask {
     pub(super) start: Time,
     pub(super) enter: Time,
@@ -46,7 +47,7 @@ pub(crate) struct Ask {
 impl Message for Ask {}
 
 /// Asks one of several targets of a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct AskOne {
     pub(super) start: Time,
     pub(super) enter: Time,
@@ -62,7 +63,7 @@ pub(crate) struct AskOne {
 impl Message for AskOne {}
 
 /// Calls of a target that count as progress of operations of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Rule {
     /// Only calls that always progress.
     Sure,
@@ -71,7 +72,7 @@ pub(crate) enum Rule {
 }
 
 /// Tells, beside the answer to [`AskOne`], when the target was away before its last visit, if it came and went.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Away {
     pub(super) process: ProcessNumber,
     pub(super) case: u32,
@@ -84,7 +85,7 @@ pub(crate) struct Away {
 impl Message for Away {}
 
 /// Answer to [`AskOne`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Served {
     pub(super) process: ProcessNumber,
     pub(super) case: u32,
@@ -98,7 +99,7 @@ pub(crate) struct Served {
 impl Message for Served {}
 
 /// Asks, for an operation in flight, for the region that has served it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
     pub(super) start: Time,
     pub(super) serial: u64,
@@ -111,7 +112,7 @@ pub(crate) struct Watch {
 impl Message for Watch {}
 
 /// Answer to [`Watch`], if there is one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(super) serial: u64,
     pub(super) target: ProcessNumber,
