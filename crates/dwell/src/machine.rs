@@ -1,4 +1,4 @@
-//! How much memory this machine has for a process.
+//! How much memory and how many cores this machine has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,22 @@ pub(crate) fn memory() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = groups.lines().filter_map(|line| limit(line, Path::new("/sys/fs/cgroup")));
     all.into_iter().chain(limits).min().unwrap_or(ASSUMED)
+}
+
+/// Returns the number of cores of the machine, whether this process may use them or not. `None` where the system does
+/// not tell.
+pub(crate) fn cores() -> Option<usize> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    count(&online)
+}
+
+/// Returns how many numbers a list such as `0-3,8` has.
+fn count(list: &str) -> Option<usize> {
+    list.trim().split(',').try_fold(0, |sum: usize, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
 }
 
 /// Returns the memory of the machine in bytes, given the text of `/proc/meminfo`.
@@ -56,6 +72,15 @@ mod tests {
         assert_eq!(total("MemTotal: many kB"), None);
         assert_eq!(total(""), None);
         assert!(memory() > 0);
+    }
+
+    #[test]
+    fn cores_are_counted_in_ranges() {
+        assert_eq!(count("0-3,8,10-11\n"), Some(7));
+        assert_eq!(count("0"), Some(1));
+        assert_eq!(count("3-1"), None);
+        assert_eq!(count(""), None);
+        assert!(cores().is_none_or(|cores| cores > 0));
     }
 
     #[test]

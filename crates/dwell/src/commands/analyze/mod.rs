@@ -5,6 +5,7 @@
 mod advice;
 mod inefficient;
 mod json;
+mod ranks;
 mod text;
 mod words;
 
@@ -12,10 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use dwell_analyze::{Options, analyze, least_memory};
+use dwell_analyze::{Analysis, Options, analyze, least_memory};
 use dwell_model::layer::Layer;
 use dwell_model::units::parse_size;
-use dwell_mpi::Launch;
 use otf2::Archive;
 
 use crate::format::bytes;
@@ -26,6 +26,7 @@ use crate::progress;
 use crate::runs;
 use crate::sites;
 use crate::terminal::{self, line, note};
+use ranks::Joined;
 
 /// Arguments of `dwell analyze`.
 #[derive(Debug, clap::Args)]
@@ -35,25 +36,42 @@ the longest waits. What could not be computed is named, never reported as 0.
 
 Exit code: 0 if all was analysed, 1 if something in the archive is damaged, 2 if it cannot be read.
 
+Started by a launcher such as mpirun or srun, all processes analyse together, over any MPI; the result is \
+the same.
+
 Examples:
   dwell analyze                          the latest run here
   dwell analyze run --memory 500M        with less memory, in more and shorter windows
-  dwell analyze run --layer mpi          judge at MPI, below a library that uses it")]
+  dwell analyze run --layer mpi          judge at MPI, below a library that uses it
+  mpirun -np 64 dwell analyze run        with 64 processes, on one node or several")]
 pub(crate) struct Args {
     /// The archive: its directory, or its `.otf2` file. Without it, the newest `dwell-*` directory
     /// here.
     archive: Option<PathBuf>,
-    /// Threads to use; as many as there are cores if not given.
+    /// Threads to use in each process. The default is one for each core, or the share of a process where
+    /// several run on a node.
     #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
     threads: usize,
-    /// Memory limit of the analysis, such as 500M or 4G. The result itself is not counted. The default is
-    /// half of the memory of the machine or of its batch job; less is used where more does not help.
+    /// Memory limit of each process, such as 500M or 4G. The result itself is not counted. The default is
+    /// half of the memory of the machine or of its batch job, shared by the processes on it; less is used
+    /// where more does not help.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     memory: Option<u64>,
     /// Report the waits of calls to this layer: shmem, mpi, armci, caf, gasnet, upc. The default is the
     /// outermost layer that was recorded.
     #[arg(long, value_parser = layer, value_name = "NAME")]
     layer: Option<Layer>,
+    /// The MPI library that processes of a launch use: a path, or a name for the loader. The default is the
+    /// library of the launcher.
+    #[arg(long, value_name = "FILE")]
+    mpi: Option<PathBuf>,
+    /// Seconds that processes of a launch wait for each other before they give up.
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    timeout: u64,
+    /// Least number of events for each process of a launch; the others have nothing to do. The default is a
+    /// million.
+    #[arg(long, value_name = "N")]
+    events_per_rank: Option<u64>,
     /// Number of waiting call paths to print.
     #[arg(long, default_value_t = 5, value_name = "N")]
     top: usize,
@@ -74,46 +92,106 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if is_left_to_another() {
-        return Ok(ExitCode::SUCCESS);
+    match ranks::join(args)? {
+        Joined::Alone => {
+            let input = Input::open(resolved(args)?)?;
+            let options = options(args, &input, Division::WHOLE);
+            let bar = progress::bar(input.events, "events");
+            let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
+            bar.finish_and_clear();
+            let analysis = analysis.with_context(|| input.path.display().to_string())?;
+            finish(args, &input, &analysis).map(ExitCode::from)
+        }
+        Joined::Together(world) => ranks::analyze(*world, args),
+        Joined::LeftToAnother => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// An archive that is to be analysed.
+struct Input {
+    path: PathBuf,
+    archive: Archive,
+    events: u64,
+    locations: usize,
+}
+
+impl Input {
+    fn open(path: PathBuf) -> anyhow::Result<Self> {
+        let archive = Archive::open(&path)?;
+        let definitions = archive.definitions()?;
+        let events = definitions.locations().map(|it| it.number_of_events).sum();
+        let locations = definitions.locations().count();
+        let input = Self { path, archive, events, locations };
+        if events == 0 && profile::make(input.directory())?.is_some() {
+            let path = input.path.display();
+            bail!("{path}: there is a profile and no trace; next: dwell report {path}");
+        }
+        Ok(input)
+    }
+
+    /// Returns the directory that results are written to.
+    fn directory(&self) -> &Path {
+        match self.path.is_dir() {
+            true => &self.path,
+            false => self.path.parent().unwrap_or(Path::new(".")),
+        }
+    }
+}
+
+/// Returns the archive that was named or is the newest, after it has got the names of its call sites.
+fn resolved(args: &Args) -> anyhow::Result<PathBuf> {
     let path = runs::ended_or_latest(args.archive.as_deref())?;
     Archive::open(&path)?;
     sites::resolve(&path);
-    let archive = Archive::open(&path)?;
-    let directory = match path.is_dir() {
-        true => path.as_path(),
-        false => path.parent().unwrap_or(Path::new(".")),
-    };
-    let definitions = archive.definitions()?;
-    let total: u64 = definitions.locations().map(|it| it.number_of_events).sum();
-    let locations = definitions.locations().count();
-    if total == 0 && profile::make(directory)?.is_some() {
-        bail!(
-            "{}: there is a profile and no trace; next: dwell report {}",
-            path.display(),
-            path.display()
-        );
-    }
-    let memory = args.memory.unwrap_or_else(|| machine::memory() / 2);
+    Ok(path)
+}
+
+/// Division of the machine among processes that analyse together.
+#[derive(Clone, Copy, Debug)]
+struct Division {
+    /// Number of processes on this machine, and of all.
+    here: usize,
+    all: usize,
+}
+
+impl Division {
+    /// One process has the machine for itself.
+    const WHOLE: Self = Self { here: 1, all: 1 };
+}
+
+/// Returns the options of the analysis. `division` says how many processes share the machine and the work.
+fn options(args: &Args, input: &Input, division: Division) -> Options {
+    let here = division.here.max(1);
+    // A launcher may bind each process to a part of the cores, or show all of them to each.
+    let bound = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = bound.min((machine::cores().unwrap_or(bound) / here).max(1));
+    let memory = args.memory.unwrap_or_else(|| machine::memory() / 2 / here as u64);
+    let locations = input.locations.div_ceil(division.all.max(1));
     let least = least_memory(locations);
     if memory < least {
         let (least, memory) = (bytes(least as f64), bytes(memory as f64));
-        note!("{locations} locations need {least} of memory; the limit of {memory} cannot be kept");
+        let each = if division.all > 1 { " in each process" } else { "" };
+        note!(
+            "{locations} locations{each} need {least} of memory; the limit of {memory} cannot be kept"
+        );
     }
-    let bar = progress::bar(total, "events");
     let mut options = Options::default();
-    options.threads = args.threads;
+    options.threads = if args.threads == 0 { cores } else { args.threads };
     options.memory = memory;
     options.layer = args.layer;
-    let analysis = analyze(&archive, &options, &|events| bar.inc(events));
-    bar.finish_and_clear();
-    let analysis = analysis.with_context(|| path.display().to_string())?;
+    if let Some(events) = args.events_per_rank {
+        options.events_per_rank = events;
+    }
+    options
+}
 
+/// Writes the results of an analysis and prints a summary. Returns the exit code.
+fn finish(args: &Args, input: &Input, analysis: &Analysis) -> anyhow::Result<u8> {
+    let directory = input.directory();
     let report = directory.join("trace.cubex");
     analysis.write_report(&report)?;
-    let advice = advice::Advice::of(&archive, &analysis);
-    let document = json::document(&analysis, &advice);
+    let advice = advice::Advice::of(&input.archive, analysis);
+    let document = json::document(analysis, &advice);
     let findings = directory.join("findings.json");
     dwell_files::write(&findings, &document.to_json()?)
         .with_context(|| output::cannot(&findings))?;
@@ -121,22 +199,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         terminal::print_json(&document)?;
     } else {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, w)| usize::from(w));
-        let summary = text::summary(&path, &analysis, &advice, args.top, width.clamp(60, 120));
+        let width = width.clamp(60, 120);
+        let summary = text::summary(&input.path, analysis, &advice, args.top, width);
         let directory = directory.display();
         line!("{summary}next: dwell view {directory}, or dwell report {directory} here")?;
     }
-    Ok(ExitCode::from(u8::from(!analysis.damage().is_empty())))
-}
-
-/// Returns `true` if a launcher started several copies of this program and this is not the first of them. The first one
-/// analyses alone: all of them would compute the same and write the same files.
-fn is_left_to_another() -> bool {
-    let Some(launch) = Launch::detect().filter(Launch::is_shared) else { return false };
-    if launch.is_first() {
-        let several = launch.size.map_or("several".into(), |size| size.to_string());
-        note!("{several} processes were started; one of them analyses, with threads");
-    }
-    !launch.is_first()
+    Ok(u8::from(!analysis.damage().is_empty()))
 }
 
 #[cfg(test)]

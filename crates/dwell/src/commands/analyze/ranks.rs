@@ -1,0 +1,134 @@
+//! `dwell analyze` in several processes that a launcher started.
+//!
+//! Rank 0 chooses the archive, writes the results and prints; the others only take part in the analysis. No process ends
+//! with success before all have agreed on it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use dwell_analyze::{Analysis, Error, analyze_among};
+use dwell_mpi::{Launch, World};
+
+use super::{Args, Division, Input, finish, options, resolved};
+use crate::progress;
+use crate::terminal::note;
+
+/// Exit code if the archive cannot be read, or the results cannot be written.
+const UNREADABLE: u8 = 2;
+
+/// How this process takes part in the analysis.
+pub(super) enum Joined {
+    /// No launcher started several processes, or this one has to do without the others.
+    Alone,
+    /// All processes of a launch analyse together.
+    Together(Box<World>),
+    /// The processes of a launch cannot communicate, and the first of them analyses.
+    LeftToAnother,
+}
+
+/// Joins the other processes of the launch, if a launcher started this one. If there is no MPI library that fits, the
+/// first process analyses alone: all would compute the same and write the same files.
+pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
+    let Some(launch) = Launch::detect().filter(Launch::is_shared) else { return Ok(Joined::Alone) };
+    let mut options = dwell_mpi::Options::default();
+    options.timeout = Duration::from_secs(args.timeout.max(1));
+    if let Some(library) = &args.mpi {
+        options.library = Some(library.clone());
+    }
+    let is_asked = options.library.is_some();
+    match World::join(&launch, options) {
+        Ok(world) => Ok(Joined::Together(Box::new(world))),
+        Err(error) if is_asked && launch.is_first() => Err(error.into()),
+        Err(error) if launch.is_first() => {
+            let several = launch.size.map_or("several".into(), |size| size.to_string());
+            note!("{error}");
+            note!("{several} processes were started; this one analyses alone");
+            Ok(Joined::Alone)
+        }
+        Err(_) => Ok(Joined::LeftToAnother),
+    }
+}
+
+/// Analyses together with the other processes of the launch.
+pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode> {
+    let input = match open(&mut world, args) {
+        Ok(Some(input)) => input,
+        Ok(None) => return Ok(ExitCode::from(world.finish(UNREADABLE)?)),
+        Err(error) => {
+            // Before the end: launchers end all processes when the first of them has failed.
+            note!("{error:#}");
+            return Ok(ExitCode::from(world.finish(UNREADABLE)?));
+        }
+    };
+    let done = match replay(&mut world, args, &input) {
+        Ok(None) => return Ok(ExitCode::from(world.finish(0)?)),
+        Ok(Some(analysis)) => finish(args, &input, &analysis),
+        Err(Error::Peers(error)) => world.give_up(&error),
+        Err(error) => world.fail(&format!("{}: {error}", input.path.display())),
+    };
+    let code = done.unwrap_or_else(|error| {
+        note!("{error:#}");
+        UNREADABLE
+    });
+    Ok(ExitCode::from(world.finish(code)?))
+}
+
+/// Opens the archive that rank 0 has chosen. Fails at rank 0, and returns `None` at others, if some process cannot open
+/// it.
+fn open(world: &mut World, args: &Args) -> anyhow::Result<Option<Input>> {
+    let is_first = world.rank() == 0;
+    let chosen = if is_first { resolved(args).map(Some) } else { Ok(None) };
+    let mut path = match &chosen {
+        Ok(Some(path)) => path.as_os_str().as_bytes().to_vec(),
+        _ => Vec::new(),
+    };
+    world.broadcast("the path of the archive", 0, &mut path)?;
+    chosen?;
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let path = PathBuf::from(OsStr::from_bytes(&path));
+    let input = Input::open(path.clone());
+    let hosts = world.hosts()?;
+    let reason = input.as_ref().err().map_or(String::new(), |error| format!("{error:#}"));
+    let mut out = vec![reason.into_bytes(); world.size()];
+    let mut into = Vec::new();
+    world.exchange("opening the archive", &mut out, &mut into)?;
+    let failed: Vec<(&String, &Vec<u8>)> =
+        hosts.iter().zip(&into).filter(|(_, reason)| !reason.is_empty()).collect();
+    let Some((_, reason)) = failed.first() else { return input.map(Some) };
+    let reason = String::from_utf8_lossy(reason).into_owned();
+    let mut names: Vec<&str> = failed.iter().map(|(host, _)| host.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    match (is_first, input) {
+        (false, _) => Ok(None),
+        (true, Err(error)) => Err(error),
+        (true, Ok(_)) => bail!(
+            "{}: {} of {} processes cannot open it, on {}: {reason}; all processes need the same files, on a file \
+             system that their nodes share",
+            path.display(),
+            failed.len(),
+            hosts.len(),
+            names.join(", ")
+        ),
+    }
+}
+
+fn replay(world: &mut World, args: &Args, input: &Input) -> Result<Option<Analysis>, Error> {
+    let hosts = world.hosts()?;
+    let (rank, all) = (world.rank(), world.size());
+    let own = hosts.get(rank);
+    let here = hosts.iter().filter(|host| Some(*host) == own).count();
+    let options = options(args, input, Division { here, all });
+    let bar = (rank == 0).then(|| progress::bar(input.events, "events"));
+    let analysis = analyze_among(world, &input.archive, &options, &|events| {
+        bar.iter().for_each(|bar| bar.inc(events));
+    });
+    bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
+    analysis
+}
