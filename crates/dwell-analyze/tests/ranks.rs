@@ -157,6 +157,24 @@ fn archives_of_other_tools() {
     }
 }
 
+/// Collectives whose members are missing are judged once all that could still come have ended, wherever they are read.
+#[test]
+fn archives_with_missing_files() {
+    for seed in 0..2 {
+        let directory = tempfile::tempdir().unwrap();
+        let options = random::Options { ranks: 8, segments: 3, operations: 10, seed };
+        random::generate(&options, directory.path(), &|_| {}).unwrap();
+        std::fs::remove_file(directory.path().join("traces/1.evt")).unwrap();
+        let archive = Archive::open(directory.path()).unwrap();
+        let mut options = Options::default();
+        options.threads = 1;
+        let alone = sums::analyze(&archive, &options);
+        let partial = |it: &dwell_analyze::NotComputed| it.pattern == "collectives" && it.calls > 0;
+        assert!(alone.not_computed().iter().any(partial), "{:?}", alone.not_computed());
+        same_bytes(&archive, &[2, 5], false);
+    }
+}
+
 /// Most ranks of a small trace have nothing to do, and the results are the same.
 #[test]
 fn a_small_trace_stays_with_one_rank() {

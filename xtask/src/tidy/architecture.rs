@@ -155,8 +155,8 @@ mod tests {
 | `dwell-preload` | the cdylib | model, measure, unify |
 | `dwell-link` | generated C | model's tables |
 | `dwell-symbols` | addresses | files, model, otf2 |
-| `dwell-analyze` | replay | files, model, otf2, cubex |
-| `dwell-mpi` | over MPI | analyze, model |
+| `dwell-analyze` | replay | files, model, mpi, otf2, cubex |
+| `dwell-mpi` | over MPI | model |
 | `dwell-report` | queries | cubex, files, model |
 | `dwell-synth` | synthetic traces | files, model, otf2, cubex |
 | `dwell-fortran` | coarrays | model |
