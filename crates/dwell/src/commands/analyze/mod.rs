@@ -3,6 +3,7 @@
 //! [`dwell_report::findings`] describes `findings.json`.
 
 mod advice;
+mod costs;
 mod inefficient;
 mod json;
 mod ranks;
@@ -11,6 +12,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use dwell_analyze::{Analysis, Options, analyze, least_memory};
@@ -72,6 +74,10 @@ pub(crate) struct Args {
     /// million.
     #[arg(long, value_name = "N")]
     events_per_rank: Option<u64>,
+    /// Write what the analysis cost each process to this file, as comma-separated values: seconds, memory,
+    /// reads and messages.
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
     /// Number of waiting call paths to print.
     #[arg(long, default_value_t = 5, value_name = "N")]
     top: usize,
@@ -94,13 +100,19 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match ranks::join(args)? {
         Joined::Alone => {
+            let began = Instant::now();
             let input = Input::open(resolved(args)?)?;
             let options = options(args, &input, Division::WHOLE);
             let bar = progress::bar(input.events, "events");
             let analysis = analyze(&input.archive, &options, &|events| bar.inc(events));
             bar.finish_and_clear();
             let analysis = analysis.with_context(|| input.path.display().to_string())?;
-            finish(args, &input, &analysis).map(ExitCode::from)
+            let code = finish(args, &input, &analysis)?;
+            if let Some(file) = &args.costs {
+                let row = costs::row(0, began, dwell_mpi::Traffic::default());
+                costs::write(file, std::iter::once(row.as_str()))?;
+            }
+            Ok(ExitCode::from(code))
         }
         Joined::Together(world) => ranks::analyze(*world, args),
         Joined::LeftToAnother => Ok(ExitCode::SUCCESS),

@@ -7,13 +7,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use dwell_analyze::{Analysis, Error, analyze_among};
 use dwell_mpi::{Launch, World};
 
-use super::{Args, Division, Input, finish, options, resolved};
+use super::{Args, Division, Input, costs, finish, options, resolved};
 use crate::progress;
 use crate::terminal::note;
 
@@ -55,6 +55,7 @@ pub(super) fn join(args: &Args) -> anyhow::Result<Joined> {
 
 /// Analyses together with the other processes of the launch.
 pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
     let input = match open(&mut world, args) {
         Ok(Some(input)) => input,
         Ok(None) => return Ok(ExitCode::from(world.finish(UNREADABLE)?)),
@@ -65,10 +66,14 @@ pub(super) fn analyze(mut world: World, args: &Args) -> anyhow::Result<ExitCode>
         }
     };
     let done = match replay(&mut world, args, &input) {
-        Ok(None) => return Ok(ExitCode::from(world.finish(0)?)),
+        Ok(None) => Ok(0),
         Ok(Some(analysis)) => finish(args, &input, &analysis),
         Err(Error::Peers(error)) => world.give_up(&error),
         Err(error) => world.fail(&format!("{}: {error}", input.path.display())),
+    };
+    let done = match &args.costs {
+        Some(file) => costs::write_all(&mut world, began, file).and(done),
+        None => done,
     };
     let code = done.unwrap_or_else(|error| {
         note!("{error:#}");
