@@ -79,7 +79,10 @@ fn mistakes_say_what_where_and_what_to_do() {
     let folder = folder.path();
     for (content, expected) in [
         ("max_size = 3\n", "x.toml: unknown setting max_size; see dwell run --list-config"),
-        ("\nmax-size = \"much\"\n", "x.toml: invalid value \"much\" for max-size: expected a size such as 64M"),
+        (
+            "\nmax-size = \"much\"\n",
+            "x.toml: invalid value \"much\" for max-size: expected a size such as 64M",
+        ),
         ("max-size = 3\n\nscratch 3\n", "x.toml: line 3: "),
         ("output = { a = 1 }\n", "output: expected a string, a number, true, false or a list"),
     ] {

@@ -205,6 +205,7 @@ pub(crate) fn replay<P: Pattern>(
     // Memory that facts and questions took at the end of the last window.
     let mut kept = 0;
     let pools = Pools::default();
+    let workers = transport.threads();
     loop {
         count += 1;
         let limits = Limits { horizon, buffer, most_open };
@@ -243,6 +244,7 @@ pub(crate) fn replay<P: Pattern>(
             &|| Answerer {
                 own: P::Answers::new(sharding, &pools),
                 common: Answers::new(sharding, &pools),
+                workers,
             },
             &|shard: &mut Shard<P>, answerer: &mut Answerer<P>| {
                 shard.answer(world, horizon, floors, news, answerer);
@@ -416,7 +418,7 @@ fn results<P: Pattern>(
     };
     let own: Vec<(Results, P::Outcome)> = shards.into_iter().map(of).collect();
     let Some(all) = transport.gather("results", own)? else { return Ok(None) };
-    let (parts, patterns) = all.into_iter().flatten().unzip();
+    let (parts, patterns) = all.into_iter().unzip();
     Ok(Some(Replayed { parts, patterns, facts, unjudged, sharding, windows, events }))
 }
 

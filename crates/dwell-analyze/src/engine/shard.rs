@@ -43,6 +43,8 @@ pub(crate) struct Answerer<P: Pattern> {
     /// Outboxes of the patterns, and of the engine.
     pub(crate) own: P::Answers,
     pub(crate) common: Answers,
+    /// Number of workers that may share the work of one shard.
+    pub(crate) workers: usize,
 }
 
 /// Some processes, and all state that they own.
@@ -141,7 +143,9 @@ impl<P: Pattern> Shard<P> {
         answerer: &mut Answerer<P>,
     ) {
         let (own, mut common) = std::mem::take(&mut self.asked);
-        let mut window = Window { world, processes: &mut self.processes, horizon, floors, ended };
+        let processes = &mut self.processes;
+        let workers = answerer.workers;
+        let mut window = Window { world, processes, horizon, floors, ended, workers };
         let mut out = Answering { own: &mut answerer.own, common: &mut answerer.common };
         self.patterns.answer(&mut window, own, &mut common, &mut out);
     }
@@ -150,8 +154,8 @@ impl<P: Pattern> Shard<P> {
     pub(crate) fn book(&mut self, world: &World, floors: Floors, limits: Limits) {
         let Limits { horizon, most_open, .. } = limits;
         let (own, mut common) = std::mem::take(&mut self.answered);
-        let mut window =
-            Window { world, processes: &mut self.processes, horizon, floors, ended: None };
+        let processes = &mut self.processes;
+        let mut window = Window { world, processes, horizon, floors, ended: None, workers: 1 };
         let since = self.patterns.book(&mut window, own, &mut common);
         for booking in common.bookings.into_messages() {
             self.book_one(world, booking);

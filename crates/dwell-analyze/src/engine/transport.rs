@@ -86,6 +86,8 @@ pub(crate) struct Outbox<T> {
 /// Greatest size of a batch in bytes. Larger batches would not travel faster.
 const MOST_BATCH: usize = 16 * 1024;
 const LEAST_BATCH: usize = 512;
+/// Bytes that rank 0 receives at once when it gathers results.
+const MOST_GATHERED: usize = 64 << 20;
 /// Least number of shards of a large run, and least number for each worker.
 const LEAST_SHARDS: usize = 256;
 const SHARDS_PER_WORKER: usize = 4;
@@ -117,6 +119,21 @@ impl<T: Message> Outbox<T> {
             Self::replace(batch, self.full.get_mut(shard), pool, self.sharding.batch);
         }
         batch.push(message);
+    }
+
+    /// Creates an empty outbox that takes its batches from the same pool.
+    pub(crate) fn another(&self) -> Self {
+        Self { pool: self.pool.clone(), ..Self::new(self.sharding) }
+    }
+
+    /// Takes all messages of another outbox.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (full, (mut theirs, last)) in
+            self.full.iter_mut().zip(other.full.into_iter().zip(other.open))
+        {
+            full.append(&mut theirs);
+            full.extend((!last.is_empty()).then_some(last));
+        }
     }
 
     /// Puts a full batch aside and starts a new one.
@@ -195,6 +212,16 @@ impl<T: Message> Inbox<T> {
     /// Returns all messages. Use it for rare messages, whose batches are not worth a pool.
     pub(crate) fn into_messages(self) -> impl Iterator<Item = T> {
         self.batches.into_iter().flatten()
+    }
+
+    /// Returns the number of messages.
+    pub(crate) fn len(&self) -> usize {
+        self.batches.iter().map(Vec::len).sum()
+    }
+
+    /// Returns the messages in batches, so that several workers can read them.
+    pub(crate) fn batches(&self) -> &[Vec<T>] {
+        &self.batches
     }
 
     /// Returns `true` if there are no messages.
@@ -475,31 +502,45 @@ impl<'p> Transport<'p> {
         Ok(all)
     }
 
-    /// Sends a value of each rank to rank 0. Returns all of them there, in the order of the ranks, and `None` elsewhere.
+    /// Sends values of all ranks to rank 0, a part of them at a time. Returns all of them there, in the order of the
+    /// ranks, and `None` elsewhere.
     pub(crate) fn gather<T: Serialize + DeserializeOwned>(
         &self,
         step: &'static str,
-        value: T,
+        values: Vec<T>,
     ) -> Result<Option<Vec<T>>, Error> {
-        let Some(others) = &self.others else { return Ok(Some(vec![value])) };
+        let Some(others) = &self.others else { return Ok(Some(values)) };
         let Others { peers, out, into } = &mut *others.borrow_mut();
-        out.resize_with(peers.size(), Vec::new);
-        let is_first = peers.rank() == 0;
-        let mut own = Some(value);
-        if !is_first && let (Some(first), Some(value)) = (out.first_mut(), own.take()) {
-            wire::write(&value, first);
+        let (is_first, size) = (peers.rank() == 0, peers.size());
+        out.resize_with(size, Vec::new);
+        let most = (MOST_GATHERED / size).max(1);
+        let mut all: Vec<Vec<T>> = (0..size).map(|_| Vec::new()).collect();
+        let mut left = values.into_iter();
+        if is_first && let Some(own) = all.first_mut() {
+            own.extend(left.by_ref());
         }
-        peers.exchange(step, out, into)?;
-        if !is_first {
-            return Ok(None);
+        loop {
+            if let Some(first) = out.first_mut() {
+                while first.len() < most
+                    && let Some(value) = left.next()
+                {
+                    wire::write(&value, first);
+                }
+            }
+            let more = u64::from(left.len() > 0);
+            peers.exchange(step, out, into)?;
+            for (from, (bytes, list)) in into.iter().zip(&mut all).enumerate() {
+                let mut bytes = bytes.as_slice();
+                while !bytes.is_empty() {
+                    let read = wire::read(&mut bytes);
+                    list.push(read.map_err(|_| garbled(from, format!("{step} cannot be read")))?);
+                }
+            }
+            let more = Agreement { most: vec![more], ..Agreement::default() };
+            if peers.agree(step, more)?.most.iter().all(|more| *more == 0) {
+                return Ok(is_first.then(|| all.into_iter().flatten().collect()));
+            }
         }
-        let mut all: Vec<T> = own.into_iter().collect();
-        for (from, bytes) in into.iter_mut().enumerate().skip(1) {
-            let bytes = std::mem::take(bytes);
-            let read = wire::read(&mut bytes.as_slice());
-            all.push(read.map_err(|_| garbled(from, format!("{step} cannot be read")))?);
-        }
-        Ok(Some(all))
     }
 }
 

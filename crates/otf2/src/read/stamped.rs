@@ -1,6 +1,6 @@
 //! Records with times and attributes, as event and snapshot files hold them.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::chunk::control;
 use crate::error::{ErrorKind, Result};
@@ -20,8 +20,9 @@ pub(crate) struct Stamped {
     pub(crate) attributes: Frame,
     /// Record that [`Stamped::find`] found and that is not taken yet.
     found: Option<Frame>,
-    /// `true` if the end was reached or an error was found, so that this chunk gives no more records.
-    ended: Cell<bool>,
+    /// `true` if the end was reached or an error was found, so that this chunk gives no more records. It is atomic only so
+    /// that threads may share what contains a reader.
+    ended: AtomicBool,
     single: fn(u8) -> bool,
 }
 
@@ -36,7 +37,7 @@ impl Stamped {
             number,
             attributes: NO_ATTRIBUTES,
             found: None,
-            ended: Cell::new(false),
+            ended: AtomicBool::new(false),
             single,
         }
     }
@@ -75,7 +76,7 @@ impl Stamped {
     /// Finds the next record if it is a [plain](Plain) one.
     #[inline(always)]
     fn find_plain(&mut self) -> Option<Frame> {
-        if self.ended.get() {
+        if self.ended.load(Relaxed) {
             return None;
         }
         let bytes = self.stream.bytes();
@@ -92,7 +93,7 @@ impl Stamped {
     /// end is not known to be reached.
     #[inline(always)]
     pub(crate) fn is_running(&self) -> bool {
-        self.found.is_none() && !self.ended.get()
+        self.found.is_none() && !self.ended.load(Relaxed)
     }
 
     /// Finds the next record in every case: control bytes, attributes, long records, borders of the window and of
@@ -100,11 +101,11 @@ impl Stamped {
     #[cold]
     #[inline(never)]
     fn find_any(&mut self) -> Result<Option<Frame>> {
-        if self.ended.get() {
+        if self.ended.load(Relaxed) {
             return Ok(None);
         }
         let found = self.search();
-        self.ended.set(!matches!(found, Ok(Some(_))));
+        self.ended.store(!matches!(found, Ok(Some(_))), Relaxed);
         found
     }
 
@@ -177,16 +178,16 @@ impl Stamped {
     /// Makes an error from the fault in a record, and ends the chunk.
     #[cold]
     pub(crate) fn fault(&self, frame: Frame, fault: Fault) -> crate::Error {
-        self.ended.set(true);
+        self.ended.store(true, Relaxed);
         self.stream.error(frame.start, ErrorKind::Record { id: frame.id, fault })
     }
 
     /// Moves to the beginning of a chunk.
     pub(crate) fn enter(&mut self, chunk: u64) -> Result<()> {
         self.found = None;
-        self.ended.set(true); // Until the chunk turns out to be one.
+        self.ended.store(true, Relaxed); // Until the chunk turns out to be one.
         self.stream.enter(chunk)?;
-        self.ended.set(false);
+        self.ended.store(false, Relaxed);
         self.time = 0;
         self.number = self.stream.header.first.saturating_sub(1);
         Ok(())

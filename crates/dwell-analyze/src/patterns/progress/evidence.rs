@@ -67,6 +67,13 @@ impl Found {
         *self.counts.entry((origin, target, class)).or_default() += 1;
     }
 
+    /// Adds evidence that another worker found.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (key, count) in other.counts {
+            *self.counts.entry(key).or_default() += count;
+        }
+    }
+
     /// Sends all evidence to the origins.
     pub(crate) fn send(&mut self, post: &mut Outbox<Evidence>) {
         for ((origin, target, class), count) in self.counts.drain() {

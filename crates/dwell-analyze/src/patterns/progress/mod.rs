@@ -56,7 +56,7 @@ use crate::engine::here::Here;
 use crate::engine::locking::Cut;
 use crate::engine::outstanding::{Done, Known, LONGEST_MESSAGE, Op};
 use crate::engine::owned::{Members, Owned};
-use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window};
+use crate::engine::pattern::{Conclusion, Floors, Pattern, Unjudged, Window, divide};
 use crate::engine::process::Process;
 use crate::engine::regions::Span;
 use crate::engine::transport::{Inbox, Outbox};
@@ -283,22 +283,67 @@ impl Pattern for Progress {
     fn outcome(self) {}
 }
 
+/// Number of questions to one shard from which several workers answer them. Only a target that nearly all processes ask
+/// has so many, and it would keep all others waiting.
+const MANY: usize = 1 << 15;
+
+/// Where answers to questions about calls with a single target go.
+struct Desk<'a> {
+    out: &'a mut Outbox<Waited>,
+    /// Questions that wait for more events.
+    pending: &'a mut Vec<Ask>,
+    found: &'a mut FoundEvidence,
+    /// Number of questions that could not be answered.
+    missed: &'a mut u64,
+}
+
+impl Desk<'_> {
+    #[inline]
+    fn answer(&mut self, world: &World, target: Option<&Process>, ask: &Ask, horizon: Time) {
+        let Some(target) = target else { return };
+        let origin = world.process(ask.location);
+        match answer(world, target, ask, origin, horizon, self.found) {
+            Outcome::Answered(Some(waited)) => self.out.send(origin, waited),
+            Outcome::Answered(None) => {}
+            Outcome::Pending => self.pending.push(*ask),
+            Outcome::Unanswerable => *self.missed += 1,
+        }
+    }
+}
+
 impl Progress {
     /// Answers the questions about calls with a single target.
     fn answer_asks(&mut self, at: &Window<'_>, asked: Inbox<Ask>, out: &mut Outbox<Waited>) {
-        let pending = std::mem::take(&mut self.asks);
-        let mut one = |ask: &Ask| {
-            let Some(target) = at.processes.get(ask.target) else { return };
-            let origin = at.world.process(ask.location);
-            match answer(at.world, target, ask, origin, at.horizon, &mut self.found) {
-                Outcome::Answered(Some(waited)) => out.send(origin, waited),
-                Outcome::Answered(None) => {}
-                Outcome::Pending => self.asks.push(*ask),
-                Outcome::Unanswerable => self.missed += 1,
+        let before = std::mem::take(&mut self.asks);
+        let Self { asks: pending, found, missed, .. } = self;
+        let mut desk = Desk { out, pending, found, missed };
+        let (world, processes, horizon) = (at.world, &*at.processes, at.horizon);
+        let mut one = |ask: &Ask| desk.answer(world, processes.get(ask.target), ask, horizon);
+        before.iter().for_each(&mut one);
+        if at.workers == 1 || asked.len() < MANY {
+            return asked.read(one);
+        }
+        let answers = divide(asked.batches(), at.workers, |batches| {
+            let mut out = desk.out.another();
+            let (mut pending, mut found, mut missed) = (Vec::new(), FoundEvidence::default(), 0);
+            let mut desk = Desk {
+                out: &mut out,
+                pending: &mut pending,
+                found: &mut found,
+                missed: &mut missed,
+            };
+            for ask in batches.iter().flatten() {
+                desk.answer(world, processes.get(ask.target), ask, horizon);
             }
-        };
-        pending.iter().for_each(&mut one);
-        asked.read(one);
+            (out, pending, found, missed)
+        });
+        for (out, pending, found, missed) in answers {
+            desk.out.append(out);
+            desk.pending.extend(pending);
+            desk.found.append(found);
+            *desk.missed += missed;
+        }
+        asked.read(|_| ());
     }
 }
 
