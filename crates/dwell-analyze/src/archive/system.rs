@@ -107,16 +107,6 @@ impl Context {
         let all = if self.members.is_none() { 0..self.size } else { 0..0 };
         self.members.iter().flatten().copied().chain(all.map(ProcessNumber))
     }
-
-    /// Returns the rank of a process in the group.
-    pub(crate) fn rank(&self, process: ProcessNumber) -> Option<Rank> {
-        match &self.members {
-            None => (process.0 < self.size).then_some(Rank(process.0)),
-            Some(members) => {
-                members.iter().position(|&member| member == process).map(|at| Rank(at as u32))
-            }
-        }
-    }
 }
 
 /// Everything about the system that the replay needs.

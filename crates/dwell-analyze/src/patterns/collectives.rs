@@ -32,7 +32,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use dwell_model::waits::Wait;
-use otf2::id::{GroupRef, Rank};
+use otf2::id::GroupRef;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{ContextNumber, LocationNumber, ProcessNumber};
@@ -483,8 +483,17 @@ impl From<&Arrival> for Late {
     }
 }
 
-/// Returns the member that each member of an instance waits for. The list is sorted by (began, process, location), so
-/// that the last one does not depend on the order of messages.
+/// Returns the first of those arrivals to come, whatever their order. Ties are decided by process.
+fn first<'a>(list: impl IntoIterator<Item = &'a Arrival>) -> Option<Late> {
+    list.into_iter().map(Late::from).min()
+}
+
+/// Returns the last of those arrivals to come.
+fn last<'a>(list: impl IntoIterator<Item = &'a Arrival>) -> Option<Late> {
+    list.into_iter().map(Late::from).max()
+}
+
+/// Returns the member that each member of an instance waits for.
 fn awaited(
     world: &World,
     list: &[Arrival],
@@ -492,22 +501,22 @@ fn awaited(
     root: Option<ProcessNumber>,
 ) -> Vec<Option<Late>> {
     let context = list.first().and_then(|it| world.system.context(it.context));
-    let is_root = |it: &Arrival| Some(it.process) == root;
+    let is_root = |it: &&Arrival| Some(it.process) == root;
     if let Some(sides) = context.and_then(Context::sides) {
         return awaited_between(list, way, root, sides);
     }
     match way {
         Way::FromRoot => {
-            let of_root = list.iter().find(|it| is_root(it)).map(Late::from);
-            list.iter().map(|it| of_root.filter(|_| !is_root(it))).collect()
+            let of_root = first(list.iter().filter(is_root));
+            list.iter().map(|it| of_root.filter(|_| !is_root(&it))).collect()
         }
         Way::ToRoot => {
-            let last = list.iter().rfind(|it| !is_root(it)).map(Late::from);
-            list.iter().map(|it| last.filter(|_| is_root(it))).collect()
+            let last = last(list.iter().filter(|it| !is_root(it)));
+            list.iter().map(|it| last.filter(|_| is_root(&it))).collect()
         }
-        Way::Prefix => prefix(list, |process| context.and_then(|it| it.rank(process))),
+        Way::Prefix => prefix(context, list),
         Way::Neighbours => neighbours(world, list),
-        _ => vec![list.last().map(Late::from); list.len()],
+        _ => vec![last(list); list.len()],
     }
 }
 
@@ -520,31 +529,44 @@ fn awaited_between(
 ) -> Vec<Option<Late>> {
     let mut one: Vec<ProcessNumber> = one.iter().copied().flatten().collect();
     one.sort_unstable();
-    let side = |it: &Arrival| usize::from(one.binary_search(&it.process).is_err());
-    let last = [0, 1].map(|of| list.iter().rfind(|it| side(it) == of).map(Late::from));
-    let of_other = |it: &Arrival| last.get(1 - side(it)).copied().flatten();
-    let is_root = |it: &Arrival| Some(it.process) == root;
+    let side = |process: ProcessNumber| usize::from(one.binary_search(&process).is_err());
+    let last = [0, 1].map(|of| last(list.iter().filter(|it| side(it.process) == of)));
+    let of_other = |it: &Arrival| last.get(1 - side(it.process)).copied().flatten();
+    let is_root = |it: &&Arrival| Some(it.process) == root;
     match way {
         Way::FromRoot => {
-            let of_root = list.iter().find(|it| is_root(it));
+            let of_root = first(list.iter().filter(is_root));
             let waits =
-                |it: &Arrival| of_root.filter(|root| side(root) != side(it)).map(Late::from);
+                |it: &Arrival| of_root.filter(|root| side(root.process) != side(it.process));
             list.iter().map(waits).collect()
         }
-        Way::ToRoot => list.iter().map(|it| of_other(it).filter(|_| is_root(it))).collect(),
+        Way::ToRoot => list.iter().map(|it| of_other(it).filter(|_| is_root(&it))).collect(),
         Way::All => list.iter().map(of_other).collect(),
         // A process that left before a member of its own group came has not waited for that member.
         _ => {
-            let before = |it: &Arrival| list.iter().rfind(|other| other.began < it.end);
-            list.iter().map(|it| before(it).map(Late::from)).collect()
+            let mut all: Vec<Late> = list.iter().map(Late::from).collect();
+            all.sort_unstable();
+            let before = |it: &Arrival| {
+                let count = all.partition_point(|other| other.began < it.end);
+                all.get(..count)?.last().copied()
+            };
+            list.iter().map(before).collect()
         }
     }
 }
 
 /// Returns, for each member, the last to come of those of lower rank.
-fn prefix(list: &[Arrival], rank: impl Fn(ProcessNumber) -> Option<Rank>) -> Vec<Option<Late>> {
+fn prefix(context: Option<&Context>, list: &[Arrival]) -> Vec<Option<Late>> {
+    let processes = context.into_iter().flat_map(Context::processes);
+    let mut ranks: Vec<(ProcessNumber, u32)> = processes.zip(0..).collect();
+    ranks.sort_unstable();
+    let rank = |process: ProcessNumber| {
+        let at = ranks.partition_point(|it| it.0 < process);
+        ranks.get(at).filter(|it| it.0 == process).map(|it| it.1)
+    };
     let mut order: Vec<usize> = (0..list.len()).collect();
-    order.sort_by_cached_key(|at| list.get(*at).and_then(|it| rank(it.process)));
+    let key = |it: &Arrival| (rank(it.process), it.began, it.process, it.location);
+    order.sort_by_cached_key(|at| list.get(*at).map(key));
     let mut awaited = vec![None; list.len()];
     let mut latest: Option<Late> = None;
     for at in order {
@@ -580,9 +602,11 @@ enum Came {
 
 /// Judges an instance, given the members that came.
 fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
-    let Instance { arrivals: mut list, touches } = instance;
-    list.sort_unstable_by_key(|it| (it.began, it.process, it.location));
-    let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return };
+    let Instance { arrivals: list, mut touches } = instance;
+    // Messages come in any order. The result does not depend on it, since ties are decided by process and location.
+    let order = |it: &&Arrival| (it.began, it.process, it.location);
+    let (first, last) = (list.iter().min_by_key(order), list.iter().max_by_key(order));
+    let (Some(&first), Some(&last)) = (first, last) else { return };
     if came == Came::Some {
         for it in &list {
             let Arrival { location, account, .. } = *it;
@@ -592,7 +616,8 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             out.bookings.send(it.process, booking);
         }
     }
-    let (way, root) = (first.way, list.iter().find_map(|it| it.root));
+    let says_root = list.iter().filter(|it| it.root.is_some());
+    let (way, root) = (first.way, says_root.min_by_key(order).and_then(|it| it.root));
     let awaited = awaited(world, &list, way, root);
     if first.number.is_some() {
         return tell(&list, &awaited, out);
@@ -620,6 +645,7 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
         amount
     };
     let between = world.system.context(first.context).and_then(Context::sides).is_some();
+    touches.sort_unstable_by_key(|touch| (touch.target, touch.time));
     for (it, late) in list.iter().zip(awaited) {
         let until = late.map_or(Duration::ZERO, |late| late.began.since(it.enter));
         let left = it.leave - it.enter;
@@ -630,8 +656,10 @@ fn judge(world: &World, instance: Instance, came: Came, out: &mut Answers) {
             book(it, completion, (it.end - first_end).min(rest), None, Some(left));
         }
         if way == Way::Fence {
-            let touched = touches.iter().filter(|touch| touch.target == it.process);
-            let over = touched.map(|touch| touch.time).max().unwrap_or(Time::BEGIN);
+            let count = touches.partition_point(|touch| touch.target <= it.process);
+            let touch = touches.get(..count).and_then(<[Touch]>::last);
+            let touch = touch.filter(|touch| touch.target == it.process);
+            let over = touch.map_or(Time::BEGIN, |touch| touch.time);
             // The process that acts on others has yet to come, so this is a part of the wait.
             let pending = over.since(it.enter).min(until);
             book(it, Quantity::Wait(Wait::EarlyFence), pending, None, None);
