@@ -40,6 +40,8 @@ enum Act {
     /// No such call is open.
     Absent,
     Nothing,
+    /// Nothing, in a call that completes operations at their targets.
+    Fence,
     /// The call issued an operation.
     Issued,
     /// The call issued an operation and completed it.
@@ -95,7 +97,7 @@ impl Leaf {
 
 /// Traits of calls that must be judged for more than an operation, or whose records follow other rules.
 const ORDINARY: Traits = Traits(
-    Traits::ENDS.0
+    Traits::TESTS.0
         | Traits::TOGETHER.0
         | Traits::LOCK.0
         | Traits::WAIT_CHANGE.0
@@ -111,7 +113,7 @@ impl<P: Pattern> Player<'_, P> {
         let traits = self.here.world.roles.traits(region);
         if self.here.process.alone && !traits.has(ORDINARY) {
             let leaf = &mut self.leaf;
-            leaf.act = Act::Nothing;
+            leaf.act = if traits.has(Traits::COMPLETES) { Act::Fence } else { Act::Nothing };
             leaf.enter = time;
             leaf.region = region;
             leaf.site = site;
@@ -185,7 +187,7 @@ impl<P: Pattern> Player<'_, P> {
         self.open(leaf.enter, leaf.region, leaf.site);
         let issue = leaf.issue;
         match leaf.act {
-            Act::Absent | Act::Nothing => {}
+            Act::Absent | Act::Nothing | Act::Fence => {}
             Act::Issued => self.issue(&issue, otf2::List::default()),
             Act::Done => {
                 self.issue(&issue, otf2::List::default());
@@ -199,6 +201,9 @@ impl<P: Pattern> Player<'_, P> {
     #[inline(always)]
     pub(crate) fn fold_leave(&mut self, time: Time, region: RegionRef) -> bool {
         if self.leaf.act == Act::Absent || self.leaf.region != region {
+            return false;
+        }
+        if self.leaf.act == Act::Fence && self.completes_more() {
             return false;
         }
         self.book_leaf(time);
@@ -225,6 +230,11 @@ impl<P: Pattern> Player<'_, P> {
         }
         let itself = match self.leaf.act {
             Act::Issued | Act::Done => self.book_issue(time, path, judged),
+            Act::Fence => {
+                self.here.location.paths.visit(path, length);
+                self.book_fence(time, path, judged);
+                false
+            }
             Act::Absent | Act::Nothing | Act::Completed => {
                 self.here.location.paths.visit(path, length);
                 self.book_other(time, path, judged);
@@ -280,6 +290,28 @@ impl<P: Pattern> Player<'_, P> {
     fn book_nothing(&mut self, time: Time, path: Path, judged: bool) {
         let account = self.charge_function(time, path);
         if judged && self.leaf.traits.has(Traits::ROWS) {
+            self.synchronise(account, time, path);
+        }
+    }
+
+    /// Returns `true` if the call completes operations that are in flight although no record says so.
+    #[inline(always)]
+    fn completes_more(&self) -> bool {
+        let Leaf { region, traits, .. } = self.leaf;
+        !self.here.process.outstanding.is_empty() && self.implies_completion(region, traits)
+    }
+
+    /// Books a call that completes operations at their targets, if there were none to complete.
+    #[inline(never)]
+    fn book_fence(&mut self, time: Time, path: Path, judged: bool) {
+        if !judged {
+            return self.book_nothing(time, path, judged);
+        }
+        let Leaf { enter, region, traits, .. } = self.leaf;
+        let bytes = std::mem::take(&mut self.here.process.moved);
+        let sort = Sort::function(region, bytes, Distance::None, 0);
+        let account = self.here.location.paths.charge(path, sort, time - enter);
+        if traits.has(Traits::ROWS) {
             self.synchronise(account, time, path);
         }
     }

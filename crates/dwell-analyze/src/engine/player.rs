@@ -347,13 +347,17 @@ impl<P: Pattern> Player<'_, P> {
         self.here.location.done = call.done;
     }
 
+    /// Returns `true` if calls of a region that complete operations complete all, although no record says so.
+    pub(crate) fn implies_completion(&self, region: RegionRef, traits: Traits) -> bool {
+        let layer = || self.here.world.roles.layer(region);
+        !traits.has(Traits::STATED) && layer().is_some_and(|layer| layer.ranks() == Ranks::Own)
+    }
+
     /// Completes all operations at a quiet for which other tools write no record.
     pub(crate) fn complete_implied(&mut self, frame: Frame) {
-        let layer = || self.here.world.roles.get(frame.region).layer();
-        let implied = frame.traits.has(Traits::COMPLETES)
-            && !frame.traits.has(Traits::STATED)
-            && layer().is_some_and(|layer| layer.ranks() == Ranks::Own);
-        if implied {
+        if frame.traits.has(Traits::COMPLETES)
+            && self.implies_completion(frame.region, frame.traits)
+        {
             self.ops.clear();
             self.here.process.outstanding.take_all(None, self.ops);
             self.finish_ops();
