@@ -67,11 +67,12 @@ pub(crate) struct Node {
     pub(crate) site: CallingContextRef,
     /// The parameter, if this is not a call.
     pub(crate) setting: Option<Setting>,
-    /// The child that was used last, and the sibling that followed it last time: calls often repeat in the same order.
+    /// The child that was used last, and the two siblings that followed this path last: calls often repeat in the same
+    /// order, and a loop ends differently from how it goes on.
     #[serde(skip)]
     recent: u32,
     #[serde(skip)]
-    follower: u32,
+    followers: [u32; 2],
     /// Number of the account that was used last, or 0.
     #[serde(skip)]
     account: u32,
@@ -102,7 +103,7 @@ impl Node {
             site,
             setting: None,
             recent: 0,
-            follower: 0,
+            followers: [0; 2],
             account: 0,
             visits: 0,
             time: Duration::ZERO,
@@ -209,16 +210,17 @@ impl Paths {
             if node.region == region && node.site == site {
                 return Path(recent);
             }
-            let follower = node.follower;
-            if follower != 0
-                && let Some(node) = self.nodes.get(follower as usize)
-                && node.region == region
-                && node.site == site
-            {
-                if let Some(parent) = self.nodes.get_mut(parent.0 as usize) {
-                    parent.recent = follower;
+            for follower in node.followers {
+                if follower != 0
+                    && let Some(node) = self.nodes.get(follower as usize)
+                    && node.region == region
+                    && node.site == site
+                {
+                    if let Some(parent) = self.nodes.get_mut(parent.0 as usize) {
+                        parent.recent = follower;
+                    }
+                    return Path(follower);
                 }
-                return Path(follower);
             }
         }
         self.search(parent, region, site)
@@ -241,7 +243,8 @@ impl Paths {
         if before != 0
             && let Some(node) = self.nodes.get_mut(before as usize)
         {
-            node.follower = found;
+            let [last, _] = node.followers;
+            node.followers = [found, last];
         }
         Path(found)
     }
