@@ -9,7 +9,7 @@ pub use dwell_model::pairs::Kind;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::ids::{Ordinal, PartyNumber, ProcessNumber};
-use crate::archive::parties::Parties;
+use crate::archive::parties::{MOST, Parties};
 
 /// Sums over all communication of one kind from one party to another. A pair that never communicates by this kind has
 /// no cell.
@@ -39,16 +39,24 @@ pub(crate) struct Matrix {
 
 /// Number of cells that are allocated together.
 const BLOCK: u32 = 16;
+/// Number of blocks that are found without a search: those of as many targets as a matrix of processes has.
+const NEAR: usize = MOST / BLOCK as usize;
 
 /// Targets of one origin. Only blocks with targets that the origin communicates with take memory.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Cells", from = "Cells")]
 struct Targets {
-    /// First target of each block and the place of the block, sorted by target.
-    places: Vec<(u32, u32)>,
+    /// Places of the first blocks, counted from 1; 0 for those that do not exist.
+    near: [u32; NEAR],
+    /// First target of each further block and the place of the block, sorted by target.
+    far: Vec<(u32, u32)>,
     blocks: Vec<[Cell; BLOCK as usize]>,
-    /// First target and place of the block that was looked up last.
-    last: Option<(u32, u32)>,
+}
+
+impl Default for Targets {
+    fn default() -> Self {
+        Self { near: [0; NEAR], far: Vec::new(), blocks: Vec::new() }
+    }
 }
 
 /// Targets of one origin as they travel to other processes.
@@ -73,35 +81,42 @@ impl From<Cells> for Targets {
 impl Targets {
     #[inline(always)]
     fn cell(&mut self, PartyNumber(to): PartyNumber) -> Option<&mut Cell> {
-        let first = to - to % BLOCK;
-        let place = match self.last {
-            Some((known, place)) if known == first => place,
-            _ => self.place(first),
+        let place = match self.near.get((to / BLOCK) as usize) {
+            Some(&place) if place > 0 => place - 1,
+            _ => self.place(to),
         };
         self.blocks.get_mut(place as usize)?.get_mut((to % BLOCK) as usize)
     }
 
+    /// Returns the place of the block of a target, and creates the block if it does not exist.
     #[inline(never)]
-    fn place(&mut self, first: u32) -> u32 {
-        let place = match self.places.binary_search_by_key(&first, |it| it.0) {
-            Ok(at) => self.places.get(at).map_or(0, |it| it.1),
+    fn place(&mut self, to: u32) -> u32 {
+        let place = self.blocks.len() as u32;
+        if let Some(known) = self.near.get_mut((to / BLOCK) as usize) {
+            *known = place + 1;
+            self.blocks.push(Default::default());
+            return place;
+        }
+        let first = to - to % BLOCK;
+        match self.far.binary_search_by_key(&first, |it| it.0) {
+            Ok(at) => self.far.get(at).map_or(0, |it| it.1),
             Err(at) => {
-                let place = self.blocks.len() as u32;
                 self.blocks.push(Default::default());
-                self.places.insert(at, (first, place));
+                self.far.insert(at, (first, place));
                 place
             }
-        };
-        self.last = Some((first, place));
-        place
+        }
     }
 
     fn iter(&self) -> impl Iterator<Item = (PartyNumber, &Cell)> {
-        let block = |&(first, place): &(u32, u32)| {
+        let near = (0..).step_by(BLOCK as usize).zip(&self.near);
+        let near = near.filter(|it| *it.1 > 0).map(|(first, place)| (first, place - 1));
+        let block = |(first, place): (u32, u32)| {
             let cells = self.blocks.get(place as usize).into_iter().flatten();
             PartyNumber(first).and_more().zip(cells)
         };
-        self.places.iter().flat_map(block).filter(|(_, cell)| **cell != Cell::default())
+        let all = near.chain(self.far.iter().copied());
+        all.flat_map(block).filter(|(_, cell)| **cell != Cell::default())
     }
 }
 
