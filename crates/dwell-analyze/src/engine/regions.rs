@@ -3,6 +3,8 @@
 //! A region is a maximal interval inside calls that progress, over all threads of the process. Adjacent intervals are
 //! one region. Regions are in order, and only the last one may be open.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use serde::{Deserialize, Serialize};
 
 use crate::archive::time::{Duration, Time};
@@ -87,6 +89,9 @@ impl Visits {
     }
 }
 
+/// Number of regions after the one that was found last among which the next is searched one by one.
+const NEAR: usize = 8;
+
 /// Regions of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
@@ -100,6 +105,9 @@ pub(crate) struct Regions {
     tentative: bool,
     /// Starts of calls that may turn out so, in processes with several threads.
     doubtful: Vec<Time>,
+    /// Index that was found last. The questions of a process come in the order of time, so the next is near. Several
+    /// workers may answer questions to one process; whatever index they find here, they check it.
+    cursor: AtomicUsize,
     /// End of the first region, and number of regions that end per nanosecond, for guessing an index.
     base: Time,
     pace: f64,
@@ -307,6 +315,20 @@ impl Regions {
     #[inline]
     fn index_after(&self, after: Time) -> usize {
         let over = |at: usize| self.closed.get(at).is_some_and(|span| span.end <= after);
+        let last = self.cursor.load(Relaxed);
+        let found = if (last == 0 || over(last - 1)) && !over(last + NEAR) {
+            let next = self.closed.get(last..).unwrap_or_default();
+            last + next.iter().take_while(|span| span.end <= after).count()
+        } else {
+            self.search(after)
+        };
+        self.cursor.store(found, Relaxed);
+        found
+    }
+
+    #[inline(never)]
+    fn search(&self, after: Time) -> usize {
+        let over = |at: usize| self.closed.get(at).is_some_and(|span| span.end <= after);
         // Calls usually come at an even pace, so guess an index and search from there.
         let since = after.since(self.base);
         let guess = (since.0 as f64 * self.pace) as usize;
@@ -352,6 +374,7 @@ impl Regions {
         // The last one may still be continued.
         let from = from.min(self.closed.len().saturating_sub(1));
         self.closed.drain(..from);
+        *self.cursor.get_mut() = self.cursor.load(Relaxed).saturating_sub(from);
     }
 
     /// Returns the memory in bytes that the regions take.
@@ -436,5 +459,25 @@ mod tests {
         regions.retract();
         assert_eq!(regions.closed, [span(10, 20)]);
         assert_eq!(first(&regions, 20, 25, 30), Found::Nothing);
+    }
+
+    #[test]
+    fn an_index_does_not_depend_on_the_one_before() {
+        // Calls at an uneven pace, with more regions in some intervals than in others.
+        let list: Vec<(u64, u64)> =
+            (1..60).map(|at| (at * at * 10, at * at * 10 + at % 7 + 1)).collect();
+        let mut regions = calls(&list);
+        let mut random = 1_u64;
+        for floor in [0, 0, 900, 5_000, 20_000, 90_000] {
+            regions.forget(Time(floor));
+            regions.index();
+            for _ in 0..500 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let after = Time((random >> 33) % 40_000);
+                let expected = regions.closed.iter().filter(|span| span.end <= after).count();
+                assert_eq!(regions.index_after(after), expected, "{after:?}");
+            }
+        }
+        assert_eq!(Regions::default().index_after(Time(5)), 0);
     }
 }
