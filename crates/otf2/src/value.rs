@@ -326,6 +326,7 @@ enum Repr<'a, T> {
 
 impl<'a, T: Element<'a>> List<'a, T> {
     /// Returns the number of elements, without decoding them.
+    #[inline]
     pub fn len(&self) -> usize {
         match self.0 {
             Repr::Wire { count, .. } => count as usize,
@@ -334,12 +335,14 @@ impl<'a, T: Element<'a>> List<'a, T> {
     }
 
     /// Returns `true` if the list has no elements, as the attribute list of most events.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Iterates over the elements in the order of the file. The iterator borrows from the record and not from this
     /// list.
+    #[inline]
     pub fn iter(&self) -> Iter<'a, T> {
         let input = match self.0 {
             Repr::Wire { bytes, maps, order, .. } => Input::new(bytes, 0, bytes.len(), order, maps),
@@ -350,12 +353,14 @@ impl<'a, T: Element<'a>> List<'a, T> {
 }
 
 impl<'a, T> From<&'a [T]> for List<'a, T> {
+    #[inline]
     fn from(slice: &'a [T]) -> Self {
         Self(Repr::Slice(slice))
     }
 }
 
 impl<T> Default for List<'_, T> {
+    #[inline]
     fn default() -> Self {
         Self(Repr::Slice(&[]))
     }
@@ -392,6 +397,7 @@ pub struct Iter<'a, T> {
 impl<'a, T: Element<'a>> Iterator for Iter<'a, T> {
     type Item = T;
 
+    #[inline]
     fn next(&mut self) -> Option<T> {
         if self.at == self.list.len() {
             return None;

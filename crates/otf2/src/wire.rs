@@ -160,6 +160,13 @@ impl<'a> Input<'a> {
         self.rest.len() > self.behind
     }
 
+    /// Returns `true` if the fields read so far are all that the record has.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.len() == self.behind
+    }
+
     /// Skips one byte.
     #[inline(always)]
     pub(crate) fn skip(&mut self) -> Result<(), Fault> {

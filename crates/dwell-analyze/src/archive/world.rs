@@ -90,6 +90,7 @@ impl Attributes {
 }
 
 /// Returns the value of an attribute, or `None` if it is missing or not a number.
+#[inline]
 pub(crate) fn number(list: List<'_, Attribute>, wanted: Option<AttributeRef>) -> Option<u64> {
     let wanted = wanted?;
     let found = list.iter().find(|attribute| attribute.attribute == wanted)?;

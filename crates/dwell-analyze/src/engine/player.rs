@@ -101,7 +101,7 @@ impl<P: Pattern> Visitor for Player<'_, P> {
 }
 
 impl<P: Pattern> Player<'_, P> {
-    #[inline(never)]
+    #[inline(always)]
     fn site(&self, attributes: List<'_, Attribute>) -> CallingContextRef {
         let site = number(attributes, self.here.world.attributes.site);
         site.and_then(|it| u32::try_from(it).ok())

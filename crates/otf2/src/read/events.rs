@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::id::{EventNumber, LocationRef, Time};
 use crate::map::Maps;
 use crate::read::local::LocalTables;
-use crate::read::stamped::{Plain, ROOM, Stamped, event_single, plain, tagged};
+use crate::read::stamped::{Plain, ROOM, Stamped, call, event_single, plain, tagged};
 use crate::read::stream::{Frame, Stream};
 use crate::record::{Scope, Then};
 use crate::value::{Attribute, List};
@@ -199,7 +199,23 @@ impl EventReader {
         let mut rest = bytes.get(self.records.stream.pos..).unwrap_or_default();
         let (mut raw, mut number) = (self.records.time, self.records.number);
         let mut flow = Ok(ControlFlow::Continue(()));
-        while let Some(found) = plain(rest, raw, ByteOrder::Little) {
+        loop {
+            let Some(found) = plain(rest, raw, ByteOrder::Little) else {
+                let Some(found) = call(rest, raw, maps) else { break };
+                (rest, raw) = (found.next, found.time);
+                number = number.wrapping_add(1);
+                let time = match &mut self.clock {
+                    Some(clock) if TABLES => clock.correct(Time(raw)),
+                    _ => Time(raw),
+                };
+                let (number, event) = (EventNumber(number), Event::Enter(found.enter));
+                let attributes = List::from(std::slice::from_ref(&found.attribute));
+                if visitor.event(EventRecord { time, number, attributes, event }).is_break() {
+                    flow = Ok(ControlFlow::Break(()));
+                    break;
+                }
+                continue;
+            };
             (rest, raw) = (found.next, found.time);
             number = number.wrapping_add(1);
             let time = match &mut self.clock {
@@ -227,9 +243,9 @@ impl EventReader {
         flow
     }
 
-    /// Passes one event with attributes to the visitor, if it comes next and all of it is in the window. Other events
-    /// have a loop of their own, because a loop that knows that there are no attributes is much faster, and most events
-    /// have none.
+    /// Passes one event with attributes to the visitor, if it comes next and all of it is in the window. Most events have
+    /// no attributes, or are calls with a call site, and have a loop of their own: it is much faster, because it knows
+    /// the attributes.
     #[inline(never)]
     fn visit_tagged<V: Visitor>(&mut self, visitor: &mut V) -> Result<Option<ControlFlow<()>>> {
         let order = self.records.stream.header.order;

@@ -3,10 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::chunk::control;
+use crate::enums::Type;
 use crate::error::{ErrorKind, Result};
-use crate::event::Event;
+use crate::event::{Enter, Event};
+use crate::map::Maps;
 use crate::read::stream::{Frame, Need, Stream};
-use crate::wire::{ByteOrder, Fault, Input};
+use crate::record::Record;
+use crate::value::{Attribute, AttributeValue};
+use crate::wire::{ByteOrder, Fault, Input, Wire};
 
 /// A sequence of records, each with its time.
 #[derive(Debug)]
@@ -248,6 +252,46 @@ pub(crate) fn tagged(
         return None;
     }
     Some((short(next, time)?, attributes, next))
+}
+
+/// An enter whose only attribute is a calling context, all of it in the window. Calls look like this in archives with call
+/// sites.
+pub(crate) struct Call<'a> {
+    pub(crate) time: u64,
+    pub(crate) attribute: Attribute,
+    pub(crate) enter: Enter,
+    /// The window, from the next record on.
+    pub(crate) next: &'a [u8],
+}
+
+/// Finds the record at the beginning of `rest` if it is such a call.
+#[inline(always)]
+pub(crate) fn call<'a>(rest: &'a [u8], time: u64, maps: Option<&'a Maps>) -> Option<Call<'a>> {
+    // One comparison for the longest attributes and the longest record, as for plain records.
+    if rest.len() < 2 * ROOM {
+        return None;
+    }
+    let (rest, time) = stamp(rest, time, ByteOrder::Little);
+    // A list of one attribute begins with its count, which is a compressed number.
+    let &[control::ATTRIBUTES, length @ 0..=0xFE, 1, 1, ref fields @ ..] = rest else {
+        return None;
+    };
+    let next = rest.get(2 + usize::from(length)..)?;
+    let mut input = Input::before(fields, next.len(), ByteOrder::Little, maps);
+    let attribute = Wire::read(&mut input).ok()?;
+    if Type::from(input.u8().ok()?) != Type::CallingContext {
+        return None;
+    }
+    let value = AttributeValue::CallingContext(Wire::read(&mut input).ok()?);
+    let &[Enter::ID, size @ 0..=4, ..] = next else { return None };
+    if !input.is_at_end() {
+        return None;
+    }
+    let body = next.get(1..)?;
+    let mut input = Input::before(body, 0, ByteOrder::Little, maps);
+    let enter = Enter::read(&mut input).ok()?;
+    let next = body.get(1 + usize::from(size)..)?;
+    Some(Call { time, attribute: Attribute { attribute, value }, enter, next })
 }
 
 /// Removes a timestamp from the beginning of `rest`, if there is one.
