@@ -4,14 +4,15 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::ci::linkage;
+use crate::ci::{install, linkage};
 use crate::process::{self, cargo};
 use crate::sanitize;
 use crate::workspace::Workspace;
 
 /// Runs tests under Miri and ThreadSanitizer, compares the search for wait states with exhaustive searches of all random
-/// archives, recovers runs that were killed and damaged at random, and tests the library and the command in the release
-/// profile, of which continuous integration tests only the library.
+/// archives, recovers runs that were killed and damaged at random, tests the library and the command in the release
+/// profile, of which continuous integration tests only the library, and analyses under all launchers with many numbers of
+/// processes.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     sanitize::run(workspace)?;
     let root = &workspace.root;
@@ -27,5 +28,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     // A panic of the recorder at every entry, on every runtime.
     let wall =
         ["test", "--release", "-p", "dwell", "--test", "record", "wall::", "--", "--ignored"];
-    process::run(cargo(root).args(wall))
+    process::run(cargo(root).args(wall))?;
+    let launched = ["test", "--release", "-p", "dwell", "--test", "launched", "--", "--ignored"];
+    process::run(cargo(root).args(launched).envs(install::variables(workspace)))
 }

@@ -1,117 +1,32 @@
 //! Real launchers and real libraries: the program `examples/ranks.rs` under each of them.
-//!
-//! Debian's Open MPI and MPICH by the names of their launchers, and those whose compilers `DWELL_MPICC` lists: their
-//! launcher is `mpiexec` in the same directory.
 
+#[allow(dead_code)]
+#[path = "../../../tests/launchers.rs"]
+mod launchers;
 #[allow(dead_code)] // Not every test program uses all of it.
 #[path = "../../../tests/needs.rs"]
 mod needs;
 
-use std::io::Read;
+use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
-use std::{env, thread};
+use std::time::Duration;
 
-/// An MPI with its launcher.
-#[derive(Clone, Debug)]
-struct Mpi {
-    launcher: PathBuf,
-    /// Start of the version strings of the libraries that a process may load under this launcher.
-    version: &'static str,
-}
-
-const OPEN_MPI: &str = "Open MPI v";
-const MPICH: &str = "MPICH Version";
-const INTEL: &str = "Intel(R) MPI";
-
-/// Returns every MPI that is installed.
-fn all() -> Vec<Mpi> {
-    let system = [("mpirun.openmpi", OPEN_MPI), ("mpirun.mpich", MPICH)];
-    let system = system.map(|(launcher, version)| Mpi { launcher: launcher.into(), version });
-    let there = |mpi: &Mpi| Command::new(&mpi.launcher).arg("--version").output().is_ok();
-    let compilers = env::var_os("DWELL_MPICC").unwrap_or_default();
-    let listed = env::split_paths(&compilers).filter(|path| path.is_file()).map(|compiler| {
-        let beside = |name: &str| compiler.with_file_name(name);
-        let version = match (beside("impi_info").is_file(), beside("ompi_info").is_file()) {
-            (true, _) => INTEL,
-            (_, true) => OPEN_MPI,
-            _ => MPICH,
-        };
-        Mpi { launcher: beside("mpiexec"), version }
-    });
-    let found: Vec<Mpi> = system.into_iter().filter(there).chain(listed).collect();
-    if found.is_empty() {
-        needs::missing("MPI", "there is no launcher");
-    }
-    if !found.iter().any(|mpi| mpi.version == INTEL) {
-        needs::missing("INTEL_MPI", "DWELL_MPICC lists no Intel MPI");
-    }
-    found
-}
-
-/// Returns the MPI of the system whose versions begin like this.
-fn of_the_system(version: &str) -> Option<Mpi> {
-    all().into_iter().find(|mpi| mpi.version == version && mpi.launcher.components().count() == 1)
-}
-
-/// End of a launch.
-#[derive(Debug)]
-struct Run {
-    code: Option<i32>,
-    /// All that the launcher and its processes printed.
-    text: String,
-    time: Duration,
-}
-
-/// Time after which a launch is ended. Deadlines in tests are far shorter.
-const ENDLESS: Duration = Duration::from_secs(120);
+use launchers::{INTEL, MPICH, Mpi, OPEN_MPI, Run, all, of_the_system};
 
 impl Mpi {
     fn run(&self, ranks: usize, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-        let mut command = Command::new(&self.launcher);
-        command.args(["-np", &ranks.to_string()]).arg(program()).args(arguments);
-        self.end(&mut command, variables)
+        let mut command = self.launch(ranks);
+        command.arg(program()).args(arguments).envs(variables.iter().copied());
+        launchers::end(&mut command)
     }
 
     /// Runs two processes of a shell, with the path of the program as `$0`.
     fn through_shell(&self, script: &str, variables: &[(&str, &str)]) -> Run {
-        let mut command = Command::new(&self.launcher);
-        command.args(["-np", "2", "sh", "-c", script]).arg(program());
-        self.end(&mut command, variables)
-    }
-
-    fn end(&self, command: &mut Command, variables: &[(&str, &str)]) -> Run {
-        command.env_remove(dwell_mpi::LIBRARY).env("RUST_BACKTRACE", "0");
-        // Open MPI refuses to run as root, and more processes than cores, without these.
-        command
-            .envs(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|it| (it, "1")));
-        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
-        command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
-        command.env("I_MPI_FABRICS", "shm");
-        if self.version == INTEL {
-            command.env("I_MPI_ROOT", self.launcher.ancestors().nth(2).unwrap());
-        }
-        command.envs(variables.iter().copied());
-        let began = Instant::now();
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let readers = [read(child.stdout.take().unwrap()), read(child.stderr.take().unwrap())];
-        let status = loop {
-            match child.try_wait().unwrap() {
-                Some(status) => break status,
-                None if began.elapsed() > ENDLESS => {
-                    child.kill().unwrap();
-                    child.wait().unwrap();
-                    panic!("{command:?} did not end");
-                }
-                None => thread::sleep(Duration::from_millis(20)),
-            }
-        };
-        let time = began.elapsed();
-        let text = readers.map(|reader| reader.join().unwrap()).concat();
-        Run { code: status.code(), text, time }
+        let mut command = self.launch(2);
+        command.args(["sh", "-c", script]).arg(program()).envs(variables.iter().copied());
+        launchers::end(&mut command)
     }
 }
 
@@ -134,25 +49,17 @@ fn program() -> &'static Path {
     })
 }
 
-fn read(mut from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = from.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
 impl Run {
     #[track_caller]
     fn succeeded(&self, ranks: usize, version: &str) {
         let said = format!("{ranks} ranks agree over ");
-        assert!(self.code == Some(0) && self.text.contains(&said), "{self:?}");
-        assert!(self.text.contains(version), "{self:?}");
+        assert!(self.code == Some(0) && self.text().contains(&said), "{self:?}");
+        assert!(self.text().contains(version), "{self:?}");
     }
 
     #[track_caller]
     fn failed(&self, message: &str) {
-        assert!(self.code != Some(0) && self.text.contains(message), "{message}: {self:?}");
+        assert!(self.code != Some(0) && self.text().contains(message), "{message}: {self:?}");
     }
 }
 
@@ -185,7 +92,7 @@ fn libraries_with_the_abi_of_the_standard() {
         let library = library.to_str().unwrap();
         let run = mpi.run(3, &["exchange", "rounds=3"], &[(dwell_mpi::LIBRARY, library)]);
         run.succeeded(3, mpi.version);
-        assert!(run.text.contains(library), "{run:?}");
+        assert!(run.text().contains(library), "{run:?}");
     }
 }
 
@@ -250,7 +157,7 @@ fn launcher_and_library_of_different_mpis() {
     };
     let run = open_mpi.run(2, &["exchange"], &[(dwell_mpi::LIBRARY, "libmpich.so.12")]);
     run.failed("belongs to MPICH or a derivative of it, but the launcher of Open MPI");
-    assert_eq!(run.text.matches("belongs to").count(), 1, "one process says it: {run:?}");
+    assert_eq!(run.text().matches("belongs to").count(), 1, "one process says it: {run:?}");
     let run = mpich.run(2, &["exchange"], &[(dwell_mpi::LIBRARY, "libmpi.so.40")]);
     run.failed("belongs to Open MPI 4, but the launcher of MPICH or Intel MPI");
     run.failed("set DWELL_MPI_LIBRARY to the libmpi.so of the launcher's");
